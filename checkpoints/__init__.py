@@ -1,0 +1,1 @@
+"""Bundled models, one folder each; see 'make checkpoints'."""

@@ -1,0 +1,3 @@
+"""graphite-gen."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,55 @@
+"""What a user can put right: one exception per kind of mistake.
+
+Every message says what was found, what was wanted and what to do; the command line prints it as one line.
+A broken assumption of our own is an ``assert``, never one of these.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CheckpointError",
+    "ConfigError",
+    "DatasetError",
+    "FamilyError",
+    "FormatError",
+    "GraphiteError",
+    "OutputError",
+    "SamplingError",
+    "TrainingError",
+]
+
+
+class GraphiteError(Exception):
+    """A problem the user can fix."""
+
+
+class ConfigError(GraphiteError):
+    """A setting that does not exist or does not fit the others."""
+
+
+class FamilyError(GraphiteError):
+    """An unknown family, or parameters for which it has no graphs."""
+
+
+class FormatError(GraphiteError):
+    """A graph file that is missing, damaged or not what it claims to be."""
+
+
+class OutputError(GraphiteError):
+    """A file that cannot be written where it was asked for."""
+
+
+class DatasetError(GraphiteError):
+    """Graphs that do not suit what was asked of them."""
+
+
+class CheckpointError(GraphiteError):
+    """A model that is missing, damaged or made for something else."""
+
+
+class TrainingError(GraphiteError):
+    """A training run that cannot start or go on."""
+
+
+class SamplingError(GraphiteError):
+    """A sample that cannot be drawn as asked."""

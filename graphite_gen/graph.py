@@ -1,0 +1,183 @@
+"""The simple undirected graph that families draw, files hold and models learn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["SimpleGraph", "as_simple_graph"]
+
+EdgeArray = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SimpleGraph:
+    """An undirected graph without self-loops or repeated edges, on nodes ``0 … nodes-1``.
+
+    It is a thin shell around arrays: making one costs about a microsecond, so a stream of them is the common
+    currency of readers, writers, families and samplers.
+
+    Attributes:
+        nodes: The number of nodes :math:`n`.
+        edges: Node pairs with ``i < j`` in lexicographic order, with shape :math:`(E, 2)`.
+        weights: One number per edge, or None for an unweighted graph, with shape :math:`(E,)`.
+        features: Node features :math:`X`, or None, with shape :math:`(n, F)`.
+        names: The nodes' names in the file they came from; None means ``0 … n-1``.
+        node_attributes: Columns of length :math:`n`; None in a column marks a missing value.
+        edge_attributes: Columns of length :math:`E`, in the order of ``edges``.
+        attributes: Facts about the whole graph, such as its ``family`` or ``split``.
+    """
+
+    nodes: int
+    edges: EdgeArray
+    weights: NDArray[np.float64] | None = None
+    features: NDArray[np.float32] | None = None
+    names: tuple[Any, ...] | None = None
+    node_attributes: Mapping[str, list[Any]] = field(default_factory=dict)
+    edge_attributes: Mapping[str, list[Any]] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_adjacency(cls, adjacency: ArrayLike) -> SimpleGraph:
+        """The graph of a symmetric 0/1 matrix, read above its diagonal, with shape :math:`(n, n)`."""
+        matrix = np.asarray(adjacency)
+
+        return cls(len(matrix), np.argwhere(np.triu(matrix, 1)).astype(np.int32))
+
+    @classmethod
+    def from_pairs(cls, nodes: int, pairs: ArrayLike) -> SimpleGraph:
+        """The graph of distinct node pairs in any order, with shape :math:`(E, 2)`."""
+        edges = np.sort(np.asarray(pairs, dtype=np.int32).reshape(-1, 2), axis=1)
+
+        return cls(nodes, edges[np.lexsort((edges[:, 1], edges[:, 0]))])
+
+    def adjacency(self) -> NDArray[np.bool_]:
+        """The symmetric adjacency matrix, with shape :math:`(n, n)`."""
+        matrix = np.zeros((self.nodes, self.nodes), dtype=np.bool_)
+        i, j = self.edges.T
+        matrix[i, j] = matrix[j, i] = True
+
+        return matrix
+
+    def degrees(self) -> NDArray[np.int64]:
+        """The number of neighbours of each node, with shape :math:`(n,)`."""
+        return np.bincount(self.edges.ravel(), minlength=self.nodes)
+
+    def permuted(self, order: ArrayLike) -> SimpleGraph:
+        """The same graph with node ``i`` renumbered ``order[i]``; edge data are carried along, node data too."""
+        order = np.asarray(order)
+        edges = np.sort(order[self.edges].astype(np.int32), axis=1)
+        rank = np.lexsort((edges[:, 1], edges[:, 0]))
+        inverse = np.argsort(order)
+
+        return SimpleGraph(
+            self.nodes,
+            edges[rank],
+            None if self.weights is None else self.weights[rank],
+            None if self.features is None else self.features[inverse],
+            None if self.names is None else tuple(self.names[i] for i in inverse),
+            {key: [column[i] for i in inverse] for key, column in self.node_attributes.items()},
+            {key: [column[e] for e in rank] for key, column in self.edge_attributes.items()},
+            self.attributes,
+        )
+
+    def to_networkx(self) -> nx.Graph:
+        """The same graph for networkx, weights as ``weight``, features as ``features``, names as nodes."""
+        import networkx as nx
+
+        graph = nx.Graph(**self.attributes)
+        graph.add_nodes_from(range(self.nodes))
+        pairs = self.edges.tolist()
+        if self.weights is None:
+            graph.add_edges_from(pairs)
+        else:
+            graph.add_weighted_edges_from((i, j, w) for (i, j), w in zip(pairs, self.weights.tolist(), strict=True))
+        for key, column in self.edge_attributes.items():
+            for (i, j), value in zip(pairs, column, strict=True):
+                if value is not None:
+                    graph.edges[i, j][key] = value
+        for key, column in self.node_attributes.items():
+            for i, value in enumerate(column):
+                if value is not None:
+                    graph.nodes[i][key] = value
+        if self.features is not None:
+            for i, row in enumerate(self.features.tolist()):
+                graph.nodes[i]["features"] = row
+
+        return graph if self.names is None else nx.relabel_nodes(graph, dict(enumerate(self.names)))
+
+    @classmethod
+    def from_networkx(cls, graph: nx.Graph) -> SimpleGraph:
+        """The graph of a networkx graph, its nodes in the order networkx lists them.
+
+        Edges all carrying a number called ``weight`` make it weighted; nodes all carrying a ``features`` row of one
+        length give :math:`X`.
+
+        Raises:
+            DatasetError: The graph is directed, or has self-loops or parallel edges.
+        """
+        from .errors import DatasetError
+
+        if graph.is_directed():
+            raise DatasetError("The graph is directed: pass graph.to_undirected().")
+        if graph.is_multigraph():
+            raise DatasetError("The graph has parallel edges: pass networkx.Graph(graph).")
+        names = list(graph)
+        index = {name: i for i, name in enumerate(names)}
+        ends = ((*sorted((index[u], index[v])), data) for u, v, data in graph.edges(data=True))
+        rows = sorted(ends, key=lambda row: row[:2])
+        loop = next((i for i, j, _ in rows if i == j), None)
+        if loop is not None:
+            raise DatasetError(f"Node {names[loop]!r} is its own neighbour: remove self-loops first.")
+
+        edges = np.array([row[:2] for row in rows], dtype=np.int32).reshape(-1, 2)
+        edge_columns = _columns([row[2] for row in rows])
+        node_columns = _columns([graph.nodes[name] for name in names])
+
+        return cls(
+            len(names),
+            edges,
+            _take_weights(edge_columns),
+            _take_features(node_columns),
+            None if names == list(range(len(names))) else tuple(names),
+            node_columns,
+            edge_columns,
+            dict(graph.graph),
+        )
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Rows of attributes as columns, None where a row has no value."""
+    keys = dict.fromkeys(key for row in rows for key in row)
+
+    return {str(key): [row.get(key) for row in rows] for key in keys}
+
+
+def _take_weights(columns: dict[str, list[Any]]) -> NDArray[np.float64] | None:
+    """Take the column ``weight`` out if it has a number on every edge."""
+    column = columns.get("weight", [None])
+    if not all(isinstance(value, int | float | np.number) for value in column):
+        return None
+
+    return np.array(columns.pop("weight"), dtype=np.float64)
+
+
+def _take_features(columns: dict[str, list[Any]]) -> NDArray[np.float32] | None:
+    """Take the column ``features`` out if it has a row of one length on every node."""
+    column = columns.get("features")
+    if column is None or any(row is None or np.ndim(row) != 1 or len(row) != len(column[0]) for row in column):
+        return None
+
+    return np.array(columns.pop("features"), dtype=np.float32)
+
+
+def as_simple_graph(graph: SimpleGraph | nx.Graph) -> SimpleGraph:
+    """Either kind of graph as a :class:`SimpleGraph`."""
+    return graph if isinstance(graph, SimpleGraph) else SimpleGraph.from_networkx(graph)
