@@ -1,0 +1,151 @@
+"""Graphs, where they come from and how they are split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import DatasetError, FamilyError
+from .families import Family
+from .graph import SimpleGraph
+from .records import Provenance
+from .seeding import stream
+
+__all__ = ["SPLITS", "Dataset", "even_splits", "generate", "generate_graphs"]
+
+SPLITS = ("train", "validation", "test")
+"""The splits in the order in which a data set holds them."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Graphs and their provenance; the attribute ``split`` of a graph says which split it belongs to.
+
+    Attributes:
+        graphs: The graphs in order.
+        provenance: Where they come from.
+    """
+
+    graphs: list[SimpleGraph]
+    provenance: Provenance
+
+    def __len__(self) -> int:
+        return len(self.graphs)
+
+    def __iter__(self) -> Iterator[SimpleGraph]:
+        return iter(self.graphs)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """The number of nodes of each graph, with shape :math:`(G,)`."""
+        return np.array([graph.nodes for graph in self.graphs], dtype=np.int64)
+
+    def split(self, name: str) -> list[SimpleGraph]:
+        """The graphs of one split, in order.
+
+        Raises:
+            DatasetError: There is no such split, or no graph belongs to it.
+        """
+        if name not in SPLITS:
+            raise DatasetError(f"No split is called '{name}': pass one of {_listed(SPLITS)}.")
+        graphs = [graph for graph in self.graphs if graph.attributes.get("split") == name]
+        if not graphs:
+            raise DatasetError(
+                f"None of the {len(self)} graphs belongs to the split '{name}': use all of them, or split them."
+            )
+
+        return graphs
+
+
+def even_splits(count: int) -> dict[str, int]:
+    """How many graphs each split has when they share evenly, the first ones taking the remainder."""
+    return {name: (count + len(SPLITS) - 1 - k) // len(SPLITS) for k, name in enumerate(SPLITS)}
+
+
+def generate_graphs(
+    family: Family,
+    count: int,
+    nodes: tuple[int, int],
+    seed: int,
+    *,
+    splits: Mapping[str, int] | None = None,
+) -> Iterator[SimpleGraph]:
+    """Graphs from the true process, one at a time.
+
+    Graph ``i`` depends on the seed and ``i`` alone, so a longer run begins with the shorter one. Sizes follow one
+    shuffled order of the allowed sizes, over and over: any run of graphs, and so every split, has each size equally
+    often up to a remainder of one. Sizes for which the family has no graphs are left out.
+
+    Arguments:
+        family: The law to draw from.
+        count: How many graphs.
+        nodes: The smallest and the largest number of nodes.
+        seed: The seed, at least zero. Another seed gives other graphs, for a test set that shares none.
+        splits: How many graphs go to each split, in the order train, validation, test; even thirds by default.
+
+    Raises:
+        FamilyError: The family has no graphs of any of these sizes.
+        DatasetError: The count or the splits do not fit.
+    """
+    # Checked here, not at the first graph: a generator's body would wait until someone asks.
+    sizes = _allowed_sizes(family, nodes)
+    if count < 0:
+        raise DatasetError(f"Cannot draw {count} graphs: pass a count of at least 0.")
+    splits = even_splits(count) if splits is None else splits
+    for name in splits:
+        if name not in SPLITS:
+            raise DatasetError(f"No split is called '{name}': pass one of {_listed(SPLITS)}.")
+    if min(splits.values(), default=0) < 0 or sum(splits.values()) != count:
+        found = ", ".join(f"{name} {splits[name]}" for name in splits)
+        raise DatasetError(f"The splits ({found}) do not share out {count} graphs: pass counts that add up to it.")
+
+    return _draw_graphs(family, stream(seed, "sizes").permutation(sizes).tolist(), seed, dict(splits))
+
+
+def _draw_graphs(family: Family, sizes: list[int], seed: int, splits: Mapping[str, int]) -> Iterator[SimpleGraph]:
+    names = [name for name in SPLITS for _ in range(splits.get(name, 0))]
+    for i, name in enumerate(names):
+        graph = family.sample(sizes[i % len(sizes)], stream(seed, "generate", i))
+        yield replace(graph, attributes={"family": family.name, "split": name})
+
+
+def _allowed_sizes(family: Family, nodes: tuple[int, int]) -> list[int]:
+    """The sizes in the range for which the family has graphs."""
+    low, high = nodes
+    if low > high:
+        raise DatasetError(f"The range of nodes {low}:{high} is empty: pass the smaller number first.")
+
+    sizes, refused = [], None
+    for n in range(low, high + 1):
+        try:
+            family.check_size(n)
+        except FamilyError as error:
+            refused = error
+        else:
+            sizes.append(n)
+    if not sizes:
+        assert refused is not None
+        raise refused
+
+    return sizes
+
+
+def generate(
+    family: Family,
+    count: int = 300,
+    nodes: tuple[int, int] = (10, 20),
+    seed: int = 0,
+    *,
+    splits: Mapping[str, int] | None = None,
+) -> Dataset:
+    """A data set from the true process; see :func:`generate_graphs`."""
+    graphs = list(generate_graphs(family, count, nodes, seed, splits=splits))
+
+    return Dataset(graphs, Provenance(family.name, family.parameters(), seed, "generate"))
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
