@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..errors import FamilyError
 from ..graph import SimpleGraph
 from .base import Family, shuffled
 
 __all__ = ["Barabasi"]
+
+# Sets of nodes kept at one level of the peeling: about a gigabyte, and far above what graphs of 20 nodes need.
+MOST_SETS = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -53,3 +59,162 @@ class Barabasi(Family):
             ends += [node] * m
 
         return shuffled(n, pairs, rng)
+
+    def contains(self, graph: SimpleGraph) -> bool:
+        """Whether the nodes can be taken off one by one, each with ``m`` neighbours left, down to the first star."""
+        return self._plausible(graph) and _can_be_peeled(_neighbour_masks(graph), self.m)
+
+    def log_prob(self, graph: SimpleGraph) -> float:
+        r"""The exact :math:`\log p(A \mid n)` in nats, summed over all orders in which the nodes may have come.
+
+        A set :math:`S` of nodes that came first has weight :math:`w(S) = \sum_v w(S ∖ v) f(T_v)` over the nodes
+        :math:`v` with :math:`m` neighbours :math:`T_v` in :math:`S`, down to stars with weight 1; then
+        :math:`p(A \mid n) = w(V)\, m! / n!`, for the star's leaves may have come in any order. The sets are gone
+        through level by level, from all nodes down, as bits of an integer.
+
+        Raises:
+            FamilyError: The graph has too many such sets, or more than 63 nodes.
+        """
+        if not self._plausible(graph):
+            return -math.inf
+        n, m = graph.nodes, self.m
+        if n > 63:
+            raise FamilyError(f"'{self.name}' has the exact law up to 63 nodes, and the graph has {n}.")
+
+        adjacency = graph.adjacency()
+        sets, weights = np.array([(1 << n) - 1], dtype=np.uint64), np.ones(1)
+        log_scale = math.lgamma(m + 1) - math.lgamma(n + 1)
+        for _ in range(n - m - 1):
+            sets, weights = _peel(sets, weights, adjacency, m)
+            if len(sets) == 0:
+                return -math.inf
+            if len(sets) > MOST_SETS:
+                raise FamilyError(
+                    f"The graph's nodes may have come in too many orders to sum over: '{self.name}' has the exact law "
+                    f"for smaller graphs, or a larger m than {m}."
+                )
+            log_scale += math.log(weights.max())
+            weights = weights / weights.max()
+
+        # A pair of nodes is a star around either of them.
+        hubs = (_degrees(_members(sets, n), adjacency) == m).sum(axis=1)
+        total = float(weights @ hubs)
+
+        return math.log(total) + log_scale if total > 0 else -math.inf
+
+    def _plausible(self, graph: SimpleGraph) -> bool:
+        """Whether the graph has the right number of edges and no node without neighbours."""
+        n, m = graph.nodes, self.m
+
+        return n > m and len(graph.edges) == m * (n - m) and bool(graph.degrees().min() > 0)
+
+
+def _neighbour_masks(graph: SimpleGraph) -> list[int]:
+    """The neighbours of each node as bits of an integer."""
+    masks = [0] * graph.nodes
+    for i, j in graph.edges.tolist():
+        masks[i] |= 1 << j
+        masks[j] |= 1 << i
+
+    return masks
+
+
+def _can_be_peeled(neighbours: list[int], m: int) -> bool:
+    """Whether some order of taking off nodes with ``m`` neighbours left ends in a star on ``m + 1`` nodes.
+
+    A node with fewer than ``m`` neighbours left can only be a leaf of the star: such nodes share no edge, and one
+    node is joined to all of them. A set where that fails is not followed any further.
+    """
+    pending = [(1 << len(neighbours)) - 1]
+    seen = set(pending)
+
+    while pending:
+        nodes = pending.pop()
+        left = {v: neighbours[v] & nodes for v in range(len(neighbours)) if nodes >> v & 1}
+        leaves, hubs = 0, nodes
+        for v, mask in left.items():
+            if mask.bit_count() < m:
+                leaves |= 1 << v
+                hubs &= mask
+        if not hubs or any(left[v] & leaves for v in left if leaves >> v & 1):
+            continue
+        if len(left) == m + 1:
+            return True
+        for v, mask in left.items():
+            rest = nodes ^ (1 << v)
+            if mask.bit_count() == m and rest not in seen:
+                seen.add(rest)
+                pending.append(rest)
+
+    return False
+
+
+def _peel(
+    sets: NDArray[np.uint64], weights: NDArray[np.float64], adjacency: NDArray[np.bool_], m: int
+) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+    """Take one node off each set in every way the process allows.
+
+    Arguments:
+        sets: Sets of nodes as bits, with shape :math:`(S,)`.
+        weights: Their weights, with shape :math:`(S,)`.
+        adjacency: The adjacency matrix, with shape :math:`(n, n)`.
+        m: The number of neighbours a node came with.
+
+    Returns:
+        The sets one node smaller that may still end in a star, and their weights.
+    """
+    n = len(adjacency)
+    row, last = np.nonzero(_degrees(_members(sets, n), adjacency) == m)
+    rests = sets[row] ^ (np.uint64(1) << last.astype(np.uint64))
+    smaller, place = np.unique(rests, return_inverse=True)
+
+    members = _members(smaller, n)
+    degrees = _degrees(members, adjacency)
+    # See _can_be_peeled: nodes with fewer than m neighbours are leaves of the star.
+    leaves = (degrees >= 0) & (degrees < m)
+    known = leaves.astype(np.float32) @ adjacency
+    keep = ~((known > 0) & leaves).any(axis=1) & ((known == leaves.sum(axis=1, keepdims=True)) & members).any(axis=1)
+
+    kept = np.flatnonzero(keep[place])
+    row, last, place = row[kept], last[kept], place[kept]
+    targets = np.nonzero(adjacency[last] & members[place])[1].reshape(-1, m)
+    chances = _target_chances(np.take_along_axis(degrees[place], targets, axis=1), degrees[place].clip(0).sum(axis=1))
+    totals = np.bincount(place, weights=weights[row] * chances, minlength=len(smaller))
+
+    return smaller[keep], totals[keep]
+
+
+def _members(sets: NDArray[np.uint64], n: int) -> NDArray[np.bool_]:
+    """Which of ``n`` nodes each set has, with shape :math:`(S, n)`."""
+    return (sets[:, None] >> np.arange(n, dtype=np.uint64) & np.uint64(1)).astype(np.bool_)
+
+
+def _degrees(members: NDArray[np.bool_], adjacency: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """How many neighbours each node has within each set, -1 for nodes outside it, with shape :math:`(S, n)`."""
+    return np.where(members, members.astype(np.float32) @ adjacency, np.float32(-1))
+
+
+def _target_chances(degrees: NDArray[np.float32], totals: NDArray[np.float32]) -> NDArray[np.float64]:
+    r"""The probability that draws in proportion to degree find these targets before any other node.
+
+    .. math:: f(∅) = 1, \quad f(T) = \sum_{i ∈ T} f(T ∖ i) \frac{d_i}{D - \sum_{j ∈ T ∖ i} d_j}
+
+    Arguments:
+        degrees: The targets' degrees before the new node came, with shape :math:`(P, m)`.
+        totals: The sum :math:`D` of all degrees, with shape :math:`(P,)`.
+    """
+    d = degrees.T.astype(np.float64)
+    left = {0: totals.astype(np.float64)}
+    chances = {0: np.ones(len(totals))}
+
+    # A subset is the bits of an integer, larger than those of the subsets it is made from.
+    for subset in range(1, 1 << len(d)):
+        members = [i for i in range(len(d)) if subset >> i & 1]
+        left[subset] = left[subset ^ (1 << members[0])] - d[members[0]]
+        smaller = [subset ^ (1 << i) for i in members]
+        chances[subset] = sum(
+            (chances[rest] / left[rest] * d[i] for i, rest in zip(members, smaller, strict=True)),
+            np.zeros(len(totals)),
+        )
+
+    return chances[(1 << len(d)) - 1]

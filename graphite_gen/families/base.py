@@ -61,9 +61,9 @@ class Family(ABC):
             FamilyError: The family has no graphs of that size.
         """
 
+    @abstractmethod
     def contains(self, graph: SimpleGraph) -> bool:
         """Whether the graph has positive probability given its number of nodes."""
-        raise NotImplementedError
 
     def log_prob(self, graph: SimpleGraph) -> float:
         r"""The exact :math:`\log p(A \mid n)` in nats, ``-inf`` where the family does not contain the graph.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
@@ -10,9 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph import SimpleGraph
-from .base import Family, shuffled
+from .base import Family, is_connected, shuffled
 
 __all__ = ["PowerlawTree"]
+
+# The floor sums over the partitions of n - 2: 37,338 at this size.
+MOST_ENUMERATED = 42
 
 
 @dataclass(frozen=True)
@@ -46,10 +52,51 @@ class PowerlawTree(Family):
 
         return shuffled(n, caterpillar(draw_degrees(n, self.gamma, rng)), rng)
 
+    def contains(self, graph: SimpleGraph) -> bool:
+        return sorted_spine(graph) is not None
+
+    def log_prob(self, graph: SimpleGraph) -> float:
+        r"""The exact :math:`\log p(A \mid n)` in nats.
+
+        The degrees :math:`d` decide the tree up to isomorphism, so :math:`p(A \mid n) = P(d) |\mathrm{Aut}| / n!`
+        with :math:`P(d) = n! \prod_i q(d_i) / (Z \prod_k c_k!)` where :math:`k` occurs :math:`c_k` times.
+        """
+        spine = sorted_spine(graph)
+        if spine is None:
+            return -math.inf
+
+        return self._log_class(graph.nodes, spine) + _log_automorphisms(spine) - math.lgamma(graph.nodes + 1)
+
+    def floor(self, n: int) -> float | None:
+        self.check_size(n)
+        if n > MOST_ENUMERATED:
+            return None
+
+        total = 0.0
+        for parts in _partitions(n - 2, n - 2):
+            spine = sorted(part + 1 for part in parts)
+            log_class = self._log_class(n, spine)
+            total -= math.exp(log_class) * (log_class + _log_automorphisms(spine) - math.lgamma(n + 1))
+
+        return total
+
+    def _log_class(self, n: int, spine: list[int]) -> float:
+        r"""The log-probability :math:`\log P(d)` of these degrees in any order, the leaves not listed."""
+        q, sums, log_scale = _degree_law(n, self.gamma)
+        log_valid = math.log(float(q @ sums[-1, ::-1])) + log_scale
+        counts = Counter(spine)
+        counts[1] = n - len(spine)
+
+        return (
+            math.lgamma(n + 1)
+            + sum(count * math.log(q[degree - 1]) - math.lgamma(count + 1) for degree, count in counts.items())
+            - log_valid
+        )
+
 
 def draw_degrees(n: int, gamma: float, rng: np.random.Generator) -> list[int]:
     """Degrees of a tree on ``n`` nodes, drawn one after the other given what is left to share out."""
-    q, sums = _degree_law(n, gamma)
+    q, sums, _ = _degree_law(n, gamma)
     left = n - 2
     degrees = []
 
@@ -76,19 +123,64 @@ def caterpillar(degrees: list[int]) -> list[tuple[int, int]]:
 
 
 @lru_cache(maxsize=128)
-def _degree_law(n: int, gamma: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _degree_law(n: int, gamma: float) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     r"""The law of :math:`d - 1` and of sums of independent ones.
 
     Returns:
         The probabilities :math:`q(k + 1)` for :math:`k = 0 … n - 2`, and those of sums: row :math:`i` is the law of
         a sum of :math:`i` terms on the same range, up to a factor per row that keeps large trees from underflowing.
+        The logarithm of the last row's factor comes third.
     """
     tails = np.concatenate([[1.0], (np.arange(1, n) + 0.5) ** (1 - gamma)])
     q = tails[:-1] - tails[1:]
     sums = np.zeros((n, n - 1))
     sums[0, 0] = 1.0
+    log_scale = 0.0
     for i in range(1, n):
         row = np.convolve(sums[i - 1], q)[: n - 1]
         sums[i] = row / row.max()
+        log_scale += math.log(row.max())
 
-    return q, sums
+    return q, sums, log_scale
+
+
+def sorted_spine(graph: SimpleGraph) -> list[int] | None:
+    """The degrees of the inner nodes in rising order if they form a path in that order, else None."""
+    n = graph.nodes
+    if n < 2 or len(graph.edges) != n - 1 or not is_connected(graph):
+        return None
+    degrees = graph.degrees()
+    inner = degrees > 1
+    links = graph.edges[inner[graph.edges].all(axis=1)]
+    # In a tree the inner nodes are connected: they form a path if none has more than two inner neighbours.
+    if len(links) and np.bincount(links.ravel()).max() > 2:
+        return None
+
+    # Along a path from the smallest degree to the largest, steps add up to their difference only if none goes back.
+    spine: list[int] = np.sort(degrees[inner]).tolist()
+    steps = int(np.abs(degrees[links[:, 0]] - degrees[links[:, 1]]).sum())
+
+    return spine if not spine or steps == spine[-1] - spine[0] else None
+
+
+def _log_automorphisms(spine: list[int]) -> float:
+    """The logarithm of how many relabellings leave the caterpillar with this sorted spine as it is."""
+    if not spine:
+        return math.log(2)
+    if len(spine) == 1:
+        return math.lgamma(spine[0] + 1)
+    # Leaves of one inner node can trade places: inner nodes at the two ends have one more. A spine of equal degrees
+    # can also be turned round.
+    leaves = [spine[0] - 1, *(degree - 2 for degree in spine[1:-1]), spine[-1] - 1]
+    turns = 2 if spine[0] == spine[-1] else 1
+
+    return math.log(turns) + sum(math.lgamma(count + 1) for count in leaves)
+
+
+def _partitions(total: int, largest: int) -> Iterator[list[int]]:
+    """All ways to write a number as a sum of positive ones, none above ``largest``."""
+    if total == 0:
+        yield []
+    for part in range(min(total, largest), 0, -1):
+        for rest in _partitions(total - part, part):
+            yield [part, *rest]

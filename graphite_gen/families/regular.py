@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import FamilyError
 from ..graph import SimpleGraph
-from .base import Family, largest_component
+from .base import Family, is_connected, largest_component
 
 __all__ = ["Regular"]
 
 # A random pairing of stubs is a simple graph with probability about exp(-(d² - 1) / 4): up to this degree it is
 # quicker to try again than to count.
 REJECTION_DEGREE = 4
+
+# Counting visits at most C(n + d, d) states, in practice a small part of them; beyond this it is not tried.
+MOST_STATES = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -55,11 +62,38 @@ class Regular(Family):
 
         return largest_component(graph) if self.largest_component else graph
 
+    def contains(self, graph: SimpleGraph) -> bool:
+        if graph.nodes <= self.d or (graph.degrees() != self.d).any():
+            return False
+
+        return not self.largest_component or is_connected(graph)
+
+    def log_prob(self, graph: SimpleGraph) -> float:
+        r"""The exact :math:`\log p(A \mid n)` in nats: uniform, over the connected ones with ``largest_component``.
+
+        Raises:
+            FamilyError: There are too many such graphs to count.
+        """
+        if not self.contains(graph):
+            return -math.inf
+
+        return -self._log_count(graph.nodes)
+
+    def floor(self, n: int) -> float:
+        self.check_size(n)
+
+        return self._log_count(n)
+
+    def _log_count(self, n: int) -> float:
+        return math.log(count_connected_regular(n, self.d) if self.largest_component else count_regular(n, self.d))
+
 
 def _draw_regular(n: int, d: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     """The adjacency matrix of a uniformly random d-regular graph, with shape :math:`(n, n)`."""
     if d <= REJECTION_DEGREE:
         return _draw_by_rejection(n, d, rng)
+    if math.comb(n + d, d) <= MOST_STATES:
+        return _draw_by_counting(n, d, rng)
 
     import networkx as nx
 
@@ -83,3 +117,99 @@ def _draw_by_rejection(n: int, d: int, rng: np.random.Generator) -> NDArray[np.b
             i, j = np.divmod(keys[simple[0]], n)
             adjacency[i, j] = adjacency[j, i] = True
             return adjacency
+
+
+def _draw_by_counting(n: int, d: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Join one node after the other, each choice weighed by the number of graphs that complete it: exactly uniform."""
+    adjacency = np.zeros((n, n), dtype=np.bool_)
+    classes: list[list[int]] = [[] for _ in range(d)]  # classes[k]: the nodes that still want k + 1 neighbours
+    classes[d - 1] = list(range(n))
+
+    while any(classes):
+        while not classes[-1]:
+            classes.pop()
+        node = classes[-1].pop()
+        state = tuple(map(len, classes))
+        moves = list(_moves(state, len(classes)))
+        weights = [ways * _count(after) for _, ways, after in moves]
+        taken = moves[_choose(weights, rng)][0]
+
+        partners = [rng.permutation(members)[:count].tolist() for members, count in zip(classes, taken, strict=True)]
+        for k, chosen in enumerate(partners):
+            adjacency[node, chosen] = adjacency[chosen, node] = True
+            classes[k] = [other for other in classes[k] if other not in chosen]
+            if k:
+                classes[k - 1] = classes[k - 1] + chosen
+
+    return adjacency
+
+
+def _choose(weights: list[int], rng: np.random.Generator) -> int:
+    """An index drawn in proportion to weights that may be too large for a float."""
+    total = sum(weights)
+    mark = int(rng.random() * 2**53) * total >> 53
+    for index, weight in enumerate(weights):
+        mark -= weight
+        if mark < 0:
+            return index
+    raise AssertionError("weights add up to their total")
+
+
+def count_regular(n: int, d: int) -> int:
+    """The number of labelled d-regular graphs on ``n`` nodes (OEIS A002829 for d = 3, A005815 for d = 4).
+
+    Raises:
+        FamilyError: Counting them would take too long.
+    """
+    if n == 0:
+        return 1
+    if n <= d or n * d % 2:
+        return 0
+    d = min(d, n - 1 - d)
+    if math.comb(n + d, d) > MOST_STATES:
+        raise FamilyError(f"There are too many {d}-regular graphs on {n} nodes to count: pass a smaller n or d.")
+
+    return _count((0,) * (d - 1) + (n,)) if d else 1
+
+
+@lru_cache(maxsize=4096)
+def count_connected_regular(n: int, d: int) -> int:
+    """The number of connected labelled d-regular graphs on ``n`` nodes, by the size of node 0's component."""
+    return count_regular(n, d) - sum(
+        math.comb(n - 1, k - 1) * count_connected_regular(k, d) * count_regular(n - k, d) for k in range(d + 1, n)
+    )
+
+
+@cache
+def _count(state: tuple[int, ...]) -> int:
+    """The number of graphs in which ``state[k]`` given nodes have ``k + 1`` neighbours each.
+
+    One node of the highest degree picks its neighbours; they want one fewer each from then on.
+    """
+    if not state:
+        return 1
+    remaining = (*state[:-1], state[-1] - 1)
+
+    return sum(ways * _count(after) for _, ways, after in _moves(remaining, len(state)))
+
+
+def _moves(state: tuple[int, ...], picks: int) -> Iterator[tuple[tuple[int, ...], int, tuple[int, ...]]]:
+    """How a node can pick so many neighbours: the number from each class, the number of ways, the state after."""
+    for taken in _shares(state, picks):
+        ways = math.prod(map(math.comb, state, taken))
+        moved = (*taken[1:], 0)
+        after = [count - gone + come for count, gone, come in zip(state, taken, moved, strict=True)]
+        while after and after[-1] == 0:
+            after.pop()
+        yield taken, ways, tuple(after)
+
+
+def _shares(limits: tuple[int, ...], total: int) -> Iterator[tuple[int, ...]]:
+    """All ways to share a total out over classes, none above its limit."""
+    if not limits:
+        if total == 0:
+            yield ()
+        return
+    for last in range(min(limits[-1], total) + 1):
+        for rest in _shares(limits[:-1], total - last):
+            yield (*rest, last)
