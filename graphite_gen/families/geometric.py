@@ -56,3 +56,6 @@ class Geometric(Family):
         gaps = points[:, None, :] - points[None, :, :]
 
         return SimpleGraph.from_adjacency((gaps**2).sum(-1) <= self.r**2)
+
+    def contains(self, graph: SimpleGraph) -> bool:
+        raise NotImplementedError
