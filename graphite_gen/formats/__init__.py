@@ -1,1 +1,245 @@
-"""."""
+"""Graph files: read any of our formats as a stream of graphs, write any as a stream of bytes.
+
+Each format is one module with ``read(stream, context)`` and ``write(graphs, stream, provenance)``, loaded when it is
+used. What a format cannot hold is dropped by ``g6``, ``s6`` and ``edgelist`` alone; the others keep weights, features,
+names and attributes.
+
+A file's origin (family, parameters, seed, source, model) is a fact about each of its graphs: the writers put it among
+the graph's attributes, where networkx sees it too, the readers leave it there, and :attr:`GraphReader.provenance` is
+what the first graph says.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Any
+
+import numpy as np
+
+from ..errors import FormatError, OutputError
+from ..graph import SimpleGraph, as_simple_graph
+from ..records import Provenance
+from ._build import MAX_NODES, Context
+from ._files import Template, check_target, open_input, open_output
+from ._union import disjoint_union
+from ._values import provenance_of
+
+__all__ = ["FORMATS", "MAX_NODES", "GraphReader", "format_of", "read_graphs", "write_graphs"]
+
+FORMATS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "graphml": (".graphml",),
+        "h5": (".h5", ".hdf5"),
+        "g6": (".g6",),
+        "s6": (".s6",),
+        "jsonl": (".jsonl",),
+        "gml": (".gml",),
+        "edgelist": (".edgelist",),
+    }
+)
+"""The formats we read and write, and the suffixes that mean them."""
+
+_SUFFIXES = {suffix: name for name, suffixes in FORMATS.items() for suffix in suffixes}
+_KEEPS_NODE_ATTRIBUTES = ("graphml", "h5", "jsonl", "gml")
+
+
+def format_of(path: str | Path, format: str | None = None) -> str:
+    """The format of a file by its suffix, or the one asked for by name.
+
+    Raises:
+        FormatError: There is no such format, or the suffix means none.
+    """
+    known = ", ".join(f"'{suffix}'" for suffix in _SUFFIXES)
+    if format is not None:
+        name = _SUFFIXES.get("." + format.lower().removeprefix("."))
+        if name is None:
+            raise FormatError(f"'{format}' is not a format we read or write: pass one of {', '.join(FORMATS)}.")
+        return name
+    if str(path) == "-":
+        raise FormatError(f"'-' has no suffix to tell its format: pass --format with one of {', '.join(FORMATS)}.")
+
+    file = Path(path).name.lower()
+    name = _SUFFIXES.get(Path(file.removesuffix(".gz")).suffix)
+    if name is None:
+        raise FormatError(f"'{path}' has no suffix we know: name it {known} (text also '.gz'), or pass --format.")
+    if name == "h5" and file.endswith(".gz"):
+        raise FormatError(f"'{path}': HDF5 is compressed inside and not read or written through gzip; drop the '.gz'.")
+
+    return name
+
+
+class GraphReader(Iterator[SimpleGraph]):
+    """A stream of graphs from a file; it closes at its end, or as a context manager.
+
+    Attributes:
+        format: The format of the file, of the first one for a folder.
+        provenance: Where the graphs come from, as the first one tells.
+    """
+
+    def __init__(self, format: str, graphs: Iterator[SimpleGraph], name: str) -> None:
+        self.format = format
+        self._files = graphs
+        first = next(graphs, None)
+        if first is None:
+            raise FormatError(f"'{name}' holds no graphs: pass a file with at least one.")
+        self.provenance: Provenance = provenance_of(first.attributes)
+        self._graphs = chain((first,), graphs)
+
+    def __iter__(self) -> Iterator[SimpleGraph]:
+        # The chain itself, so that a plain loop does not pay for a Python call per graph.
+        return self._graphs
+
+    def __next__(self) -> SimpleGraph:
+        return next(self._graphs)
+
+    def __enter__(self) -> GraphReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; the stream then ends."""
+        self._files.close()  # type: ignore[attr-defined]
+        self._graphs = chain()
+
+
+def read_graphs(source: str | Path, *, format: str | None = None, simplify: bool = False) -> GraphReader:
+    """The graphs of a file or of a folder of files, one after the other.
+
+    Arguments:
+        source: A file, a folder whose files are read in the order of their names, or ``-`` for stdin.
+        format: The format, where the suffix does not tell.
+        simplify: Whether to ignore directions and drop self-loops and repeated edges, rather than refuse them.
+
+    Raises:
+        FormatError: The file is missing, damaged, empty or not what it claims to be; also while reading on.
+    """
+    path = None if str(source) == "-" else Path(source)
+    if path is not None and path.is_dir():
+        files: list[tuple[Path | None, str]] = list(_folder_files(path, format))
+    else:
+        files = [(path, format_of(source, format))]
+    if path is None and files[0][1] == "h5":
+        raise FormatError("'-' cannot be HDF5, which is not read front to back: save it to a file and pass that.")
+
+    return GraphReader(files[0][1], _read_files(files, simplify), str(source))
+
+
+def _folder_files(folder: Path, format: str | None) -> Iterator[tuple[Path, str]]:
+    """The visible files of a folder that are of a format we read, or all of them if one is given."""
+    try:
+        files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    except OSError as error:
+        raise FormatError(f"'{folder}' cannot be read: {error.strerror or error}.") from error
+    found = False
+    for path in files:
+        if format is not None or Path(path.name.lower().removesuffix(".gz")).suffix in _SUFFIXES:
+            found = True
+            yield path, format_of(path, format)
+    if not found:
+        raise FormatError(f"'{folder}' holds no file of graphs: wanted {', '.join(_SUFFIXES)}.")
+
+
+def _read_files(files: list[tuple[Path | None, str]], simplify: bool) -> Iterator[SimpleGraph]:
+    for path, format in files:
+        context = Context("-" if path is None else str(path), simplify)
+        try:
+            with open_input(path, context) as stream:
+                count = 0
+                for count, graph in enumerate(_module(format).read(stream, context), 1):  # noqa: B007
+                    yield graph
+        except UnicodeDecodeError as error:
+            raise context.error(f"graph {count + 1}", f"not UTF-8 text ({error.reason}); save it as UTF-8.") from error
+        except (MemoryError, RecursionError) as error:
+            raise context.error(f"graph {count + 1}", "too large or too deeply nested to read.") from error
+        if not count:
+            raise FormatError(f"'{context.name}' holds no graphs: wanted at least one in the format '{format}'.")
+
+
+def _module(format: str) -> Any:
+    return importlib.import_module(f"{__name__}.{format}")
+
+
+def write_graphs(
+    graphs: Iterable[SimpleGraph],
+    target: str | Path,
+    *,
+    format: str | None = None,
+    provenance: Provenance | None = None,
+    force: bool = False,
+    union: bool = False,
+) -> int:
+    """Write graphs to a file as they come, and give their number.
+
+    The file appears when all is written: if anything fails on the way, nothing is left and an existing file stays
+    as it was.
+
+    Arguments:
+        graphs: The graphs.
+        target: A file, ``-`` for stdout, or a template such as ``out/{index:04d}.graphml`` for one file per graph.
+        format: The format, where the suffix does not tell.
+        provenance: Where the graphs come from; a graph's own attributes go before it. By default, what the first
+            graph tells.
+        force: Whether to replace existing files.
+        union: Whether to write one graph, their disjoint union, with the graph's number as node attribute ``graph``.
+
+    Raises:
+        FormatError: There is no such format.
+        OutputError: The target cannot be written, or the format cannot hold the graphs.
+    """
+    path = None if str(target) == "-" else Path(target)
+    if path is not None and path.is_dir():
+        check_target(path, force)
+    name = format_of(target, format)
+    template = Template(str(target)) if "{index" in str(target) else None
+    if path is None and name == "h5":
+        raise OutputError("'-' cannot be HDF5, which is not written front to back: pass a file, or another --format.")
+    if union and name not in _KEEPS_NODE_ATTRIBUTES:
+        raise OutputError(
+            f"'{name}' cannot hold a union, as it has no node attributes: "
+            f"pass one of {', '.join(_KEEPS_NODE_ATTRIBUTES)}."
+        )
+    if template is not None:
+        template.prepare(force)
+    elif path is not None:
+        check_target(path, force)
+
+    checked = _checked(graphs)
+    first = next(checked, None)
+    if first is None:
+        raise OutputError(f"There are no graphs to write to '{target}'.")
+    if provenance is None:
+        provenance = provenance_of(first.attributes)
+    checked = chain((first,), checked)
+    count = 1
+    if union:
+        united, count = disjoint_union(checked)
+        checked = iter((united,))
+
+    write = _module(name).write
+    if template is None:
+        with open_output(path, force) as stream:
+            written: int = write(checked, stream, provenance)
+        return count if union else written
+
+    for index, graph in enumerate(checked):
+        with open_output(template.path(index), force) as stream:
+            write((graph,), stream, provenance)
+
+    return count if union else index + 1
+
+
+def _checked(graphs: Iterable[SimpleGraph]) -> Iterator[SimpleGraph]:
+    """The graphs, refusing weights that no reader would accept."""
+    for index, graph in enumerate(graphs):
+        graph = as_simple_graph(graph)
+        if graph.weights is not None and not np.isfinite(graph.weights).all():
+            raise OutputError(f"Graph {index} has a weight that is not a finite number, which no file of ours holds.")
+        yield graph

@@ -1,0 +1,203 @@
+"""Opening files for reading, and writing them whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import re
+import secrets
+import stat
+import string
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ..errors import FormatError, OutputError
+from ._build import Context
+
+__all__ = ["MAX_LINE", "Template", "check_target", "lines", "open_input", "open_output"]
+
+MAX_LINE = 1 << 28
+"""The longest line that is read, in bytes; a graph of 50 000 nodes in graph6 fits."""
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_BOMB_BYTES, _BOMB_RATIO = 1 << 30, 500
+
+
+class _Expanded(io.RawIOBase):
+    """The contents of a gzip stream, with damage and bombs turned into :class:`FormatError`."""
+
+    def __init__(self, compressed: BinaryIO, context: Context) -> None:
+        self._source = _Counted(compressed)
+        self._gzip = gzip.GzipFile(fileobj=self._source, mode="rb")  # type: ignore[arg-type]
+        self._context = context
+        self._bytes = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            data = self._gzip.read1(len(buffer))
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise self._context.error(
+                f"byte {self._source.count}", f"the gzip data are damaged or cut short ({error}); fetch the file again."
+            ) from error
+        self._bytes += len(data)
+        if self._bytes > _BOMB_BYTES and self._bytes > _BOMB_RATIO * self._source.count:
+            raise self._context.error(
+                f"byte {self._source.count}",
+                f"the gzip data expand more than {_BOMB_RATIO} times; unpack the file first if that is right.",
+            )
+        buffer[: len(data)] = data
+
+        return len(data)
+
+
+class _Counted:
+    """A stream that knows how many bytes were read from it; stdin cannot tell."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.count = 0
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._stream.read(size)
+        self.count += len(data)
+
+        return data
+
+
+@contextmanager
+def open_input(path: Path | None, context: Context) -> Iterator[BinaryIO]:
+    """The bytes of a file, or of stdin for None, unpacked if they are gzip's."""
+    try:
+        with nullcontext(sys.stdin.buffer) if path is None else path.open("rb") as stream:
+            buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)  # type: ignore[arg-type]
+            packed = buffered.peek(2)[:2] == _GZIP_MAGIC
+            yield io.BufferedReader(_Expanded(buffered, context), 1 << 16) if packed else buffered
+    except FileNotFoundError:
+        raise FormatError(f"'{context.name}' does not exist: pass a file of graphs, a folder of them or '-'.") from None
+    except OSError as error:
+        raise FormatError(f"'{context.name}' cannot be read: {error.strerror or error}.") from error
+
+
+def lines(stream: BinaryIO, context: Context) -> Iterator[tuple[int, bytes]]:
+    """The lines of a stream without their ends, counted from 1."""
+    number = 0
+    while line := stream.readline(MAX_LINE + 1):
+        number += 1
+        if len(line) > MAX_LINE:
+            raise context.error(f"line {number}", f"longer than {MAX_LINE} bytes, the most that is read.")
+        yield number, line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
+
+
+@contextmanager
+def open_output(target: Path | None, force: bool = False) -> Iterator[BinaryIO]:
+    """A stream whose bytes appear at the target when all is written, or never; None is stdout.
+
+    The bytes go to a hidden file beside the target that takes its name at the end. A pipe or a device is written
+    to directly.
+
+    Raises:
+        OutputError: The target exists and ``force`` is not given, or cannot be written.
+    """
+    name = "-" if target is None else str(target)
+    try:
+        if target is None:
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        elif _is_special(target):
+            with target.open("wb") as stream:
+                yield stream
+        else:
+            check_target(target, force)
+            with _replacing(target.resolve()) as stream:
+                yield from _packed(stream) if target.suffix.lower() == ".gz" else (stream,)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"'{name}' cannot be written: {error.strerror or error}.") from error
+
+
+def check_target(target: Path, force: bool) -> None:
+    """Refuse a target that cannot be written, before any work is done for it."""
+    if target.is_dir():
+        raise OutputError(
+            f"'{target}' is a folder: pass a file, or '{target}/{{index:04d}}.graphml' for one file each."
+        )
+    if not target.parent.is_dir():
+        raise OutputError(f"'{target}' cannot be written: the folder '{target.parent}' does not exist; make it first.")
+    if target.exists() and not force and not _is_special(target):
+        raise OutputError(f"'{target}' exists: pass --force to replace it, or another name.")
+
+
+def _is_special(target: Path) -> bool:
+    """Whether the target is a pipe or a device."""
+    try:
+        mode = target.stat().st_mode
+    except OSError:
+        return False
+
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+@contextmanager
+def _replacing(target: Path) -> Iterator[BinaryIO]:
+    temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.tmp")
+    try:
+        with temporary.open("xb") as stream:
+            yield stream
+        os.replace(temporary, target)  # noqa: PTH105 - atomic on every system
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _packed(stream: BinaryIO) -> Iterator[BinaryIO]:
+    # No name and no time inside, so that equal graphs make equal files.
+    with gzip.GzipFile(filename="", fileobj=stream, mode="wb", compresslevel=6, mtime=0) as packed:
+        yield packed  # type: ignore[misc]
+
+
+class Template:
+    """A target such as ``out/{index:04d}.graphml``: one file per graph."""
+
+    def __init__(self, target: str) -> None:
+        path = Path(target)
+        try:
+            pieces = list(string.Formatter().parse(path.name))
+        except ValueError as error:
+            raise OutputError(f"'{target}' is not a template: {error}. Write it like 'out/{{index:04d}}.g6'.") from None
+        fields = [(field, spec, conversion) for _, field, spec, conversion in pieces if field is not None]
+        if (
+            [field for field, _, _ in fields] != ["index"]
+            or not re.fullmatch(r"0?[0-9]{0,2}d?", fields[0][1] or "", re.ASCII)
+            or fields[0][2] is not None
+            or "{" in str(path.parent)
+        ):
+            raise OutputError(
+                f"'{target}' is not a template we fill: its file name holds '{{index}}' or '{{index:04d}}' once, "
+                f"and no other field."
+            )
+
+        self.folder = path.parent
+        self._name = path.name
+        self._taken = re.compile("".join(re.escape(text) + (r" *\d+" if field else "") for text, field, _, _ in pieces))
+
+    def prepare(self, force: bool) -> None:
+        """Make the folder, and refuse one that already holds such files."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            taken = next((path for path in sorted(self.folder.iterdir()) if self._taken.fullmatch(path.name)), None)
+        except OSError as error:
+            raise OutputError(f"'{self.folder}' cannot be written: {error.strerror or error}.") from error
+        if taken is not None and not force:
+            raise OutputError(f"'{taken}' exists: pass --force to replace such files, or another folder.")
+
+    def path(self, index: int) -> Path:
+        """The file of graph ``index``, counted from 0."""
+        return self.folder / self._name.format(index=index)

@@ -1,0 +1,166 @@
+"""How values and names are written where a format only has text.
+
+A string is written as it is, and what is no string, or would not come back as the same string, as JSON after
+``json:``. So ``"red"`` stays ``red``, and ``[1, 2]`` becomes ``json:[1, 2]``, for whoever opens the file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..records import Provenance
+
+__all__ = [
+    "OTHER",
+    "facts_of",
+    "from_text",
+    "gather",
+    "hashable",
+    "names_from_texts",
+    "plain",
+    "provenance_of",
+    "scatter",
+    "texts_from_names",
+    "to_json",
+    "to_text",
+]
+
+PREFIX = "json:"
+OTHER = "otherAttributes"
+"""The attribute that holds those whose own name the format uses for itself."""
+
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
+_PROVENANCE = ("family", "parameters", "seed", "source", "model")
+
+
+def plain(value: Any) -> Any:
+    """NumPy numbers and arrays, tuples and sets as plain Python ones; anything strange as its text."""
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    for kind in (bool, int, float, str):
+        if isinstance(value, kind):
+            return kind(value)
+
+    return str(value)
+
+
+def to_json(value: Any) -> str:
+    """The value as ASCII JSON on one line."""
+    return json.dumps(plain(value))
+
+
+def to_text(value: Any) -> str:
+    """The value as text that :func:`from_text` gives back."""
+    if isinstance(value, str) and not value.startswith(PREFIX) and not _UNSAFE.search(value):
+        return value
+
+    return PREFIX + to_json(value)
+
+
+def from_text(text: str) -> Any:
+    """The value that :func:`to_text` wrote; any other text is itself."""
+    if not text.startswith(PREFIX):
+        return text
+    try:
+        return json.loads(text[len(PREFIX) :])
+    except (ValueError, RecursionError):
+        return text
+
+
+def hashable(value: Any) -> Any:
+    """A name read from JSON: lists become tuples."""
+    return tuple(hashable(item) for item in value) if isinstance(value, list) else value
+
+
+def texts_from_names(names: Sequence[Any]) -> list[str]:
+    """Names as distinct texts that :func:`names_from_texts` gives back."""
+    names = [hashable(plain(name)) for name in names]
+    texts = [str(name) for name in names] if _all_integers(names) else [to_text(name) for name in names]
+    back = names_from_texts(texts)
+    if (back is not None and list(map(repr, back)) == list(map(repr, names))) or (back is None and _counts(names)):
+        return texts
+
+    return [PREFIX + to_json(name) for name in names]
+
+
+def names_from_texts(texts: Sequence[str]) -> tuple[Any, ...] | None:
+    """The names behind the texts; ``0, 1, …`` and ``n0, n1, …`` are no names at all."""
+    if all(text == str(i) for i, text in enumerate(texts)) or all(text == f"n{i}" for i, text in enumerate(texts)):
+        return None
+    if all(_INTEGER.fullmatch(text) for text in texts):
+        return tuple(int(text) for text in texts)
+
+    return tuple(hashable(from_text(text)) for text in texts)
+
+
+def _all_integers(names: Sequence[Any]) -> bool:
+    return all(type(name) is int for name in names)
+
+
+def _counts(names: Sequence[Any]) -> bool:
+    return _all_integers(names) and list(names) == list(range(len(names)))
+
+
+def gather(row: Mapping[str, Any], reserved: frozenset[str] | None = None, key: re.Pattern[str] | None = None) -> Any:
+    """The attributes under names the format can hold, the rest together under :data:`OTHER`."""
+
+    def fits(name: str) -> bool:
+        return name != OTHER and name not in (reserved or ()) and (key is None or key.fullmatch(name) is not None)
+
+    if all(fits(name) for name in row):
+        return row
+
+    return {
+        **{name: value for name, value in row.items() if fits(name)},
+        OTHER: {name: value for name, value in row.items() if not fits(name)},
+    }
+
+
+def scatter(row: dict[str, Any]) -> dict[str, Any]:
+    """Undo :func:`gather`."""
+    if not isinstance(row.get(OTHER), dict):
+        return row
+    other = row.pop(OTHER)
+
+    return {**row, **other}
+
+
+def facts_of(provenance: Provenance | None) -> dict[str, Any]:
+    """What is known of a file's origin, as facts about each of its graphs."""
+    if provenance is None:
+        return {}
+    facts = {name: getattr(provenance, name) for name in _PROVENANCE}
+
+    return {name: plain(value) for name, value in facts.items() if value is not None and value != {}}
+
+
+def provenance_of(attributes: Mapping[str, Any]) -> Provenance:
+    """The origin that a graph's facts tell; a fact of the wrong type tells nothing."""
+
+    def word(name: str) -> str | None:
+        value = attributes.get(name)
+        return value if isinstance(value, str) else None
+
+    parameters, seed = attributes.get("parameters"), attributes.get("seed")
+    if isinstance(parameters, str):
+        parameters = from_text(PREFIX + parameters)
+
+    return Provenance(
+        word("family"),
+        parameters if isinstance(parameters, dict) else {},
+        seed if type(seed) is int else None,
+        word("source"),
+        word("model"),
+    )
