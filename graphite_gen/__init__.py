@@ -1,3 +1,52 @@
-"""graphite-gen."""
+"""Generative models of graphs: Graphite variational autoencoders with honest likelihoods.
+
+.. code-block:: python
+
+    import graphite_gen as gg
+
+    model = gg.load("barabasi")
+    graphs = model.sample(100, nodes=(10, 20), seed=0)
+    model.nll(graphs)
+
+Names are imported when they are first used, so ``import graphite_gen`` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
 
 __version__ = "0.1.0"
+
+# Every public name and the module it lives in.
+_EXPORTS = {
+    "Dataset": "dataset",
+    "Family": "families",
+    "GraphiteError": "errors",
+    "Model": "api",
+    "ModelConfig": "config",
+    "NLLEstimate": "records",
+    "Provenance": "records",
+    "SimpleGraph": "graph",
+    "TrainConfig": "config",
+    "TrainRecord": "records",
+    "family": "families",
+    "fit": "api",
+    "generate": "dataset",
+    "load": "api",
+    "read_graphs": "formats",
+    "write_graphs": "formats",
+}
+
+__all__ = ["__version__", *_EXPORTS]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _EXPORTS:
+        raise AttributeError(f"module 'graphite_gen' has no attribute '{name}'")
+
+    return getattr(import_module(f".{_EXPORTS[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["Provenance", "Record"]
+__all__ = ["GraphNLL", "NLLEstimate", "Provenance", "Record", "TrainRecord"]
 
 
 class Record:
@@ -14,7 +14,7 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         """The fields as plain JSON values."""
-        return asdict(self)  # type: ignore[call-overload, no-any-return]
+        return asdict(self)  # type: ignore[call-overload]
 
 
 @dataclass(frozen=True)
@@ -34,3 +34,83 @@ class Provenance(Record):
     seed: int | None = None
     source: str | None = None
     model: str | None = None
+
+
+@dataclass(frozen=True)
+class TrainRecord(Record):
+    """The state of a training run at the end of an epoch.
+
+    Attributes:
+        epoch: Epochs done, from 1.
+        step: Optimiser steps done.
+        loss: The mean training objective of the epoch, in nats per graph.
+        kl: The mean divergence of posterior and prior, in nats per graph.
+        validation: The validation NLL (reconstruction error for autoencoders), in nats per graph; None between
+            validations.
+        best: The lowest validation figure so far.
+        learning_rate: The learning rate of the last step.
+        seconds: Time spent training, over all resumed parts.
+    """
+
+    epoch: int
+    step: int
+    loss: float
+    kl: float
+    validation: float | None
+    best: float | None
+    learning_rate: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class GraphNLL(Record):
+    """The estimate for one graph, in nats.
+
+    Attributes:
+        nodes: Its number of nodes.
+        edges: Its number of edges.
+        nll: The importance-sampling estimate of -log p(A|n).
+        elbo: The bound by the same samples: the mean log-weight.
+        ess: The effective sample size, from 1 to K.
+        size_nats: -log p(n); None for a size that never occurred in training.
+        baseline: -log p(A|n) of the ER baseline.
+    """
+
+    nodes: int
+    edges: int
+    nll: float
+    elbo: float
+    ess: float
+    size_nats: float | None
+    baseline: float | None
+
+
+@dataclass(frozen=True)
+class NLLEstimate(Record):
+    """The mean NLL of graphs, in nats per graph, beside what it should be compared with.
+
+    Attributes:
+        model: The model's name.
+        convention: ``pairs``, or ``paper``, which is no law over graphs.
+        graphs: The number of graphs.
+        samples: The proposals per graph, K.
+        nll: The mean of -log p(A|n).
+        standard_error: Its standard error over graphs.
+        elbo: The mean evidence lower bound by the same samples.
+        ess: The median effective sample size.
+        size_nats: The mean of -log p(n); None if some size never occurred in training.
+        baseline: The mean ER baseline; None for weighted graphs and for convention ``paper``.
+        per_graph: The estimates of each graph.
+    """
+
+    model: str
+    convention: str
+    graphs: int
+    samples: int
+    nll: float
+    standard_error: float | None
+    elbo: float
+    ess: float
+    size_nats: float | None
+    baseline: float | None
+    per_graph: tuple[GraphNLL, ...]

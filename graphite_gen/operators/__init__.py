@@ -1,1 +1,7 @@
-"""."""
+"""Graphs as things to multiply by: dense, sparse or low-rank."""
+
+from .dense import gcn_normalise
+from .low_rank import LowRankGraph
+from .protocol import Graph
+
+__all__ = ["Graph", "LowRankGraph", "gcn_normalise"]

@@ -1,0 +1,185 @@
+"""The library in four words: load, fit, sample, nll. The commands call the same functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .checkpoint import TrainedModel, find_checkpoint, load_checkpoint, save_checkpoint
+from .config import preset
+from .dataset import Dataset, generate
+from .families import Family, family
+from .graph import SimpleGraph, as_simple_graph
+from .likelihood import estimate_nll
+from .records import NLLEstimate, Provenance, TrainRecord
+from .sampling import Sampler
+from .seeding import derive_seed, stream
+from .training import Trainer, adapt_config, resolve_device
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["Model", "fit", "load", "split_graphs", "training_set"]
+
+LOCAL = Path("checkpoints")
+NODES = (10, 20)
+TRAINING_GRAPHS = 6000
+VALIDATION_GRAPHS = 300
+
+
+@dataclass(frozen=True)
+class Model:
+    """A trained model to sample from and to score graphs with.
+
+    Attributes:
+        trained: The network and what belongs to it.
+        history: The records of its training, where it was trained just now.
+    """
+
+    trained: TrainedModel
+    history: tuple[TrainRecord, ...] = ()
+
+    def sample(
+        self,
+        count: int,
+        *,
+        nodes: int | tuple[int, int] | None = None,
+        seed: int = 0,
+        connected: bool = False,
+        largest_component: bool = False,
+        with_latents: bool = False,
+    ) -> list[nx.Graph]:
+        """New graphs from the prior, for networkx.
+
+        Arguments:
+            count: How many.
+            nodes: Their number of nodes, or a range to draw it from; None for the sizes of the training graphs.
+            seed: Graph i is the same for a seed, however many are drawn.
+            connected: Draw again until a graph is connected.
+            largest_component: Keep the largest component of each graph.
+            with_latents: Keep each node's latents as node attributes ``z0``, ``z1``, ….
+        """
+        sampler = Sampler(
+            self.trained,
+            count,
+            nodes=nodes,
+            seed=seed,
+            connected=connected,
+            largest=largest_component,
+            latents=with_latents,
+        )
+
+        return [graph.to_networkx() for graph in sampler]
+
+    def nll(
+        self,
+        graphs: Iterable[nx.Graph | SimpleGraph],
+        *,
+        samples: int = 1000,
+        seed: int = 0,
+        convention: str = "pairs",
+    ) -> NLLEstimate:
+        """The mean NLL of graphs, in nats per graph, with its standard error and the ER baseline."""
+        return estimate_nll(self.trained, map(as_simple_graph, graphs), samples, seed, convention)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model as a checkpoint folder that ``load`` and every command reads."""
+        save_checkpoint(self.trained, Path(folder))
+
+
+def load(model: str | Path | None = None, *, device: str = "cpu") -> Model:
+    """A model by path or name; None for the last one trained under ``./checkpoints``, else the bundled one."""
+    folder = find_checkpoint(None if model is None else str(model), LOCAL)
+
+    return Model(load_checkpoint(folder, resolve_device(device)))
+
+
+def training_set(law: Family, *, preset_name: str, count: int | None, nodes: tuple[int, int], seed: int) -> Dataset:
+    """Fresh graphs of a family to train on, marked as training and validation graphs.
+
+    They come from a seed of their own: what ``generate`` draws from the same seed is never among them.
+
+    Arguments:
+        law: The family.
+        preset_name: ``paper`` trains on as many graphs as the paper (100, and 100 for validation).
+        count: The number of training graphs; None for the preset's.
+        nodes: The smallest and the largest number of nodes.
+        seed: The run's one seed.
+    """
+    default, validation = (100, 100) if preset_name == "paper" else (TRAINING_GRAPHS, VALIDATION_GRAPHS)
+    count = default if count is None else count
+    splits = {"train": count, "validation": validation}
+
+    return generate(law, count + validation, nodes, derive_seed(seed, "training set"), splits=splits)
+
+
+def split_graphs(
+    graphs: Sequence[SimpleGraph], seed: int, validation: float = 0.1
+) -> tuple[list[SimpleGraph], list[SimpleGraph]]:
+    """Training and validation graphs: by the split written in the file, else a random tenth for validation.
+
+    Graphs marked ``test`` are left alone.
+    """
+    marks = [graph.attributes.get("split") for graph in graphs]
+    if "train" in marks:
+        train = [graph for graph, mark in zip(graphs, marks, strict=True) if mark == "train"]
+        return train, [graph for graph, mark in zip(graphs, marks, strict=True) if mark == "validation"]
+    order = stream(seed, "split").permutation(len(graphs))
+    held = max(1, round(len(graphs) * validation)) if len(graphs) > 1 else 0
+    chosen = set(order[:held].tolist())
+
+    return (
+        [graph for index, graph in enumerate(graphs) if index not in chosen],
+        [graph for index, graph in enumerate(graphs) if index in chosen],
+    )
+
+
+def fit(
+    graphs: Iterable[nx.Graph | SimpleGraph] | Dataset | Family | str,
+    *,
+    name: str = "model",
+    preset_name: str = "default",
+    seed: int = 0,
+    device: str = "cpu",
+    folder: str | Path | None = None,
+    progress: Callable[[TrainRecord], None] | None = None,
+    **settings: Any,
+) -> Model:
+    """Train a model on graphs, or on a family.
+
+    Arguments:
+        graphs: networkx graphs, a data set, or a family or its name.
+        name: What to call the model.
+        preset_name: ``default`` or ``paper``.
+        seed: The run's one seed.
+        device: ``auto``, ``cpu`` or ``cuda``.
+        folder: Where to keep checkpoints; None keeps the model in memory.
+        progress: Called with a record after each epoch.
+        settings: Any setting of :class:`ModelConfig` or :class:`TrainConfig`, such as ``epochs=20``.
+    """
+    provenance = Provenance()
+    if isinstance(graphs, str):
+        graphs = family(graphs)
+    if isinstance(graphs, Family):
+        graphs = training_set(graphs, preset_name=preset_name, count=None, nodes=NODES, seed=seed)
+    if isinstance(graphs, Dataset):
+        provenance, graphs = graphs.provenance, graphs.graphs
+    train, validation = split_graphs([as_simple_graph(graph) for graph in graphs], seed)
+    config, training = preset(preset_name, seed=seed, **settings)
+    trainer = Trainer(
+        name,
+        adapt_config(config, [*train, *validation]),
+        training,
+        train,
+        validation,
+        folder=None if folder is None else Path(folder),
+        provenance=provenance,
+        device=resolve_device(device),
+    )
+    for record in trainer:
+        if progress is not None:
+            progress(record)
+
+    return Model(trainer.model, tuple(trainer.history))

@@ -1,0 +1,244 @@
+"""Models as folders: ``config.json`` and ``model.safetensors``, and what a run needs to go on.
+
+Every file is written beside its place and renamed, so a reader finds the old one or the new one, never half of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from .config import ModelConfig, TrainConfig
+from .errors import CheckpointError, ConfigError, OutputError
+from .models import GraphNetwork, build_network
+from .records import Provenance
+from .sizes import SizeLaw
+
+__all__ = [
+    "TrainedModel",
+    "bundled_folder",
+    "bundled_names",
+    "find_checkpoint",
+    "load_checkpoint",
+    "read_tensors",
+    "save_checkpoint",
+    "write_atomically",
+    "write_tensors",
+]
+
+FORMAT = "graphite-gen checkpoint"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """A network with everything needed to use it.
+
+    Attributes:
+        name: What to call it.
+        network: The network, in evaluation mode.
+        sizes: The law of graph sizes, and the baseline.
+        training: How it was trained.
+        provenance: What it was trained on.
+        results: Figures from training, such as the best validation NLL.
+    """
+
+    name: str
+    network: GraphNetwork
+    sizes: SizeLaw
+    training: TrainConfig
+    provenance: Provenance
+    results: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def config(self) -> ModelConfig:
+        """The architecture."""
+        return self.network.config
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.network.parameters()).device
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a whole file or nothing.
+
+    Raises:
+        OutputError: The folder cannot be written to.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            try:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            except BaseException:
+                Path(file.name).unlink(missing_ok=True)
+                raise
+        # Temporary files are private; what they become should be as readable as any other file of the user's.
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(file.name).chmod(0o666 & ~umask)
+        Path(file.name).replace(path)
+    except OSError as error:
+        raise OutputError(f"Cannot write '{path}': {error.strerror}. Choose another folder with '--out'.") from error
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:
+    """Write tensors as one safetensors file."""
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    write_atomically(path, save(plain, dict(metadata or {})))
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors of a safetensors file, and its metadata.
+
+    Raises:
+        CheckpointError: The file is missing or damaged.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+    except (OSError, SafetensorError, ValueError, RuntimeError) as error:
+        raise CheckpointError(
+            f"'{path}' is damaged or missing: {str(error).splitlines()[0]}. Train the model again or restore the file."
+        ) from error
+
+
+def save_checkpoint(model: TrainedModel, folder: Path, weights: Mapping[str, Tensor] | None = None) -> None:
+    """Write a model: its weights, then the config that makes the folder a checkpoint."""
+    write_tensors(folder / "model.safetensors", model.network.state_dict() if weights is None else weights)
+    config = {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": model.name,
+        "model": model.config.to_json(),
+        "sizes": model.sizes.to_json(),
+        "training": model.training.to_json(),
+        "provenance": model.provenance.to_json(),
+        "results": dict(model.results),
+        "torch": str(torch.__version__),
+    }
+    write_atomically(folder / "config.json", (json.dumps(config, indent=2) + "\n").encode())
+
+
+def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> TrainedModel:
+    """Read a model.
+
+    Raises:
+        CheckpointError: A part is missing or damaged, or was made by something else.
+    """
+    missing = [f"'{name}'" for name in ("config.json", "model.safetensors") if not (folder / name).is_file()]
+    if missing:
+        raise CheckpointError(
+            f"'{folder}' is not a checkpoint: {' and '.join(missing)} not found. "
+            f"Pass a folder that 'graphite-gen train' wrote, or a bundled name: {', '.join(bundled_names())}."
+        )
+    config = _read_config(folder / "config.json")
+    try:
+        network = build_network(ModelConfig.from_json(config["model"]))
+        model = TrainedModel(
+            name=str(config["name"]),
+            network=network,
+            sizes=SizeLaw.from_json(config["sizes"]),
+            training=TrainConfig.from_json(config["training"]),
+            provenance=Provenance(**config["provenance"]),
+            results=dict(config["results"]),
+        )
+    except (ConfigError, CheckpointError, KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"'{folder / 'config.json'}' is damaged: {_reason(error)}") from error
+    weights, _ = read_tensors(folder / "model.safetensors")
+    load_weights(network, weights, folder / "model.safetensors")
+    network.to(device).eval()
+
+    return model
+
+
+def load_weights(network: GraphNetwork, weights: Mapping[str, Tensor], source: Path) -> None:
+    """Put weights into a network.
+
+    Raises:
+        CheckpointError: They are another network's, or not finite.
+    """
+    try:
+        network.load_state_dict(dict(weights))
+    except RuntimeError as error:
+        raise CheckpointError(f"'{source}' does not fit its 'config.json'. Train the model again.") from error
+    if not all(tensor.isfinite().all() for tensor in weights.values()):
+        raise CheckpointError(f"'{source}' has weights that are not finite. Train the model again.")
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"'{path}' cannot be read: {error}. Restore it or train again.") from error
+    if not isinstance(config, dict) or config.get("format") != FORMAT:
+        raise CheckpointError(f"'{path}' was not written by 'graphite-gen train'. Pass a folder that was.")
+    if config.get("version") != VERSION:
+        raise CheckpointError(f"'{path}' has version {config.get('version')}; this program reads {VERSION}. Update it.")
+
+    return config
+
+
+def _reason(error: Exception) -> str:
+    return f"{error} is missing." if isinstance(error, KeyError) else str(error)
+
+
+def bundled_folder() -> Path:
+    """Where the models that come with the package are."""
+    # The folder of the data package, found without importing it.
+    from importlib.util import find_spec
+
+    spec = find_spec("graphite_gen.checkpoints")
+    assert spec is not None
+    assert spec.origin is not None
+
+    return Path(spec.origin).parent
+
+
+def bundled_names() -> list[str]:
+    """The names of the bundled models."""
+    return sorted(folder.parent.name for folder in bundled_folder().glob("*/config.json"))
+
+
+def find_checkpoint(name: str | None, local: Path, prefer: str | None = None) -> Path:
+    """The folder of a model.
+
+    Arguments:
+        name: A path, the name of a folder under ``local``, or a bundled name; None for the last model trained under
+            ``local``, else the bundled one.
+        local: The folder of the user's own models, ``./checkpoints``.
+        prefer: The bundled model to fall back on, such as the family of the graphs at hand.
+
+    Raises:
+        CheckpointError: There is no such model.
+    """
+    if name is not None:
+        for folder in (Path(name), local / name, bundled_folder() / name):
+            if (folder / "config.json").exists():
+                return folder
+        if Path(name).exists():
+            return Path(name)
+        raise CheckpointError(
+            f"No model called '{name}'. Pass a folder that 'graphite-gen train' wrote, "
+            f"or a bundled name: {', '.join(bundled_names()) or 'none'}."
+        )
+    # Only a run leaves 'state.json': in a checkout './checkpoints' also holds the bundled models.
+    trained = [path for path in local.glob("*/state.json") if (path.parent / "config.json").exists()]
+    if trained:
+        return max(trained, key=lambda path: (path.stat().st_mtime_ns, path.parent.name)).parent
+
+    return bundled_folder() / (prefer if prefer in bundled_names() else "barabasi")

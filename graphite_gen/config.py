@@ -1,0 +1,239 @@
+"""Frozen settings of models and of training runs, with JSON both ways and the two presets.
+
+A config object stops at :func:`graphite_gen.models.build_network`: layers get plain numbers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
+
+from .errors import ConfigError
+
+__all__ = ["KINDS", "PRESETS", "ModelConfig", "TrainConfig", "preset"]
+
+KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
+ENCODER_FEATURES = ("identity", "constant", "degree", "random")
+
+C = TypeVar("C", bound="_Config")
+
+
+class _Config:
+    """JSON both ways for a frozen dataclass; unknown keys and values of another type are refused."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings as a JSON object."""
+        return {
+            field.name: list(value) if isinstance(value := getattr(self, field.name), tuple) else value
+            for field in fields(self)  # type: ignore[arg-type]
+        }
+
+    @classmethod
+    def from_json(cls: type[C], values: Mapping[str, Any]) -> C:
+        """The settings of a JSON object.
+
+        Raises:
+            ConfigError: A key is unknown, or a value has the wrong type or is out of range.
+        """
+        known = {field.name: field for field in fields(cls)}  # type: ignore[arg-type]
+        if not isinstance(values, Mapping):
+            raise ConfigError(f"{cls.__name__} should be a JSON object, not {type(values).__name__}.")
+        unknown = sorted(set(values) - set(known))
+        if unknown:
+            raise ConfigError(f"Unknown setting '{unknown[0]}'. Known: {', '.join(known)}.")
+
+        return cls(**{name: _checked(name, value, known[name].default) for name, value in values.items()})
+
+
+def _checked(name: str, value: Any, default: Any) -> Any:
+    """The value if it has the type of the setting's default."""
+    if isinstance(default, tuple) and isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return tuple(value)
+    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not type(default):
+        raise ConfigError(f"'{name}' should be {type(default).__name__}, not {value!r}.")
+
+    return value
+
+
+def _require(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ConfigError(f"'{name}' is '{value}'; choose one of {', '.join(choices)}.")
+
+
+def _require_range(name: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:
+        raise ConfigError(f"'{name}' is {value}; it should lie between {low:g} and {high:g}.")
+
+
+@dataclass(frozen=True)
+class ModelConfig(_Config):
+    r"""The architecture of one model.
+
+    Attributes:
+        kind: ``graphite-vae``, ``graphite-ae``, ``vgae`` or ``gae``.
+        observation: ``bernoulli`` for unweighted graphs, ``normal`` for weighted ones (eq. 10).
+        max_nodes: The most nodes that ``identity`` features can tell apart.
+        node_features: The width :math:`F` of the user's own node features :math:`X`; 0 for none.
+        encoder: ``gcn`` (eq. 3) or ``residual`` message passing.
+        encoder_features: What the encoder reads besides :math:`X`.
+        random_features: How many columns ``random`` adds.
+        encoder_layers: The number of hidden message-passing layers of the encoder.
+        decoder_features: What the decoder reads besides :math:`Z` and :math:`X`; only ``identity``, for the paper.
+        width: Units of every hidden layer.
+        latent: The latent dimension :math:`D`.
+        mlp: Whether a two-layer network is applied to :math:`Z` before decoding.
+        refinement: The GNN of eq. 9: ``gcn`` or ``residual``.
+        rounds: How often eqs. 8-9 are iterated (Graphite only).
+        skip: How a round joins its input: ``convex`` or ``incremental``.
+        skip_weight: The weight :math:`\lambda` of the skip; 0 is exactly VGAE.
+        head: How node states become logits: ``inner`` product or ``signed`` inner product with biases.
+        head_rank: The rank of the signed inner product.
+    """
+
+    kind: str = "graphite-vae"
+    observation: str = "bernoulli"
+    max_nodes: int = 20
+    node_features: int = 0
+    encoder: str = "residual"
+    encoder_features: tuple[str, ...] = ("degree", "random")
+    random_features: int = 8
+    encoder_layers: int = 4
+    decoder_features: tuple[str, ...] = ()
+    width: int = 64
+    latent: int = 8
+    mlp: bool = True
+    refinement: str = "residual"
+    rounds: int = 3
+    skip: str = "convex"
+    skip_weight: float = 1.0
+    head: str = "signed"
+    head_rank: int = 32
+
+    def __post_init__(self) -> None:
+        _require("kind", self.kind, KINDS)
+        _require("observation", self.observation, ("bernoulli", "normal"))
+        _require("encoder", self.encoder, ("gcn", "residual"))
+        _require("refinement", self.refinement, ("gcn", "residual"))
+        _require("skip", self.skip, ("convex", "incremental"))
+        _require("head", self.head, ("inner", "signed"))
+        for name in self.encoder_features:
+            _require("encoder_features", name, ENCODER_FEATURES)
+        for name in self.decoder_features:
+            _require("decoder_features", name, ("identity",))
+        if not self.encoder_features and not self.node_features:
+            raise ConfigError(f"The encoder reads nothing: name one of {', '.join(ENCODER_FEATURES)}.")
+        for name, high in (("width", 4096), ("latent", 1024), ("head_rank", 1024), ("max_nodes", 10**6)):
+            _require_range(name, getattr(self, name), 1, high)
+        for name, high in (
+            ("rounds", 100),
+            ("encoder_layers", 100),
+            ("random_features", 1024),
+            ("node_features", 10**6),
+        ):
+            _require_range(name, getattr(self, name), 0, high)
+        _require_range("skip_weight", self.skip_weight, 0, 10)
+
+    @property
+    def is_variational(self) -> bool:
+        """Whether the latents have a posterior, rather than a point."""
+        return self.kind in ("graphite-vae", "vgae")
+
+    @property
+    def refinement_rounds(self) -> int:
+        """The rounds that are run: none for VGAE and GAE."""
+        return self.rounds if self.kind.startswith("graphite") else 0
+
+    @property
+    def is_exchangeable(self) -> bool:
+        """Whether p(A) is the same for every numbering of the nodes."""
+        return "identity" not in self.decoder_features
+
+
+@dataclass(frozen=True)
+class TrainConfig(_Config):
+    """One training run.
+
+    Attributes:
+        epochs: Passes over the training graphs.
+        batch_size: Graphs per step.
+        learning_rate: The peak of the schedule.
+        warmup_steps: Steps of linear warm-up, before a cosine decay to zero.
+        kl_warmup: The part of the run over which the weight of the KL term rises to one.
+        clip: The largest norm of a gradient.
+        weight_decay: Decoupled weight decay.
+        patience: Validations without improvement before stopping; 0 never stops early.
+        validate_every: Epochs between validations.
+        validation_samples: Importance samples per validation graph.
+        samples: Importance samples per training graph; 1 is the ELBO, more the tighter multi-sample bound.
+        seed: The run's one seed.
+    """
+
+    epochs: int = 100
+    batch_size: int = 128
+    learning_rate: float = 2e-3
+    warmup_steps: int = 100
+    kl_warmup: float = 0.2
+    clip: float = 1.0
+    weight_decay: float = 1e-4
+    patience: int = 0
+    validate_every: int = 2
+    validation_samples: int = 16
+    samples: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "validate_every", "validation_samples", "samples"):
+            _require_range(name, getattr(self, name), 1, 10**9)
+        for name in ("warmup_steps", "patience", "seed"):
+            _require_range(name, getattr(self, name), 0, 2**63 - 1)
+        _require_range("learning_rate", self.learning_rate, 1e-9, 10)
+        _require_range("kl_warmup", self.kl_warmup, 0, 1)
+        _require_range("clip", self.clip, 1e-6, 1e6)
+        _require_range("weight_decay", self.weight_decay, 0, 1)
+
+
+# The appendix's architecture: 32-32 encoder on H⁰ = I, a two-layer network on Z, 16-32-16 refinements combined
+# convexly over three induced embeddings, [Z|X] with X = I, plain inner product.
+_PAPER_MODEL = ModelConfig(
+    encoder="gcn",
+    encoder_features=("identity",),
+    encoder_layers=1,
+    decoder_features=("identity",),
+    width=32,
+    latent=16,
+    refinement="gcn",
+    rounds=3,
+    skip_weight=0.5,
+    head="inner",
+)
+_PAPER_TRAINING = TrainConfig(epochs=500, learning_rate=0.01, warmup_steps=0, kl_warmup=0.0, weight_decay=0.0)
+
+PRESETS: Mapping[str, tuple[ModelConfig, TrainConfig]] = {
+    "default": (ModelConfig(), TrainConfig()),
+    "paper": (_PAPER_MODEL, _PAPER_TRAINING),
+}
+
+
+def preset(name: str, **changes: Any) -> tuple[ModelConfig, TrainConfig]:
+    """The settings of a preset, with some of them changed.
+
+    Raises:
+        ConfigError: The preset or a setting is unknown, or a value does not fit.
+    """
+    _require("preset", name, tuple(PRESETS))
+    model, training = PRESETS[name]
+    split: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+    for key, value in changes.items():
+        if key not in _names(model) + _names(training):
+            raise ConfigError(f"Unknown setting '{key}'. Known: {', '.join(_names(model) + _names(training))}.")
+        split[key in _names(training)][key] = value
+
+    return replace(model, **split[0]), replace(training, **split[1])
+
+
+def _names(config: ModelConfig | TrainConfig) -> list[str]:
+    return [field.name for field in dataclasses.fields(config)]

@@ -1,0 +1,88 @@
+"""The four models of the paper, assembled from shared parts."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from .batch import GraphBatch
+from .config import ModelConfig
+from .distributions import EdgeBernoulli, EdgeDistribution, EdgeNormal, NodeNormal
+from .nn.decoder import GraphiteDecoder, LatentMLP
+from .nn.encoder import GCNStack, GraphEncoder, ResidualStack
+from .nn.features import NodeFeatures
+from .nn.heads import InnerProduct, SignedInnerProduct
+from .nn.refinement import GCNRefinement, ResidualRefinement, Skip
+
+__all__ = ["GraphNetwork", "build_network"]
+
+
+class GraphNetwork(nn.Module):
+    """An encoder, a prior and a decoder: Graphite-VAE, Graphite-AE, VGAE or GAE by its config."""
+
+    def __init__(self, config: ModelConfig, encoder: GraphEncoder, decoder: GraphiteDecoder) -> None:
+        super().__init__()
+
+        self.config = config
+        self.encoder = encoder
+        self.decoder = decoder
+        self.log_scale = nn.Parameter(torch.zeros(())) if config.observation == "normal" else None
+
+    @property
+    def noise_features(self) -> int:
+        """How many random features per node the encoder reads."""
+        return self.encoder.features.noise_features
+
+    def encode(self, batch: GraphBatch, noise: Tensor) -> NodeNormal:
+        """The posterior of the latents (eq. 7).
+
+        Arguments:
+            batch: The graphs.
+            noise: Noise for ``random`` features, with shape :math:`(*, B, N, R)`.
+        """
+        posterior: NodeNormal = self.encoder(batch, noise)
+
+        return posterior
+
+    def prior(self, mask: Tensor) -> NodeNormal:
+        """A standard normal per real node; the mask has shape :math:`(*, N)`."""
+        return NodeNormal.standard(mask, self.config.latent, next(self.parameters()).dtype)
+
+    def decode(self, z: Tensor, x: Tensor, mask: Tensor) -> EdgeDistribution:
+        """The distribution over graphs given latents (eqs. 8-10).
+
+        Arguments:
+            z: Latents, with shape :math:`(*, N, D)`.
+            x: Node features, with shape :math:`(*, N, F)`.
+            mask: True for real nodes, with shape :math:`(*, N)`.
+        """
+        logits = self.decoder(z, x, mask)
+
+        if self.log_scale is None:
+            return EdgeBernoulli(logits, mask)
+        return EdgeNormal(logits, self.log_scale, mask)
+
+
+def build_network(config: ModelConfig) -> GraphNetwork:
+    """The network of a config, with fresh weights from torch's generator."""
+    features = NodeFeatures(config.encoder_features, config.max_nodes, config.random_features, config.node_features)
+    stack = GCNStack if config.encoder == "gcn" else ResidualStack
+    encoder = GraphEncoder(
+        features, stack(features.out_features, config.width, 2 * config.latent, config.encoder_layers)
+    )
+
+    # The paper refines latents of their own width; residual states are as wide as the hidden layers.
+    residual = config.refinement == "residual"
+    state = config.width if residual and config.mlp else config.latent
+    identity = config.max_nodes if "identity" in config.decoder_features else 0
+    evidence = config.node_features + identity
+    mlp = LatentMLP(config.latent, config.width, state, reads_size=residual) if config.mlp else None
+    rounds = (
+        [ResidualRefinement(state, config.latent, evidence) for _ in range(config.refinement_rounds)]
+        if residual
+        else [GCNRefinement(state, config.width, evidence) for _ in range(config.refinement_rounds)]
+    )
+    head = SignedInnerProduct(state, config.head_rank) if config.head == "signed" else InnerProduct()
+    decoder = GraphiteDecoder(mlp, rounds, Skip(config.skip, config.skip_weight), head, identity)
+
+    return GraphNetwork(config, encoder, decoder)

@@ -1,0 +1,92 @@
+"""What training maximises and the NLL averages: one tensor of log-weights per graph."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from .batch import GraphBatch
+from .distributions import EdgeBernoulli, NodeNormal
+from .models import GraphNetwork
+
+__all__ = ["elbo", "log_weights", "reconstruction"]
+
+
+def reconstruction(network: GraphNetwork, batch: GraphBatch, noise: Tensor) -> Tensor:
+    """The log-probability of graphs given the mean of their posterior, with shape :math:`(B,)`.
+
+    Its negative is what Graphite-AE and GAE minimise.
+
+    Arguments:
+        network: The model.
+        batch: The graphs.
+        noise: Noise for ``random`` features, with shape :math:`(B, N, R)`.
+    """
+    posterior = network.encode(batch, noise)
+    z = posterior.mu * batch.mask.unsqueeze(-1).to(posterior.mu)
+
+    return network.decode(z, batch.x, batch.mask).log_prob(batch.adj)
+
+
+def elbo(network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: Tensor) -> tuple[Tensor, Tensor]:
+    r"""The two terms of the evidence lower bound (eq. 5), by one sample.
+
+    .. math:: \log p(A) \ge E_q[\log p(A | Z)] - KL(q(Z | A) \| p(Z))
+
+    Arguments:
+        network: The model.
+        batch: The graphs.
+        noise: Noise for ``random`` features, with shape :math:`(B, N, R)`.
+        epsilon: Standard normal noise, with shape :math:`(B, N, D)`.
+
+    Returns:
+        The log-likelihood and the divergence, each with shape :math:`(B,)`.
+    """
+    posterior = network.encode(batch, noise)
+    z = posterior.sample(epsilon)
+
+    return network.decode(z, batch.x, batch.mask).log_prob(batch.adj), posterior.kl_to_standard()
+
+
+def log_weights(
+    network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: Tensor, convention: str = "pairs"
+) -> Tensor:
+    r"""Importance weights of the marginal likelihood (eq. 4).
+
+    .. math:: \log w_k = \log p(A | Z_k) + \log p(Z_k) - \log \frac{1}{M} \sum_m q(Z_k | A, e_m)
+
+    The encoder's ``random`` features :math:`e_m` make it a mixture of :math:`M` proposals. Dividing by the whole
+    mixture (the balance heuristic of Veach & Guibas, 1995) keeps the mean weight equal to :math:`p(A)` and counts
+    posterior modes that single proposals miss.
+
+    Arguments:
+        network: The model.
+        batch: The graphs.
+        noise: Noise for ``random`` features, with shape :math:`(M, B, N, R)`.
+        epsilon: Standard normal noise, with shape :math:`(M, S, B, N, D)`: S samples per proposal.
+        convention: ``pairs``, or ``paper`` to score all cells of the padded matrix.
+
+    Returns:
+        Log-weights with shape :math:`(M S, B)`.
+    """
+    mixture = network.encode(batch, noise)
+    each = NodeNormal(mixture.mu.unsqueeze(1), mixture.log_sigma.unsqueeze(1), batch.mask)
+    z = each.sample(epsilon).flatten(0, 1)
+
+    graphs = network.decode(z, batch.x, batch.mask)
+    if convention == "paper":
+        assert isinstance(graphs, EdgeBernoulli)
+        log_likelihood = graphs.log_score_of_cells(batch.adj)
+    else:
+        log_likelihood = graphs.log_prob(batch.adj)
+    log_prior = network.prior(batch.mask).log_prob(z)
+    log_proposal = torch.stack(
+        [
+            NodeNormal(mu, log_sigma, batch.mask).log_prob(z)
+            for mu, log_sigma in zip(mixture.mu, mixture.log_sigma, strict=True)
+        ]
+    ).logsumexp(0) - math.log(len(mixture.mu))
+
+    return log_likelihood + log_prior - log_proposal

@@ -1,0 +1,58 @@
+"""Connected components of many small graphs at once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from ..graph import SimpleGraph
+
+__all__ = ["are_connected", "largest_component"]
+
+
+def are_connected(graphs: list[SimpleGraph]) -> NDArray[np.bool_]:
+    """Whether each graph is connected, with shape :math:`(G,)`; found on their disjoint union in one pass."""
+    sizes = np.array([graph.nodes for graph in graphs])
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    pairs = np.concatenate([graph.edges + start for graph, start in zip(graphs, starts, strict=False)])
+    labels = _components(pairs, int(starts[-1]))
+    owner = np.repeat(np.arange(len(graphs)), sizes)
+    first = np.full(len(graphs), -1)
+    first[owner[::-1]] = labels[::-1]
+
+    return np.bincount(owner, weights=labels != first[owner], minlength=len(graphs)) == 0
+
+
+def largest_component(graph: SimpleGraph) -> SimpleGraph:
+    """The subgraph on the largest component, its nodes renumbered in order; the first one among equals."""
+    labels = _components(graph.edges, graph.nodes)
+    kept = labels == np.argmax(np.bincount(labels)) if graph.nodes else np.zeros(0, dtype=np.bool_)
+    number = np.cumsum(kept) - 1
+    inside = kept[graph.edges[:, 0]]
+
+    return SimpleGraph(
+        int(kept.sum()),
+        number[graph.edges[inside]].astype(np.int32),
+        None if graph.weights is None else graph.weights[inside],
+        None if graph.features is None else graph.features[kept],
+        None if graph.names is None else tuple(name for name, keep in zip(graph.names, kept, strict=True) if keep),
+        {
+            key: [v for v, keep in zip(column, kept, strict=True) if keep]
+            for key, column in graph.node_attributes.items()
+        },
+        {
+            key: [v for v, keep in zip(column, inside, strict=True) if keep]
+            for key, column in graph.edge_attributes.items()
+        },
+        graph.attributes,
+    )
+
+
+def _components(edges: NDArray[np.int32], nodes: int) -> NDArray[np.int32]:
+    i, j = edges.T
+    matrix = coo_array((np.ones(len(edges), dtype=np.int8), (i, j)), shape=(nodes, nodes))
+    labels: NDArray[np.int32] = connected_components(matrix, directed=False)[1]
+
+    return labels

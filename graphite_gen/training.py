@@ -1,0 +1,418 @@
+"""Training: a run that validates, keeps the best weights, and can be stopped and resumed bit for bit.
+
+Every random choice of a run is named by its seed, epoch and step, so a resumed run needs no generator state: the
+weights, the optimiser's moments and the place in the epoch are the whole of it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .batch import GraphBatch, bucket, collate
+from .checkpoint import (
+    TrainedModel,
+    load_weights,
+    read_tensors,
+    save_checkpoint,
+    write_atomically,
+    write_tensors,
+)
+from .config import ModelConfig, TrainConfig
+from .errors import CheckpointError, DatasetError, TrainingError
+from .graph import SimpleGraph
+from .models import GraphNetwork, build_network
+from .objectives import elbo, log_weights, reconstruction
+from .records import Provenance, TrainRecord
+from .seeding import derive_seed, stream
+from .sizes import SizeLaw
+
+__all__ = ["Trainer", "adapt_config", "resolve_device"]
+
+
+def resolve_device(name: str) -> torch.device:
+    """The device called ``auto``, ``cpu``, ``cuda`` or ``cuda:1``.
+
+    Raises:
+        TrainingError: It is not there.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise TrainingError(f"Unknown device '{name}'. Use auto, cpu or cuda.") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise TrainingError("This machine has no CUDA device. Use '--device cpu'.")
+
+    return device
+
+
+def adapt_config(config: ModelConfig, graphs: Sequence[SimpleGraph]) -> ModelConfig:
+    """The config fitted to the graphs: weighted or not, their largest size, their features.
+
+    Raises:
+        DatasetError: There are no graphs, or they are of mixed kinds.
+    """
+    if not graphs:
+        raise DatasetError("There are no graphs to train on. Check the file with 'graphite-gen inspect'.")
+    if min(graph.nodes for graph in graphs) < 1:
+        raise DatasetError("A graph has no nodes; remove it from the training graphs.")
+    weighted = {graph.weights is not None for graph in graphs if len(graph.edges)}
+    if len(weighted) > 1:
+        raise DatasetError("Some graphs are weighted and some are not. Train on one kind at a time.")
+    widths = {0 if graph.features is None else graph.features.shape[1] for graph in graphs}
+    if len(widths) > 1:
+        raise DatasetError(f"Node features have different widths: {sorted(widths)}. Give every graph the same.")
+
+    return replace(
+        config,
+        observation="normal" if True in weighted else "bernoulli",
+        max_nodes=max(graph.nodes for graph in graphs),
+        node_features=widths.pop(),
+    )
+
+
+@dataclass
+class _Progress:
+    """Where a run is: what resuming needs besides tensors."""
+
+    epoch: int = 0
+    batch: int = 0
+    step: int = 0
+    loss_sum: float = 0.0
+    kl_sum: float = 0.0
+    graphs_seen: int = 0
+    best: float | None = None
+    best_epoch: int = 0
+    stale: int = 0
+    seconds: float = 0.0
+    finished: bool = False
+
+
+class Trainer:
+    """One training run in one folder.
+
+    Iterating trains and gives a :class:`TrainRecord` per epoch; ``model`` is then the best model found.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        config: ModelConfig,
+        training: TrainConfig,
+        graphs: Sequence[SimpleGraph],
+        validation: Sequence[SimpleGraph],
+        *,
+        folder: Path | None = None,
+        provenance: Provenance | None = None,
+        device: torch.device | str = "cpu",
+        resume: bool = False,
+    ) -> None:
+        """Prepare a run, or pick one up.
+
+        Arguments:
+            name: What to call the model.
+            config: The architecture, as :func:`adapt_config` fitted it.
+            training: The settings of the run.
+            graphs: Training graphs.
+            validation: Validation graphs; empty to train without, keeping the last weights.
+            folder: Where checkpoints go; None to keep the model in memory only.
+            provenance: Where the graphs come from.
+            device: Where to train.
+            resume: Whether to continue the run in the folder.
+
+        Raises:
+            CheckpointError: There is no run to resume, or it was another one.
+            DatasetError: The validation graphs do not suit the training graphs.
+        """
+        if validation:
+            fitted = adapt_config(config, [*graphs, *validation])
+            # Numbered nodes must be known for validation graphs too; nothing else may differ.
+            config = replace(config, max_nodes=fitted.max_nodes)
+        self.config = config
+        self.training = training
+        self.graphs = graphs
+        self.validation = validation
+        self.folder = folder
+        self.device = torch.device(device)
+        self.history: list[TrainRecord] = []
+        self._progress = _Progress()
+
+        # Layers draw their weights from torch's own generator: the user's must come out as it was.
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(derive_seed(training.seed, "weights"))
+            self.network = build_network(config).to(self.device)
+        self._start_at_the_density()
+        self._optimiser = torch.optim.AdamW(
+            self.network.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay
+        )
+        self._best = _copy(self.network.state_dict())
+        self._sketch = TrainedModel(name, self.network, SizeLaw.of(graphs), training, provenance or Provenance())
+        if resume:
+            self._restore()
+
+    @property
+    def model(self) -> TrainedModel:
+        """The best model so far, in evaluation mode."""
+        network = build_network(self.config)
+        network.load_state_dict(self._best)
+        network.to(self.device).eval()
+
+        return replace(self._sketch, network=network, results=self._results())
+
+    def __iter__(self) -> Iterator[TrainRecord]:
+        try:
+            while self._progress.epoch < self.training.epochs and not self._progress.finished:
+                yield self._epoch()
+        except (KeyboardInterrupt, GeneratorExit):
+            self._save()
+            raise
+        self._progress.finished = True
+        self._save()
+
+    def _start_at_the_density(self) -> None:
+        """Start a bias at the training density's log-odds: the first step is then the ER baseline's."""
+        head = self.network.decoder.head
+        size = getattr(head, "size", None)
+        if size is None or self.config.observation != "bernoulli":
+            return
+        pairs = sum(math.comb(graph.nodes, 2) for graph in self.graphs)
+        density = (sum(len(graph.edges) for graph in self.graphs) + 0.5) / (pairs + 1)
+        with torch.no_grad():
+            size[-1].bias.fill_(math.log(density / (1 - density)))
+
+    # One epoch ------------------------------------------------------------------------------------------------
+
+    def _epoch(self) -> TrainRecord:
+        progress = self._progress
+        rng = stream(self.training.seed, "epoch", progress.epoch)
+        batches = list(bucket([graph.nodes for graph in self.graphs], self.training.batch_size, rng))
+        rate = 0.0
+        self.network.train()
+        for indices in batches[progress.batch :]:
+            started = time.monotonic()
+            rate = self._step(indices, (progress.epoch + progress.batch / len(batches)) / self.training.epochs)
+            progress.batch += 1
+            progress.seconds += time.monotonic() - started
+        progress.epoch += 1
+        progress.batch = 0
+
+        record = TrainRecord(
+            epoch=progress.epoch,
+            step=progress.step,
+            loss=progress.loss_sum / max(progress.graphs_seen, 1),
+            kl=progress.kl_sum / max(progress.graphs_seen, 1),
+            validation=None,
+            best=progress.best,
+            learning_rate=rate,
+            seconds=progress.seconds,
+        )
+        progress.loss_sum = progress.kl_sum = 0.0
+        progress.graphs_seen = 0
+        last = progress.epoch == self.training.epochs
+        if last or progress.epoch % self.training.validate_every == 0:
+            record = self._validate(record)
+            self.history.append(record)
+            self._save()
+        else:
+            self.history.append(record)
+
+        return record
+
+    def _step(self, indices: list[int], fraction: float) -> float:
+        """One optimiser step; gives the learning rate it used."""
+        training, progress = self.training, self._progress
+        batch = collate([self.graphs[index] for index in indices]).to(self.device)
+        generator = torch.Generator().manual_seed(derive_seed(training.seed, "step", progress.step))
+        loss, kl = self._loss(batch, generator, fraction)
+        # Batches of large graphs hold fewer of them: dividing by the nominal size weighs every graph alike.
+        total = loss.sum() / training.batch_size
+        if not math.isfinite(float(total.detach())):
+            raise TrainingError(
+                f"The loss became {float(total.detach())} at step {progress.step}. The last checkpoint is unharmed: "
+                f"resume or restart with a lower '--learning-rate' (now {training.learning_rate:g})."
+            )
+
+        rate = training.learning_rate * _schedule(fraction, progress.step, training.warmup_steps)
+        for group in self._optimiser.param_groups:
+            group["lr"] = rate
+        self._optimiser.zero_grad(set_to_none=True)
+        total.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self.network.parameters(), training.clip)
+        self._optimiser.step()
+
+        progress.step += 1
+        progress.loss_sum += float(loss.detach().sum())
+        progress.kl_sum += float(kl.detach().sum())
+        progress.graphs_seen += len(indices)
+
+        return rate
+
+    def _loss(self, batch: GraphBatch, generator: torch.Generator, fraction: float) -> tuple[Tensor, Tensor]:
+        """What is minimised, and the divergence, each with shape :math:`(B,)`."""
+        samples = self.training.samples
+        graphs, nodes = batch.mask.shape
+        features, latent = self.network.noise_features, self.config.latent
+        if not self.config.is_variational:
+            noise = _normal(generator, batch, graphs, nodes, features)
+            return -reconstruction(self.network, batch, noise), batch.adj.new_zeros(graphs)
+        if samples > 1 and fraction >= self.training.kl_warmup:
+            noise = _normal(generator, batch, samples, graphs, nodes, features)
+            epsilon = _normal(generator, batch, samples, 1, graphs, nodes, latent)
+            weights = log_weights(self.network, batch, noise, epsilon)
+            return math.log(samples) - weights.logsumexp(0), batch.adj.new_zeros(graphs)
+        noise = _normal(generator, batch, graphs, nodes, features)
+        epsilon = _normal(generator, batch, graphs, nodes, latent)
+        log_likelihood, kl = elbo(self.network, batch, noise, epsilon)
+        weight = min(1.0, fraction / self.training.kl_warmup) if self.training.kl_warmup else 1.0
+
+        return weight * kl - log_likelihood, kl
+
+    # Validation -----------------------------------------------------------------------------------------------
+
+    def _validate(self, record: TrainRecord) -> TrainRecord:
+        """Score the validation graphs, keep the weights if they are the best, and decide whether to stop."""
+        progress = self._progress
+        figure = validation_figure(self.network, self.validation, self.training) if self.validation else None
+        if figure is not None and not math.isfinite(figure):
+            raise TrainingError(
+                f"The validation figure became {figure} after epoch {record.epoch}. The last checkpoint is unharmed: "
+                f"restart with a lower '--learning-rate' (now {self.training.learning_rate:g})."
+            )
+        if figure is None or progress.best is None or figure < progress.best:
+            progress.best, progress.best_epoch, progress.stale = figure, record.epoch, 0
+            self._best = _copy(self.network.state_dict())
+        else:
+            progress.stale += 1
+        if self.training.patience and progress.stale >= self.training.patience:
+            progress.finished = True
+
+        return replace(record, validation=figure, best=progress.best)
+
+    # The folder -----------------------------------------------------------------------------------------------
+
+    def _results(self) -> dict[str, Any]:
+        progress = self._progress
+
+        return {
+            "validation": progress.best,
+            "best_epoch": progress.best_epoch,
+            "epochs": progress.epoch,
+            "steps": progress.step,
+            "seconds": round(progress.seconds, 1),
+            "training_graphs": len(self.graphs),
+            "validation_graphs": len(self.validation),
+        }
+
+    def _save(self) -> None:
+        """Write the run: best weights first, the one file that resuming reads last."""
+        if self.folder is None:
+            return
+        save_checkpoint(replace(self._sketch, results=self._results()), self.folder, self._best)
+        lines = "".join(json.dumps(record.to_json()) + "\n" for record in self.history)
+        write_atomically(self.folder / "history.jsonl", lines.encode())
+        state = asdict(self._progress)
+        tensors = {f"weights/{name}": tensor for name, tensor in self.network.state_dict().items()}
+        for (name, _), moments in zip(self.network.named_parameters(), self._moments(), strict=True):
+            tensors |= {f"{moment}/{name}": tensor for moment, tensor in moments.items()}
+        # The place in the run travels inside the tensors' file, so that the two can never disagree.
+        write_tensors(self.folder / "optimizer.safetensors", tensors, {"progress": json.dumps(state)})
+        write_atomically(self.folder / "state.json", (json.dumps(state, indent=2) + "\n").encode())
+
+    def _moments(self) -> list[Mapping[str, Tensor]]:
+        state = self._optimiser.state
+
+        return [
+            {key: torch.as_tensor(value) for key, value in state.get(parameter, {}).items()}
+            for parameter in self.network.parameters()
+        ]
+
+    def _restore(self) -> None:
+        """Take up the run in the folder."""
+        assert self.folder is not None, "only a run with a folder can be resumed"
+        path = self.folder / "optimizer.safetensors"
+        if not path.exists():
+            raise CheckpointError(f"'{self.folder}' has no run to resume: '{path.name}' not found. Train without it.")
+        tensors, metadata = read_tensors(path)
+        try:
+            self._progress = _Progress(**json.loads(metadata["progress"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(f"'{path}' does not say where its run was. Train anew with '--force'.") from error
+        load_weights(self.network, _under("weights/", tensors), path)
+        for name, parameter in self.network.named_parameters():
+            moments = {key: tensors[f"{key}/{name}"] for key in _MOMENTS if f"{key}/{name}" in tensors}
+            if moments:
+                # Adam counts its steps on the CPU whatever the device.
+                self._optimiser.state[parameter] = {
+                    key: value if key == "step" else value.to(parameter) for key, value in moments.items()
+                }
+        best, _ = read_tensors(self.folder / "model.safetensors")
+        self._best = best
+        self.history = _read_history(self.folder / "history.jsonl", self._progress.epoch)
+
+
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+
+
+@torch.no_grad()
+def validation_figure(network: GraphNetwork, graphs: Sequence[SimpleGraph], training: TrainConfig) -> float:
+    """The mean NLL of graphs by a few importance samples, or the reconstruction error, in nats per graph.
+
+    The noise is the same at every validation, so that figures differ by their weights alone.
+    """
+    network.eval()
+    device = next(network.parameters()).device
+    order = sorted(range(len(graphs)), key=lambda index: graphs[index].nodes)
+    total = 0.0
+    for start in range(0, len(order), 32):
+        batch = collate([graphs[index] for index in order[start : start + 32]]).to(device)
+        generator = torch.Generator().manual_seed(derive_seed(training.seed, "validation", start))
+        count, nodes = batch.mask.shape
+        if network.config.is_variational:
+            samples = training.validation_samples
+            noise = _normal(generator, batch, samples, count, nodes, network.noise_features)
+            epsilon = _normal(generator, batch, samples, 1, count, nodes, network.config.latent)
+            weights = log_weights(network, batch, noise, epsilon)
+            values = weights.logsumexp(0) - math.log(samples)
+        else:
+            values = reconstruction(network, batch, _normal(generator, batch, count, nodes, network.noise_features))
+        total -= float(values.double().sum())
+    network.train()
+
+    return total / len(graphs)
+
+
+def _schedule(fraction: float, step: int, warmup_steps: int) -> float:
+    """Linear warm-up, then a cosine to zero at the end of the run."""
+    return min(1.0, (step + 1) / (warmup_steps + 1)) * 0.5 * (1 + math.cos(math.pi * fraction))
+
+
+def _normal(generator: torch.Generator, batch: GraphBatch, *shape: int) -> Tensor:
+    # Drawn on the CPU, so that a run on another device sees the same noise.
+    return torch.randn(*shape, generator=generator, dtype=batch.adj.dtype).to(batch.adj.device)
+
+
+def _copy(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in weights.items()}
+
+
+def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def _read_history(path: Path, epochs: int) -> list[TrainRecord]:
+    """The records of the epochs a run has done; a later save may have been cut off after them."""
+    try:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        return [TrainRecord(**row) for row in rows if row["epoch"] <= epochs]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise CheckpointError(f"'{path}' cannot be read: {error}. Restore it, or train anew with '--force'.") from error
