@@ -33,7 +33,7 @@ class _Expanded(io.RawIOBase):
 
     def __init__(self, compressed: BinaryIO, context: Context) -> None:
         self._source = _Counted(compressed)
-        self._gzip = gzip.GzipFile(fileobj=self._source, mode="rb")  # type: ignore[arg-type]
+        self._gzip = gzip.GzipFile(fileobj=self._source, mode="rb")  # type: ignore[call-overload]
         self._context = context
         self._bytes = 0
 
@@ -77,7 +77,7 @@ def open_input(path: Path | None, context: Context) -> Iterator[BinaryIO]:
     """The bytes of a file, or of stdin for None, unpacked if they are gzip's."""
     try:
         with nullcontext(sys.stdin.buffer) if path is None else path.open("rb") as stream:
-            buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)  # type: ignore[arg-type]
+            buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)  # type: ignore[type-var]
             packed = buffered.peek(2)[:2] == _GZIP_MAGIC
             yield io.BufferedReader(_Expanded(buffered, context), 1 << 16) if packed else buffered
     except FileNotFoundError:

@@ -62,4 +62,4 @@ def pack_bits(bits: NDArray[np.uint8]) -> bytes:
 
 def unpack_bits(sixes: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """The bits of numbers from 0 to 63, most significant first, with shape :math:`(6 S,)`."""
-    return np.unpackbits(sixes[:, None] << 2, axis=1, count=6).ravel()
+    return np.unpackbits(sixes[:, None] << np.uint8(2), axis=1, count=6).ravel()

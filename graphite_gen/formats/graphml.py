@@ -159,10 +159,10 @@ class _Parser:
             raise self._error(f"the attribute type '{kind}'; wanted one of {', '.join(_TYPES)}.")
         if "id" not in attributes:
             raise self._error("a key without 'id'.")
-        name = attributes.get("attr.name")
-        if "yfiles.type" in attributes:
-            name = None
-        self._key = self._keys[attributes["id"]] = _Key(name, attributes.get("for", "all"), kind)
+        name = None if "yfiles.type" in attributes else attributes.get("attr.name")
+        self._key = self._keys[attributes["id"]] = _Key(
+            None if name is None else str(from_text(name)), attributes.get("for", "all"), kind
+        )
 
     def _value(self, key: _Key, text: str) -> Any:
         try:
@@ -333,7 +333,9 @@ class _Keys:
         key = self._ids.get((domain, name, kind_name))
         if key is None:
             key = self._ids[domain, name, kind_name] = f"d{len(self._ids)}"
-            self._new.append(f'<key id="{key}" for="{domain}" attr.name="{_quoted(name)}" attr.type="{kind_name}"/>\n')
+            self._new.append(
+                f'<key id="{key}" for="{domain}" attr.name="{_quoted(to_text(name))}" attr.type="{kind_name}"/>\n'
+            )
 
         return f'<data key="{key}">{text}</data>'
 
@@ -346,9 +348,11 @@ def _pieces(graph: SimpleGraph, keys: _Keys) -> Iterator[str]:
         yield _plain_nodes(graph.nodes)
     else:
         for start in range(0, graph.nodes, _BLOCK):
+            block = range(start, min(start + _BLOCK, graph.nodes))
+            data = [keys.data("node", rows[i]) for i in block] if rows else [""] * len(block)
             yield "".join(
-                _element(f'<node id="{i if ids is None else ids[i]}"', "node", keys.data("node", rows and rows[i]))
-                for i in range(start, min(start + _BLOCK, graph.nodes))
+                _element(f'<node id="{i if ids is None else ids[i]}"', "node", datum)
+                for i, datum in zip(block, data, strict=True)
             )
 
     rows = edge_rows(graph)
@@ -365,7 +369,7 @@ def _pieces(graph: SimpleGraph, keys: _Keys) -> Iterator[str]:
             _element(
                 f'<edge source="{i if ids is None else ids[i]}" target="{j if ids is None else ids[j]}"',
                 "edge",
-                keys.data("edge", rows and rows[e]),
+                keys.data("edge", rows[e] if rows else None),
             )
             for e, (i, j) in enumerate(pairs.tolist(), start)
         )

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 from ..graph import SimpleGraph
 from ..records import Provenance
-from ._build import Context, Row, build_graph
+from ._build import Context, build_graph
 from ._files import lines
 from ._rows import edge_rows, node_rows
 from ._values import facts_of, gather, hashable, plain, scatter
@@ -53,12 +53,11 @@ def _graph(context: Context, where: str, line: bytes) -> SimpleGraph:
         names = tuple(hashable(node.pop("id")) for node in nodes)
         index = {name: i for i, name in enumerate(names)}
         ends = [(hashable(edge.pop("source")), hashable(edge.pop("target"))) for edge in edges]
-        pairs = [(index.get(u), index.get(v)) for u, v in ends]
+        lost = next((end for end in ends if end[0] not in index or end[1] not in index), None)
     except TypeError:
         raise context.error(where, "a node id is an object; wanted a number or a text.") from None
     if len(index) < len(names):
         raise context.error(where, "two nodes have the same id.")
-    lost = next((end for end, pair in zip(ends, pairs, strict=True) if None in pair), None)
     if lost is not None:
         raise context.error(where, f"the edge {lost[0]!r} - {lost[1]!r} ends at no node of the graph.")
     if data.get("multigraph") is True:
@@ -69,7 +68,7 @@ def _graph(context: Context, where: str, line: bytes) -> SimpleGraph:
         context,
         where,
         len(names),
-        pairs,
+        [(index[u], index[v]) for u, v in ends],
         directed=data.get("directed") is True,
         names=None if all(type(name) is int and name == i for i, name in enumerate(names)) else names,
         node_rows=[scatter(node) for node in nodes],
@@ -112,7 +111,7 @@ def _nodes(graph: SimpleGraph) -> str:
     ids = range(graph.nodes) if graph.names is None else graph.names
 
     return ", ".join(
-        _object({"id": name}, row, _NODE_KEYS) for name, row in zip(ids, rows or [None] * graph.nodes, strict=True)
+        _object({"id": name}, row, _NODE_KEYS) for name, row in zip(ids, rows or [{}] * graph.nodes, strict=True)
     )
 
 
@@ -125,12 +124,12 @@ def _edges(graph: SimpleGraph) -> str:
 
     return ", ".join(
         _object({"source": ids[i], "target": ids[j]}, row, _EDGE_KEYS)
-        for (i, j), row in zip(graph.edges.tolist(), rows or [None] * len(graph.edges), strict=True)
+        for (i, j), row in zip(graph.edges.tolist(), rows or [{}] * len(graph.edges), strict=True)
     )
 
 
-def _object(ends: dict[str, Any], row: Row, reserved: frozenset[str]) -> str:
-    return json.dumps(plain({**ends, **gather(row or {}, reserved)}))
+def _object(ends: dict[str, Any], row: dict[str, Any], reserved: frozenset[str]) -> str:
+    return json.dumps(plain({**ends, **gather(row, reserved)}))
 
 
 @lru_cache(maxsize=256)

@@ -1,0 +1,95 @@
+"""Graphs of every kind for the round trips, and what it means for two to be equal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from graphite_gen.graph import SimpleGraph
+
+TEXT = st.text(max_size=6)
+KEYS = st.text(min_size=1, max_size=6).filter(lambda key: key not in ("weight", "features", "split", "graph"))
+SCALARS = st.one_of(st.booleans(), st.integers(-(2**70), 2**70), st.floats(), TEXT)
+VALUES = st.one_of(SCALARS, st.lists(SCALARS, max_size=2), st.dictionaries(TEXT, SCALARS, max_size=2))
+
+
+@st.composite
+def bare_graphs(draw: Callable[..., Any], max_nodes: int = 9) -> SimpleGraph:
+    """A graph without anything on it."""
+    nodes = draw(st.integers(0, max_nodes))
+    pairs = [(i, j) for i in range(nodes) for j in range(i + 1, nodes)]
+    kept = draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
+
+    return SimpleGraph.from_pairs(nodes, np.array(sorted(kept)).reshape(-1, 2))
+
+
+@st.composite
+def rich_graphs(draw: Callable[..., Any], width: int = 2) -> SimpleGraph:
+    """A graph with weights, features, names and attributes, or some of them."""
+    graph = draw(bare_graphs())
+    n, e = graph.nodes, len(graph.edges)
+    finite = st.floats(allow_nan=False, allow_infinity=False)
+    numbers = st.floats(width=32, allow_nan=False)
+    names = st.lists(st.one_of(TEXT, st.integers(-(2**60), 2**60)), min_size=n, max_size=n, unique_by=lambda x: str(x))
+
+    return SimpleGraph(
+        n,
+        graph.edges,
+        np.array(draw(st.lists(finite, min_size=e, max_size=e))) if e and draw(st.booleans()) else None,
+        np.array(draw(st.lists(st.lists(numbers, min_size=width, max_size=width), min_size=n, max_size=n)), np.float32)
+        if n and draw(st.booleans())
+        else None,
+        tuple(draw(names)) if n and draw(st.booleans()) else None,
+        draw(columns(n)),
+        draw(columns(e)),
+        draw(st.dictionaries(KEYS, VALUES, max_size=2)),
+    )
+
+
+def columns(length: int) -> st.SearchStrategy[dict[str, list[Any]]]:
+    """Columns with holes, but none that is all holes."""
+    if not length:
+        return st.just({})
+    column = st.lists(st.one_of(st.none(), VALUES), min_size=length, max_size=length)
+
+    return st.dictionaries(KEYS, column.filter(lambda values: any(value is not None for value in values)), max_size=2)
+
+
+def assert_same(graph: SimpleGraph, other: SimpleGraph) -> None:
+    """Both graphs are equal in every field."""
+    assert_same_edges(graph, other)
+    for one, two in ((graph.weights, other.weights), (graph.features, other.features)):
+        # No rows at all are as good as no array.
+        one, two = (None if array is None or not len(array) else array for array in (one, two))
+        assert (one is None) == (two is None)
+        assert one is None or two is None or np.array_equal(one, two)
+    assert (graph.names or tuple(range(graph.nodes))) == (other.names or tuple(range(other.nodes)))
+    assert list(map(type, graph.names or ())) == list(map(type, other.names or ())) or other.names is None
+    assert same(dict(graph.node_attributes), dict(other.node_attributes))
+    assert same(dict(graph.edge_attributes), dict(other.edge_attributes))
+    assert same(dict(graph.attributes), dict(other.attributes))
+
+
+def assert_same_edges(graph: SimpleGraph, other: SimpleGraph) -> None:
+    """Both graphs have the same nodes and edges."""
+    assert graph.nodes == other.nodes
+    assert np.array_equal(graph.edges, other.edges)
+    assert other.edges.dtype == np.int32
+
+
+def same(one: Any, two: Any) -> bool:
+    """Equality that tells types apart and lets NaN equal itself."""
+    if type(one) is not type(two):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == two.keys() and all(same(one[key], two[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(two) and all(map(same, one, two))
+    if isinstance(one, float) and math.isnan(one):
+        return math.isnan(two)
+
+    return bool(one == two)
