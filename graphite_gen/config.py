@@ -51,7 +51,7 @@ def _checked(name: str, value: Any, default: Any) -> Any:
     """The value if it has the type of the setting's default."""
     if isinstance(default, tuple) and isinstance(value, list) and all(isinstance(item, str) for item in value):
         return tuple(value)
-    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(default, float) and type(value) is int and abs(value) < 2**63:
         return float(value)
     if type(value) is not type(default):
         raise ConfigError(f"'{name}' should be {type(default).__name__}, not {value!r}.")
@@ -124,8 +124,9 @@ class ModelConfig(_Config):
             _require("encoder_features", name, ENCODER_FEATURES)
         for name in self.decoder_features:
             _require("decoder_features", name, ("identity",))
-        if not self.encoder_features and not self.node_features:
-            raise ConfigError(f"The encoder reads nothing: name one of {', '.join(ENCODER_FEATURES)}.")
+        if not set(self.encoder_features) - {"random"} and not self.node_features:
+            if not self.encoder_features or not self.random_features:
+                raise ConfigError(f"The encoder reads nothing: name one of {', '.join(ENCODER_FEATURES)}.")
         for name, high in (("width", 4096), ("latent", 1024), ("head_rank", 1024), ("max_nodes", 10**6)):
             _require_range(name, getattr(self, name), 1, high)
         for name, high in (
@@ -158,7 +159,9 @@ class TrainConfig(_Config):
     """One training run.
 
     Attributes:
-        epochs: Passes over the training graphs.
+        epochs: Rounds of training; see ``epoch_graphs``.
+        epoch_graphs: The least number of graphs in an epoch: a smaller training set is gone through several times, so
+            that epochs mean as much work for 50 graphs as for 5000. 0 makes every epoch one pass.
         batch_size: Graphs per step.
         learning_rate: The peak of the schedule.
         warmup_steps: Steps of linear warm-up, before a cosine decay to zero.
@@ -173,14 +176,15 @@ class TrainConfig(_Config):
     """
 
     epochs: int = 100
+    epoch_graphs: int = 6000
     batch_size: int = 128
     learning_rate: float = 2e-3
     warmup_steps: int = 100
     kl_warmup: float = 0.2
     clip: float = 1.0
     weight_decay: float = 1e-4
-    patience: int = 0
-    validate_every: int = 2
+    patience: int = 10
+    validate_every: int = 4
     validation_samples: int = 16
     samples: int = 1
     seed: int = 0
@@ -188,7 +192,7 @@ class TrainConfig(_Config):
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "validate_every", "validation_samples", "samples"):
             _require_range(name, getattr(self, name), 1, 10**9)
-        for name in ("warmup_steps", "patience", "seed"):
+        for name in ("epoch_graphs", "warmup_steps", "patience", "seed"):
             _require_range(name, getattr(self, name), 0, 2**63 - 1)
         _require_range("learning_rate", self.learning_rate, 1e-9, 10)
         _require_range("kl_warmup", self.kl_warmup, 0, 1)
@@ -210,7 +214,16 @@ _PAPER_MODEL = ModelConfig(
     skip_weight=0.5,
     head="inner",
 )
-_PAPER_TRAINING = TrainConfig(epochs=500, learning_rate=0.01, warmup_steps=0, kl_warmup=0.0, weight_decay=0.0)
+_PAPER_TRAINING = TrainConfig(
+    epochs=500,
+    epoch_graphs=0,
+    learning_rate=0.01,
+    warmup_steps=0,
+    kl_warmup=0.0,
+    weight_decay=0.0,
+    patience=0,
+    validate_every=10,
+)
 
 PRESETS: Mapping[str, tuple[ModelConfig, TrainConfig]] = {
     "default": (ModelConfig(), TrainConfig()),
@@ -230,7 +243,8 @@ def preset(name: str, **changes: Any) -> tuple[ModelConfig, TrainConfig]:
     for key, value in changes.items():
         if key not in _names(model) + _names(training):
             raise ConfigError(f"Unknown setting '{key}'. Known: {', '.join(_names(model) + _names(training))}.")
-        split[key in _names(training)][key] = value
+        part = key in _names(training)
+        split[part][key] = _checked(key, value, getattr((model, training)[part], key))
 
     return replace(model, **split[0]), replace(training, **split[1])
 

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -147,10 +148,7 @@ class Trainer:
         self.history: list[TrainRecord] = []
         self._progress = _Progress()
 
-        # Layers draw their weights from torch's own generator: the user's must come out as it was.
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(derive_seed(training.seed, "weights"))
-            self.network = build_network(config).to(self.device)
+        self.network = build_network(config, derive_seed(training.seed, "weights")).to(self.device)
         self._start_at_the_density()
         self._optimiser = torch.optim.AdamW(
             self.network.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay
@@ -195,7 +193,7 @@ class Trainer:
     def _epoch(self) -> TrainRecord:
         progress = self._progress
         rng = stream(self.training.seed, "epoch", progress.epoch)
-        batches = list(bucket([graph.nodes for graph in self.graphs], self.training.batch_size, rng))
+        batches = self._batches(rng)
         rate = 0.0
         self.network.train()
         for indices in batches[progress.batch :]:
@@ -227,6 +225,14 @@ class Trainer:
             self.history.append(record)
 
         return record
+
+    def _batches(self, rng: np.random.Generator) -> list[list[int]]:
+        """The batches of an epoch: as many passes over the training graphs as fill it."""
+        sizes = [graph.nodes for graph in self.graphs]
+        passes = max(1, math.ceil(self.training.epoch_graphs / len(sizes)))
+        places = bucket(sizes * passes, self.training.batch_size, rng)
+
+        return [[place % len(sizes) for place in batch] for batch in places]
 
     def _step(self, indices: list[int], fraction: float) -> float:
         """One optimiser step; gives the learning rate it used."""

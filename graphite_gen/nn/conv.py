@@ -51,13 +51,15 @@ class ResidualMessages(nn.Module):
         super().__init__()
 
         self.norm = nn.LayerNorm(width)
-        self.own = nn.Linear(width * (graphs + 1), width)
+        self.own = nn.Linear(width, width * (graphs + 1))
         self.everyone = nn.Linear(width, width, bias=False)
         self.out = nn.Linear(width, width)
 
     def forward(self, graphs: tuple[Graph, ...], h: Tensor, mask: Tensor) -> Tensor:
         state = self.norm(h)
-        messages = torch.cat([state, *(graph @ state for graph in graphs)], dim=-1)
-        hidden = self.own(messages) + self.everyone(masked_mean(state, mask))
+        hidden, *messages = self.own(state).chunk(len(graphs) + 1, dim=-1)
+        hidden = hidden + self.everyone(masked_mean(state, mask))
+        for graph, message in zip(graphs, messages, strict=True):
+            hidden = hidden + graph @ message
 
         return h + self.out(torch.relu(hidden))

@@ -26,7 +26,7 @@ class Skip(nn.Module):
 
     def forward(self, z: Tensor, refined: Tensor) -> Tensor:
         if self.form == "convex":
-            return (1 - self.weight) * z + self.weight * refined
+            return torch.lerp(z, refined, self.weight)
         norm = refined.square().sum((-2, -1), keepdim=True).clamp_min(torch.finfo(z.dtype).tiny).sqrt()
 
         return z + self.weight * refined / norm
@@ -66,4 +66,4 @@ class ResidualRefinement(nn.Module):
         if self.evidence is not None:
             z = z + self.evidence(x)
 
-        return self.messages((graph,), z, mask)
+        return self.messages((graph,), z, mask) * mask.unsqueeze(-1).to(z)

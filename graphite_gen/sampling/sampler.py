@@ -19,7 +19,7 @@ __all__ = ["Sampler"]
 
 # Graphs are drawn in blocks of fixed size with a random stream each: graph i is the same graph however many are
 # asked for and whoever draws its block. A block is halved while its padded cells pass the budget.
-BLOCK = 256
+BLOCK = 128
 BLOCK_CELLS = 1 << 23
 MAX_ATTEMPTS = 1000
 
@@ -87,6 +87,11 @@ class Sampler:
             raise SamplingError(
                 f"The features given have width {sorted(widths)}, but '{self.model.name}' was trained with "
                 f"{config.node_features}. Pass graphs like those it was trained on."
+            )
+        if self._range and not 1 <= self._range[0] <= self._range[1]:
+            raise SamplingError(
+                f"Graphs on {self._range[0]} to {self._range[1]} nodes were asked for. "
+                f"Pass at least 1, the smaller number first."
             )
         identity = "identity" in config.decoder_features
         if identity and self._most_nodes() > config.max_nodes:

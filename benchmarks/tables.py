@@ -1,0 +1,45 @@
+"""What benchmarks share: one table on the screen, one JSON file and one Markdown table beside the script."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+__all__ = ["publish"]
+
+FOLDER = Path(__file__).resolve().parent / "results"
+
+
+def publish(name: str, title: str, header: Sequence[str], rows: Sequence[Sequence[Any]], details: Any) -> None:
+    """Print a table and keep it with the numbers behind it under ``results/``.
+
+    Arguments:
+        name: The benchmark's name, which names its files.
+        title: One line that says what the table shows and in which unit.
+        header: The names of the columns.
+        rows: The cells, as text or numbers.
+        details: Whatever else the JSON file should hold: settings, seeds, every run's figures.
+    """
+    cells = [[_text(cell) for cell in row] for row in rows]
+    widths = [max(len(line[column]) for line in [list(header), *cells]) for column in range(len(header))]
+    lines = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |"
+        for line in [list(header), ["-" * width for width in widths], *cells]
+    ]
+    print(f"\n{title}\n")
+    print("\n".join(lines))
+
+    FOLDER.mkdir(exist_ok=True)
+    machine = {"python": platform.python_version(), "torch": torch.__version__, "processor": platform.machine()}
+    content = {"title": title, "header": list(header), "rows": rows, "details": details, "machine": machine}
+    (FOLDER / f"{name}.json").write_text(json.dumps(content, indent=2, default=str) + "\n", encoding="utf-8")
+    (FOLDER / f"{name}.md").write_text(f"{title}\n\n" + "\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _text(cell: Any) -> str:
+    return f"{cell:.2f}" if isinstance(cell, float) else f"{cell:,}" if isinstance(cell, int) else str(cell)
