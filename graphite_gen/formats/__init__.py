@@ -24,7 +24,7 @@ from ..errors import FormatError, OutputError
 from ..graph import SimpleGraph, as_simple_graph
 from ..records import Provenance
 from ._build import MAX_NODES, Context
-from ._files import Template, check_target, open_input, open_output
+from ._files import Template, check_target, is_special, open_input, open_output
 from ._union import disjoint_union
 from ._values import provenance_of
 
@@ -199,8 +199,10 @@ def write_graphs(
         check_target(path, force)
     name = format_of(target, format)
     template = Template(str(target)) if "{index" in str(target) else None
-    if path is None and name == "h5":
-        raise OutputError("'-' cannot be HDF5, which is not written front to back: pass a file, or another --format.")
+    if name == "h5" and is_special(path):
+        raise OutputError(
+            f"'{target}' cannot be HDF5, which is not written front to back: pass a file, or another --format."
+        )
     if union and name not in _KEEPS_NODE_ATTRIBUTES:
         raise OutputError(
             f"'{name}' cannot hold a union, as it has no node attributes: "

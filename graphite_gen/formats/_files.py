@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 from ..errors import FormatError, OutputError
 from ._build import Context
 
-__all__ = ["MAX_LINE", "Template", "check_target", "lines", "open_input", "open_output"]
+__all__ = ["MAX_LINE", "Template", "check_target", "is_special", "lines", "open_input", "open_output"]
 
 MAX_LINE = 1 << 28
 """The longest line that is read, in bytes; a graph of 50 000 nodes in graph6 fits."""
@@ -111,7 +111,7 @@ def open_output(target: Path | None, force: bool = False) -> Iterator[BinaryIO]:
         if target is None:
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
-        elif _is_special(target):
+        elif is_special(target):
             with target.open("wb") as stream:
                 yield stream
         else:
@@ -132,12 +132,14 @@ def check_target(target: Path, force: bool) -> None:
         )
     if not target.parent.is_dir():
         raise OutputError(f"'{target}' cannot be written: the folder '{target.parent}' does not exist; make it first.")
-    if target.exists() and not force and not _is_special(target):
+    if target.exists() and not force and not is_special(target):
         raise OutputError(f"'{target}' exists: pass --force to replace it, or another name.")
 
 
-def _is_special(target: Path) -> bool:
-    """Whether the target is a pipe or a device."""
+def is_special(target: Path | None) -> bool:
+    """Whether the target is a pipe or a device; None is stdout."""
+    if target is None:
+        return True
     try:
         mode = target.stat().st_mode
     except OSError:

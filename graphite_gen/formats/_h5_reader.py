@@ -51,7 +51,7 @@ def dataset(
     if not isinstance(data, h5py.Dataset) or data.is_virtual or data.external:
         raise context.error(where, "not an array stored in this file.")
 
-    shape = data.shape or ()
+    shape: tuple[int, ...] = data.shape or ()
     if len(shape) != (1 if width is None else 2) or (width and shape[1] != width):
         wanted = "(rows,)" if width is None else f"(rows, {width or 'F'})"
         raise context.error(where, f"has shape {shape}, and {wanted} was wanted.")

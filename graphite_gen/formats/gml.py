@@ -33,6 +33,7 @@ _KEY = re.compile(r"[A-Za-z][0-9A-Za-z]*", re.ASCII)
 _LIST_START = "_networkx_list_start"
 _MAX_TEXT = 1 << 26
 _MAX_DEPTH = 32
+_MAX_DIGITS = 1000
 _NODE_KEYS = frozenset({"id", "label"})
 _EDGE_KEYS = frozenset({"source", "target", "key"})
 _GRAPH_KEYS = frozenset({"node", "edge", "directed", "multigraph", "label"})
@@ -127,14 +128,12 @@ class _Many(list[Any]):
 
 
 def _number(context: Context, where: str, text: str) -> int | float:
+    if len(text) > _MAX_DIGITS:
+        raise context.error(where, f"a number of {len(text)} characters, too long to be one.")
     try:
         return int(text)
     except ValueError:
-        pass
-    try:
         return float(text)
-    except ValueError:
-        raise context.error(where, f"the number {text[:40]!r} is too long.") from None
 
 
 def _unescaped(text: str) -> str:
