@@ -1,0 +1,45 @@
+"""Graphs from one format to another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from .. import options
+from ..command import Command
+
+
+@click.command(cls=Command, short_help="Turn a file of graphs into another format.")
+@click.argument("source", metavar="IN", type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("target", metavar="OUT", type=click.Path(path_type=Path, allow_dash=True))
+@options.input_format("--input-format")
+@options.output_format("--output-format")
+@options.simplify
+@options.union
+@options.force
+def convert(
+    source: Path,
+    target: Path,
+    input_format: str | None,
+    output_format: str | None,
+    simplify: bool,
+    union: bool,
+    force: bool,
+) -> None:
+    """Write the graphs of IN, a file or a folder of files, to OUT, with where they come from.
+
+    OUT may be '-' for stdout, or a template like 'out/{index:04d}.graphml' for one file each.
+
+    \b
+    Example:
+        graphite-gen convert ego.h5 ego.graphml
+        graphite-gen convert ego.h5 'ego/{index:04d}.graphml'
+        graphite-gen convert ego.h5 - --output-format g6 | head
+    """
+    from graphite_gen.formats import read_graphs
+
+    from ..writing import write
+
+    with read_graphs(source, format=input_format, simplify=simplify) as graphs:
+        write(graphs, target, format=output_format, provenance=graphs.provenance, force=force, union=union)

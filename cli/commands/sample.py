@@ -1,0 +1,96 @@
+"""New graphs from a trained model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from .. import options
+from ..command import Command
+
+
+@click.command(cls=Command, short_help="Sample new graphs from a model.")
+@click.option(
+    "-n", "--count", type=click.IntRange(1), metavar="N", default=100, show_default=True, help="How many graphs."
+)
+@options.output
+@options.output_format()
+@options.model
+@options.nodes(None, "Nodes per graph, drawn evenly from a range.  [default: as in training]")
+@click.option("--connected", is_flag=True, help="Draw again until a graph is connected.")
+@click.option("--largest-component", is_flag=True, help="Keep the largest component of each graph.")
+@click.option("--with-latents", is_flag=True, help="Keep latents as node attributes z0, z1, ….")
+@click.option(
+    "--features",
+    type=click.Path(path_type=Path),
+    help="Graphs whose node features the new graphs are for, used in turn.  [default: none]",
+)
+@options.simplify
+@options.union
+@options.force
+@options.seed
+@options.device
+@options.threads
+def sample(
+    count: int,
+    output: Path,
+    format: str | None,
+    model: str | None,
+    nodes: tuple[int, int] | None,
+    connected: bool,
+    largest_component: bool,
+    with_latents: bool,
+    features: Path | None,
+    simplify: bool,
+    union: bool,
+    force: bool,
+    seed: int,
+    device: str,
+    threads: int | None,
+) -> None:
+    """Sample new graphs from the prior, through the decoder.
+
+    Graph i is the same graph for a seed, however many are drawn. With '--features' the sizes are those of the graphs
+    in that file, which '--simplify' reads leniently.
+
+    \b
+    Example:
+        graphite-gen sample -n 100 -o out.graphml
+        graphite-gen sample -n 1000 --format g6 -o - | python my_networkx_script.py
+        graphite-gen sample --model ego --nodes 15 --connected -o 'out/{index:04d}.graphml'
+    """
+    if features is not None and nodes is not None:
+        raise click.UsageError("'--nodes' and '--features' exclude each other: the file says how many nodes there are.")
+
+    from graphite_gen.formats import read_graphs
+    from graphite_gen.records import Provenance
+    from graphite_gen.sampling import Sampler
+
+    from ..console import note
+    from ..models import choose_model, use_threads
+    from ..writing import write
+
+    use_threads(threads)
+    trained = choose_model(model, device)
+    sampler = Sampler(
+        trained,
+        count,
+        nodes=nodes,
+        seed=seed,
+        connected=connected,
+        largest=largest_component,
+        latents=with_latents,
+        evidence=[] if features is None else list(read_graphs(features, simplify=simplify)),
+    )
+    write(
+        sampler,
+        output,
+        format=format,
+        provenance=Provenance(source="sample", model=trained.name, seed=seed),
+        force=force,
+        union=union,
+        total=count,
+    )
+    if connected:
+        note(f"{sampler.kept} of {sampler.drawn} draws were connected ({sampler.kept / sampler.drawn:.1%}).")

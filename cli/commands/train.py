@@ -1,0 +1,189 @@
+"""Training a model on a family or on the user's own graphs."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from .. import options
+from ..command import Command
+from ..settings import SETTINGS, settings
+from ..types import NAME
+
+OUT = Path("checkpoints")
+INTERRUPTED = 130
+
+
+@click.command(cls=Command, short_help="Train a model on a family or on your own graphs.")
+@click.argument("source", metavar="[GRAPHS]", type=click.Path(path_type=Path, allow_dash=True), required=False)
+@options.family("Train on this family; 'graphite-gen families' lists them.")
+@options.parameters
+@click.option(
+    "--graphs", type=click.IntRange(1), metavar="N", help="Training graphs of a family.  [default: 6000; paper: 100]"
+)
+@options.nodes("10:20", "Nodes per graph of a family.")
+@options.input_format()
+@options.simplify
+@click.option(
+    "--preset",
+    type=click.Choice(("default", "paper")),
+    default="default",
+    show_default=True,
+    help="Settings to start from.",
+)
+@click.option("--name", type=NAME, metavar="NAME", help="The model's name.  [default: the family's or the file's]")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    default=OUT,
+    show_default=True,
+    help="Folder of models; this one goes to OUT/NAME.",
+)
+@settings
+@options.seed
+@options.device
+@options.threads
+@click.option("--resume", is_flag=True, help="Continue the run in OUT/NAME, or the last one of that family or file.")
+@options.force
+@options.as_json
+@click.pass_context
+def train(
+    ctx: click.Context,
+    /,
+    source: Path | None,
+    family: str | None,
+    parameters: tuple[tuple[str, str], ...],
+    name: str | None,
+    out: Path,
+    device: str,
+    threads: int | None,
+    resume: bool,
+    force: bool,
+    as_json: bool,
+    **values: Any,
+) -> None:
+    """Train a model on a family, or on GRAPHS: a file of any format, or a folder of files.
+
+    It validates as it goes, keeps the best weights, and can be stopped and resumed bit for bit. Graphs marked 'train'
+    and 'validation' in a file are used as such; otherwise a random tenth is held out for validation.
+
+    \b
+    Example:
+        graphite-gen train --family barabasi
+        graphite-gen train --family ba --param m=3 --nodes 20:40 --name ba3
+        graphite-gen train my_graphs.graphml --epochs 50
+        graphite-gen train my_graphs.graphml --resume
+    """
+    given = {
+        key: value for key, value in values.items() if ctx.get_parameter_source(key) is ParameterSource.COMMANDLINE
+    }
+    _check_usage(source, family, bool(parameters), name, resume, force, given)
+
+    from graphite_gen.runs import find_run, free_folder, is_finished, resume_run, start_run
+
+    from ..console import note
+    from ..models import use_threads
+    from ..watching import show_outcome, watch
+
+    use_threads(threads)
+    law = _law(family, parameters)
+    base = name or law.get("family") or _stem(source)
+    if resume:
+        folder = out / name if name else find_run(out, base)
+        file = None if source is None else str(source)
+        trainer = resume_run(folder, given | law, file=file, device=device)
+        if is_finished(folder):
+            note(f"The run in '{folder}' is finished: there is nothing left to do.")
+            return show_outcome(trainer, folder, as_json)
+    else:
+        folder = out / base if name or force else free_folder(out, base)
+        data = _data(source, law, values)
+        changes = {key: values[key] for key in SETTINGS if values[key] is not None}
+        trainer = start_run(folder.name, folder, data, changes, device=device, force=force)
+    note(f"Training '{folder.name}' on {len(trainer.graphs)} graphs, validating on {len(trainer.validation)}.")
+
+    try:
+        watch(trainer)
+    except KeyboardInterrupt:
+        again = _resume_command(source, family, folder, device, threads)
+        note(f"Interrupted. Continue with: {again}")
+        ctx.exit(INTERRUPTED)
+
+    return show_outcome(trainer, folder, as_json)
+
+
+def _check_usage(
+    source: Path | None,
+    family: str | None,
+    has_parameters: bool,
+    name: str | None,
+    resume: bool,
+    force: bool,
+    given: dict[str, Any],
+) -> None:
+    if resume and force:
+        raise click.UsageError("'--resume' and '--force' exclude each other: continue the run, or replace it.")
+    if source is not None and family is not None:
+        raise click.UsageError("Pass either GRAPHS or '--family', not both.")
+    if source is None and family is None and not (resume and name):
+        raise click.UsageError("Pass a file of GRAPHS, or '--family NAME' as in '--family barabasi'.")
+    if family is None and has_parameters:
+        raise click.UsageError("'--param' belongs to '--family'.")
+    if source is not None:
+        for key in ("graphs", "nodes"):
+            if key in given:
+                raise click.UsageError(f"'--{key}' belongs to '--family': a file has the graphs it has.")
+    if family is not None:
+        for key in ("format", "simplify"):
+            if key in given:
+                raise click.UsageError(f"'--{key}' belongs to GRAPHS: a family is not read from a file.")
+
+
+def _law(family: str | None, parameters: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    """The family by its own name, and its parameters if any were given."""
+    if family is None:
+        return {}
+    from graphite_gen.families import family as family_of
+
+    law = family_of(family, **dict(parameters))
+
+    return {"family": law.name} | ({"parameters": law.parameters()} if parameters else {})
+
+
+def _data(source: Path | None, law: dict[str, Any], values: dict[str, Any]) -> Any:
+    from graphite_gen.families import family as family_of
+    from graphite_gen.runs import TrainingData
+
+    common = {"preset": values["preset"], "seed": values["seed"]}
+    if source is not None:
+        file = "-" if str(source) == "-" else str(source.resolve())
+        return TrainingData(file=file, format=values["format"], simplify=values["simplify"], **common)
+    parameters = law.get("parameters") or family_of(law["family"]).parameters()
+
+    return TrainingData(
+        family=law["family"], parameters=parameters, graphs=values["graphs"], nodes=values["nodes"], **common
+    )
+
+
+def _stem(source: Path | None) -> str:
+    if source is None or str(source) == "-":
+        return "stdin"
+    path = source.resolve()
+
+    return path.name if path.is_dir() else Path(path.name.removesuffix(".gz")).stem or "graphs"
+
+
+def _resume_command(source: Path | None, family: str | None, folder: Path, device: str, threads: int | None) -> str:
+    words = ["graphite-gen", "train"]
+    words += [str(source)] if source is not None else ["--family", family] if family is not None else []
+    words += ["--out", str(folder.parent)] if folder.parent != OUT else []
+    words += ["--name", folder.name, "--resume"]
+    words += ["--device", device] if device != "auto" else []
+    words += ["--threads", str(threads)] if threads is not None else []
+
+    return shlex.join(words)

@@ -1,0 +1,116 @@
+"""What the commands show: results on stdout, notes and progress on stderr."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+__all__ = ["nats", "note", "progress_bar", "show_facts", "show_json", "show_rows", "track"]
+
+T = TypeVar("T")
+
+
+def note(text: str) -> None:
+    """A line for the person watching."""
+    click.echo(text, err=True)
+
+
+def show_json(value: Any) -> None:
+    """The result as JSON; what is not a finite number becomes null."""
+    click.echo(json.dumps(_finite(value), indent=2, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+
+    return value
+
+
+def show_rows(columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Sequence[str] = ()) -> None:
+    """A table with a heading; the columns named in ``numbers`` are set to the right."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in columns:
+        right = name in numbers
+        table.add_column(name, justify="right" if right else "left", no_wrap=right, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    _print(table)
+
+
+def show_facts(facts: Iterable[tuple[str, str]], *, title: str | None = None) -> None:
+    """A table of names and what they are."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, show_header=False, title=title, title_justify="left", title_style="bold")
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts:
+        table.add_row(name, value)
+    _print(table)
+
+
+def _print(renderable: Any) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    with console.capture() as captured:
+        console.print(renderable)
+    # Cells are padded to their column; what is behind the last word of a line only gets in the way of a pipe.
+    lines = captured.get().splitlines()
+    click.echo("\n".join(line.rstrip() for line in lines), color=True)
+
+
+def nats(value: float | None, error: float | None = None) -> str:
+    """A figure in nats with its standard error, or a dash where it is not known."""
+    if value is None:
+        return "-"
+
+    return f"{value:.2f}" if error is None else f"{value:.2f} ± {error:.2f}"
+
+
+def progress_bar(*columns: str) -> Progress:
+    """A progress bar on stderr, silent unless that is a terminal.
+
+    Arguments:
+        columns: What to show beside it, such as ``{task.fields[loss]}``.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        *(TextColumn(column) for column in columns),
+        TimeRemainingColumn(compact=True),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    )
+
+
+def track(items: Iterable[T], total: int | None, description: str) -> Iterator[T]:
+    """The items, counted on stderr as they pass if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield from items
+        return
+    with progress_bar() as progress:
+        task = progress.add_task(description, total=total)
+        for item in items:
+            yield item
+            progress.advance(task)

@@ -1,0 +1,120 @@
+"""The program: commands found by name, and every way a run can end."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from typing import Any
+
+import click
+
+from .command import Command
+
+__all__ = ["main", "run"]
+
+COMMANDS = ("train", "sample", "nll", "generate", "families", "convert", "inspect")
+INTERRUPTED = 130
+
+
+class Program(Command, click.Group):
+    """A group whose commands are modules that are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f".commands.{cmd_name}", __package__)
+        command: click.Command = getattr(module, cmd_name)
+
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # '--debug' is welcome after the command too: there it is easiest to add to a line that just failed.
+        end = args.index("--") if "--" in args else len(args)
+        if "--debug" in args[:end]:
+            args = ["--debug", *(arg for arg in args[:end] if arg != "--debug"), *args[end:]]
+
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            value = super().invoke(ctx)
+            # Here, not at shutdown, where a closed pipe could only be complained about.
+            sys.stdout.flush()
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except BrokenPipeError:
+            _discard_stdout()
+            ctx.exit(0)
+        except (Exception, KeyboardInterrupt) as error:
+            if ctx.params["debug"]:
+                traceback.print_exc()
+            click.echo(_line(error), err=True)
+            ctx.exit(INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1)
+
+        return value
+
+
+@click.group(
+    cls=Program,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    no_args_is_help=True,
+)
+@click.version_option(package_name="graphite-gen")
+@click.option("--debug", is_flag=True, help="Show the whole traceback of an error.")
+def main(debug: bool) -> None:
+    """Generative models of graphs, with honest likelihoods.
+
+    \b
+    Example:
+        graphite-gen train --family barabasi
+        graphite-gen sample -n 100 -o out.graphml
+        graphite-gen generate --family barabasi --seed 1 -o test.h5
+        graphite-gen nll test.h5
+    """
+
+
+def run() -> None:
+    """The console script."""
+    for stream in (sys.stdout, sys.stderr):
+        # A file name or a sign that the terminal cannot show is no reason to fail.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        main(prog_name="graphite-gen")
+    except KeyboardInterrupt as error:
+        click.echo(_line(error), err=True)
+        sys.exit(INTERRUPTED)
+
+
+def _line(error: BaseException) -> str:
+    """What to tell the user, on one line."""
+    from graphite_gen.errors import GraphiteError
+
+    text = " ".join(str(error).split())
+    if isinstance(error, KeyboardInterrupt):
+        return "Interrupted."
+    if isinstance(error, GraphiteError):
+        return f"Error: {text}"
+    if isinstance(error, MemoryError) or "allocate memory" in text or "out of memory" in text:
+        return "Error: There is not enough memory. Use fewer or smaller graphs, or a smaller batch."
+    if isinstance(error, OSError):
+        place = f" '{error.filename}'" if error.filename else ""
+        return f"Error: The system refused{place}: {error.strerror or text or type(error).__name__}."
+
+    return f"Error: Unexpected {type(error).__name__}: {text or 'no message'}. Run again with '--debug' for details."
+
+
+def _discard_stdout() -> None:
+    """Let what is left in the buffer go nowhere: the reader has had enough."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(devnull, sys.stdout.fileno())
+    except (OSError, ValueError):
+        pass
+    finally:
+        os.close(devnull)

@@ -1,0 +1,46 @@
+"""Which model a command uses, and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .console import note
+
+if TYPE_CHECKING:
+    from graphite_gen.checkpoint import TrainedModel
+
+__all__ = ["choose_model", "use_threads"]
+
+
+def choose_model(name: str | None, device: str, prefer: str | None = None) -> TrainedModel:
+    """Load the model asked for or the one to fall back on, and say which it is.
+
+    Arguments:
+        name: A path or a name, or None.
+        device: Where to compute.
+        prefer: The family of the graphs at hand, whose bundled model then comes first.
+    """
+    from graphite_gen.api import LOCAL
+    from graphite_gen.checkpoint import bundled_folder, find_checkpoint, load_checkpoint
+    from graphite_gen.training import resolve_device
+
+    folder = find_checkpoint(name, LOCAL, prefer)
+    if name is not None:
+        reason = f"asked for as '{name}'"
+    elif folder.parent == bundled_folder():
+        family = " of the graphs' family" if folder.name == prefer else ""
+        reason = f"the bundled model{family}, as none was trained under '{LOCAL}'"
+    else:
+        reason = f"the last one trained under '{LOCAL}'"
+    model = load_checkpoint(folder, resolve_device(device))
+    note(f"Model '{model.name}' in '{folder}': {reason}.")
+
+    return model
+
+
+def use_threads(threads: int | None) -> None:
+    """Compute on that many CPU threads; None for all."""
+    if threads is not None:
+        import torch
+
+        torch.set_num_threads(threads)

@@ -1,0 +1,92 @@
+"""Options that commands share, and the types of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from .types import NODES, PARAMETER, SEED
+
+__all__ = [
+    "FORMATS",
+    "as_json",
+    "device",
+    "family",
+    "force",
+    "input_format",
+    "model",
+    "nodes",
+    "output",
+    "output_format",
+    "parameters",
+    "seed",
+    "simplify",
+    "threads",
+    "union",
+]
+
+FORMATS = ("graphml", "h5", "g6", "s6", "jsonl", "gml", "edgelist")
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _format(flag: str, help: str) -> Callable[[F], F]:
+    return click.option(flag, type=click.Choice(FORMATS, case_sensitive=False), help=help)
+
+
+def input_format(flag: str = "--format") -> Callable[[F], F]:
+    """The format of the graphs read."""
+    return _format(flag, "Format of the graphs read.  [default: by suffix]")
+
+
+def output_format(flag: str = "--format") -> Callable[[F], F]:
+    """The format of the graphs written."""
+    return _format(flag, "Format of the graphs written.  [default: by suffix]")
+
+
+def nodes(default: str | None, help: str) -> Callable[[F], F]:
+    """The sizes of graphs."""
+    return click.option("--nodes", type=NODES, metavar="N|LOW:HIGH", default=default, show_default=True, help=help)
+
+
+def family(help: str, required: bool = False) -> Callable[[F], F]:
+    """A family by name or alias."""
+    return click.option("--family", metavar="NAME", required=required, help=help)
+
+
+parameters = click.option(
+    "--param",
+    "parameters",
+    type=PARAMETER,
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="A parameter of the family, as in m=3; may be repeated.  [default: the family's]",
+)
+model = click.option(
+    "--model",
+    metavar="PATH_OR_NAME",
+    help="The model.  [default: the last one trained under ./checkpoints, else a bundled one]",
+)
+seed = click.option(
+    "--seed", type=SEED, metavar="N", default=0, show_default=True, help="The run's one seed, at least 0."
+)
+device = click.option(
+    "--device", type=click.Choice(("auto", "cpu", "cuda")), default="auto", show_default=True, help="Where to compute."
+)
+threads = click.option("--threads", type=click.IntRange(1, 4096), metavar="N", help="CPU threads.  [default: all]")
+simplify = click.option(
+    "--simplify", is_flag=True, help="Ignore directions, drop self-loops and repeated edges.  [default: refuse them]"
+)
+force = click.option("--force", is_flag=True, help="Replace what exists.  [default: refuse]")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.  [default: a table]")
+union = click.option("--union", is_flag=True, help="Write one graph, the disjoint union; nodes say which 'graph'.")
+output = click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, allow_dash=True),
+    required=True,
+    help="A file, '-' for stdout, or a template like 'out/{index:04d}.graphml' for one file each.",
+)

@@ -1,0 +1,81 @@
+"""The options of 'train' that change a preset; their help shows what the presets say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from .types import FEATURES
+
+__all__ = ["SETTINGS", "settings"]
+
+KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class SettingOption(click.Option):
+    """A setting of the model or the run: the preset's unless given."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        # Free of everything heavy, and read only when someone asks for help.
+        from graphite_gen.config import PRESETS
+
+        record = super().get_help_record(ctx)
+        if record is None:
+            return None
+        values = {preset: _shown(str(self.name), *configs) for preset, configs in PRESETS.items()}
+        paper = "" if values["paper"] == values["default"] else f"; paper: {values['paper']}"
+
+        # What click adds at the end is the range.
+        text, _, bounds = record[1].partition("  [")
+
+        return record[0], f"{text}  [default: {values['default']}{paper}{'; ' + bounds if bounds else ']'}"
+
+
+def _shown(name: str, *configs: Any) -> str:
+    value = next(getattr(config, name) for config in configs if hasattr(config, name))
+    if isinstance(value, bool):
+        return name if value else f"no-{name}"
+    if isinstance(value, tuple):
+        return ",".join(value)
+
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+COUNT, WHOLE = click.IntRange(1), click.IntRange(0)
+
+# The name of the setting in the library, its flag, its type, and what it is.
+_TABLE: tuple[tuple[str, str, Any, str], ...] = (
+    ("kind", "--kind", click.Choice(KINDS), "What to build."),
+    ("epochs", "--epochs", COUNT, "Rounds of training."),
+    ("epoch_graphs", "--epoch-graphs", WHOLE, "The least graphs in an epoch; 0 makes it one pass."),
+    ("batch_size", "--batch-size", COUNT, "Graphs per step."),
+    ("learning_rate", "--learning-rate", click.FloatRange(1e-9, 10), "Peak of the schedule."),
+    ("latent", "--latent", click.IntRange(1, 1024), "Latent dimensions per node."),
+    ("width", "--width", click.IntRange(1, 4096), "Units of hidden layers."),
+    ("rounds", "--rounds", click.IntRange(0, 100), "Refinements in the decoder."),
+    ("skip", "--skip", click.Choice(("convex", "incremental")), "How a refinement joins its input."),
+    ("skip_weight", "--skip-weight", click.FloatRange(0, 10), "Weight λ of a refinement; 0 is VGAE."),
+    ("mlp", "--mlp/--no-mlp", None, "Whether a network is applied to the latents first."),
+    ("encoder_features", "--encoder-features", FEATURES, "What the encoder reads, with commas."),
+    ("kl_warmup", "--kl-warmup", click.FloatRange(0, 1), "Part of the run over which the KL term rises."),
+    ("clip", "--clip", click.FloatRange(1e-6), "Largest norm of a gradient."),
+    ("patience", "--patience", WHOLE, "Validations without progress before stopping; 0 never stops."),
+    ("validate_every", "--validate-every", COUNT, "Epochs between validations."),
+)
+
+SETTINGS = tuple(name for name, *_ in _TABLE)
+"""The settings' names, in the order of the help."""
+
+
+def settings(command: F) -> F:
+    """Add an option for each setting; None is the preset's value."""
+    for name, flag, kind, text in reversed(_TABLE):
+        metavar = None if kind is None or isinstance(kind, click.Choice) else "LIST" if kind.name == "list" else "N"
+        option = click.option(flag, name, cls=SettingOption, type=kind, default=None, metavar=metavar, help=text)
+        command = option(command)
+
+    return command

@@ -1,0 +1,105 @@
+"""What the values of options may look like, with errors that say how to write them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    ParamType = click.ParamType[Any]
+else:
+    # Older versions of click have no generic one.
+    ParamType = click.ParamType
+
+__all__ = ["FEATURES", "NAME", "NODES", "PARAMETER", "SEED"]
+
+LARGEST_SEED = 2**63 - 1
+ENCODER_FEATURES = ("identity", "constant", "degree", "random")
+
+
+class NodesType(ParamType):
+    """A number of nodes or a range of them, as a pair."""
+
+    name = "n or low:high"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        match = re.fullmatch(r"(\d{1,9})(?::(\d{1,9}))?", str(value).strip(), re.ASCII)
+        if match is None:
+            self.fail(f"'{value}' is not a number of nodes: write one, as in 15, or a range, as in 10:20.", param, ctx)
+        low = int(match[1])
+        high = int(match[2] or low)
+        if low < 1:
+            self.fail(f"'{value}' has graphs without nodes: the smallest number is 1.", param, ctx)
+        if low > high:
+            self.fail(f"'{value}' is empty: write the smaller number first, as in {high}:{low}.", param, ctx)
+
+        return low, high
+
+
+class ParameterType(ParamType):
+    """A parameter of a family, as a pair of texts."""
+
+    name = "key=value"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        if isinstance(value, tuple):
+            return value
+        key, equals, text = str(value).partition("=")
+        if not (key.strip() and equals and text.strip()):
+            self.fail(f"'{value}' is not a parameter: write it as KEY=VALUE, as in m=3.", param, ctx)
+
+        return key.strip().replace("-", "_"), text.strip()
+
+
+class SeedType(ParamType):
+    """A whole number that every generator takes."""
+
+    name = "seed"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        text = str(value).strip()
+        if not re.fullmatch(r"\d{1,19}", text, re.ASCII) or int(text) > LARGEST_SEED:
+            self.fail(f"'{value}' is not a seed: write a whole number from 0 to {LARGEST_SEED}.", param, ctx)
+
+        return int(text)
+
+
+class FeaturesType(ParamType):
+    """A comma-separated list of encoder features."""
+
+    name = "list"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        if isinstance(value, tuple):
+            return value
+        names = tuple(name.strip() for name in str(value).split(",") if name.strip())
+        unknown = next((name for name in names if name not in ENCODER_FEATURES), None)
+        if unknown is not None or not names:
+            wanted = ", ".join(ENCODER_FEATURES)
+            self.fail(f"'{unknown or value}' is no encoder feature: list some of {wanted}, with commas.", param, ctx)
+
+        return names
+
+
+class NameType(ParamType):
+    """A name that a folder can have."""
+
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        text = str(value)
+        if not text.strip() or text.startswith((".", "-")) or any(sign in text for sign in "/\\\0"):
+            self.fail(f"'{text}' cannot name a folder: leave out slashes and leading dots.", param, ctx)
+
+        return text
+
+
+NODES = NodesType()
+PARAMETER = ParameterType()
+SEED = SeedType()
+FEATURES = FeaturesType()
+NAME = NameType()

@@ -1,0 +1,46 @@
+"""Writing graphs as they come, and telling how to read them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .console import note, track
+
+if TYPE_CHECKING:
+    from graphite_gen.graph import SimpleGraph
+    from graphite_gen.records import Provenance
+
+__all__ = ["write"]
+
+
+def write(
+    graphs: Iterable[SimpleGraph],
+    output: Path,
+    *,
+    format: str | None,
+    provenance: Provenance | None,
+    force: bool,
+    union: bool,
+    total: int | None = None,
+) -> None:
+    """Write a stream of graphs, counting on stderr, and say what was written."""
+    from graphite_gen.formats import format_of, write_graphs
+
+    to_stdout = str(output) == "-"
+    if not (to_stdout and sys.stdout.isatty()):
+        graphs = track(graphs, total, "Writing")
+    count = write_graphs(graphs, output, format=format, provenance=provenance, force=force, union=union)
+    if to_stdout:
+        return
+
+    note(f"Wrote {count} graph{'s' * (count != 1)} to '{output}'{' as their union' if union else ''}.")
+    if count > 1 and not union and "{index" not in str(output) and format_of(output, format) == "graphml":
+        note(
+            "Many graphs in one GraphML file: networkx.read_graphml opens the first alone. For all of them:\n"
+            "    from networkx.readwrite.graphml import GraphMLReader\n"
+            f'    graphs = list(GraphMLReader()(path="{output}"))\n'
+            f"Or write one file each with -o '{output.stem}/{{index:04d}}.graphml', or one graph with --union."
+        )

@@ -1,0 +1,228 @@
+"""Training runs in folders: starting one, finding it again, and taking it up where it stopped.
+
+A run keeps ``data.json`` beside its checkpoint: what makes its graphs again, and their fingerprint, so that a resumed
+run is the same run or none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .api import split_graphs, training_set
+from .checkpoint import load_checkpoint, write_atomically
+from .config import preset
+from .errors import CheckpointError
+from .families import family
+from .formats import read_graphs
+from .graph import SimpleGraph
+from .records import Provenance, Record
+from .training import Trainer, adapt_config, resolve_device
+
+__all__ = ["TrainingData", "find_run", "fingerprint", "free_folder", "is_finished", "resume_run", "start_run"]
+
+DATA = "data.json"
+_FILES = ("state.json", "optimizer.safetensors", "history.jsonl", "config.json", "model.safetensors", DATA)
+
+
+@dataclass(frozen=True)
+class TrainingData(Record):
+    """What a run is trained on: a family's graphs or those of a file.
+
+    Attributes:
+        family: The family, or None for a file.
+        parameters: The parameters of its law.
+        graphs: The number of training graphs; None for the preset's.
+        nodes: The smallest and the largest number of nodes.
+        file: The file, or None for a family.
+        format: The file's format, where its suffix does not tell.
+        simplify: Whether the file is read leniently.
+        preset: The name of the run's preset.
+        seed: The run's one seed.
+    """
+
+    family: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    graphs: int | None = None
+    nodes: tuple[int, int] = (10, 20)
+    file: str | None = None
+    format: str | None = None
+    simplify: bool = False
+    preset: str = "default"
+    seed: int = 0
+
+    def load(self) -> tuple[list[SimpleGraph], list[SimpleGraph], Provenance]:
+        """The training graphs, the validation graphs, and where they come from."""
+        if self.file is None:
+            assert self.family is not None, "a run has a family or a file"
+            law = family(self.family, **self.parameters)
+            data = training_set(law, preset_name=self.preset, count=self.graphs, nodes=self.nodes, seed=self.seed)
+            graphs, provenance = data.graphs, data.provenance
+        else:
+            reader = read_graphs(self.file, format=self.format, simplify=self.simplify)
+            provenance = replace(reader.provenance, source=reader.provenance.source or Path(self.file).name)
+            graphs = list(reader)
+
+        return *split_graphs(graphs, self.seed), provenance
+
+
+def fingerprint(graphs: Iterable[SimpleGraph]) -> str:
+    """A SHA-256 of what training sees of graphs, in order."""
+    digest = hashlib.sha256()
+    for graph in graphs:
+        parts = (np.array([graph.nodes, len(graph.edges)]), graph.edges, graph.weights, graph.features)
+        for part in parts:
+            # Weighted and featured graphs differ from plain ones even where the array is empty.
+            digest.update(b"-" if part is None else f"{part.shape}{part.dtype.str}".encode() + part.tobytes())
+
+    return digest.hexdigest()
+
+
+def start_run(
+    name: str,
+    folder: Path,
+    data: TrainingData,
+    settings: Mapping[str, Any],
+    *,
+    device: str = "cpu",
+    force: bool = False,
+) -> Trainer:
+    """Prepare a new run.
+
+    Arguments:
+        name: What to call the model.
+        folder: Where its checkpoint goes.
+        data: What to train on.
+        settings: Settings of the model and the run that differ from the preset's.
+        device: ``auto``, ``cpu`` or ``cuda``.
+        force: Whether to replace a checkpoint that is there.
+
+    Raises:
+        CheckpointError: The folder is taken.
+    """
+    if folder.exists() and not force:
+        raise CheckpointError(
+            f"'{folder}' exists. Pass '--resume' to continue its run, '--force' to replace it, or another '--name'."
+        )
+    model, training = preset(data.preset, seed=data.seed, **settings)
+    train, validation, provenance = data.load()
+    trainer = Trainer(
+        name,
+        adapt_config(model, [*train, *validation]),
+        training,
+        train,
+        validation,
+        folder=folder,
+        provenance=provenance,
+        device=resolve_device(device),
+    )
+    # What is left of an old run must not be taken for a part of the new one.
+    if folder.is_dir():
+        for file in _FILES:
+            (folder / file).unlink(missing_ok=True)
+    record = {**data.to_json(), "fingerprint": fingerprint([*train, *validation])}
+    write_atomically(folder / DATA, (json.dumps(record, indent=2) + "\n").encode())
+
+    return trainer
+
+
+def resume_run(folder: Path, given: Mapping[str, Any], *, file: str | None = None, device: str = "cpu") -> Trainer:
+    """Take up the run in a folder.
+
+    Arguments:
+        folder: The run's checkpoint.
+        given: Settings of the model, the run or its data that it should have.
+        file: Where the file it was trained on is now; None for where it was.
+        device: ``auto``, ``cpu`` or ``cuda``.
+
+    Raises:
+        CheckpointError: There is no such run, it is another one, or its graphs have changed.
+    """
+    data, print_of_data = _read_data(folder)
+    model = load_checkpoint(folder)
+    known = {**data.to_json(), **model.config.to_json(), **model.training.to_json()}
+    for key, value in given.items():
+        value = list(value) if isinstance(value, tuple) else value
+        found = list(known[key]) if isinstance(known[key], tuple) else known[key]
+        if value != found:
+            raise CheckpointError(
+                f"The run in '{folder}' has {key}={_shown(found)}, not {_shown(value)}. Leave that option out to "
+                f"resume, or start another run under a new '--name'."
+            )
+
+    train, validation, provenance = replace(data, file=file or data.file).load()
+    if fingerprint([*train, *validation]) != print_of_data:
+        raise CheckpointError(
+            f"The graphs are not those that the run in '{folder}' was trained on. Bring them back to resume, or start "
+            f"another run under a new '--name'."
+        )
+
+    return Trainer(
+        model.name,
+        model.config,
+        model.training,
+        train,
+        validation,
+        folder=folder,
+        provenance=provenance,
+        device=resolve_device(device),
+        resume=True,
+    )
+
+
+def _read_data(folder: Path) -> tuple[TrainingData, str]:
+    path = folder / DATA
+    if not path.exists():
+        raise CheckpointError(f"'{folder}' has no run to resume: '{DATA}' not found. Start one without '--resume'.")
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        print_of_data = str(record.pop("fingerprint"))
+        low, high = record["nodes"]
+        data = TrainingData(**{**record, "nodes": (int(low), int(high))})
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise CheckpointError(f"'{path}' is damaged. Restore it, or train anew with '--force'.") from error
+
+    return data, print_of_data
+
+
+def _shown(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether the run in a folder has come to its end."""
+    try:
+        return json.loads((folder / "state.json").read_text(encoding="utf-8"))["finished"] is True
+    except (OSError, ValueError, TypeError, KeyError):
+        return False
+
+
+def free_folder(out: Path, name: str) -> Path:
+    """The first of ``name``, ``name-2``, ``name-3``, … that is free under ``out``."""
+    folder, number = out / name, 1
+    while folder.exists():
+        number += 1
+        folder = out / f"{name}-{number}"
+
+    return folder
+
+
+def find_run(out: Path, name: str) -> Path:
+    """The run that was last written to among ``name``, ``name-2``, ``name-3``, … under ``out``.
+
+    Raises:
+        CheckpointError: There is none.
+    """
+    pattern = re.compile(re.escape(name) + r"(-\d+)?")
+    runs = [path for path in out.glob("*/state.json") if pattern.fullmatch(path.parent.name)]
+    if not runs:
+        raise CheckpointError(f"No run called '{name}' under '{out}' to resume. Start one without '--resume'.")
+
+    return max(runs, key=lambda path: (path.stat().st_mtime_ns, path.parent.name)).parent
