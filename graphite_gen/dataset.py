@@ -106,7 +106,7 @@ def generate_graphs(
 
 
 def _draw_graphs(family: Family, sizes: list[int], seed: int, splits: Mapping[str, int]) -> Iterator[SimpleGraph]:
-    names = [name for name in SPLITS for _ in range(splits.get(name, 0))]
+    names = (name for name in SPLITS for _ in range(splits.get(name, 0)))
     for i, name in enumerate(names):
         graph = family.sample(sizes[i % len(sizes)], stream(seed, "generate", i))
         yield replace(graph, attributes={"family": family.name, "split": name})

@@ -29,6 +29,11 @@ class PowerlawTree(Family):
     :math:`q(1) = 1 - 1.5^{1-γ}` (a Pareto variable, rounded), conditioned on :math:`\sum_i (d_i - 1) = n - 2`,
     without which there is no tree. The inner nodes form a path in the order of their degrees; leaves fill it up.
 
+    networkx gets near this law by replacing one degree after the other and stopping at the first valid sequence. That
+    favours sequences which take longer to come back to a valid one: about 1.3 % off in total variation at n = 10.
+    Averaged over n = 10 … 20 the floor of this law is 27.38 nats; under it, trees that networkx drew cost 27.33 with
+    its 100 tries and 27.30 with 1000 or more.
+
     Attributes:
         gamma: The exponent of the power law.
     """

@@ -29,6 +29,10 @@ MOST_STATES = 10_000_000
 class Regular(Family):
     r"""A uniformly random graph among those where every node has :math:`d` neighbours.
 
+    Draws are exactly uniform, except for large degrees on large graphs, which networkx draws. Its generator
+    (Steger and Wormald, 1999) is uniform only in the limit: for d = 4 its law over shapes is 0.7 % off in total
+    variation at n = 7 and 1.5 % at n = 8 and 9, which a chi-squared test on 20,000 graphs tells from uniform.
+
     Attributes:
         d: The number of neighbours of every node.
         largest_component: Keep the largest component of each draw, which may then have fewer than ``n`` nodes.

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from collections import Counter
+from math import inf, log
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from graphite_gen.families import family
+from graphite_gen.graph import SimpleGraph
+
+from .helpers import CHANCE, agreement
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0])
+def test_a_certain_law_has_one_graph(p: float) -> None:
+    law = family("er", p=p)
+    graph = law.sample(6, np.random.default_rng(0))
+
+    assert len(graph.edges) == 15 * p
+    assert law.log_prob(graph) == 0
+    assert law.log_prob(SimpleGraph.from_pairs(6, [(0, 1)])) == -inf
+    assert law.floor(6) == 0
+
+
+def test_edge_counts_agree_with_networkx() -> None:
+    law, rng = family("er", p=0.3), np.random.default_rng(0)
+    ours = Counter(len(law.sample(9, rng).edges) for _ in range(3000))
+    theirs = Counter(nx.gnp_random_graph(9, 0.3, seed=seed).number_of_edges() for seed in range(3000))
+
+    assert agreement(ours, theirs) > CHANCE
+
+
+@pytest.mark.parametrize(("n", "count"), [(1, 1), (4, 38), (6, 26704), (10, 34496488594816)])
+def test_the_largest_component_is_uniform_over_connected_graphs(n: int, count: int) -> None:
+    law = family("er", largest_component=True)
+    path = SimpleGraph.from_pairs(n, [(i, i + 1) for i in range(n - 1)])
+
+    assert law.log_prob(path) == pytest.approx(-log(count))
+    assert law.floor(n) == pytest.approx(log(count))
+
+
+def test_the_largest_component_excludes_disconnected_graphs() -> None:
+    pieces = SimpleGraph.from_pairs(4, [(0, 1), (2, 3)])
+
+    assert family("er").contains(pieces)
+    assert not family("er", largest_component=True).contains(pieces)
+
+
+def test_small_probabilities_of_connectedness_keep_their_digits() -> None:
+    # A sparse connected graph is almost surely a tree, and there are n^(n-2) of them.
+    law = family("er", p=1e-9, largest_component=True)
+    path = SimpleGraph.from_pairs(12, [(i, i + 1) for i in range(11)])
+
+    assert law.log_prob(path) == pytest.approx(-10 * log(12), abs=1e-6)
