@@ -1,0 +1,220 @@
+"""Descriptions of graph files and of models, for people and for programs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .console import nats, note, show_facts, show_json, show_rows, track
+
+__all__ = ["describe_graphs", "describe_model", "is_model", "list_models", "show_description"]
+
+
+class _Range:
+    """The least, the greatest and the mean of numbers as they pass."""
+
+    def __init__(self) -> None:
+        self.low, self.high, self.sum, self.count = float("inf"), float("-inf"), 0.0, 0
+
+    def add(self, value: float) -> None:
+        self.low, self.high = min(self.low, value), max(self.high, value)
+        self.sum += value
+        self.count += 1
+
+    def to_json(self) -> dict[str, float]:
+        return {"min": self.low, "max": self.high, "mean": self.sum / self.count}
+
+
+def describe_graphs(path: Path, format: str | None, simplify: bool) -> dict[str, Any]:
+    """What the graphs of a file have in common, in one pass."""
+    from graphite_gen.formats import read_graphs
+
+    with read_graphs(path, format=format, simplify=simplify) as reader:
+        nodes, edges, density = _Range(), _Range(), _Range()
+        weighted, named, count = 0, 0, 0
+        features: set[int] = set()
+        splits: Counter[str] = Counter()
+        attributes: dict[str, dict[str, None]] = {"graph": {}, "node": {}, "edge": {}}
+        for graph in track(reader, None, "Reading"):
+            count += 1
+            nodes.add(graph.nodes)
+            edges.add(len(graph.edges))
+            pairs = graph.nodes * (graph.nodes - 1) // 2
+            density.add(len(graph.edges) / pairs if pairs else 0.0)
+            weighted += graph.weights is not None
+            named += graph.names is not None
+            features.add(0 if graph.features is None else graph.features.shape[1])
+            if "split" in graph.attributes:
+                splits[str(graph.attributes["split"])] += 1
+            attributes["graph"].update(dict.fromkeys(graph.attributes))
+            attributes["node"].update(dict.fromkeys(graph.node_attributes))
+            attributes["edge"].update(dict.fromkeys(graph.edge_attributes))
+
+        return {
+            "file": str(path),
+            "format": reader.format,
+            "graphs": count,
+            "nodes": nodes.to_json(),
+            "edges": edges.to_json(),
+            "density": density.to_json(),
+            "weighted": weighted,
+            "named": named,
+            "features": sorted(features),
+            "attributes": {kind: list(names) for kind, names in attributes.items()},
+            "splits": dict(splits),
+            "provenance": reader.provenance.to_json(),
+        }
+
+
+def is_model(thing: str) -> bool:
+    """Whether that is a checkpoint or the name of one, rather than graphs."""
+    path = Path(thing)
+    if path.exists():
+        return (path / "config.json").exists() or (path / "model.safetensors").exists()
+
+    return thing != "-" and not path.suffix
+
+
+def describe_model(thing: str) -> dict[str, Any]:
+    """What a checkpoint holds."""
+    from graphite_gen.api import LOCAL
+    from graphite_gen.checkpoint import find_checkpoint
+
+    return _describe_folder(find_checkpoint(thing, LOCAL))
+
+
+def _describe_folder(folder: Path) -> dict[str, Any]:
+    from graphite_gen.checkpoint import load_checkpoint
+
+    model = load_checkpoint(folder)
+
+    return {
+        "name": model.name,
+        "folder": str(folder),
+        "kind": model.config.kind,
+        "parameters": sum(parameter.numel() for parameter in model.network.parameters()),
+        "exchangeable": model.config.is_exchangeable,
+        "nodes": {"min": min(model.sizes.graphs), "max": model.sizes.largest},
+        "config": model.config.to_json(),
+        "training": model.training.to_json(),
+        "provenance": model.provenance.to_json(),
+        "results": dict(model.results),
+    }
+
+
+def show_description(description: Mapping[str, Any], as_json: bool) -> None:
+    """One file or one model."""
+    if as_json:
+        show_json(description)
+    else:
+        show_facts(_model_facts(description) if "kind" in description else _graph_facts(description))
+
+
+def _graph_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    count = facts["graphs"]
+    features = [width for width in facts["features"] if width]
+    rows = [
+        ("file", facts["file"]),
+        ("format", facts["format"]),
+        ("graphs", str(count)),
+        ("nodes", _range(facts["nodes"])),
+        ("edges", _range(facts["edges"])),
+        ("density", _range(facts["density"], ".3f")),
+        ("weighted", _share(facts["weighted"], count)),
+        ("features", ", ".join(f"{width} per node" for width in features) or "none"),
+        ("node names", _share(facts["named"], count)),
+    ]
+    rows += [(f"{kind} attributes", ", ".join(names)) for kind, names in facts["attributes"].items() if names]
+    if facts["splits"]:
+        rows.append(("splits", ", ".join(f"{name} {number}" for name, number in facts["splits"].items())))
+
+    return [*rows, ("from", _origin(facts["provenance"]))]
+
+
+def _model_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    config, training, results = facts["config"], facts["training"], facts["results"]
+    rounds = f"{config['rounds']} rounds, {config['skip']} skip, λ = {config['skip_weight']:g}"
+    features = ", ".join(config["encoder_features"])
+
+    return [
+        ("model", facts["name"]),
+        ("folder", facts["folder"]),
+        ("kind", f"{facts['kind']} for {'weighted' if config['observation'] == 'normal' else 'unweighted'} graphs"),
+        ("parameters", f"{facts['parameters']:,}".replace(",", " ")),
+        ("encoder", f"{config['encoder']}, {config['encoder_layers']} layers of {config['width']}, reads {features}"),
+        ("decoder", f"latent {config['latent']}, {config['refinement']}, {rounds}, {config['head']} head"),
+        ("node features", str(config["node_features"] or "none")),
+        ("exchangeable", "yes" if facts["exchangeable"] else "no: NLL depends on how nodes are numbered"),
+        ("trained on", f"{results.get('training_graphs', '?')} graphs from {_origin(facts['provenance'])}"),
+        ("nodes", f"{facts['nodes']['min']} to {facts['nodes']['max']}"),
+        ("training", f"{results.get('epochs', '?')} of {training['epochs']} epochs, seed {training['seed']}"),
+        ("validation", f"{nats(results.get('validation'))} nats per graph (epoch {results.get('best_epoch', '?')})"),
+    ]
+
+
+def _range(values: Mapping[str, float], form: str = "g") -> str:
+    mean = f"{values['mean']:.3f}" if form == ".3f" else f"{values['mean']:.1f}"
+
+    return f"{values['min']:{form}} to {values['max']:{form}}, mean {mean}"
+
+
+def _share(part: int, whole: int) -> str:
+    return "no" if not part else "yes" if part == whole else f"{part} of {whole} graphs"
+
+
+def _origin(provenance: Mapping[str, Any]) -> str:
+    """Where graphs come from, in words."""
+    family, parameters, seed = provenance["family"], provenance["parameters"], provenance["seed"]
+    if family is not None:
+        settings = ", ".join(f"{key}={value}" for key, value in parameters.items())
+        words = f"family {family}" + (f" ({settings})" if settings else "")
+    elif provenance["model"] is not None:
+        words = f"model {provenance['model']}"
+    else:
+        return provenance["source"] or "unknown"
+
+    return words if seed is None else f"{words}, seed {seed}"
+
+
+def list_models(as_json: bool) -> None:
+    """The user's own models and the bundled ones."""
+    from graphite_gen.api import LOCAL
+    from graphite_gen.checkpoint import bundled_folder
+    from graphite_gen.errors import GraphiteError
+
+    rows: list[dict[str, Any]] = []
+    seen: set[Path] = set()
+    for parent in (LOCAL, bundled_folder()):
+        for path in sorted(parent.glob("*/config.json")):
+            folder = path.parent
+            if folder.resolve() in seen:
+                continue
+            seen.add(folder.resolve())
+            # In a checkout './checkpoints' holds the bundled models too; only a run leaves 'state.json'.
+            own = parent.resolve() != bundled_folder().resolve() or (folder / "state.json").exists()
+            try:
+                rows.append({"place": "local" if own else "bundled", **_describe_folder(folder)})
+            except GraphiteError as error:
+                note(f"Left out: {error}")
+    if as_json:
+        return show_json(rows)
+    if not rows:
+        return note("There are no models yet. Train one with 'graphite-gen train --family barabasi'.")
+
+    return show_rows(
+        ("model", "place", "kind", "trained on", "nodes", "validation"),
+        [
+            (
+                Path(row["folder"]).name,
+                row["place"],
+                row["kind"],
+                row["provenance"]["family"] or row["provenance"]["source"] or "",
+                f"{row['nodes']['min']}:{row['nodes']['max']}",
+                nats(row["results"].get("validation")),
+            )
+            for row in rows
+        ],
+        numbers=("nodes", "validation"),
+    )
