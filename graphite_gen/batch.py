@@ -93,6 +93,8 @@ def bucket(sizes: Sequence[int], batch_size: int, rng: np.random.Generator) -> I
         batch_size: The most graphs per batch.
         rng: The randomness of the epoch.
     """
+    if not len(sizes):
+        return
     array = np.asarray(sizes)
     # Random ties and a little jitter, so that batches differ between epochs and are not all of one size.
     order = np.argsort(array * rng.uniform(0.8, 1.25, len(array)), kind="stable")

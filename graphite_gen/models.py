@@ -63,8 +63,16 @@ class GraphNetwork(nn.Module):
         return EdgeNormal(logits, self.log_scale, mask)
 
 
-def build_network(config: ModelConfig) -> GraphNetwork:
-    """The network of a config, with fresh weights from torch's generator."""
+def build_network(config: ModelConfig, seed: int = 0) -> GraphNetwork:
+    """The network of a config, with the fresh weights of a seed."""
+    # Layers draw their weights from torch's own generator: the user's must come out as it was.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+
+        return _assemble(config)
+
+
+def _assemble(config: ModelConfig) -> GraphNetwork:
     features = NodeFeatures(config.encoder_features, config.max_nodes, config.random_features, config.node_features)
     stack = GCNStack if config.encoder == "gcn" else ResidualStack
     encoder = GraphEncoder(
