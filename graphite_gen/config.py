@@ -124,9 +124,9 @@ class ModelConfig(_Config):
             _require("encoder_features", name, ENCODER_FEATURES)
         for name in self.decoder_features:
             _require("decoder_features", name, ("identity",))
-        if not set(self.encoder_features) - {"random"} and not self.node_features:
-            if not self.encoder_features or not self.random_features:
-                raise ConfigError(f"The encoder reads nothing: name one of {', '.join(ENCODER_FEATURES)}.")
+        empty = set() if self.random_features else {"random"}
+        if not set(self.encoder_features) - empty and not self.node_features:
+            raise ConfigError(f"The encoder reads nothing: name one of {', '.join(ENCODER_FEATURES)}.")
         for name, high in (("width", 4096), ("latent", 1024), ("head_rank", 1024), ("max_nodes", 10**6)):
             _require_range(name, getattr(self, name), 1, high)
         for name, high in (

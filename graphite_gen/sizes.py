@@ -86,11 +86,20 @@ class SizeLaw:
             CheckpointError: It is not one.
         """
         try:
-            rows = sorted((int(size), *map(int, pair)) for size, pair in value.items())
-            law = cls({size: graphs for size, graphs, _ in rows}, {size: edges for size, _, edges in rows})
+            rows = sorted((int(size), graphs, edges) for size, (graphs, edges) in value.items())
         except (AttributeError, TypeError, ValueError) as error:
             raise CheckpointError(f"The sizes {str(value)[:40]!r} are not 'size: [graphs, edges]'.") from error
-        if not rows or any(min(row) < 0 or row[1] < 1 or row[2] > row[1] * math.comb(row[0], 2) for row in rows):
+        if not rows or not all(_are_counts(*row) for row in rows):
             raise CheckpointError("The sizes of the training graphs are empty or out of range.")
 
-        return law
+        return cls({size: graphs for size, graphs, _ in rows}, {size: edges for size, _, edges in rows})
+
+
+def _are_counts(size: int, graphs: Any, edges: Any) -> bool:
+    """Whether some graphs of that size can have that many edges in all."""
+    return (
+        type(graphs) is type(edges) is int
+        and 1 <= size <= 10**6
+        and 1 <= graphs < 2**63
+        and 0 <= edges <= graphs * math.comb(size, 2)
+    )
