@@ -80,18 +80,20 @@ def write_atomically(path: Path, content: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            temporary = Path(file.name)
             try:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
+                file.close()
+                # Temporary files are private; what they become should be as readable as any other of the user's.
+                umask = os.umask(0)
+                os.umask(umask)
+                temporary.chmod(0o666 & ~umask)
+                temporary.replace(path)
             except BaseException:
-                Path(file.name).unlink(missing_ok=True)
+                temporary.unlink(missing_ok=True)
                 raise
-        # Temporary files are private; what they become should be as readable as any other file of the user's.
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(file.name).chmod(0o666 & ~umask)
-        Path(file.name).replace(path)
     except OSError as error:
         raise OutputError(f"Cannot write '{path}': {error.strerror}. Choose another folder with '--out'.") from error
 

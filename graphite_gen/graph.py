@@ -92,7 +92,8 @@ class SimpleGraph:
         """The same graph for networkx, weights as ``weight``, features as ``features``, names as nodes."""
         import networkx as nx
 
-        graph = nx.Graph(**self.attributes)
+        graph = nx.Graph()
+        graph.graph.update(self.attributes)
         graph.add_nodes_from(range(self.nodes))
         pairs = self.edges.tolist()
         if self.weights is None:
