@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..batch import GraphBatch, collate
 from ..checkpoint import TrainedModel
-from ..errors import DatasetError
+from ..errors import ConfigError, DatasetError
 from ..graph import SimpleGraph
 from ..models import GraphNetwork
 from ..objectives import log_weights
@@ -26,6 +26,8 @@ __all__ = ["estimate_nll", "graph_log_weights", "iterate_nll", "summarise"]
 BLOCK = 256
 MIXTURE = 16
 BLOCK_CELLS = 1 << 24
+
+CONVENTIONS = ("pairs", "paper")
 
 
 def _blocks(samples: int, nodes: int) -> Iterator[tuple[int, int]]:
@@ -85,9 +87,14 @@ def iterate_nll(
     .. math:: -\log p(A | n) \approx -\log \frac{1}{K} \sum_k w_k
 
     Raises:
+        ConfigError: There is no such convention, or there are no samples.
         DatasetError: A graph does not suit the model.
     """
     config = model.config
+    if convention not in CONVENTIONS:
+        raise ConfigError(f"'convention' is '{convention}'; choose one of {', '.join(CONVENTIONS)}.")
+    if samples < 1:
+        raise ConfigError(f"'samples' is {samples}; it should be at least 1.")
     if not config.is_variational:
         raise DatasetError(
             f"'{model.name}' is a {config.kind}: an autoencoder has no likelihood. Train with '--kind graphite-vae'."
@@ -113,7 +120,8 @@ def check_suits(model: TrainedModel, graph: SimpleGraph, index: int) -> None:
     features = 0 if graph.features is None else graph.features.shape[1]
     if graph.nodes < 1:
         raise DatasetError(f"Graph {index} has no nodes; a model needs at least one. Remove it from the file.")
-    if weighted != (config.observation == "normal"):
+    # Without edges there is nothing to weigh: such a graph is of either kind.
+    if len(graph.edges) and weighted != (config.observation == "normal"):
         kinds = ("unweighted", "weighted")
         raise DatasetError(
             f"Graph {index} is {kinds[weighted]}, but '{model.name}' was trained on {kinds[not weighted]} graphs. "
