@@ -1,0 +1,30 @@
+"""Tensor tests run in double precision on one thread; commands run as users run them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def double_precision(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Make new tensors float64 for the length of a test, except where commands are tested."""
+    if "cli" in request.path.parts:
+        yield
+        return
+    import torch
+
+    before = torch.get_default_dtype()
+    torch.set_num_threads(1)
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)
+
+
+@pytest.fixture
+def single_precision(double_precision: None) -> None:
+    """Make new tensors float32, as they are for users."""
+    import torch
+
+    torch.set_default_dtype(torch.float32)

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from tiny import normal, small_batch
+from torch import Tensor
+from torch_geometric.nn import GCNConv
+
+from graphite_gen.nn import GraphConv
+from graphite_gen.nn.conv import ResidualMessages, masked_mean
+from graphite_gen.nn.encoder import GCNStack
+from graphite_gen.operators import LowRankGraph, gcn_normalise
+
+
+def oracle(layer: GraphConv) -> GCNConv:
+    """The same layer of torch-geometric."""
+    conv = GCNConv(layer.linear.in_features, layer.linear.out_features)
+    with torch.no_grad():
+        conv.lin.weight.copy_(layer.linear.weight)
+        conv.bias.copy_(layer.bias.normal_(generator=torch.Generator().manual_seed(0)))
+
+    return conv
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_graph_convolution_is_that_of_torch_geometric(weighted: bool) -> None:
+    batch = small_batch(weighted=weighted)
+    adj = batch.adj.abs()  # torch-geometric has no roots of negative degrees
+    h = normal(3, 7, 4)
+    layer = GraphConv(4, 3)
+    conv = oracle(layer)
+
+    out = layer(gcn_normalise(adj, batch.mask), h)
+
+    for row, n in enumerate(batch.sizes.tolist()):
+        edges = adj[row].nonzero().T
+        expected = conv(h[row, :n], edges, adj[row][tuple(edges)])
+        assert torch.allclose(out[row, :n], expected)
+
+
+def test_two_layers_are_the_gcn_of_torch_geometric() -> None:
+    batch = small_batch()
+    h = normal(3, 7, 4)
+    stack = GCNStack(4, 6, 2, layers=1)
+    first, second = oracle(stack.hidden[0]), oracle(stack.out)
+
+    out = stack(batch, h)
+
+    for row, n in enumerate(batch.sizes.tolist()):
+        edges = batch.adj[row].nonzero().T
+        assert torch.allclose(out[row, :n], second(first(h[row, :n], edges).relu(), edges))
+
+
+def test_graph_convolution_multiplies_by_dense_sparse_and_low_rank_graphs_alike() -> None:
+    mask = torch.arange(6) < 4
+    low_rank = LowRankGraph.from_latents(normal(6, 2), mask)
+    dense = low_rank.to_dense()
+    h, layer = normal(6, 3, seed=1), GraphConv(3, 2)
+
+    expected = layer(dense, h)
+
+    assert torch.allclose(layer(low_rank, h), expected)
+    assert torch.allclose(layer(dense.to_sparse(), h), expected)
+
+
+def test_masked_mean_is_the_mean_of_the_real_rows() -> None:
+    batch = small_batch()
+    h = normal(3, 7, 4)
+
+    out = masked_mean(h, batch.mask)
+
+    for row, n in enumerate(batch.sizes.tolist()):
+        assert torch.allclose(out[row, 0], h[row, :n].mean(0))
+    assert (masked_mean(h, torch.zeros_like(batch.mask)) == 0).all()
+
+
+@pytest.mark.parametrize("graph", [0, 1])
+def test_residual_messages_pass_along_edges_of_each_graph_and_elsewhere_through_the_mean_alone(graph: int) -> None:
+    edges = torch.zeros(2, 5, 5)
+    edges[graph, 0, 1] = edges[graph, 1, 0] = 1
+    mask = torch.tensor([True, True, True, True, False])
+    h, layer = normal(5, 4), ResidualMessages(4, graphs=2)
+
+    def gap(changed: Tensor) -> Tensor:
+        """How far the state of each node moves when the input does."""
+        return (layer(tuple(edges), changed, mask) - layer(tuple(edges), h, mask)).abs().sum(-1)
+
+    # A swap of the states of nodes 1 and 2 keeps the mean: only they and the neighbour 0 can tell.
+    swapped = gap(h[[0, 2, 1, 3, 4]])
+    changed = gap(h + torch.tensor([0.0, 0.0, 1.0, 0.0, 0.0]).unsqueeze(-1) * normal(4, seed=5))
+    dummy = gap(h + torch.tensor([0.0, 0.0, 0.0, 0.0, 1.0]).unsqueeze(-1))
+
+    assert swapped[0] > 1e-3
+    assert swapped[3] < 1e-12
+    assert changed[3] > 1e-6
+    assert (dummy[:4] == 0).all()

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphite_gen.config import KINDS, PRESETS, ModelConfig, TrainConfig, preset
+from graphite_gen.errors import ConfigError
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_settings_survive_json(name: str, kind: str) -> None:
+    model, training = preset(name, kind=kind, seed=7, learning_rate=0.1 + 0.2)
+
+    assert ModelConfig.from_json(json.loads(json.dumps(model.to_json()))) == model
+    assert TrainConfig.from_json(json.loads(json.dumps(training.to_json()))) == training
+
+
+def test_settings_left_out_of_json_take_their_defaults() -> None:
+    assert ModelConfig.from_json({"latent": 3}) == ModelConfig(latent=3)
+
+
+@pytest.mark.parametrize("config", [ModelConfig, TrainConfig])
+def test_unknown_settings_are_refused_by_name(config: type[ModelConfig | TrainConfig]) -> None:
+    with pytest.raises(ConfigError, match=r"^Unknown setting 'colour'\. Known: "):
+        config.from_json({"colour": 1})
+
+
+@pytest.mark.parametrize("value", [[], None, "latent", 3])
+def test_what_is_no_json_object_is_refused(value: Any) -> None:
+    with pytest.raises(ConfigError, match="should be a JSON object"):
+        ModelConfig.from_json(value)
+
+
+json_values = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.integers(10**300, 10**310),
+    st.floats(),
+    st.text(max_size=5),
+    st.lists(st.one_of(st.integers(), st.text(max_size=3)), max_size=3),
+    st.dictionaries(st.text(max_size=2), st.integers(), max_size=2),
+)
+
+
+@given(config=st.sampled_from([ModelConfig, TrainConfig]), data=st.data())
+def test_hostile_values_are_refused_or_make_a_config_of_the_right_types(config: type[Any], data: st.DataObject) -> None:
+    field = data.draw(st.sampled_from(fields(config)))
+    value = data.draw(json_values)
+
+    try:
+        made = getattr(config.from_json({field.name: value}), field.name)
+    except ConfigError as error:
+        assert "\n" not in str(error)  # noqa: PT017
+    else:
+        assert type(made) is type(field.default)
+        assert made == (tuple(value) if isinstance(value, list) else value)
+
+
+@pytest.mark.parametrize(
+    ("config", "name", "bad"),
+    [
+        (ModelConfig, "kind", "vae"),
+        (ModelConfig, "observation", "poisson"),
+        (ModelConfig, "encoder", "gat"),
+        (ModelConfig, "refinement", "gat"),
+        (ModelConfig, "skip", "dense"),
+        (ModelConfig, "head", "bilinear"),
+        (ModelConfig, "encoder_features", ("colour",)),
+        (ModelConfig, "decoder_features", ("random",)),
+        (ModelConfig, "width", 0),
+        (ModelConfig, "latent", 0),
+        (ModelConfig, "head_rank", 0),
+        (ModelConfig, "max_nodes", 0),
+        (ModelConfig, "rounds", -1),
+        (ModelConfig, "encoder_layers", -1),
+        (ModelConfig, "random_features", -1),
+        (ModelConfig, "node_features", -1),
+        (ModelConfig, "skip_weight", -0.1),
+        (ModelConfig, "skip_weight", math.nan),
+        (TrainConfig, "epochs", 0),
+        (TrainConfig, "batch_size", 0),
+        (TrainConfig, "validate_every", 0),
+        (TrainConfig, "validation_samples", 0),
+        (TrainConfig, "samples", 0),
+        (TrainConfig, "epoch_graphs", -1),
+        (TrainConfig, "warmup_steps", -1),
+        (TrainConfig, "patience", -1),
+        (TrainConfig, "seed", -1),
+        (TrainConfig, "learning_rate", 0.0),
+        (TrainConfig, "kl_warmup", 1.5),
+        (TrainConfig, "clip", 0.0),
+        (TrainConfig, "weight_decay", -1.0),
+    ],
+)
+def test_values_out_of_range_are_refused_by_name(config: type[Any], name: str, bad: Any) -> None:
+    with pytest.raises(ConfigError, match=f"^'{name}' is "):
+        config(**{name: bad})
+
+
+def test_an_encoder_that_reads_nothing_is_refused() -> None:
+    for nothing in ({"encoder_features": ()}, {"encoder_features": ("random",), "random_features": 0}):
+        with pytest.raises(ConfigError, match="reads nothing"):
+            ModelConfig(**nothing)
+        assert ModelConfig(**nothing, node_features=1).node_features == 1
+
+
+def test_a_preset_takes_changes_of_either_part_and_checks_them() -> None:
+    model, training = preset("paper", latent=4, epochs=3, encoder_features=["degree"])
+
+    assert model == replace(PRESETS["paper"][0], latent=4, encoder_features=("degree",))
+    assert training == replace(PRESETS["paper"][1], epochs=3)
+    with pytest.raises(ConfigError, match="'preset' is 'best'; choose one of default, paper"):
+        preset("best")
+    with pytest.raises(ConfigError, match="Unknown setting 'colour'"):
+        preset("default", colour=1)
+    with pytest.raises(ConfigError, match="'epochs' should be int, not '3'"):
+        preset("default", epochs="3")
+    with pytest.raises(ConfigError, match="'latent' is 0"):
+        preset("default", latent=0)
+
+
+def test_the_preset_of_the_paper_is_the_appendix() -> None:
+    model, training = preset("paper")
+
+    assert (model.width, model.latent, model.rounds, model.encoder_layers) == (32, 16, 3, 1)
+    assert (model.encoder_features, model.decoder_features) == (("identity",), ("identity",))
+    assert (model.encoder, model.refinement, model.head, model.skip, model.mlp) == (
+        "gcn",
+        "gcn",
+        "inner",
+        "convex",
+        True,
+    )
+    assert (training.epochs, training.learning_rate) == (500, 0.01)
+
+
+def test_kinds_differ_by_a_posterior_and_by_rounds() -> None:
+    made = {kind: ModelConfig(kind=kind, rounds=2) for kind in KINDS}
+
+    assert {kind: (config.is_variational, config.refinement_rounds) for kind, config in made.items()} == {
+        "graphite-vae": (True, 2),
+        "graphite-ae": (False, 2),
+        "vgae": (True, 0),
+        "gae": (False, 0),
+    }
+
+
+def test_only_numbered_nodes_in_the_decoder_break_exchangeability() -> None:
+    assert not ModelConfig(decoder_features=("identity",)).is_exchangeable
+    assert ModelConfig(encoder_features=("identity",)).is_exchangeable
+    assert not preset("paper")[0].is_exchangeable
+    assert preset("default")[0].is_exchangeable
