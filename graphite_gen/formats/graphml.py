@@ -112,13 +112,15 @@ class _Parser:
                 raise self._error(f"data under the key '{attributes.get('key')}', which is not declared before it.")
             self._listen()
         elif kind == "graph":
-            if parent != "graphml":
+            if len(self._inside) != 2:
                 raise self._error("a graph within a graph or outside '<graphml>'; wanted them side by side.")
             self._open_graph(attributes)
         elif kind == "key":
             self._declare(attributes)
         elif kind == "default" and parent == "key":
             self._listen()
+        elif kind in ("node", "edge"):
+            raise self._error(f"'<{kind}>' within '<{parent}>'; wanted it within '<graph>'.")
         elif kind in _REFUSED:
             raise self._error(_REFUSED[kind])
         elif not parent and kind != "graphml":

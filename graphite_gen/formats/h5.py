@@ -33,6 +33,7 @@ from ..errors import FormatError, OutputError
 from ..graph import SimpleGraph
 from ..records import Provenance
 from ._build import Context, build_graph
+from ._h5_heaps import has_endless_heap
 from ._h5_reader import Reader, dataset, facts_in
 from ._h5_writer import GRAPHS, Writer
 from ._values import facts_of, plain, to_json
@@ -43,6 +44,8 @@ __all__ = ["read", "write"]
 def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
     """The graphs of an HDF5 file, some thousands at a time."""
     try:
+        if has_endless_heap(stream):
+            raise FormatError(f"'{context.name}' is damaged: a block of its texts has no end; write the file again.")
         with h5py.File(stream.name, "r") as file:
             if "edge_index" in file:
                 yield _single_graph(file, context)

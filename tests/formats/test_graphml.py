@@ -136,6 +136,7 @@ def test_defaults_fill_what_is_not_there_and_late_edges_find_their_nodes(tmp_pat
             "is repeated; pass --simplify",
         ),
         (f"{HEAD}<graph edgedefault='sideways'/></graphml>", "edgedefault is 'sideways'"),
+        (f"{HEAD}<x><node id='a'><data key='k'/></node></x></graphml>", "'<node>' within '<x>'"),
         (f"{HEAD}<graph><hyperedge/></graph></graphml>", "hyperedge"),
         (f"{HEAD}<graph><node id='a'><port name='p'/></node></graph></graphml>", "port"),
         (f"{HEAD}<graph><node id='a'><graph/></node></graph></graphml>", "a graph within a graph"),

@@ -238,6 +238,18 @@ def test_a_file_cut_short_is_refused(keep: float, tmp_path: Path) -> None:
         list(read_graphs(tmp_path / "bad.h5"))
 
 
+def test_a_heap_that_would_hold_the_library_for_ever_is_refused(tmp_path: Path) -> None:
+    write_graphs([SimpleGraph(3, PATH, attributes={"note": "text"})], tmp_path / "a.h5")
+    data = bytearray((tmp_path / "a.h5").read_bytes())
+    at = data.index(b"GCOL")
+    # The first object of the heap becomes free space of no size.
+    data[at + 16 : at + 32] = bytes(16)
+    (tmp_path / "bad.h5").write_bytes(data)
+
+    with pytest.raises(FormatError, match=r"bad\.h5' is damaged: a block of its texts has no end"):
+        list(read_graphs(tmp_path / "bad.h5"))
+
+
 def test_pipes_are_refused() -> None:
     with pytest.raises(FormatError, match="save it to a file"):
         read_graphs("-", format="h5")
