@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
-import h5py
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,8 +24,8 @@ GROUPS = ("graph_attributes", "node_attributes", "edge_attributes")
 
 _CODES = {name: code for code, name in enumerate(SPLITS)}
 _CHUNK_BYTES = 1 << 16
-_KINDS: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float64}
-_TEXT = h5py.string_dtype()
+_BLOCK_BYTES = 1 << 24
+_KINDS: dict[type, Any] = {bool: np.dtype(np.bool_), int: np.dtype(np.int64), float: np.dtype(np.float64)}
 
 
 class Writer:
@@ -125,36 +124,67 @@ class Writer:
 
 
 class _Column:
-    """A dataset of numbers of one kind, until a value comes that is missing or of another; then JSON text."""
+    """A dataset of numbers of one kind, until a value comes that is missing or of another; then JSON text.
+
+    Texts have one width, and the dataset is written anew when a wider one comes: HDF5 can also hold texts of any
+    width, but goes astray in files where those are damaged.
+    """
 
     def __init__(self, group: Any, name: str, start: int) -> None:
         self._group = group
         self._name = name
         self._length = start
         # A column that starts late has missing values before it.
-        self._kind: Any = _TEXT if start else None
+        self._kind: Any = _text(1) if start else None
 
     def extend(self, values: list[Any]) -> None:
+        """Append values."""
         values = [plain(value) for value in values]
         if not values:
             return
         kind = _kind(values)
+        texts: list[bytes] = []
+        if kind is None or (self._kind is not None and self._kind != kind):
+            texts = _texts(values)
+            kind = _text(max(map(len, texts)))
         if self._kind is None:
             self._kind = kind
-        elif self._kind is not _TEXT and kind is not self._kind:
-            self._become_text()
-        rows = np.array(values, dtype=self._kind) if self._kind is not _TEXT else _texts(values)
-        append(self._group, self._name, self._length, rows, dtype=self._kind)
-        self._length += len(values)
+        elif texts and (self._kind.kind != "S" or self._kind.itemsize < kind.itemsize):
+            self._widen(kind)
+        self._append(texts or values)
 
-    def _become_text(self) -> None:
-        numbers = self._group[self._name]
+    def _append(self, values: list[Any]) -> None:
+        step = _rows_at_once(self._kind)
+        for start in range(0, len(values), step):
+            rows = np.array(values[start : start + step], dtype=self._kind)
+            append(self._group, self._name, self._length, rows, dtype=self._kind)
+            self._length += len(rows)
+
+    def _widen(self, kind: Any) -> None:
+        """Write the column anew as texts that are wide enough for what comes and for what there is."""
+        if self._name not in self._group:
+            self._kind = kind
+            return
+        old = self._group[self._name]
+        length, self._length = self._length, 0
+        narrow = old.dtype.kind == "S"
+        # A number of 64 bits has at most 24 characters.
+        self._kind = _text(max(kind.itemsize, 1 if narrow else 24))
         self._group.move(self._name, f"{self._name}%old")
-        for start in range(0, self._length, _CHUNK_BYTES):
-            texts = _texts(numbers[start : start + _CHUNK_BYTES].tolist())
-            append(self._group, self._name, start, texts, dtype=_TEXT)
+        step = _rows_at_once(self._kind)
+        for start in range(0, length, step):
+            rows = old[start : start + step].tolist()
+            self._append(rows if narrow else _texts(rows))
         del self._group[f"{self._name}%old"]
-        self._kind = _TEXT
+
+
+def _text(width: int) -> Any:
+    """The type of texts up to a width, which is rounded up so that it seldom has to grow."""
+    return np.dtype(f"S{max(8, 1 << (width - 1).bit_length())}")
+
+
+def _rows_at_once(kind: Any) -> int:
+    return max(1, _BLOCK_BYTES // int(kind.itemsize))
 
 
 def append(group: Any, name: str, start: int, rows: NDArray[Any], fill: float | None = None, dtype: Any = None) -> None:
@@ -176,6 +206,11 @@ def append(group: Any, name: str, start: int, rows: NDArray[Any], fill: float | 
             shuffle=True,
             fillvalue=fill,
         )
+        if width:
+            # Readers take rows that are declared and not stored for damage.
+            step = max(1, _BLOCK_BYTES // row_bytes)
+            for row in range(0, start, step):
+                data[row : min(row + step, start)] = fill
     if rows.size:
         data[start:] = rows
 
@@ -185,18 +220,18 @@ def _code(split: Any) -> int:
 
 
 def _kind(values: list[Any]) -> Any:
-    """The one numeric type of all values, else text."""
+    """The one numeric type of all values, or None."""
     kind = _KINDS.get(type(values[0]))
     if kind is None or any(type(value) is not type(values[0]) for value in values):
-        return _TEXT
-    if kind is np.int64 and not all(-(2**63) <= value < 2**63 for value in values):
-        return _TEXT
+        return None
+    if kind == np.int64 and not all(-(2**63) <= value < 2**63 for value in values):
+        return None
 
     return kind
 
 
-def _texts(values: list[Any]) -> NDArray[Any]:
-    return np.array(["" if value is None else json.dumps(value) for value in values], dtype=object)
+def _texts(values: list[Any]) -> list[bytes]:
+    return [b"" if value is None else json.dumps(value).encode() for value in values]
 
 
 def _joined(columns: Sequence[Any], lengths: NDArray[np.int32]) -> list[Any]:

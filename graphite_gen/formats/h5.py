@@ -14,8 +14,8 @@ Root attributes ``format = "graphite-gen"``, ``version = 1``, and ``family``, ``
 =========================  ============================================================================
 
 and a column per attribute in ``node_attributes``, ``edge_attributes`` and ``graph_attributes``. A column, and
-``node_names``, is bool, int64 or float64 if every value is there and of that kind, and JSON text otherwise, empty
-where a value is missing. In an attribute's name ``/`` stands as ``%2F`` and ``%`` as ``%25``.
+``node_names``, is bool, int64 or float64 if every value is there and of that kind, and JSON text of one width
+otherwise, empty where a value is missing. In an attribute's name ``/`` stands as ``%2F`` and ``%`` as ``%25``.
 
 Read as well: the same without ``format`` and ``version``, and a single graph as ``edge_index (2, E)`` with ``labels``.
 Only what lies in the file itself is read: links out of it and virtual datasets are refused.
