@@ -39,14 +39,23 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def show_rows(columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Sequence[str] = ()) -> None:
-    """A table with a heading; the columns named in ``numbers`` are set to the right."""
+def show_rows(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Sequence[str] = (), whole: Sequence[str] = ()
+) -> None:
+    """A table with a heading.
+
+    Arguments:
+        columns: The headings.
+        rows: A text for each column.
+        numbers: The columns that are set to the right.
+        whole: The columns whose lines are not broken.
+    """
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in columns:
         right = name in numbers
-        table.add_column(name, justify="right" if right else "left", no_wrap=right, overflow="fold")
+        table.add_column(name, justify="right" if right else "left", no_wrap=right or name in whole, overflow="fold")
     for row in rows:
         table.add_row(*row)
     _print(table)

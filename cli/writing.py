@@ -41,6 +41,6 @@ def write(
         note(
             "Many graphs in one GraphML file: networkx.read_graphml opens the first alone. For all of them:\n"
             "    from networkx.readwrite.graphml import GraphMLReader\n"
-            f'    graphs = list(GraphMLReader()(path="{output}"))\n'
+            f"    graphs = list(GraphMLReader()(path={str(output)!r}))\n"
             f"Or write one file each with -o '{output.stem}/{{index:04d}}.graphml', or one graph with --union."
         )

@@ -26,7 +26,17 @@ from .graph import SimpleGraph
 from .records import Provenance, Record
 from .training import Trainer, adapt_config, resolve_device
 
-__all__ = ["TrainingData", "find_run", "fingerprint", "free_folder", "is_finished", "resume_run", "start_run"]
+__all__ = [
+    "TrainingData",
+    "discard_unsaved",
+    "find_run",
+    "fingerprint",
+    "free_folder",
+    "has_checkpoint",
+    "is_finished",
+    "resume_run",
+    "start_run",
+]
 
 DATA = "data.json"
 _FILES = ("state.json", "optimizer.safetensors", "history.jsonl", "config.json", "model.safetensors", DATA)
@@ -127,6 +137,8 @@ def start_run(
     if folder.is_dir():
         for file in _FILES:
             (folder / file).unlink(missing_ok=True)
+    # The number itself, so that a later default is not taken for it.
+    data = replace(data, graphs=None if data.family is None else len(train))
     record = {**data.to_json(), "fingerprint": fingerprint([*train, *validation])}
     write_atomically(folder / DATA, (json.dumps(record, indent=2) + "\n").encode())
 
@@ -179,8 +191,9 @@ def resume_run(folder: Path, given: Mapping[str, Any], *, file: str | None = Non
 
 def _read_data(folder: Path) -> tuple[TrainingData, str]:
     path = folder / DATA
-    if not path.exists():
-        raise CheckpointError(f"'{folder}' has no run to resume: '{DATA}' not found. Start one without '--resume'.")
+    missing = next((name for name in (DATA, "state.json") if not (folder / name).exists()), None)
+    if missing is not None:
+        raise CheckpointError(f"'{folder}' has no run to resume: '{missing}' not found. Start one without '--resume'.")
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         print_of_data = str(record.pop("fingerprint"))
@@ -202,6 +215,20 @@ def is_finished(folder: Path) -> bool:
         return json.loads((folder / "state.json").read_text(encoding="utf-8"))["finished"] is True
     except (OSError, ValueError, TypeError, KeyError):
         return False
+
+
+def has_checkpoint(folder: Path) -> bool:
+    """Whether the run in a folder has saved anything that can be resumed."""
+    return (folder / "state.json").exists()
+
+
+def discard_unsaved(folder: Path) -> None:
+    """Take away what a run left that ended before it saved anything, so that its name is free again."""
+    if has_checkpoint(folder):
+        return
+    (folder / DATA).unlink(missing_ok=True)
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
 
 
 def free_folder(out: Path, name: str) -> Path:

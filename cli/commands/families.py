@@ -37,11 +37,10 @@ def families(as_json: bool) -> None:
         return show_json(rows)
 
     return show_rows(
-        ("family", "also", "parameters", "floor", "what it is"),
+        ("family", "parameters", "floor", "what it is"),
         [
             (
-                row["name"],
-                "\n".join(row["aliases"]),
+                "\n".join((row["name"], *(f"  or {alias}" for alias in row["aliases"]))),
                 "\n".join(f"{key}={_shown(value)}" for key, value in row["parameters"].items()),
                 "" if row["floor"] is None else f"{row['floor']:.2f}",
                 row["summary"],
@@ -49,6 +48,7 @@ def families(as_json: bool) -> None:
             for row in rows
         ],
         numbers=("floor",),
+        whole=("family", "parameters"),
     )
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from graphite_gen.records import NLLEstimate, Provenance
 
 SPLITS = ("test", "validation", "train", "all")
+FEW = 10
+"""An effective sample size below which an estimate is little more than a bound."""
 
 
 @click.command(cls=Command, short_help="Estimate the NLL of graphs by importance sampling.")
@@ -76,7 +78,7 @@ def nll(
     from graphite_gen.formats import read_graphs
     from graphite_gen.likelihood import iterate_nll, summarise
 
-    from ..console import track
+    from ..console import note, track
     from ..models import choose_model, use_threads
 
     use_threads(threads)
@@ -89,6 +91,8 @@ def nll(
     rows = list(track(iterate_nll(trained, chosen, samples, seed, convention), len(chosen), "Scoring"))
     estimate = summarise(trained.name, convention, samples, rows)
     floor = _floor(law, chosen, estimate)
+    if estimate.ess < min(FEW, samples):
+        note(f"The median ESS is {estimate.ess:.1f}: the NLL is likely an overestimate. Try more '--samples'.")
     if as_json:
         _show_json(estimate, floor, per_graph)
     else:
@@ -166,14 +170,15 @@ def _floor(law: Family | None, graphs: list[SimpleGraph], estimate: NLLEstimate)
 def _show_json(estimate: NLLEstimate, floor: Floor | None, per_graph: bool) -> None:
     from ..console import show_json
 
+    known = estimate.to_json()
+    rows = known.pop("per_graph")
     value = {
-        "khat": None,
-        **estimate.to_json(),
+        **known,
+        "khat": known.get("khat"),
         "floor": floor and floor.nats,
         "excess": floor and floor.excess,
         "excess_standard_error": floor and floor.excess_standard_error,
     }
-    rows = value.pop("per_graph")
     if per_graph:
         floors = floor.per_graph if floor else [None] * len(rows)
         value["per_graph"] = [{**row, "floor": own} for row, own in zip(rows, floors, strict=True)]

@@ -84,7 +84,15 @@ def train(
     }
     _check_usage(source, family, bool(parameters), name, resume, force, given)
 
-    from graphite_gen.runs import find_run, free_folder, is_finished, resume_run, start_run
+    from graphite_gen.runs import (
+        discard_unsaved,
+        find_run,
+        free_folder,
+        has_checkpoint,
+        is_finished,
+        resume_run,
+        start_run,
+    )
 
     from ..console import note
     from ..models import use_threads
@@ -111,8 +119,11 @@ def train(
         watch(trainer)
     except KeyboardInterrupt:
         again = _resume_command(source, family, folder, device, threads)
-        note(f"Interrupted. Continue with: {again}")
+        saved = has_checkpoint(folder)
+        note(f"Interrupted. Continue with: {again}" if saved else "Interrupted before anything was saved.")
         ctx.exit(INTERRUPTED)
+    finally:
+        discard_unsaved(folder)
 
     return show_outcome(trainer, folder, as_json)
 
