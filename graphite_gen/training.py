@@ -21,6 +21,7 @@ from torch import Tensor
 from .batch import GraphBatch, bucket, collate
 from .checkpoint import (
     TrainedModel,
+    load_checkpoint,
     load_weights,
     read_tensors,
     save_checkpoint,
@@ -95,6 +96,7 @@ class _Progress:
     best: float | None = None
     best_epoch: int = 0
     stale: int = 0
+    learning_rate: float = 0.0
     seconds: float = 0.0
     finished: bool = False
 
@@ -147,6 +149,8 @@ class Trainer:
         self.device = torch.device(device)
         self.history: list[TrainRecord] = []
         self._progress = _Progress()
+        # False while weights, moments and progress are changing together: saved then, they would disagree.
+        self._is_whole = True
 
         self.network = build_network(config, derive_seed(training.seed, "weights")).to(self.device)
         self._start_at_the_density()
@@ -172,7 +176,9 @@ class Trainer:
             while self._progress.epoch < self.training.epochs and not self._progress.finished:
                 yield self._epoch()
         except (KeyboardInterrupt, GeneratorExit):
-            self._save()
+            # Half a step is not kept: the run is then resumed from the save before it, to the same end.
+            if self._is_whole:
+                self._save()
             raise
         self._progress.finished = True
         self._save()
@@ -194,35 +200,35 @@ class Trainer:
         progress = self._progress
         rng = stream(self.training.seed, "epoch", progress.epoch)
         batches = self._batches(rng)
-        rate = 0.0
         self.network.train()
         for indices in batches[progress.batch :]:
             started = time.monotonic()
-            rate = self._step(indices, (progress.epoch + progress.batch / len(batches)) / self.training.epochs)
-            progress.batch += 1
+            self._step(indices, (progress.epoch + progress.batch / len(batches)) / self.training.epochs)
             progress.seconds += time.monotonic() - started
-        progress.epoch += 1
-        progress.batch = 0
 
         record = TrainRecord(
-            epoch=progress.epoch,
+            epoch=progress.epoch + 1,
             step=progress.step,
             loss=progress.loss_sum / max(progress.graphs_seen, 1),
             kl=progress.kl_sum / max(progress.graphs_seen, 1),
             validation=None,
             best=progress.best,
-            learning_rate=rate,
+            learning_rate=progress.learning_rate,
             seconds=progress.seconds,
         )
+        validates = record.epoch == self.training.epochs or record.epoch % self.training.validate_every == 0
+        figure = self._validate(record.epoch) if validates and self.validation else None
+
+        self._is_whole = False
+        if validates:
+            record = self._judge(record, figure)
+        self.history.append(record)
+        progress.epoch += 1
+        progress.batch = progress.graphs_seen = 0
         progress.loss_sum = progress.kl_sum = 0.0
-        progress.graphs_seen = 0
-        last = progress.epoch == self.training.epochs
-        if last or progress.epoch % self.training.validate_every == 0:
-            record = self._validate(record)
-            self.history.append(record)
+        self._is_whole = True
+        if validates:
             self._save()
-        else:
-            self.history.append(record)
 
         return record
 
@@ -234,34 +240,36 @@ class Trainer:
 
         return [[place % len(sizes) for place in batch] for batch in places]
 
-    def _step(self, indices: list[int], fraction: float) -> float:
-        """One optimiser step; gives the learning rate it used."""
+    def _step(self, indices: list[int], fraction: float) -> None:
+        """One optimiser step."""
         training, progress = self.training, self._progress
         batch = collate([self.graphs[index] for index in indices]).to(self.device)
         generator = torch.Generator().manual_seed(derive_seed(training.seed, "step", progress.step))
         loss, kl = self._loss(batch, generator, fraction)
         # Batches of large graphs hold fewer of them: dividing by the nominal size weighs every graph alike.
         total = loss.sum() / training.batch_size
-        if not math.isfinite(float(total.detach())):
+        self._optimiser.zero_grad(set_to_none=True)
+        total.backward()  # type: ignore[no-untyped-call]
+        norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), training.clip)
+        if not (total.isfinite() and norm.isfinite()):
             raise TrainingError(
-                f"The loss became {float(total.detach())} at step {progress.step}. The last checkpoint is unharmed: "
-                f"resume or restart with a lower '--learning-rate' (now {training.learning_rate:g})."
+                f"The loss became {float(total.detach()):g} and its gradient {float(norm):g} at step {progress.step}. "
+                f"The last checkpoint is unharmed: resume or restart with a lower '--learning-rate' "
+                f"(now {training.learning_rate:g})."
             )
-
         rate = training.learning_rate * _schedule(fraction, progress.step, training.warmup_steps)
         for group in self._optimiser.param_groups:
             group["lr"] = rate
-        self._optimiser.zero_grad(set_to_none=True)
-        total.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self.network.parameters(), training.clip)
-        self._optimiser.step()
 
+        self._is_whole = False
+        self._optimiser.step()
         progress.step += 1
+        progress.batch += 1
         progress.loss_sum += float(loss.detach().sum())
         progress.kl_sum += float(kl.detach().sum())
         progress.graphs_seen += len(indices)
-
-        return rate
+        progress.learning_rate = rate
+        self._is_whole = True
 
     def _loss(self, batch: GraphBatch, generator: torch.Generator, fraction: float) -> tuple[Tensor, Tensor]:
         """What is minimised, and the divergence, each with shape :math:`(B,)`."""
@@ -285,15 +293,20 @@ class Trainer:
 
     # Validation -----------------------------------------------------------------------------------------------
 
-    def _validate(self, record: TrainRecord) -> TrainRecord:
-        """Score the validation graphs, keep the weights if they are the best, and decide whether to stop."""
-        progress = self._progress
-        figure = validation_figure(self.network, self.validation, self.training) if self.validation else None
-        if figure is not None and not math.isfinite(figure):
+    def _validate(self, epoch: int) -> float:
+        """Score the validation graphs."""
+        figure = validation_figure(self.network, self.validation, self.training)
+        if not math.isfinite(figure):
             raise TrainingError(
-                f"The validation figure became {figure} after epoch {record.epoch}. The last checkpoint is unharmed: "
+                f"The validation figure became {figure} after epoch {epoch}. The last checkpoint is unharmed: "
                 f"restart with a lower '--learning-rate' (now {self.training.learning_rate:g})."
             )
+
+        return figure
+
+    def _judge(self, record: TrainRecord, figure: float | None) -> TrainRecord:
+        """Keep the weights if their validation figure is the best, and decide whether to stop."""
+        progress = self._progress
         if figure is None or progress.best is None or figure < progress.best:
             progress.best, progress.best_epoch, progress.stale = figure, record.epoch, 0
             self._best = _copy(self.network.state_dict())
@@ -348,6 +361,8 @@ class Trainer:
         path = self.folder / "optimizer.safetensors"
         if not path.exists():
             raise CheckpointError(f"'{self.folder}' has no run to resume: '{path.name}' not found. Train without it.")
+        saved = load_checkpoint(self.folder, self.device)
+        self._check_same_run(saved)
         tensors, metadata = read_tensors(path)
         try:
             self._progress = _Progress(**json.loads(metadata["progress"]))
@@ -361,9 +376,24 @@ class Trainer:
                 self._optimiser.state[parameter] = {
                     key: value if key == "step" else value.to(parameter) for key, value in moments.items()
                 }
-        best, _ = read_tensors(self.folder / "model.safetensors")
-        self._best = best
+        self._best = _copy(saved.network.state_dict())
         self.history = _read_history(self.folder / "history.jsonl", self._progress.epoch)
+
+    def _check_same_run(self, saved: TrainedModel) -> None:
+        """Refuse to go on with other settings or other graphs: the end would be neither run's."""
+        then = saved.config.to_json() | saved.training.to_json()
+        now = self.config.to_json() | self.training.to_json()
+        other = next((name for name in now if now[name] != then[name]), None)
+        if other is not None:
+            raise CheckpointError(
+                f"The run in '{self.folder}' has '{other}' {then[other]}, not {now[other]}. "
+                f"Resume it with its own settings, or train anew with '--force'."
+            )
+        if saved.sizes != self._sketch.sizes:
+            raise CheckpointError(
+                f"The run in '{self.folder}' was started on other graphs. Resume it with those, or train anew with "
+                f"'--force'."
+            )
 
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
