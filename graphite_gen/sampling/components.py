@@ -14,6 +14,8 @@ __all__ = ["are_connected", "largest_component"]
 
 def are_connected(graphs: list[SimpleGraph]) -> NDArray[np.bool_]:
     """Whether each graph is connected, with shape :math:`(G,)`; found on their disjoint union in one pass."""
+    if not graphs:
+        return np.zeros(0, dtype=np.bool_)
     sizes = np.array([graph.nodes for graph in graphs])
     starts = np.concatenate([[0], np.cumsum(sizes)])
     pairs = np.concatenate([graph.edges + start for graph, start in zip(graphs, starts, strict=False)])

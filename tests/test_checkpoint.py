@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from tiny import small_model
+
+from graphite_gen import checkpoint
+from graphite_gen.checkpoint import (
+    bundled_folder,
+    find_checkpoint,
+    load_checkpoint,
+    read_tensors,
+    save_checkpoint,
+    write_atomically,
+    write_tensors,
+)
+from graphite_gen.errors import CheckpointError, GraphiteError, OutputError
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    save_checkpoint(small_model(), tmp_path / "tiny")
+
+    return tmp_path / "tiny"
+
+
+def refused(folder: Path) -> str:
+    """The one line with which a folder is refused."""
+    with pytest.raises(CheckpointError) as error:
+        load_checkpoint(folder)
+    message = str(error.value)
+    assert "\n" not in message
+    assert str(folder) in message
+
+    return message
+
+
+def change(folder: Path, edit: Callable[[dict[str, Any]], object]) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    edit(config)
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def test_a_model_comes_back_as_it_was(folder: Path) -> None:
+    model = small_model()
+
+    loaded = load_checkpoint(folder)
+
+    assert (loaded.name, loaded.config, loaded.sizes, loaded.training, loaded.provenance) == (
+        model.name,
+        model.config,
+        model.sizes,
+        model.training,
+        model.provenance,
+    )
+    weights = model.network.state_dict()
+    assert all(torch.equal(tensor, weights[name]) for name, tensor in loaded.network.state_dict().items())
+    assert not loaded.network.training
+    assert loaded.device.type == "cpu"
+
+
+def test_loading_leaves_the_users_generator_as_it_was(folder: Path) -> None:
+    before = torch.random.get_rng_state()
+
+    load_checkpoint(folder)
+
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_no_file_of_a_checkpoint_is_a_pickle_and_all_are_readable_by_others(folder: Path) -> None:
+    umask = os.umask(0)
+    os.umask(umask)
+    files = sorted(folder.iterdir())
+
+    assert [file.name for file in files] == ["config.json", "model.safetensors"]
+    assert all(not file.read_bytes().startswith(b"\x80") for file in files)
+    assert all(file.stat().st_mode & 0o777 == 0o666 & ~umask for file in files)
+
+
+@pytest.mark.parametrize("missing", ["config.json", "model.safetensors"])
+def test_a_folder_without_one_of_the_two_files_is_no_checkpoint(folder: Path, missing: str) -> None:
+    (folder / missing).unlink()
+
+    assert f"is not a checkpoint: '{missing}' not found" in refused(folder)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b"[]", b"{}", b'{"format": "other"}'])
+def test_a_damaged_or_foreign_config_is_refused(folder: Path, content: bytes) -> None:
+    (folder / "config.json").write_bytes(content)
+
+    refused(folder)
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda config: config.update(version=99), "has version 99"),
+        (lambda config: config.pop("model"), "'model' is missing"),
+        (lambda config: config.pop("sizes"), "'sizes' is missing"),
+        (lambda config: config["model"].update(colour="red"), "Unknown setting 'colour'"),
+        (lambda config: config["training"].update(colour="red"), "Unknown setting 'colour'"),
+        (lambda config: config["training"].update(learning_rate=10**400), "'learning_rate'"),
+        (lambda config: config["provenance"].update(colour="red"), "colour"),
+        (lambda config: config["model"].update(latent="two"), "'latent' should be int"),
+        (lambda config: config.update(sizes={"3": [0, 0]}), "out of range"),
+        (lambda config: config.update(results=7), "damaged"),
+        (lambda config: config.update(model=None), "should be a JSON object"),
+    ],
+)
+def test_a_config_with_a_wrong_part_is_refused_by_that_part(
+    folder: Path, edit: Callable[[dict[str, Any]], object], message: str
+) -> None:
+    change(folder, edit)
+
+    assert message in refused(folder)
+
+
+@pytest.mark.parametrize("keep", [0, 4, 100, -10])
+def test_cut_off_weights_are_refused(folder: Path, keep: int) -> None:
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:keep])
+
+    refused(folder)
+
+
+def test_weights_of_another_network_are_refused(folder: Path) -> None:
+    change(folder, lambda config: config["model"].update(latent=3))
+
+    assert "does not fit its 'config.json'" in refused(folder)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_refused(folder: Path, value: float) -> None:
+    weights, _ = read_tensors(folder / "model.safetensors")
+    next(iter(weights.values())).view(-1)[0] = value
+    save_file(weights, folder / "model.safetensors")
+
+    assert "not finite" in refused(folder)
+
+
+def test_tensors_come_back_with_their_metadata(tmp_path: Path) -> None:
+    tensors = {"a": torch.randn(3, 2).T, "b": torch.tensor(1.0)}
+
+    write_tensors(tmp_path / "new" / "x.safetensors", tensors, {"progress": "1"})
+    found, metadata = read_tensors(tmp_path / "new" / "x.safetensors")
+
+    assert all(torch.equal(found[name], tensor) for name, tensor in tensors.items())
+    assert metadata == {"progress": "1"}
+    with pytest.raises(CheckpointError, match="damaged or missing"):
+        read_tensors(tmp_path / "nothing")
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    write_atomically(path, b"old")
+
+    def fail(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OutputError, match="No space left on device"):
+        write_atomically(path, b"new")
+
+    assert path.read_bytes() == b"old"
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_file_cannot_take_the_place_of_a_folder_or_stand_under_a_file(tmp_path: Path) -> None:
+    (tmp_path / "folder" / "inside").mkdir(parents=True)
+    (tmp_path / "file").write_bytes(b"")
+
+    for path in (tmp_path / "folder", tmp_path / "file" / "x"):
+        with pytest.raises(OutputError, match="Cannot write"):
+            write_atomically(path, b"new")
+
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["file", "folder"]
+
+
+@pytest.fixture
+def bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A place for bundled models with two of them."""
+    for name in ("barabasi", "ego"):
+        (tmp_path / "bundled" / name).mkdir(parents=True)
+        (tmp_path / "bundled" / name / "config.json").write_text("{}")
+    monkeypatch.setattr(checkpoint, "bundled_folder", lambda: tmp_path / "bundled")
+
+    return tmp_path / "bundled"
+
+
+def test_a_name_is_a_path_then_a_local_model_then_a_bundled_one(
+    bundled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    local = tmp_path / "local"
+
+    assert find_checkpoint("ego", local) == bundled / "ego"
+    (local / "ego").mkdir(parents=True)
+    (local / "ego" / "config.json").write_text("{}")
+    assert find_checkpoint("ego", local) == local / "ego"
+    (tmp_path / "ego").mkdir()
+    (tmp_path / "ego" / "config.json").write_text("{}")
+    assert find_checkpoint("ego", local) == Path("ego")
+    assert find_checkpoint(str(bundled / "ego"), local) == bundled / "ego"
+
+
+def test_a_path_that_is_no_checkpoint_is_found_so_that_loading_says_what_it_lacks(
+    bundled: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+
+    assert "is not a checkpoint" in refused(find_checkpoint(str(tmp_path / "empty"), tmp_path))
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones(bundled: Path, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"No model called 'egg'.*bundled name: barabasi, ego\."):
+        find_checkpoint("egg", tmp_path)
+
+
+def test_without_a_name_the_last_run_is_taken_then_the_preferred_bundled_model(bundled: Path, tmp_path: Path) -> None:
+    local = tmp_path / "local"
+
+    assert find_checkpoint(None, local) == bundled / "barabasi"
+    assert find_checkpoint(None, local, prefer="ego") == bundled / "ego"
+    assert find_checkpoint(None, local, prefer="regular") == bundled / "barabasi"
+    for time, name in enumerate(("older", "newer", "untrained", "broken")):
+        (local / name).mkdir(parents=True)
+        if name != "broken":
+            (local / name / "config.json").write_text("{}")
+        if name != "untrained":
+            (local / name / "state.json").write_text("{}")
+            os.utime(local / name / "state.json", (1000 + time, 1000 + time))
+    assert find_checkpoint(None, local, prefer="ego") == local / "newer"
+
+
+def test_bundled_models_stand_in_the_package() -> None:
+    assert (bundled_folder() / "__init__.py").is_file()
+
+
+@pytest.mark.parametrize("name", checkpoint.bundled_names())
+def test_every_bundled_model_loads(name: str) -> None:
+    assert load_checkpoint(bundled_folder() / name).config.is_variational
+
+
+def test_every_problem_with_a_checkpoint_is_one_the_user_can_fix() -> None:
+    assert issubclass(CheckpointError, GraphiteError)
+    assert issubclass(OutputError, GraphiteError)

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny import random_graph
+
+from graphite_gen.errors import DatasetError
+from graphite_gen.graph import SimpleGraph, as_simple_graph
+
+scalars = st.one_of(st.integers(-5, 5), st.floats(allow_nan=False), st.text(max_size=3), st.booleans())
+attributes = st.dictionaries(st.sampled_from(["colour", "size", "weight", "features", "label"]), scalars, max_size=3)
+
+
+@st.composite
+def networkx_graphs(draw: st.DrawFn) -> nx.Graph:
+    """Graphs with names, attributes, and sometimes weights and features."""
+    nodes = draw(st.lists(st.one_of(st.integers(-3, 9), st.text(max_size=2)), unique_by=str, max_size=6))
+    graph = nx.Graph()
+    graph.graph.update(draw(st.dictionaries(st.one_of(st.text(max_size=3), st.integers()), scalars, max_size=2)))
+    for node in nodes:
+        graph.add_node(node, **draw(attributes))
+    pairs = [(u, v) for i, u in enumerate(nodes) for v in nodes[:i]]
+    for u, v in draw(st.lists(st.sampled_from(pairs), max_size=8)) if pairs else []:
+        graph.add_edge(u, v, **draw(attributes))
+    if draw(st.booleans()):
+        nx.set_edge_attributes(graph, 1.5, "weight")
+    if draw(st.booleans()):
+        nx.set_node_attributes(graph, {node: [float(k), 0.5] for k, node in enumerate(nodes)}, "features")
+
+    return graph
+
+
+def contents(graph: nx.Graph) -> tuple[Any, ...]:
+    return (
+        list(graph.nodes(data=True)),
+        {frozenset((u, v)): data for u, v, data in graph.edges(data=True)},
+        graph.graph,
+    )
+
+
+@settings(deadline=None)
+@given(networkx_graphs())
+def test_a_networkx_graph_comes_back_as_it_was(graph: nx.Graph) -> None:
+    simple = SimpleGraph.from_networkx(graph)
+
+    assert contents(simple.to_networkx()) == contents(graph)
+    assert (simple.edges[:, 0] < simple.edges[:, 1]).all()
+    assert simple.edges.tolist() == sorted(simple.edges.tolist())
+
+
+def test_weights_and_features_become_arrays_only_where_every_edge_or_node_has_them() -> None:
+    graph = nx.path_graph(3)
+    nx.set_edge_attributes(graph, 2, "weight")
+    nx.set_node_attributes(graph, [1.0, 2.0], "features")
+
+    whole = SimpleGraph.from_networkx(graph)
+    del graph.edges[0, 1]["weight"], graph.nodes[2]["features"]
+    part = SimpleGraph.from_networkx(graph)
+
+    assert whole.weights is not None
+    assert whole.features is not None
+    assert (whole.weights.tolist(), whole.features.tolist()) == ([2.0, 2.0], [[1.0, 2.0]] * 3)
+    assert (whole.edge_attributes, whole.node_attributes) == ({}, {})
+    assert part.weights is None
+    assert part.features is None
+    assert part.edge_attributes == {"weight": [None, 2]}
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        (nx.DiGraph([(0, 1)]), "directed"),
+        (nx.MultiGraph([(0, 1), (0, 1)]), "parallel edges"),
+        (nx.MultiDiGraph([(0, 1)]), "directed"),
+        (nx.Graph([(0, 1), ("a", "a")]), "Node 'a' is its own neighbour"),
+    ],
+)
+def test_graphs_that_are_not_simple_are_refused(graph: nx.Graph, message: str) -> None:
+    with pytest.raises(DatasetError, match=message):
+        SimpleGraph.from_networkx(graph)
+
+
+@given(seed=st.integers(0, 100), order=st.permutations(range(6)))
+def test_renumbering_moves_nodes_and_keeps_everything_that_belongs_to_them(seed: int, order: list[int]) -> None:
+    graph = random_graph(6, seed, weighted=True, features=2)
+    named = SimpleGraph(
+        6,
+        graph.edges,
+        graph.weights,
+        graph.features,
+        tuple("abcdef"),
+        {"age": list(range(6))},
+        {"number": list(range(len(graph.edges)))},
+        {"family": "er"},
+    )
+
+    turned = named.permuted(order)
+
+    assert all(turned.names[order[i]] == named.names[i] for i in range(6))
+    assert np.array_equal(turned.features[order], named.features)
+    before, after = named.to_networkx(), turned.to_networkx()
+    assert dict(after.nodes(data=True)) == dict(before.nodes(data=True))
+    assert {frozenset(e[:2]): e[2] for e in after.edges(data=True)} == {
+        frozenset(e[:2]): e[2] for e in before.edges(data=True)
+    }
+    assert turned.edges.tolist() == sorted(turned.edges.tolist())
+    assert turned.attributes == {"family": "er"}
+
+
+def test_renumbering_a_plain_graph_adds_nothing_to_it() -> None:
+    turned = random_graph(4, 0).permuted([3, 2, 1, 0])
+
+    assert (turned.weights, turned.features, turned.names) == (None, None, None)
+
+
+def test_matrix_pairs_and_degrees_agree_with_networkx() -> None:
+    for seed in range(5):
+        graph = random_graph(6, seed)
+        other = graph.to_networkx()
+
+        assert np.array_equal(graph.adjacency(), nx.to_numpy_array(other) > 0)
+        assert graph.degrees().tolist() == [other.degree(i) for i in range(6)]
+        for same in (
+            SimpleGraph.from_adjacency(nx.to_numpy_array(other)),
+            SimpleGraph.from_pairs(6, [(v, u) for u, v in reversed(list(other.edges))]),
+            as_simple_graph(other),
+        ):
+            assert same.nodes == 6
+            assert np.array_equal(same.edges, graph.edges)
+        assert as_simple_graph(graph) is graph
+
+
+def test_graphs_without_edges_or_nodes_are_graphs() -> None:
+    for nodes in (0, 1, 3):
+        graph = SimpleGraph.from_networkx(nx.empty_graph(nodes))
+
+        assert (graph.nodes, graph.edges.shape) == (nodes, (0, 2))
+        assert graph.degrees().tolist() == [0] * nodes
+        assert graph.permuted(range(nodes)).to_networkx().number_of_nodes() == nodes
