@@ -71,7 +71,9 @@ class Family(ABC):
         Raises:
             FamilyError: The law is not tractable.
         """
-        raise FamilyError(f"The law of '{self.name}' has no tractable probability: see the family's own bounds.")
+        raise FamilyError(
+            f"The law of '{self.name}' has no tractable probability, see 'log_prob_bounds' if it has them."
+        )
 
     def floor(self, n: int) -> float | None:
         r"""The expected :math:`-\log p(A \mid n)` in nats, or None where it has no closed form.

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import exp, inf, log, pi
 
 import networkx as nx
 import numpy as np
@@ -11,7 +12,7 @@ from graphite_gen.families import family
 from graphite_gen.families.geometric import Geometric
 from graphite_gen.graph import SimpleGraph
 
-from .helpers import CHANCE, agreement
+from .helpers import CHANCE, agreement, all_graphs
 
 
 def test_edges_join_points_up_to_the_radius() -> None:
@@ -87,3 +88,58 @@ def test_the_largest_component_is_connected() -> None:
 def test_there_is_no_exact_law() -> None:
     with pytest.raises(FamilyError, match="no tractable probability"):
         family("geometric").log_prob(SimpleGraph.from_pairs(2, []))
+
+
+def chance_of_an_edge(r: float) -> float:
+    """The probability that two uniform points of the unit square are at most r ≤ 1 apart."""
+    return pi * r**2 - 8 / 3 * r**3 + r**4 / 2
+
+
+def test_bounds_of_two_points_meet_at_the_closed_form() -> None:
+    law, rng = Geometric(), np.random.default_rng(0)
+    points = np.array([[0.2, 0.2], [0.4, 0.4]])
+    lower, upper = law.log_prob_bounds(SimpleGraph.from_pairs(2, [(0, 1)]), rng, 20_000, points)
+
+    assert lower == pytest.approx(log(chance_of_an_edge(0.5)), abs=0.04)
+    assert upper == pytest.approx(log(chance_of_an_edge(0.5)), abs=0.04)
+
+
+@pytest.mark.slow
+def test_estimates_of_all_graphs_on_four_nodes_are_their_frequencies() -> None:
+    law, rng = Geometric(), np.random.default_rng(0)
+    counts = Counter(law.sample(4, rng).edges.tobytes() for _ in range(40_000))
+    estimates = {g.edges.tobytes(): exp(law.log_prob_bounds(g, rng, 2000)[0]) for g in all_graphs(4)}
+
+    assert sum(estimates.values()) == pytest.approx(1, abs=0.02)
+    assert all(counts[key] / 40_000 == pytest.approx(estimates[key], rel=0.25, abs=1e-3) for key in estimates)
+
+
+@pytest.mark.slow
+def test_bounds_meet_and_averages_are_in_the_right_order() -> None:
+    law = Geometric()
+    bounds = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        graph, points = law.sample_with_points(10, rng)
+        bounds.append(law.log_prob_bounds(graph, rng, 500, points))
+    lower, upper = np.array(bounds).T
+    gaps = upper - lower
+
+    assert np.abs(gaps).max() < 1
+    assert gaps.mean() > -3 * gaps.std() / 10**0.5
+
+
+def test_a_graph_no_points_give_has_no_lower_bound_but_minus_infinity() -> None:
+    star = SimpleGraph.from_networkx(nx.star_graph(6))
+
+    assert Geometric().log_prob_bounds(star, np.random.default_rng(0), 50) == (-inf, inf)
+
+
+def test_bounds_need_the_points_of_the_graph_and_the_whole_of_it() -> None:
+    rng = np.random.default_rng(0)
+    graph, points = Geometric().sample_with_points(8, rng)
+
+    with pytest.raises(FamilyError, match="give another graph"):
+        Geometric().log_prob_bounds(graph, rng, points=points / 10)
+    with pytest.raises(FamilyError, match="only with largest_component=false"):
+        Geometric(largest_component=True).log_prob_bounds(graph, rng)
