@@ -1,0 +1,91 @@
+"""A tiny trained model and files of graphs, in a folder of their own for each test."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from graphite_gen.cli.main import main
+
+Invoke = Callable[..., Result]
+
+# Small enough that a run takes a second.
+TINY = ("--graphs", 60, "--epochs", 2, "--nodes", "5:8", "--width", 16, "--epoch-graphs", 0, "--threads", 1)
+
+
+def program(*args: object, **kwargs: Any) -> subprocess.Popen[str]:
+    """The real program in a process of its own, which an interrupt reaches even if tests run in the background."""
+
+    def heed_interrupts() -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    return subprocess.Popen(
+        [sys.executable, "-m", "graphite_gen", *map(str, args)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_interrupts,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        **kwargs,
+    )
+
+
+@pytest.fixture
+def invoke() -> Invoke:
+    """Run a command in this process."""
+
+    def run(*args: object, **kwargs: Any) -> Result:
+        return CliRunner().invoke(main, [str(arg) for arg in args], **kwargs)
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in an empty folder: commands look for './checkpoints'."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+
+    return folder
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a tiny model of ego networks on 5 to 8 nodes."""
+    out = tmp_path_factory.mktemp("models")
+    result = CliRunner().invoke(main, [str(arg) for arg in ("train", "--family", "ego", *TINY, "--out", out)])
+    assert result.exit_code == 0, result.stderr
+
+    return out / "ego"
+
+
+@pytest.fixture
+def graphs(own_folder: Path, invoke: Invoke) -> Path:
+    """A file of 12 ego networks on 5 to 8 nodes, in three splits."""
+    path = own_folder / "ego.h5"
+    result = invoke("generate", "--family", "ego", "--graphs", 12, "--nodes", "5:8", "--seed", 1, "-o", path)
+    assert result.exit_code == 0, result.stderr
+
+    return path
+
+
+def is_one_line(text: str) -> bool:
+    """Whether that is one clear line and no traceback."""
+    return text.startswith("Error: ") and text.count("\n") == 1 and "Traceback" not in text
+
+
+def only_json(result: Result) -> Any:
+    """The JSON that is all of stdout."""
+    assert result.exit_code == 0, result.stderr
+
+    return json.loads(result.stdout)

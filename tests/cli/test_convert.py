@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphite_gen.formats import read_graphs
+
+from .conftest import Invoke, is_one_line
+
+
+@pytest.mark.parametrize("suffix", ["graphml", "g6", "s6", "jsonl", "gml", "graphml.gz", "h5"])
+def test_graphs_come_through_any_format_and_back(invoke: Invoke, graphs: Path, suffix: str) -> None:
+    assert invoke("convert", graphs, f"there.{suffix}").exit_code == 0
+    assert invoke("convert", f"there.{suffix}", "back.h5").exit_code == 0
+
+    for before, after in zip(read_graphs(graphs), read_graphs("back.h5"), strict=True):
+        assert before.nodes == after.nodes
+        assert np.array_equal(before.edges, after.edges)
+        if suffix not in ("g6", "s6"):
+            assert before.attributes == after.attributes
+
+
+def test_a_folder_of_files_is_read_in_order(invoke: Invoke, graphs: Path) -> None:
+    assert invoke("convert", graphs, "out/{index:03d}.graphml").exit_code == 0
+    assert invoke("convert", "out", "back.g6").exit_code == 0
+    assert invoke("convert", graphs, "straight.g6").exit_code == 0
+
+    assert Path("back.g6").read_bytes() == Path("straight.g6").read_bytes()
+
+
+def test_pipes_need_only_the_format(invoke: Invoke, graphs: Path) -> None:
+    g6 = invoke("convert", graphs, "-", "--output-format", "g6").stdout_bytes
+    assert invoke("convert", "-", "back.s6", "--input-format", "g6", input=g6).exit_code == 0
+
+    assert len(list(read_graphs("back.s6"))) == 12
+
+
+def test_simplify_reads_what_is_otherwise_refused(invoke: Invoke) -> None:
+    Path("loop.edgelist").write_text("0 0\n0 1\n1 0\n1 2\n")
+    refused = invoke("convert", "loop.edgelist", "a.g6")
+    assert refused.exit_code == 1
+    assert is_one_line(refused.stderr)
+    assert invoke("convert", "loop.edgelist", "a.g6", "--simplify").exit_code == 0
+
+    assert next(read_graphs("a.g6")).edges.tolist() == [[0, 1], [1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("missing.h5", None),
+        ("empty.g6", b""),
+        ("empty.h5", b""),
+        ("corrupt.h5", b"\x89HDF\r\n\x1a\n" + bytes(50)),
+        ("corrupt.graphml", b"<graphml><graph>"),
+        ("corrupt.jsonl", b"{"),
+        ("corrupt.g6", b"\xff\xff\n"),
+        ("corrupt.gml.gz", b"\x1f\x8b nothing"),
+        ("unknown.xyz", b"?"),
+    ],
+)
+def test_a_file_that_is_not_there_or_damaged_is_one_line(invoke: Invoke, name: str, content: bytes | None) -> None:
+    if content is not None:
+        Path(name).write_bytes(content)
+    result = invoke("convert", name, "out.g6")
+
+    assert result.exit_code == 1
+    assert is_one_line(result.stderr)
+    assert name in result.stderr
+    assert not Path("out.g6").exists()
+
+
+def test_an_empty_folder_is_one_line(invoke: Invoke) -> None:
+    Path("folder").mkdir()
+
+    assert is_one_line(invoke("convert", "folder", "out.g6").stderr)

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import networkx as nx
+import pytest
+from networkx.readwrite.graphml import GraphMLReader
+
+from graphite_gen.families import family
+from graphite_gen.formats import read_graphs
+
+from .conftest import Invoke, is_one_line, program
+
+
+def test_the_file_holds_graphs_of_the_family_with_splits_and_their_origin(graphs: Path) -> None:
+    reader = read_graphs(graphs)
+    found = list(reader)
+
+    assert reader.provenance.to_json() == {
+        "family": "ego",
+        "parameters": {"p": 0.5},
+        "seed": 1,
+        "source": "generate",
+        "model": None,
+    }
+    assert len(found) == 12
+    assert all(family("ego").contains(graph) and 5 <= graph.nodes <= 8 for graph in found)
+    assert [graph.attributes["split"] for graph in found] == ["train"] * 4 + ["validation"] * 4 + ["test"] * 4
+
+
+def test_a_seed_gives_the_same_file_and_another_seed_another(invoke: Invoke) -> None:
+    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+        assert invoke("generate", "--family", "er", "-n", 9, "--seed", seed, "-o", f"{name}.g6").exit_code == 0
+    a, b, c = (Path(f"{name}.g6").read_bytes() for name in "abc")
+
+    assert a == b != c
+
+
+def test_many_graphs_in_one_graphml_come_with_the_line_that_reads_them(invoke: Invoke) -> None:
+    result = invoke("generate", "--family", "tree", "-n", 5, "-o", "out.graphml")
+    line = next(line for line in result.stderr.splitlines() if "GraphMLReader()" in line)
+    namespace = {"GraphMLReader": GraphMLReader}
+    exec(line.strip(), namespace)
+
+    assert len(namespace["graphs"]) == 5
+    assert all(nx.is_tree(graph) for graph in namespace["graphs"])
+    assert "{index:04d}" in result.stderr
+    assert "--union" in result.stderr
+
+
+def test_a_template_writes_one_file_each(invoke: Invoke) -> None:
+    result = invoke("generate", "--family", "ego", "-n", 3, "-o", "out/{index:02d}.graphml")
+
+    assert result.exit_code == 0
+    assert sorted(path.name for path in Path("out").iterdir()) == ["00.graphml", "01.graphml", "02.graphml"]
+    assert "GraphMLReader" not in result.stderr
+
+
+def test_a_union_is_one_graph(invoke: Invoke) -> None:
+    assert invoke("generate", "--family", "ego", "-n", 3, "-o", "u.graphml", "--union").exit_code == 0
+
+    assert nx.number_connected_components(nx.read_graphml("u.graphml")) == 3
+
+
+def test_parameters_reach_the_family(invoke: Invoke) -> None:
+    result = invoke("generate", "--family", "regular", "--param", "d=2", "--nodes", 9, "-n", 4, "-o", "r.jsonl")
+
+    assert result.exit_code == 0
+    assert all((graph.degrees() == 2).all() for graph in read_graphs("r.jsonl"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("--family", "nobody", "-o", "a.g6"),
+        ("--family", "ego", "--param", "q=1", "-o", "a.g6"),
+        ("--family", "ego", "--param", "p=2", "-o", "a.g6"),
+        ("--family", "regular", "--nodes", "3", "-o", "a.g6"),
+        ("--family", "ego", "-o", "a.unknown"),
+        ("--family", "ego", "-o", "no/such/folder/a.g6"),
+        ("--family", "ego", "-o", "."),
+        ("--family", "ego", "-o", "/proc/a.g6"),
+        ("--family", "ego", "-o", "-"),
+        ("--family", "ego", "-o", "-", "--format", "h5"),
+        ("--family", "ego", "-o", "a.g6", "--union"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_leaves_nothing(invoke: Invoke, line: tuple[str, ...]) -> None:
+    result = invoke("generate", *line)
+
+    assert result.exit_code == 1
+    assert is_one_line(result.stderr)
+    assert not list(Path().iterdir())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("--family", "ego"),
+        ("-o", "a.g6"),
+        ("--family", "ego", "-o", "a.g6", "--graphs", "0"),
+        ("--family", "ego", "-o", "a.g6", "--nodes", "20:10"),
+        ("--family", "ego", "-o", "a.g6", "--seed", "-1"),
+        ("--family", "ego", "-o", "a.g6", "--format", "png"),
+        ("--family", "ego", "-o", "a.g6", "--param", "p"),
+    ],
+)
+def test_wrong_usage_is_exit_two(invoke: Invoke, line: tuple[str, ...]) -> None:
+    assert invoke("generate", *line).exit_code == 2
+
+
+def test_an_existing_file_stays_unless_forced(invoke: Invoke, graphs: Path) -> None:
+    before = graphs.read_bytes()
+    result = invoke("generate", "--family", "er", "-o", graphs)
+
+    assert result.exit_code == 1
+    assert "--force" in result.stderr
+    assert graphs.read_bytes() == before
+    assert invoke("generate", "--family", "er", "-o", graphs, "--force").exit_code == 0
+    assert read_graphs(graphs).provenance.family == "erdos-renyi"
+
+
+def test_stdout_carries_graphs_alone() -> None:
+    process = program("generate", "--family", "ego", "-n", 4, "-o", "-", "--format", "g6")
+    out, err = process.communicate(timeout=60)
+
+    assert process.returncode == 0
+    assert [nx.from_graph6_bytes(line.encode()).number_of_nodes() > 0 for line in out.splitlines()] == [True] * 4
+    assert err == ""

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from graphite_gen.cli.main import COMMANDS, main
+from graphite_gen.errors import GraphiteError
+
+from .conftest import Invoke, is_one_line, program
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Make 'families' raise what it is given."""
+
+    def fail_with(error: BaseException) -> None:
+        @click.command()
+        def families() -> None:
+            raise error
+
+        monkeypatch.setattr(type(main), "get_command", lambda self, ctx, name: families)
+
+    return fail_with
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_help_shows_defaults_and_ends_with_an_example(invoke: Invoke, command: str) -> None:
+    result = invoke(command, "--help")
+    options, _, example = result.stdout.partition("Example:\n")
+
+    assert result.exit_code == 0
+    assert "Options:" in options
+    assert "[default: " in options
+    assert all(line.strip().startswith("graphite-gen ") for line in example.splitlines() if line)
+    assert f"graphite-gen {command}" in example
+
+
+def test_an_unknown_command_or_option_is_wrong_usage(invoke: Invoke) -> None:
+    assert invoke("frobnicate").exit_code == 2
+    assert invoke("families", "--frobnicate").exit_code == 2
+
+
+def test_a_problem_of_the_user_is_one_line_and_exit_one(invoke: Invoke, failing: Any) -> None:
+    failing(GraphiteError("Found this.\nDo that."))
+    result = invoke("families")
+
+    assert result.exit_code == 1
+    assert result.stderr == "Error: Found this. Do that.\n"
+
+
+@pytest.mark.parametrize("line", [("--debug", "families"), ("families", "--debug")])
+def test_debug_shows_the_traceback_before_or_after_the_command(
+    invoke: Invoke, failing: Any, line: tuple[str, ...]
+) -> None:
+    failing(GraphiteError("Found this."))
+    result = invoke(*line)
+
+    assert result.exit_code == 1
+    assert "Traceback" in result.stderr
+    assert result.stderr.endswith("Error: Found this.\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ZeroDivisionError("a\nb"), "ZeroDivisionError: a b"),
+        (AssertionError(), "AssertionError"),
+        (MemoryError(), "memory"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: 9"), "memory"),
+        (OSError(errno.ENOSPC, "No space left on device", "out.g6"), "'out.g6': No space left on device."),
+    ],
+)
+def test_any_other_failure_is_one_line_too(
+    invoke: Invoke, failing: Any, error: BaseException, words: str
+) -> None:
+    failing(error)
+    result = invoke("families")
+
+    assert result.exit_code == 1
+    assert is_one_line(result.stderr)
+    assert words in result.stderr
+
+
+def test_an_unexpected_failure_asks_for_debug(invoke: Invoke, failing: Any) -> None:
+    failing(KeyError("x"))
+
+    assert "'--debug'" in invoke("families").stderr
+
+
+def test_an_interrupt_is_one_line_and_exit_130(invoke: Invoke, failing: Any) -> None:
+    failing(KeyboardInterrupt())
+    result = invoke("families")
+
+    assert result.exit_code == 130
+    assert result.stderr == "Interrupted.\n"
+
+
+def test_a_closed_pipe_ends_quietly(model: Path) -> None:
+    process = program("sample", "-n", 1_000_000, "--format", "g6", "-o", "-", "--model", model, "--threads", 1)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    first = process.stdout.readline()
+    process.stdout.close()
+
+    assert len(first) > 1
+    assert process.stderr.read().splitlines() == [f"Model 'ego' in '{model}': asked for as '{model}'."]
+    assert process.wait(timeout=60) == 0
+
+
+def test_a_pipe_that_closes_before_a_table_ends_quietly(graphs: Path) -> None:
+    process = program("inspect", graphs)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+
+    assert process.stderr.read() == ""
+    assert process.wait(timeout=60) == 0
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    from graphite_gen import __version__
+
+    assert __version__ in CliRunner().invoke(main, ["--version"]).stdout
