@@ -106,6 +106,7 @@ class Sampler:
         return self._range[1] if self._range else self.model.sizes.largest
 
     def __iter__(self) -> Iterator[SimpleGraph]:
+        self.drawn = self.kept = 0
         block = BLOCK
         while block > 1 and block * self._most_nodes() ** 2 > BLOCK_CELLS:
             block //= 2
@@ -160,7 +161,7 @@ class Sampler:
 
         mask = node_mask(torch.from_numpy(sizes[rows]), most).to(device)
         z = self.model.network.prior(mask).sample(torch.from_numpy(noise).to(device))
-        x = self._features(number * block + rows, most).to(device)
+        x = self._features(number * block + rows, most).to(z)
         law = self.model.network.decode(z, x, mask)
         adj = law.sample(torch.from_numpy(uniform).to(device)).cpu().numpy()
 

@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import islice
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from tiny import path, random_graph, small_model
+
+from graphite_gen.batch import collate, pair_mask
+from graphite_gen.checkpoint import TrainedModel
+from graphite_gen.errors import SamplingError
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.sampling import Sampler, sampler
+from graphite_gen.sampling.components import largest_component
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make many blocks of few graphs."""
+    monkeypatch.setattr(sampler, "BLOCK", 16)
+
+
+def biased(log_odds: float, **changes: object) -> TrainedModel:
+    """A model with edges about as likely as we like."""
+    model = small_model(**changes)
+    head = model.network.decoder.head
+    with torch.no_grad():
+        head.project.bias.zero_()
+        head.project.weight.mul_(0.3)
+        head.size[-1].weight.zero_()
+        head.size[-1].bias.fill_(log_odds)
+
+    return model
+
+
+def same(first: SimpleGraph, second: SimpleGraph) -> bool:
+    return (
+        first.nodes == second.nodes
+        and np.array_equal(first.edges, second.edges)
+        and (first.weights is None) == (second.weights is None)
+        and (first.weights is None or np.allclose(first.weights, second.weights))
+        and first.node_attributes == second.node_attributes
+    )
+
+
+@pytest.mark.parametrize("options", [{}, {"nodes": (2, 7)}, {"connected": True}, {"largest": True}, {"latents": True}])
+@pytest.mark.parametrize("observation", ["bernoulli", "normal"])
+def test_graph_i_is_the_same_however_many_are_drawn(options: dict, observation: str) -> None:
+    model = biased(0.0, observation=observation)
+    many = list(Sampler(model, 40, seed=3, **options))
+
+    assert len(many) == 40
+    for count in (0, 1, 15, 16, 17, 33):
+        few = list(Sampler(model, count, seed=3, **options))
+        assert len(few) == count
+        assert all(map(same, few, many))
+
+
+def test_a_graph_that_needed_many_draws_does_not_depend_on_its_neighbours() -> None:
+    model = biased(-1.0)
+
+    many, few = (Sampler(model, count, nodes=4, connected=True) for count in (16, 3))
+    graphs = list(many)
+
+    assert many.drawn > 2 * many.kept
+    assert all(map(same, list(few), graphs))
+
+
+def test_graphs_are_simple_and_differ_and_another_seed_gives_others() -> None:
+    model = small_model()
+    first, second = (list(Sampler(model, 40, nodes=6, seed=seed)) for seed in (0, 1))
+
+    assert len({graph.edges.tobytes() for graph in first}) > 20
+    assert not all(map(same, first, second))
+    for graph in first:
+        assert graph.edges.dtype == np.int32
+        assert (graph.edges[:, 0] < graph.edges[:, 1]).all()
+        assert (graph.edges < graph.nodes).all()
+        assert graph.edges.tolist() == sorted(graph.edges.tolist())
+
+
+def test_sizes_follow_the_training_histogram_unless_told_otherwise() -> None:
+    model = small_model()
+    count = 1600
+
+    counts = Counter(graph.nodes for graph in Sampler(model, count))
+    assert {n: counts[n] / count for n in counts} == pytest.approx({3: 0.25, 4: 0.5, 5: 0.25}, abs=5 * 0.5 / 40)
+    assert {graph.nodes for graph in Sampler(model, 40, nodes=7)} == {7}
+    ranged = Counter(graph.nodes for graph in Sampler(model, count, nodes=(2, 6)))
+    assert {n: ranged[n] / count for n in ranged} == pytest.approx(dict.fromkeys(range(2, 7), 0.2), abs=5 * 0.4 / 40)
+
+
+def test_edges_are_as_frequent_as_their_probability_over_the_prior() -> None:
+    model, count = small_model(), 3200
+
+    found = np.mean([graph.adjacency() for graph in Sampler(model, count, nodes=4)], axis=0)
+
+    batch = collate([path(4)], 5)
+    z = torch.randn(20000, 1, 5, 2, generator=torch.Generator().manual_seed(0)) * batch.mask.unsqueeze(-1)
+    with torch.no_grad():
+        law = model.network.decode(z, batch.x, batch.mask)
+    expected = float(torch.sigmoid(law.logits[:, pair_mask(batch.mask)]).mean())
+    # The prior is exchangeable: every pair has the same probability.
+    assert np.abs(found[np.triu_indices(4, 1)] - expected).max() < 5 * 0.5 / math.sqrt(count) + 0.01
+
+
+def test_connected_graphs_are_connected_and_those_drawn_in_vain_are_counted() -> None:
+    draws = Sampler(biased(-0.5), 40, nodes=(3, 5), connected=True)
+
+    graphs = list(draws)
+
+    assert all(nx.is_connected(graph.to_networkx()) for graph in graphs)
+    assert draws.kept == 40 < draws.drawn
+    plain = list(Sampler(biased(-0.5), 40, nodes=(3, 5)))
+    assert not all(nx.is_connected(graph.to_networkx()) for graph in plain)
+    # Sizes are drawn once: rejecting graphs does not favour sizes that are easily connected.
+    assert [graph.nodes for graph in graphs] == [graph.nodes for graph in plain]
+
+
+def test_counts_begin_anew_when_the_sample_is_drawn_again() -> None:
+    draws = Sampler(small_model(), 20)
+
+    first, second = list(draws), list(draws)
+
+    assert (draws.drawn, draws.kept) == (20, 20)
+    assert all(map(same, first, second))
+
+
+def test_what_can_never_be_connected_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampler, "MAX_ATTEMPTS", 20)
+
+    with pytest.raises(SamplingError, match=r"No connected graph on 5 nodes in 20 draws \(0 of 60 draws"):
+        list(Sampler(biased(-1000.0), 3, nodes=5, connected=True))
+    assert all(graph.nodes == 1 for graph in Sampler(biased(-1000.0), 3, nodes=1, connected=True))
+
+
+def test_the_largest_component_is_cut_from_the_same_graphs() -> None:
+    model = biased(-1.0)
+
+    cut = list(Sampler(model, 20, nodes=6, largest=True, latents=True))
+    whole = list(Sampler(model, 20, nodes=6, latents=True))
+
+    assert all(map(same, cut, map(largest_component, whole)))
+    assert any(graph.nodes < 6 for graph in cut)
+
+
+def test_latents_reproduce_the_law_their_graph_was_drawn_from() -> None:
+    """Under extreme odds the graph is a function of its latents."""
+    model = small_model(latent=3)
+    with torch.no_grad():
+        for parameter in [*model.network.decoder.head.project.parameters()]:
+            parameter.mul_(100)
+
+    for graph in Sampler(model, 20, nodes=(2, 6), latents=True):
+        columns = graph.node_attributes
+        z = torch.tensor([columns["z0"], columns["z1"], columns["z2"]]).T.to(torch.get_default_dtype())
+        batch = collate([graph])
+        with torch.no_grad():
+            logits = model.network.decode(z[None], batch.x, batch.mask).logits[0]
+        sure = logits.abs() > 20
+        sure.fill_diagonal_(False)
+        assert torch.equal((logits > 0)[sure], (batch.adj[0] > 0)[sure])
+        assert sure.sum() > 0.8 * graph.nodes * (graph.nodes - 1)
+
+
+def test_weighted_graphs_have_a_weight_on_every_pair() -> None:
+    model = small_model(observation="normal")
+
+    for graph in Sampler(model, 20, nodes=(1, 5)):
+        assert graph.weights is not None
+        assert len(graph.weights) == len(graph.edges) == math.comb(graph.nodes, 2)
+        assert np.isfinite(graph.weights).all()
+
+
+def test_evidence_is_used_in_turn_and_conditions_the_edges() -> None:
+    model = small_model(node_features=2)
+    evidence = [random_graph(nodes, 0, features=2) for nodes in (3, 6, 4)]
+
+    graphs = list(Sampler(model, 20, evidence=evidence))
+
+    assert [graph.nodes for graph in graphs] == [3, 6, 4] * 6 + [3, 6]
+    for index, graph in enumerate(graphs):
+        assert np.array_equal(graph.features, evidence[index % 3].features)
+    shifted = [SimpleGraph(graph.nodes, graph.edges, features=graph.features + 3) for graph in evidence]
+    assert not all(map(same, Sampler(model, 20, evidence=shifted), graphs))
+
+
+def test_one_large_graph_is_drawn_in_blocks_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampler, "BLOCK_CELLS", 100)
+
+    graphs = list(islice(Sampler(small_model(), 10**9, nodes=8), 3))
+
+    assert [graph.nodes for graph in graphs] == [8, 8, 8]
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "message"),
+    [
+        ({"kind": "gae"}, {}, "'tiny' is a gae: an autoencoder has no prior to sample from"),
+        ({"node_features": 2}, {}, "'tiny' draws edges given 2 node features"),
+        ({}, {"evidence": [random_graph(3, 0, features=2)]}, r"have width \[2\], but 'tiny' was trained with 0"),
+        ({}, {"nodes": 0}, "Graphs on 0 to 0 nodes were asked for"),
+        ({}, {"nodes": (7, 3)}, "Graphs on 7 to 3 nodes were asked for"),
+        ({"name": "paper"}, {"nodes": 9}, "9 nodes were asked for, but 'tiny' tells nodes apart by number and knows 8"),
+    ],
+)
+def test_what_cannot_be_sampled_is_refused_at_once(changes: dict, options: dict, message: str) -> None:
+    with pytest.raises(SamplingError, match=message):
+        Sampler(small_model(**changes), 1, **options)
+
+
+@pytest.mark.usefixtures("single_precision")
+def test_sampling_in_single_precision_agrees_with_double() -> None:
+    model = small_model()
+
+    single = list(Sampler(model, 20, nodes=5))
+    model.network.double()
+
+    assert all(map(same, single, Sampler(model, 20, nodes=5)))

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from tiny import SMALL, random_graph, small_model
+
+import graphite_gen as gg
+from graphite_gen.api import Model, fit, load, split_graphs, training_set
+from graphite_gen.errors import CheckpointError, ConfigError, DatasetError, SamplingError
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.records import TrainRecord
+
+QUICK: dict[str, Any] = SMALL | {
+    "epochs": 1,
+    "epoch_graphs": 0,
+    "batch_size": 8,
+    "validate_every": 1,
+    "validation_samples": 2,
+}
+
+pytestmark = pytest.mark.usefixtures("single_precision")
+
+
+def marked(split: str | None, seed: int = 0) -> SimpleGraph:
+    graph = random_graph(4, seed)
+
+    return SimpleGraph(4, graph.edges, attributes={} if split is None else {"split": split})
+
+
+def same_graphs(first: list[nx.Graph], second: list[nx.Graph]) -> bool:
+    return len(first) == len(second) and all(nx.utils.graphs_equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+def test_fit_sample_score_save_and_load_on_networkx_graphs(tmp_path: Path) -> None:
+    graphs = [nx.gnp_random_graph(n, 0.5, seed=n) for n in (4, 5, 6, 4, 5, 6)]
+    records: list[TrainRecord] = []
+
+    model = fit(graphs, name="mine", progress=records.append, **(QUICK | {"epochs": 2}))
+    drawn = model.sample(5, nodes=(3, 6), seed=1)
+    estimate = model.nll(graphs, samples=8)
+    model.save(tmp_path / "mine")
+    loaded = load(tmp_path / "mine")
+
+    assert [record.epoch for record in records] == [1, 2]
+    assert tuple(records) == model.history
+    assert all(isinstance(graph, nx.Graph) and 3 <= len(graph) <= 6 for graph in drawn)
+    assert same_graphs(loaded.sample(5, nodes=(3, 6), seed=1), drawn)
+    assert loaded.nll(graphs, samples=8) == estimate
+    assert estimate.model == "mine"
+    assert loaded.history == ()
+
+
+def test_options_of_sample_reach_the_sampler() -> None:
+    model = Model(small_model())
+
+    assert all(nx.is_connected(graph) for graph in model.sample(10, nodes=4, connected=True))
+    assert all(nx.is_connected(graph) for graph in model.sample(10, nodes=6, largest_component=True))
+    assert set(model.sample(1, nodes=4, with_latents=True)[0].nodes[0]) == {"z0", "z1"}
+
+
+def test_a_weighted_model_scores_its_own_samples() -> None:
+    """One node alone has no edge to weigh, and comes back from networkx without weights."""
+    model = Model(small_model(observation="normal"))
+
+    assert math.isfinite(model.nll(model.sample(10, nodes=(1, 4)), samples=4).nll)
+
+
+def test_autoencoders_are_trained_and_refuse_to_sample_or_score() -> None:
+    model = fit([random_graph(4, seed) for seed in range(4)], kind="graphite-ae", **QUICK)
+
+    assert model.trained.results["validation"] is not None
+    with pytest.raises(SamplingError, match="is a graphite-ae: an autoencoder has no prior"):
+        model.sample(1)
+    with pytest.raises(DatasetError, match="is a graphite-ae: an autoencoder has no likelihood"):
+        model.nll([random_graph(4, 0)])
+
+
+def test_a_family_is_trained_on_graphs_that_generate_never_draws() -> None:
+    law = gg.family("ego")
+
+    data = training_set(law, preset_name="default", count=40, nodes=(5, 8), seed=0)
+    other = gg.generate(law, 40, (5, 8), 0)
+
+    assert [len(data.split(name)) for name in ("train", "validation")] == [40, 300]
+    assert data.provenance.family == "ego"
+    drawn = {graph.edges.tobytes() for graph in other if graph.nodes == 8}
+    common = [graph for graph in data if graph.nodes == 8 and graph.edges.tobytes() in drawn]
+    assert len(common) < 2
+    assert len(training_set(law, preset_name="paper", count=None, nodes=(5, 8), seed=0)) == 200
+
+
+def test_fit_knows_families_by_name_and_keeps_their_provenance(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphite_gen.api.TRAINING_GRAPHS", 12)
+    monkeypatch.setattr("graphite_gen.api.VALIDATION_GRAPHS", 3)
+
+    models = [fit(source, **QUICK) for source in ("ego", gg.family("ego"))]
+
+    for model in models:
+        assert model.trained.provenance.family == "ego"
+        assert model.trained.results["training_graphs"] == 12
+        assert model.trained.results["validation_graphs"] == 3
+        assert set(model.trained.sizes.graphs) <= set(range(10, 21))
+    first, second = (model.trained.network.state_dict() for model in models)
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_graphs_are_split_as_marked_and_test_graphs_are_left_alone() -> None:
+    graphs = [marked(split) for split in ("train", "validation", "test", None, "train")]
+
+    train, validation = split_graphs(graphs, 0)
+
+    assert [graph.attributes["split"] for graph in train] == ["train", "train"]
+    assert [graph.attributes["split"] for graph in validation] == ["validation"]
+
+
+@pytest.mark.parametrize(("count", "held"), [(1, 0), (2, 1), (5, 1), (40, 4)])
+def test_unmarked_graphs_are_split_at_random_by_the_seed(count: int, held: int) -> None:
+    graphs = [marked(None, seed) for seed in range(count)]
+
+    train, validation = split_graphs(graphs, 0)
+
+    assert len(validation) == held
+    assert {id(graph) for graph in [*train, *validation]} == {id(graph) for graph in graphs}
+    assert list(map(id, split_graphs(graphs, 0)[1])) == list(map(id, validation))
+    if count == 40:
+        assert list(map(id, split_graphs(graphs, 1)[1])) != list(map(id, validation))
+
+
+def test_wrong_settings_and_graphs_are_refused_before_training() -> None:
+    with pytest.raises(ConfigError, match="Unknown setting 'colour'"):
+        fit([random_graph(4, 0)], colour=1)
+    with pytest.raises(ConfigError, match="'epochs' should be int"):
+        fit([random_graph(4, 0)], epochs="many")
+    with pytest.raises(DatasetError, match="no graphs to train on"):
+        fit([])
+    with pytest.raises(DatasetError, match="directed"):
+        fit([nx.DiGraph([(0, 1)])])
+
+
+def test_fit_keeps_a_run_in_its_folder_and_load_finds_the_last_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = fit([random_graph(4, seed) for seed in range(4)], name="mine", folder="checkpoints/mine", **QUICK)
+
+    for found in (load(), load("mine"), load(tmp_path / "checkpoints" / "mine")):
+        assert found.trained.name == "mine"
+        assert same_graphs(found.sample(3), model.sample(3))
+    with pytest.raises(CheckpointError, match="No model called 'other'"):
+        load("other")
+
+
+def test_every_public_name_is_there_and_no_other() -> None:
+    assert all(getattr(gg, name) is not None for name in gg.__all__)
+    assert dir(gg) == sorted(gg.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'colour'"):
+        gg.colour  # noqa: B018
+
+
+def test_scores_do_not_depend_on_networkx_or_arrays() -> None:
+    model = Model(small_model())
+    graphs = [random_graph(nodes, 0) for nodes in (3, 5)]
+
+    assert model.nll(graphs, samples=4) == model.nll([graph.to_networkx() for graph in graphs], samples=4)
+    assert np.isfinite(model.nll(graphs, samples=4, convention="paper").nll)
