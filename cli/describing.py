@@ -186,6 +186,7 @@ def list_models(as_json: bool) -> None:
 
     rows: list[dict[str, Any]] = []
     seen: set[Path] = set()
+    bundled = bundled_folder().resolve()
     for parent in (LOCAL, bundled_folder()):
         for path in sorted(parent.glob("*/config.json")):
             folder = path.parent
@@ -193,9 +194,9 @@ def list_models(as_json: bool) -> None:
                 continue
             seen.add(folder.resolve())
             # In a checkout './checkpoints' holds the bundled models too; only a run leaves 'state.json'.
-            own = parent.resolve() != bundled_folder().resolve() or (folder / "state.json").exists()
+            is_local = parent is LOCAL and (folder.resolve().parent != bundled or (folder / "state.json").exists())
             try:
-                rows.append({"place": "local" if own else "bundled", **_describe_folder(folder)})
+                rows.append({"place": "local" if is_local else "bundled", **_describe_folder(folder)})
             except GraphiteError as error:
                 note(f"Left out: {error}")
     if as_json:

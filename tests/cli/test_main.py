@@ -7,8 +7,8 @@ from typing import Any
 import click
 import pytest
 from click.testing import CliRunner
-
 from graphite_gen.cli.main import COMMANDS, main
+
 from graphite_gen.errors import GraphiteError
 
 from .conftest import Invoke, is_one_line, program
@@ -75,9 +75,7 @@ def test_debug_shows_the_traceback_before_or_after_the_command(
         (OSError(errno.ENOSPC, "No space left on device", "out.g6"), "'out.g6': No space left on device."),
     ],
 )
-def test_any_other_failure_is_one_line_too(
-    invoke: Invoke, failing: Any, error: BaseException, words: str
-) -> None:
+def test_any_other_failure_is_one_line_too(invoke: Invoke, failing: Any, error: BaseException, words: str) -> None:
     failing(error)
     result = invoke("families")
 

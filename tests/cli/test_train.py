@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphite_gen.api import TRAINING_GRAPHS, training_set
+from graphite_gen.checkpoint import load_checkpoint
+from graphite_gen.config import PRESETS
+from graphite_gen.families import family
+
+from .conftest import TINY, Invoke, is_one_line, only_json, program
+
+
+def history(folder: Path) -> list[dict[str, Any]]:
+    """The run's records without the time they took."""
+    rows = [json.loads(line) for line in (folder / "history.jsonl").read_text().splitlines()]
+
+    return [{key: value for key, value in row.items() if key != "seconds"} for row in rows]
+
+
+def test_the_model_goes_to_its_folder_with_its_results_on_stdout(invoke: Invoke) -> None:
+    result = invoke("train", "--family", "ego", *TINY)
+
+    assert result.exit_code == 0
+    assert load_checkpoint(Path("checkpoints/ego")).name == "ego"
+    assert "checkpoints/ego" in result.stdout
+    assert "validation NLL" in result.stdout
+    assert "ER baseline" in result.stdout
+    assert "epoch 2/2" in result.stderr
+    assert "graphite-gen sample --model checkpoints/ego" in result.stderr
+
+
+def test_json_has_the_baseline_of_the_validation_graphs(invoke: Invoke) -> None:
+    value = only_json(invoke("train", "--family", "ego", *TINY, "--name", "mine", "--json"))
+    model = load_checkpoint(Path(value["folder"]))
+    law = family("ego")
+    validation = training_set(law, preset_name="default", count=60, nodes=(5, 8), seed=0).split("validation")
+
+    assert value["name"] == "mine"
+    assert value["folder"] == "checkpoints/mine"
+    assert value["results"]["training_graphs"] == 60
+    assert value["results"]["validation"] == model.results["validation"]
+    assert value["results"]["baseline"] == pytest.approx(
+        sum(model.sizes.baseline(graph) for graph in validation) / len(validation)
+    )
+
+
+def test_only_options_that_were_given_change_the_preset(invoke: Invoke) -> None:
+    line = ("train", "--family", "ego", "--preset", "paper", *TINY, "--no-mlp", "--encoder-features", "degree,constant")
+    assert invoke(*line, "--seed", 5).exit_code == 0
+    model, training = PRESETS["paper"]
+    found = load_checkpoint(Path("checkpoints/ego"))
+
+    changed = {"width": 16, "mlp": False, "encoder_features": ["degree", "constant"], "max_nodes": 8}
+    assert found.config.to_json() == {**model.to_json(), **changed}
+    assert found.training.to_json() == {**training.to_json(), "epochs": 2, "epoch_graphs": 0, "seed": 5}
+
+
+def test_default_names_get_out_of_each_others_way_and_given_names_do_not(invoke: Invoke) -> None:
+    assert invoke("train", "--family", "ego", *TINY).exit_code == 0
+    assert invoke("train", "--family", "ego", *TINY).exit_code == 0
+    assert sorted(path.name for path in Path("checkpoints").iterdir()) == ["ego", "ego-2"]
+
+    refused = invoke("train", "--family", "ego", *TINY, "--name", "ego")
+    assert refused.exit_code == 1
+    assert is_one_line(refused.stderr)
+    assert all(word in refused.stderr for word in ("--resume", "--force", "--name"))
+    assert invoke("train", "--family", "ego", *TINY, "--name", "ego", "--force", "--seed", 1).exit_code == 0
+    assert load_checkpoint(Path("checkpoints/ego")).training.seed == 1
+
+
+def test_a_file_is_trained_on_by_its_splits_and_names_the_model(invoke: Invoke, graphs: Path) -> None:
+    value = only_json(invoke("train", graphs, "--epochs", 1, "--width", 8, "--epoch-graphs", 0, "--json"))
+
+    assert value["name"] == "ego"
+    assert (value["results"]["training_graphs"], value["results"]["validation_graphs"]) == (4, 4)
+
+
+def test_help_shows_the_presets_own_defaults(invoke: Invoke) -> None:
+    text = " ".join(invoke("train", "--help").stdout.split())
+
+    assert f"[default: {PRESETS['default'][1].epochs}; paper: {PRESETS['paper'][1].epochs}; x>=1]" in text
+    assert f"[default: {TRAINING_GRAPHS}; paper: 100]" in text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        (),
+        ("graphs.h5", "--family", "ego"),
+        ("graphs.h5", "--nodes", "5"),
+        ("graphs.h5", "--graphs", "5"),
+        ("graphs.h5", "--param", "p=1"),
+        ("--family", "ego", "--simplify"),
+        ("--family", "ego", "--resume", "--force"),
+        ("--family", "ego", "--epochs", "0"),
+        ("--family", "ego", "--epochs", "many"),
+        ("--family", "ego", "--learning-rate", "-1"),
+        ("--family", "ego", "--kind", "gan"),
+        ("--family", "ego", "--encoder-features", "colour"),
+        ("--family", "ego", "--name", "../out"),
+        ("--family", "ego", "--nodes", "0:5"),
+        ("--family", "ego", "--threads", "0"),
+        ("--resume",),
+    ],
+)
+def test_wrong_usage_is_exit_two(invoke: Invoke, line: tuple[str, ...]) -> None:
+    assert invoke("train", *line).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("missing.h5",),
+        ("--family", "nobody"),
+        ("--family", "ego", "--resume"),
+        ("--family", "ego", "--resume", "--name", "never"),
+        ("--family", "ego", *TINY, "--out", "/proc/models"),
+        ("--family", "regular", "--nodes", "3"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_leaves_nothing(invoke: Invoke, line: tuple[object, ...]) -> None:
+    result = invoke("train", *line)
+
+    assert result.exit_code == 1
+    assert is_one_line(result.stderr)
+    assert not list(Path().iterdir())
+
+
+def test_a_finished_run_says_so(invoke: Invoke, model: Path) -> None:
+    before = (model / "model.safetensors").read_bytes()
+    result = invoke("train", "--family", "ego", "--out", model.parent, "--resume", "--json")
+
+    assert "finished" in result.stderr
+    assert only_json(result)["results"]["epochs"] == 2
+    assert (model / "model.safetensors").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--epochs", 9),
+        ("--seed", 1),
+        ("--nodes", "5:9"),
+        ("--param", "p=0.4"),
+        ("--no-mlp", None),
+        ("--preset", "paper"),
+    ],
+)
+def test_a_run_is_not_resumed_as_another(invoke: Invoke, model: Path, option: str, value: object) -> None:
+    line = ("train", "--family", "ego", *TINY, "--out", model.parent, "--resume")
+    assert invoke(*line).exit_code == 0
+    result = invoke(*line, option, *([] if value is None else [value]))
+
+    assert result.exit_code == 1
+    assert is_one_line(result.stderr)
+    assert "another run" in result.stderr
+
+
+def test_a_run_is_not_resumed_on_other_graphs(invoke: Invoke, graphs: Path) -> None:
+    settings = ("--epochs", 1, "--width", 8, "--epoch-graphs", 0)
+    assert invoke("train", graphs, *settings).exit_code == 0
+    assert invoke("train", graphs, "--resume").exit_code == 0
+    shutil.move(graphs, "elsewhere.h5")
+    assert invoke("train", "elsewhere.h5", "--name", "ego", "--resume").exit_code == 0
+    assert invoke("generate", "--family", "ego", "--nodes", "5:8", "--seed", 2, "-n", 12, "-o", graphs).exit_code == 0
+    result = invoke("train", graphs, "--resume")
+
+    assert result.exit_code == 1
+    assert is_one_line(result.stderr)
+    assert "graphs are not those" in result.stderr
+
+
+def test_an_interrupted_run_resumes_to_the_same_bytes(invoke: Invoke, own_folder: Path) -> None:
+    line = ("train", "--family", "ego", *TINY, "--epochs", 12, "--validate-every", 1, "--kl-warmup", 0.5)
+    whole = invoke(*line, "--name", "whole")
+    assert whole.exit_code == 0
+
+    process = program(*line, "--name", "parts")
+    assert process.stderr is not None
+    while "epoch" not in (text := process.stderr.readline()):
+        assert text, "the run ended before its first epoch"
+    process.send_signal(signal.SIGINT)
+    text = process.communicate(timeout=60)[1].splitlines()[-1]
+
+    assert process.returncode == 130
+    assert text.startswith("Interrupted. Continue with: graphite-gen train --family ego --name parts --resume")
+    assert len(history(Path("checkpoints/parts"))) < 12
+    again = invoke(*shlex.split(text.partition("graphite-gen ")[2]))
+    assert again.exit_code == 0, again.stderr
+    for name in ("model.safetensors",):
+        assert Path("checkpoints/parts", name).read_bytes() == Path("checkpoints/whole", name).read_bytes()
+    assert history(Path("checkpoints/parts")) == history(Path("checkpoints/whole"))
