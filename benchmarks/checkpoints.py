@@ -18,7 +18,7 @@ from graphite_gen.families import FAMILIES, family
 from graphite_gen.likelihood import estimate_nll
 
 ROOT = Path(__file__).resolve().parents[1]
-RUN_FILES = ("optimizer.safetensors", "state.json")
+RUN_FILES = ("optimizer.safetensors", "state.json", "data.json")
 TEST_SEED = 1000
 
 CARD = """# {name}

@@ -181,7 +181,7 @@ class TrainConfig(_Config):
     learning_rate: float = 2e-3
     warmup_steps: int = 100
     kl_warmup: float = 0.2
-    clip: float = 1.0
+    clip: float = 5.0
     weight_decay: float = 1e-4
     patience: int = 10
     validate_every: int = 4

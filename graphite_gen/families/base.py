@@ -43,7 +43,10 @@ class Family(ABC):
 
     def __init_subclass__(cls) -> None:
         if "name" in cls.__dict__:
-            _registry[cls.name] = cls
+            known = {**_registry, cls.name: cls}
+            # By name, whichever module was imported first.
+            _registry.clear()
+            _registry.update(sorted(known.items()))
 
     @abstractmethod
     def check_size(self, n: int) -> None:
