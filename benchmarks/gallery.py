@@ -33,7 +33,14 @@ def draw(axes: Axes, graph: SimpleGraph) -> None:
     degrees = [networkx.degree[node] for node in networkx]
     nx.draw_networkx_edges(networkx, places, ax=axes, edge_color="#8a8f98", width=0.8)
     nx.draw_networkx_nodes(
-        networkx, places, ax=axes, node_size=38, node_color=degrees, cmap="viridis_r", edgecolors="white", linewidths=0.6
+        networkx,
+        places,
+        ax=axes,
+        node_size=38,
+        node_color=degrees,
+        cmap="viridis_r",
+        edgecolors="white",
+        linewidths=0.6,
     )
     axes.set_axis_off()
     axes.margins(0.08)

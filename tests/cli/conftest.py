@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+
 from graphite_gen.cli.main import main
 
 Invoke = Callable[..., Result]

@@ -7,8 +7,8 @@ from typing import Any
 import click
 import pytest
 from click.testing import CliRunner
-from graphite_gen.cli.main import COMMANDS, main
 
+from graphite_gen.cli.main import COMMANDS, main
 from graphite_gen.errors import GraphiteError
 
 from .conftest import Invoke, is_one_line, program

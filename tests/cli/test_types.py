@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import click
 import pytest
-from graphite_gen.cli.types import FEATURES, NAME, NODES, PARAMETER, SEED
 from hypothesis import given
 from hypothesis import strategies as st
+
+from graphite_gen.cli.types import FEATURES, NAME, NODES, PARAMETER, SEED
 
 
 @given(st.integers(1, 10**6), st.integers(0, 10**3))

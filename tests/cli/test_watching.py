@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
-from graphite_gen.cli.watching import watch
 
+from graphite_gen.cli.watching import watch
 from graphite_gen.records import TrainRecord
 
 

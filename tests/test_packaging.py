@@ -1,0 +1,58 @@
+"""The built wheel stands on its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "build", "--wheel", "--outdir", str(folder), str(ROOT)]
+    done = subprocess.run(build, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+    return next(folder.glob("*.whl"))
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_the_commands_and_the_models_and_nothing_called_cli(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+
+    assert "graphite_gen/cli/main.py" in names
+    assert "graphite_gen/checkpoints/barabasi/model.safetensors" in names
+    assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"graphite_gen"}
+
+
+@pytest.mark.slow
+def test_a_wheel_in_an_empty_environment_samples_from_a_bundled_model(wheel: Path, tmp_path: Path) -> None:
+    place = tmp_path / "environment"
+    venv.create(place, with_pip=False)
+    python = place / "bin" / "python"
+    # The dependencies are lent by this environment; the package itself comes from the wheel alone.
+    here = Path(nx.__file__).resolve().parents[1]
+    site = next(place.glob("lib/python*/site-packages"))
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    for package in here.iterdir():
+        if not package.name.startswith(("graphite", "__editable__", "__pycache__", "distutils-precedence")):
+            (site / package.name).symlink_to(package)
+
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    command = [str(python), "-m", "graphite_gen", "sample", "-n", "5", "--model", "barabasi", "-o", "out.graphml"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+
+    assert done.returncode == 0, done.stderr
+    assert len(nx.read_graphml(tmp_path / "out.graphml")) >= 10
+    where = [str(python), "-c", "import graphite_gen.cli; print(graphite_gen.cli.__file__)"]
+    assert str(site) in subprocess.run(where, cwd=tmp_path, env=environment, capture_output=True, text=True).stdout

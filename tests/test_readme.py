@@ -1,0 +1,60 @@
+"""Every command and every snippet of the README runs, in the order in which a reader meets them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
+
+# Training as written takes minutes; what a reader types is tested, only shorter.
+SHORTER = " --epochs 1 --epoch-graphs 64 --batch-size 32"
+
+
+def blocks() -> list[tuple[str, str]]:
+    """The language and the text of each runnable block."""
+    found = re.findall(r"^```(sh|python)\n(.*?)^```$", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+    return [(language, text) for language, text in found if "make " not in text]
+
+
+def shortened(text: str) -> str:
+    return re.sub(r"^graphite-gen train (?!.*--resume).*$", lambda line: line[0] + SHORTER, text, flags=re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_every_block_of_the_readme_runs_in_an_empty_folder(tmp_path: Path) -> None:
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    found = blocks()
+    assert len(found) >= 10
+
+    for language, text in found:
+        command = (
+            ["bash", "-euo", "pipefail", "-c", shortened(text)] if language == "sh" else [sys.executable, "-c", text]
+        )
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr
+
+
+def test_the_readme_names_only_options_that_exist() -> None:
+    from click.testing import CliRunner
+
+    from graphite_gen.cli.main import main
+
+    for command, line in re.findall(r"^graphite-gen (\w+)(.*)$", README.read_text(encoding="utf-8"), re.MULTILINE):
+        known = CliRunner().invoke(main, [command, "--help"]).output
+        for option in re.findall(r"(?<=\s)--[a-z-]+", line):
+            assert option in known, f"{command} {option}"
+
+
+def test_make_targets_of_the_readme_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"make (\w+)", README.read_text(encoding="utf-8")):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
