@@ -51,7 +51,7 @@ COUNT, WHOLE = click.IntRange(1), click.IntRange(0)
 _TABLE: tuple[tuple[str, str, Any, str], ...] = (
     ("kind", "--kind", click.Choice(KINDS), "What to build."),
     ("epochs", "--epochs", COUNT, "Rounds of training."),
-    ("epoch_graphs", "--epoch-graphs", WHOLE, "The least graphs in an epoch; 0 makes it one pass."),
+    ("epoch_graphs", "--epoch-graphs", WHOLE, "Graphs in an epoch; 0 makes it one pass."),
     ("batch_size", "--batch-size", COUNT, "Graphs per step."),
     ("learning_rate", "--learning-rate", click.FloatRange(1e-9, 10), "Peak of the schedule."),
     ("latent", "--latent", click.IntRange(1, 1024), "Latent dimensions per node."),

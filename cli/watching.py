@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from .console import nats, note, progress_bar, show_facts, show_json
@@ -20,10 +24,26 @@ LINES = 20
 
 def watch(trainer: Trainer) -> None:
     """Train to the end, with a bar on a terminal and now and then a line elsewhere."""
-    if sys.stderr.isatty():
-        _watch_bar(trainer)
-    else:
-        _watch_lines(trainer)
+    with _stopping_at_a_step(trainer):
+        if sys.stderr.isatty():
+            _watch_bar(trainer)
+        else:
+            _watch_lines(trainer)
+
+
+@contextmanager
+def _stopping_at_a_step(trainer: Trainer) -> Iterator[None]:
+    """Let Ctrl-C end the run where it can be resumed; a second one ends it at once."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, previous)
+        trainer.stop()
+
+    previous = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
 
 
 def _watch_bar(trainer: Trainer) -> None:

@@ -25,7 +25,7 @@ __all__ = ["Model", "fit", "load", "split_graphs", "training_set"]
 
 LOCAL = Path("checkpoints")
 NODES = (10, 20)
-TRAINING_GRAPHS = 6000
+TRAINING_GRAPHS = 24_000
 VALIDATION_GRAPHS = 300
 
 

@@ -160,8 +160,8 @@ class TrainConfig(_Config):
 
     Attributes:
         epochs: Rounds of training; see ``epoch_graphs``.
-        epoch_graphs: The least number of graphs in an epoch: a smaller training set is gone through several times, so
-            that epochs mean as much work for 50 graphs as for 5000. 0 makes every epoch one pass.
+        epoch_graphs: The number of graphs in an epoch, so that epochs mean as much work for 50 training graphs, gone
+            through many times, as for 50,000. 0 makes every epoch one pass.
         batch_size: Graphs per step.
         learning_rate: The peak of the schedule.
         warmup_steps: Steps of linear warm-up, before a cosine decay to zero.

@@ -151,6 +151,7 @@ class Trainer:
         self._progress = _Progress()
         # False while weights, moments and progress are changing together: saved then, they would disagree.
         self._is_whole = True
+        self._is_stopping = False
 
         self.network = build_network(config, derive_seed(training.seed, "weights")).to(self.device)
         self._start_at_the_density()
@@ -161,6 +162,10 @@ class Trainer:
         self._sketch = TrainedModel(name, self.network, SizeLaw.of(graphs), training, provenance or Provenance())
         if resume:
             self._restore()
+
+    def stop(self) -> None:
+        """Ask the run to save and raise ``KeyboardInterrupt`` after the step it is in; for signal handlers."""
+        self._is_stopping = True
 
     @property
     def model(self) -> TrainedModel:
@@ -198,10 +203,11 @@ class Trainer:
 
     def _epoch(self) -> TrainRecord:
         progress = self._progress
-        rng = stream(self.training.seed, "epoch", progress.epoch)
-        batches = self._batches(rng)
+        batches = self._batches(progress.epoch)
         self.network.train()
         for indices in batches[progress.batch :]:
+            if self._is_stopping:
+                raise KeyboardInterrupt
             started = time.monotonic()
             self._step(indices, (progress.epoch + progress.batch / len(batches)) / self.training.epochs)
             progress.seconds += time.monotonic() - started
@@ -232,13 +238,19 @@ class Trainer:
 
         return record
 
-    def _batches(self, rng: np.random.Generator) -> list[list[int]]:
-        """The batches of an epoch: as many passes over the training graphs as fill it."""
-        sizes = [graph.nodes for graph in self.graphs]
-        passes = max(1, math.ceil(self.training.epoch_graphs / len(sizes)))
-        places = bucket(sizes * passes, self.training.batch_size, rng)
+    def _batches(self, epoch: int) -> list[list[int]]:
+        """The batches of an epoch: the next ``epoch_graphs`` of one endless series of shuffled passes."""
+        sizes = np.array([graph.nodes for graph in self.graphs])
+        wanted = self.training.epoch_graphs or len(sizes)
+        first, last = epoch * wanted // len(sizes), ((epoch + 1) * wanted - 1) // len(sizes)
+        passes = [
+            stream(self.training.seed, "pass", number).permutation(len(sizes)) for number in range(first, last + 1)
+        ]
+        start = epoch * wanted - first * len(sizes)
+        chosen = np.concatenate(passes)[start : start + wanted]
+        places = bucket(sizes[chosen].tolist(), self.training.batch_size, stream(self.training.seed, "epoch", epoch))
 
-        return [[place % len(sizes) for place in batch] for batch in places]
+        return [chosen[batch].tolist() for batch in places]
 
     def _step(self, indices: list[int], fraction: float) -> None:
         """One optimiser step."""

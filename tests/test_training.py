@@ -317,6 +317,18 @@ def test_a_run_that_blows_up_says_so_and_leaves_the_last_checkpoint_loadable(
     assert same_weights(load_checkpoint(tmp_path).network.state_dict(), good.network.state_dict())
 
 
+def test_a_gradient_that_is_not_finite_never_reaches_the_weights(tmp_path: Path) -> None:
+    """At the last step of a run without validation, nothing else would notice."""
+    run = trainer(tmp_path, held=[], epochs=1, batch_size=100)
+    next(run.network.parameters()).register_hook(lambda gradient: gradient * math.inf)
+
+    with pytest.raises(TrainingError, match="its gradient nan at step 0"):
+        list(run)
+
+    assert all(tensor.isfinite().all() for tensor in run.network.state_dict().values())
+    assert not (tmp_path / "config.json").exists()
+
+
 def test_a_rate_that_is_far_too_high_ends_with_an_error_and_not_with_a_broken_model() -> None:
     run = trainer(learning_rate=10.0, clip=1e6, warmup_steps=0, weight_decay=1.0, epochs=30)
 
@@ -365,16 +377,56 @@ def test_many_samples_train_the_tighter_bound() -> None:
     list(trainer(samples=3, epochs=1))
 
 
-def test_an_epoch_has_at_least_the_graphs_asked_for() -> None:
-    run = trainer(epoch_graphs=40)
+@pytest.mark.parametrize("epoch_graphs", [0, 5, 17, 40])
+def test_epochs_of_any_size_show_every_graph_equally_often(epoch_graphs: int) -> None:
+    run = trainer(epoch_graphs=epoch_graphs)
+    size = epoch_graphs or len(GRAPHS)
 
-    batches = run._batches(np.random.default_rng(0))
+    shown = [[index for batch in run._batches(epoch) for index in batch] for epoch in range(len(GRAPHS))]
 
-    counts = np.bincount([index for batch in batches for index in batch])
-    assert counts.tolist() == [3] * len(GRAPHS)
+    # As many epochs as there are graphs show each one as often as an epoch has graphs.
+    assert [len(epoch) for epoch in shown] == [size] * len(GRAPHS)
+    assert np.bincount(np.concatenate(shown)).tolist() == [size] * len(GRAPHS)
 
 
-def test_training_starts_at_the_density_and_ends_below_it() -> None:
+def test_a_run_asked_to_stop_ends_after_a_whole_step_and_goes_on_to_the_same_weights(tmp_path: Path) -> None:
+    whole = trainer(epochs=3)
+    list(whole)
+    run = trainer(epochs=3, folder=tmp_path / "run")
+    run.stop()
+
+    with pytest.raises(KeyboardInterrupt):
+        list(run)
+    resumed = trainer(epochs=3, folder=tmp_path / "run", resume=True)
+    list(resumed)
+
+    for ours, theirs in zip(resumed.network.parameters(), whole.network.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def test_no_two_steps_share_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = trainer()
+    loss, seeds = run._loss, []
+
+    def watched(batch: Any, generator: torch.Generator, fraction: float) -> Any:
+        seeds.append(generator.initial_seed())
+        return loss(batch, generator, fraction)
+
+    monkeypatch.setattr(run, "_loss", watched)
+    history = list(run)
+
+    assert len(set(seeds)) == len(seeds) == history[-1].step
+
+
+def test_a_bias_starts_at_the_log_odds_of_the_training_density() -> None:
+    graphs = [star(4), star(5)]
+
+    bias = trainer(graphs=graphs, held=[]).network.decoder.head.size[-1].bias
+
+    assert float(bias.detach().sigmoid()) == pytest.approx((7 + 0.5) / (6 + 10 + 1))
+
+
+def test_training_ends_below_the_baseline_of_the_density_and_above_the_floor() -> None:
     graphs = [star(nodes, centre) for nodes in (4, 5, 6) for centre in range(4)]
     run = trainer(graphs=graphs, held=graphs, epochs=60, width=16, learning_rate=0.01, validate_every=60)
     start = run.model

@@ -23,7 +23,7 @@ INTERRUPTED = 130
 @options.family("Train on this family; 'graphite-gen families' lists them.")
 @options.parameters
 @click.option(
-    "--graphs", type=click.IntRange(1), metavar="N", help="Training graphs of a family.  [default: 6000; paper: 100]"
+    "--graphs", type=click.IntRange(1), metavar="N", help="Training graphs of a family.  [default: 24000; paper: 100]"
 )
 @options.nodes("10:20", "Nodes per graph of a family.")
 @options.input_format()

@@ -72,3 +72,15 @@ def test_the_residual_decoder_reads_how_many_nodes_there_are() -> None:
     logits = decoder(z, torch.zeros(2, 6, 2), mask)
 
     assert not torch.allclose(logits[0, 0, 1], logits[1, 0, 1])
+
+
+@pytest.mark.parametrize("refinement", ["gcn", "residual"])
+def test_an_inner_product_gives_dummy_nodes_the_odds_of_a_fair_coin(refinement: str) -> None:
+    """So the cells of padding cost log 2 each under the convention of the paper."""
+    batch = small_batch(features=2)
+    decoder = small_decoder(refinement, "convex", "inner", True)
+
+    logits = decoder(normal(3, 7, 4) * batch.mask.unsqueeze(-1), batch.x, batch.mask)
+
+    assert (logits[~batch.mask] == 0).all()
+    assert (logits[batch.mask] != 0).any()

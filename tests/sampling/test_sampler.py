@@ -63,7 +63,7 @@ def test_graph_i_is_the_same_however_many_are_drawn(options: dict, observation: 
 def test_a_graph_that_needed_many_draws_does_not_depend_on_its_neighbours() -> None:
     model = biased(-1.0)
 
-    many, few = (Sampler(model, count, nodes=4, connected=True) for count in (16, 3))
+    many, few = (Sampler(model, count, nodes=4, connected=True, latents=True) for count in (16, 3))
     graphs = list(many)
 
     assert many.drawn > 2 * many.kept
