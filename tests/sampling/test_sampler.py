@@ -70,6 +70,16 @@ def test_a_graph_that_needed_many_draws_does_not_depend_on_its_neighbours() -> N
     assert all(map(same, list(few), graphs))
 
 
+def test_a_graph_drawn_again_does_not_depend_on_which_others_are() -> None:
+    draws = Sampler(small_model(), 16, nodes=(2, 6), latents=True)
+    sizes = draws._sizes(0, 16)
+
+    whole = draws._draw(0, 1, sizes, np.arange(16), 16)
+    some = draws._draw(0, 1, sizes, np.array([2, 5, 11]), 16)
+
+    assert all(map(same, some, [whole[2], whole[5], whole[11]]))
+
+
 def test_graphs_are_simple_and_differ_and_another_seed_gives_others() -> None:
     model = small_model()
     first, second = (list(Sampler(model, 40, nodes=6, seed=seed)) for seed in (0, 1))
