@@ -171,11 +171,12 @@ class TrainConfig(_Config):
         patience: Validations without improvement before stopping; 0 never stops early.
         validate_every: Epochs between validations.
         validation_samples: Importance samples per validation graph.
-        samples: Importance samples per training graph; 1 is the ELBO, more the tighter multi-sample bound.
+        samples: Importance samples per training graph in the last part of the run; 1 keeps to the ELBO.
+        samples_from: Where that part begins: from there on the tighter multi-sample bound is trained.
         seed: The run's one seed.
     """
 
-    epochs: int = 100
+    epochs: int = 80
     epoch_graphs: int = 6000
     batch_size: int = 128
     learning_rate: float = 2e-3
@@ -186,7 +187,8 @@ class TrainConfig(_Config):
     patience: int = 10
     validate_every: int = 4
     validation_samples: int = 16
-    samples: int = 1
+    samples: int = 4
+    samples_from: float = 0.7
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -196,6 +198,7 @@ class TrainConfig(_Config):
             _require_range(name, getattr(self, name), 0, 2**63 - 1)
         _require_range("learning_rate", self.learning_rate, 1e-9, 10)
         _require_range("kl_warmup", self.kl_warmup, 0, 1)
+        _require_range("samples_from", self.samples_from, 0, 1)
         _require_range("clip", self.clip, 1e-6, 1e6)
         _require_range("weight_decay", self.weight_decay, 0, 1)
 
@@ -223,6 +226,7 @@ _PAPER_TRAINING = TrainConfig(
     weight_decay=0.0,
     patience=0,
     validate_every=10,
+    samples=1,
 )
 
 PRESETS: Mapping[str, tuple[ModelConfig, TrainConfig]] = {

@@ -11,7 +11,7 @@ from .batch import GraphBatch
 from .distributions import EdgeBernoulli, NodeNormal
 from .models import GraphNetwork
 
-__all__ = ["elbo", "log_weights", "reconstruction"]
+__all__ = ["elbo", "log_weights", "reconstruction", "weight_terms"]
 
 
 def reconstruction(network: GraphNetwork, batch: GraphBatch, noise: Tensor) -> Tensor:
@@ -50,6 +50,34 @@ def elbo(network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: Tenso
     return network.decode(z, batch.x, batch.mask).log_prob(batch.adj), posterior.kl_to_standard()
 
 
+def weight_terms(
+    network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: Tensor, convention: str = "pairs"
+) -> tuple[Tensor, Tensor]:
+    r"""The two terms of the importance weights of :func:`log_weights`.
+
+    Returns:
+        :math:`\log p(A | Z_k)` and :math:`\log \bar{q}(Z_k | A) - \log p(Z_k)`, each with shape :math:`(M S, B)`; the
+        mean of the second estimates the divergence of the mixture from the prior.
+    """
+    mixture = network.encode(batch, noise)
+    each = NodeNormal(mixture.mu.unsqueeze(1), mixture.log_sigma.unsqueeze(1), batch.mask)
+    z = each.sample(epsilon).flatten(0, 1)
+
+    graphs = network.decode(z, batch.x, batch.mask)
+    if convention == "paper":
+        assert isinstance(graphs, EdgeBernoulli)
+        log_likelihood = graphs.log_score_of_cells(batch.adj)
+    else:
+        log_likelihood = graphs.log_prob(batch.adj)
+    components = [
+        NodeNormal(mu, log_sigma, batch.mask).log_prob(z)
+        for mu, log_sigma in zip(mixture.mu, mixture.log_sigma, strict=True)
+    ]
+    log_proposal = torch.stack(components).logsumexp(0) - math.log(len(components))
+
+    return log_likelihood, log_proposal - network.prior(batch.mask).log_prob(z)
+
+
 def log_weights(
     network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: Tensor, convention: str = "pairs"
 ) -> Tensor:
@@ -71,22 +99,6 @@ def log_weights(
     Returns:
         Log-weights with shape :math:`(M S, B)`.
     """
-    mixture = network.encode(batch, noise)
-    each = NodeNormal(mixture.mu.unsqueeze(1), mixture.log_sigma.unsqueeze(1), batch.mask)
-    z = each.sample(epsilon).flatten(0, 1)
+    log_likelihood, log_ratio = weight_terms(network, batch, noise, epsilon, convention)
 
-    graphs = network.decode(z, batch.x, batch.mask)
-    if convention == "paper":
-        assert isinstance(graphs, EdgeBernoulli)
-        log_likelihood = graphs.log_score_of_cells(batch.adj)
-    else:
-        log_likelihood = graphs.log_prob(batch.adj)
-    log_prior = network.prior(batch.mask).log_prob(z)
-    log_proposal = torch.stack(
-        [
-            NodeNormal(mu, log_sigma, batch.mask).log_prob(z)
-            for mu, log_sigma in zip(mixture.mu, mixture.log_sigma, strict=True)
-        ]
-    ).logsumexp(0) - math.log(len(mixture.mu))
-
-    return log_likelihood + log_prior - log_proposal
+    return log_likelihood - log_ratio

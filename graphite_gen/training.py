@@ -32,7 +32,7 @@ from .config import ModelConfig, TrainConfig
 from .errors import CheckpointError, DatasetError, TrainingError
 from .graph import SimpleGraph
 from .models import GraphNetwork, build_network
-from .objectives import elbo, log_weights, reconstruction
+from .objectives import elbo, log_weights, reconstruction, weight_terms
 from .records import Provenance, TrainRecord
 from .seeding import derive_seed, stream
 from .sizes import SizeLaw
@@ -291,11 +291,11 @@ class Trainer:
         if not self.config.is_variational:
             noise = _normal(generator, batch, graphs, nodes, features)
             return -reconstruction(self.network, batch, noise), batch.adj.new_zeros(graphs)
-        if samples > 1 and fraction >= self.training.kl_warmup:
+        if samples > 1 and fraction >= self.training.samples_from:
             noise = _normal(generator, batch, samples, graphs, nodes, features)
             epsilon = _normal(generator, batch, samples, 1, graphs, nodes, latent)
-            weights = log_weights(self.network, batch, noise, epsilon)
-            return math.log(samples) - weights.logsumexp(0), batch.adj.new_zeros(graphs)
+            log_likelihood, log_ratio = weight_terms(self.network, batch, noise, epsilon)
+            return math.log(samples) - (log_likelihood - log_ratio).logsumexp(0), log_ratio.mean(0)
         noise = _normal(generator, batch, graphs, nodes, features)
         epsilon = _normal(generator, batch, graphs, nodes, latent)
         log_likelihood, kl = elbo(self.network, batch, noise, epsilon)
