@@ -50,6 +50,7 @@ class Model:
         connected: bool = False,
         largest_component: bool = False,
         with_latents: bool = False,
+        features: Iterable[nx.Graph | SimpleGraph] = (),
     ) -> list[nx.Graph]:
         """New graphs from the prior, for networkx.
 
@@ -60,6 +61,7 @@ class Model:
             connected: Draw again until a graph is connected.
             largest_component: Keep the largest component of each graph.
             with_latents: Keep each node's latents as node attributes ``z0``, ``z1``, ….
+            features: Graphs whose node features condition a model trained with features; used in turn.
         """
         sampler = Sampler(
             self.trained,
@@ -69,6 +71,7 @@ class Model:
             connected=connected,
             largest=largest_component,
             latents=with_latents,
+            evidence=[as_simple_graph(graph) for graph in features],
         )
 
         return [graph.to_networkx() for graph in sampler]
@@ -122,6 +125,7 @@ def split_graphs(
 
     Graphs marked ``test`` are left alone.
     """
+    graphs = [graph for graph in graphs if graph.attributes.get("split") != "test"]
     marks = [graph.attributes.get("split") for graph in graphs]
     if "train" in marks:
         train = [graph for graph, mark in zip(graphs, marks, strict=True) if mark == "train"]

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .errors import DatasetError
+
 if TYPE_CHECKING:
     import networkx as nx
 
@@ -122,10 +124,8 @@ class SimpleGraph:
         length give :math:`X`.
 
         Raises:
-            DatasetError: The graph is directed, or has self-loops or parallel edges.
+            DatasetError: The graph is directed, has self-loops or parallel edges, or numbers that are not finite.
         """
-        from .errors import DatasetError
-
         if graph.is_directed():
             raise DatasetError("The graph is directed: pass graph.to_undirected().")
         if graph.is_multigraph():
@@ -167,7 +167,7 @@ def _take_weights(columns: dict[str, list[Any]]) -> NDArray[np.float64] | None:
     if not all(isinstance(value, int | float | np.number) for value in column):
         return None
 
-    return np.array(columns.pop("weight"), dtype=np.float64)
+    return _finite("weight", np.array(columns.pop("weight"), dtype=np.float64))
 
 
 def _take_features(columns: dict[str, list[Any]]) -> NDArray[np.float32] | None:
@@ -176,9 +176,27 @@ def _take_features(columns: dict[str, list[Any]]) -> NDArray[np.float32] | None:
     if column is None or any(row is None or np.ndim(row) != 1 or len(row) != len(column[0]) for row in column):
         return None
 
-    return np.array(columns.pop("features"), dtype=np.float32)
+    return _finite("features", np.array(columns.pop("features"), dtype=np.float32))
+
+
+def _finite(name: str, values: NDArray[Any]) -> NDArray[Any]:
+    if not np.isfinite(values).all():
+        raise DatasetError(f"A graph has '{name}' that is not a finite number. Remove it or put a number there.")
+
+    return values
 
 
 def as_simple_graph(graph: SimpleGraph | nx.Graph) -> SimpleGraph:
-    """Either kind of graph as a :class:`SimpleGraph`."""
-    return graph if isinstance(graph, SimpleGraph) else SimpleGraph.from_networkx(graph)
+    """Either kind of graph as a :class:`SimpleGraph`.
+
+    Raises:
+        DatasetError: It is neither, or not a simple graph.
+    """
+    if isinstance(graph, SimpleGraph):
+        return graph
+    if not hasattr(graph, "is_multigraph"):
+        raise DatasetError(
+            f"Found {type(graph).__name__} {graph!r} where a networkx graph was wanted. Pass a list of them."
+        )
+
+    return SimpleGraph.from_networkx(graph)

@@ -10,10 +10,14 @@ import zlib
 
 import numpy as np
 
+from .errors import ConfigError
+
 __all__ = ["derive_seed", "stream"]
 
 
 def _sequence(seed: int, name: tuple[str | int, ...]) -> np.random.SeedSequence:
+    if seed < 0:
+        raise ConfigError(f"'seed' is {seed}; it should be at least 0.")
     # A word and a number never share a key: words hash above 2³², numbers stay as they are.
     keys = [part if isinstance(part, int) else (1 << 32) + zlib.crc32(part.encode()) for part in name]
 

@@ -169,3 +169,21 @@ def test_scores_do_not_depend_on_networkx_or_arrays() -> None:
 
     assert model.nll(graphs, samples=4) == model.nll([graph.to_networkx() for graph in graphs], samples=4)
     assert np.isfinite(model.nll(graphs, samples=4, convention="paper").nll)
+
+
+def test_test_graphs_are_left_alone_even_where_none_is_marked_for_training() -> None:
+    train, validation = split_graphs([marked("test")] * 3 + [marked(None)] * 10, 0)
+
+    assert len(train) + len(validation) == 10
+    assert all("split" not in graph.attributes for graph in train + validation)
+
+
+def test_a_model_with_features_is_sampled_given_features() -> None:
+    graphs = [random_graph(4, seed, features=2) for seed in range(6)]
+    model = fit(graphs, **(SMALL | QUICK))
+
+    drawn = model.sample(3, features=graphs[:2])
+
+    expected = [graphs[index % 2].features for index in range(3)]
+    for graph, features in zip(drawn, expected, strict=True):
+        assert [graph.nodes[node]["features"] for node in range(4)] == features.tolist()

@@ -142,3 +142,20 @@ def test_graphs_without_edges_or_nodes_are_graphs() -> None:
         assert (graph.nodes, graph.edges.shape) == (nodes, (0, 2))
         assert graph.degrees().tolist() == [0] * nodes
         assert graph.permuted(range(nodes)).to_networkx().number_of_nodes() == nodes
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_numbers_that_are_not_finite_are_refused(value: float) -> None:
+    weighted = nx.Graph()
+    weighted.add_edge(0, 1, weight=value)
+    featured = nx.path_graph(2)
+    nx.set_node_attributes(featured, [1.0, value], "features")
+
+    for graph in (weighted, featured):
+        with pytest.raises(DatasetError, match="not a finite number"):
+            SimpleGraph.from_networkx(graph)
+
+
+def test_a_single_graph_where_many_are_wanted_is_told_so() -> None:
+    with pytest.raises(DatasetError, match="Pass a list"):
+        list(map(as_simple_graph, nx.path_graph(3)))

@@ -4,7 +4,9 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
+from graphite_gen.errors import ConfigError
 from graphite_gen.seeding import derive_seed, stream
 
 NAMES: list[tuple[str | int, ...]] = [
@@ -62,3 +64,8 @@ def test_streams_are_the_same_in_every_version() -> None:
 def test_derived_seeds_fit_generators_of_other_libraries() -> None:
     assert all(0 <= derive_seed(seed, "x") < 2**63 for seed in range(200))
     assert max(derive_seed(seed, "x") for seed in range(200)) > 2**62
+
+
+def test_a_negative_seed_is_refused_in_words() -> None:
+    with pytest.raises(ConfigError, match="at least 0"):
+        stream(-1, "graph")

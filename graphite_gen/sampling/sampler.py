@@ -80,7 +80,7 @@ class Sampler:
         if config.node_features and not self.evidence:
             raise SamplingError(
                 f"'{self.model.name}' draws edges given {config.node_features} node features. "
-                f"Pass graphs that have them with '--features FILE'."
+                f"Pass graphs that have them with '--features FILE' (in Python, features=graphs)."
             )
         widths = {0 if graph.features is None else graph.features.shape[1] for graph in self.evidence}
         if widths and widths != {config.node_features}:
