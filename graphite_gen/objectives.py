@@ -8,13 +8,22 @@ import torch
 from torch import Tensor
 
 from .batch import GraphBatch
-from .distributions import EdgeBernoulli, NodeNormal
+from .distributions import EdgeBernoulli, EdgeDistribution, NodeNormal
 from .models import GraphNetwork
 
 __all__ = ["elbo", "log_weights", "reconstruction", "weight_terms"]
 
 
-def reconstruction(network: GraphNetwork, batch: GraphBatch, noise: Tensor) -> Tensor:
+def _log_likelihood(graphs: EdgeDistribution, adj: Tensor, convention: str) -> Tensor:
+    """log p(A | Z), or the score of all cells in convention ``paper``, with shape :math:`(*,)`."""
+    if convention == "pairs":
+        return graphs.log_prob(adj)
+    assert isinstance(graphs, EdgeBernoulli), "weighted graphs have no convention 'paper'"
+
+    return graphs.log_score_of_cells(adj)
+
+
+def reconstruction(network: GraphNetwork, batch: GraphBatch, noise: Tensor, convention: str = "pairs") -> Tensor:
     """The log-probability of graphs given the mean of their posterior, with shape :math:`(B,)`.
 
     Its negative is what Graphite-AE and GAE minimise.
@@ -23,14 +32,17 @@ def reconstruction(network: GraphNetwork, batch: GraphBatch, noise: Tensor) -> T
         network: The model.
         batch: The graphs.
         noise: Noise for ``random`` features, with shape :math:`(B, N, R)`.
+        convention: ``pairs``, or ``paper`` to score all cells of the padded matrix.
     """
     posterior = network.encode(batch, noise)
     z = posterior.mu * batch.mask.unsqueeze(-1).to(posterior.mu)
 
-    return network.decode(z, batch.x, batch.mask).log_prob(batch.adj)
+    return _log_likelihood(network.decode(z, batch.x, batch.mask), batch.adj, convention)
 
 
-def elbo(network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: Tensor) -> tuple[Tensor, Tensor]:
+def elbo(
+    network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: Tensor, convention: str = "pairs"
+) -> tuple[Tensor, Tensor]:
     r"""The two terms of the evidence lower bound (eq. 5), by one sample.
 
     .. math:: \log p(A) \ge E_q[\log p(A | Z)] - KL(q(Z | A) \| p(Z))
@@ -40,6 +52,7 @@ def elbo(network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: Tenso
         batch: The graphs.
         noise: Noise for ``random`` features, with shape :math:`(B, N, R)`.
         epsilon: Standard normal noise, with shape :math:`(B, N, D)`.
+        convention: ``pairs``, or ``paper`` to score all cells of the padded matrix.
 
     Returns:
         The log-likelihood and the divergence, each with shape :math:`(B,)`.
@@ -47,7 +60,9 @@ def elbo(network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: Tenso
     posterior = network.encode(batch, noise)
     z = posterior.sample(epsilon)
 
-    return network.decode(z, batch.x, batch.mask).log_prob(batch.adj), posterior.kl_to_standard()
+    graphs = network.decode(z, batch.x, batch.mask)
+
+    return _log_likelihood(graphs, batch.adj, convention), posterior.kl_to_standard()
 
 
 def weight_terms(
@@ -63,12 +78,7 @@ def weight_terms(
     each = NodeNormal(mixture.mu.unsqueeze(1), mixture.log_sigma.unsqueeze(1), batch.mask)
     z = each.sample(epsilon).flatten(0, 1)
 
-    graphs = network.decode(z, batch.x, batch.mask)
-    if convention == "paper":
-        assert isinstance(graphs, EdgeBernoulli)
-        log_likelihood = graphs.log_score_of_cells(batch.adj)
-    else:
-        log_likelihood = graphs.log_prob(batch.adj)
+    log_likelihood = _log_likelihood(network.decode(z, batch.x, batch.mask), batch.adj, convention)
     components = [
         NodeNormal(mu, log_sigma, batch.mask).log_prob(z)
         for mu, log_sigma in zip(mixture.mu, mixture.log_sigma, strict=True)

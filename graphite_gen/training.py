@@ -29,7 +29,7 @@ from .checkpoint import (
     write_tensors,
 )
 from .config import ModelConfig, TrainConfig
-from .errors import CheckpointError, DatasetError, TrainingError
+from .errors import CheckpointError, ConfigError, DatasetError, TrainingError
 from .graph import SimpleGraph
 from .models import GraphNetwork, build_network
 from .objectives import elbo, log_weights, reconstruction, weight_terms
@@ -141,6 +141,8 @@ class Trainer:
             fitted = adapt_config(config, [*graphs, *validation])
             # Numbered nodes must be known for validation graphs too; nothing else may differ.
             config = replace(config, max_nodes=fitted.max_nodes)
+        if training.convention == "paper" and config.observation == "normal":
+            raise ConfigError("Convention 'paper' is for unweighted graphs. Train with convention 'pairs'.")
         self.config = config
         self.training = training
         self.graphs = graphs
@@ -255,7 +257,7 @@ class Trainer:
     def _step(self, indices: list[int], fraction: float) -> None:
         """One optimiser step."""
         training, progress = self.training, self._progress
-        batch = collate([self.graphs[index] for index in indices]).to(self.device)
+        batch = collate([self.graphs[index] for index in indices], _width(self.config, training)).to(self.device)
         generator = torch.Generator().manual_seed(derive_seed(training.seed, "step", progress.step))
         loss, kl = self._loss(batch, generator, fraction)
         # Batches of large graphs hold fewer of them: dividing by the nominal size weighs every graph alike.
@@ -290,15 +292,15 @@ class Trainer:
         features, latent = self.network.noise_features, self.config.latent
         if not self.config.is_variational:
             noise = _normal(generator, batch, graphs, nodes, features)
-            return -reconstruction(self.network, batch, noise), batch.adj.new_zeros(graphs)
+            return -reconstruction(self.network, batch, noise, self.training.convention), batch.adj.new_zeros(graphs)
         if samples > 1 and fraction >= self.training.samples_from:
             noise = _normal(generator, batch, samples, graphs, nodes, features)
             epsilon = _normal(generator, batch, samples, 1, graphs, nodes, latent)
-            log_likelihood, log_ratio = weight_terms(self.network, batch, noise, epsilon)
+            log_likelihood, log_ratio = weight_terms(self.network, batch, noise, epsilon, self.training.convention)
             return math.log(samples) - (log_likelihood - log_ratio).logsumexp(0), log_ratio.mean(0)
         noise = _normal(generator, batch, graphs, nodes, features)
         epsilon = _normal(generator, batch, graphs, nodes, latent)
-        log_likelihood, kl = elbo(self.network, batch, noise, epsilon)
+        log_likelihood, kl = elbo(self.network, batch, noise, epsilon, self.training.convention)
         weight = min(1.0, fraction / self.training.kl_warmup) if self.training.kl_warmup else 1.0
 
         return weight * kl - log_likelihood, kl
@@ -422,21 +424,28 @@ def validation_figure(network: GraphNetwork, graphs: Sequence[SimpleGraph], trai
     order = sorted(range(len(graphs)), key=lambda index: graphs[index].nodes)
     total = 0.0
     for start in range(0, len(order), 32):
-        batch = collate([graphs[index] for index in order[start : start + 32]]).to(device)
+        chosen = [graphs[index] for index in order[start : start + 32]]
+        batch = collate(chosen, _width(network.config, training)).to(device)
         generator = torch.Generator().manual_seed(derive_seed(training.seed, "validation", start))
         count, nodes = batch.mask.shape
         if network.config.is_variational:
             samples = training.validation_samples
             noise = _normal(generator, batch, samples, count, nodes, network.noise_features)
             epsilon = _normal(generator, batch, samples, 1, count, nodes, network.config.latent)
-            weights = log_weights(network, batch, noise, epsilon)
+            weights = log_weights(network, batch, noise, epsilon, training.convention)
             values = weights.logsumexp(0) - math.log(samples)
         else:
-            values = reconstruction(network, batch, _normal(generator, batch, count, nodes, network.noise_features))
+            noise = _normal(generator, batch, count, nodes, network.noise_features)
+            values = reconstruction(network, batch, noise, training.convention)
         total -= float(values.double().sum())
     network.train()
 
     return total / len(graphs)
+
+
+def _width(config: ModelConfig, training: TrainConfig) -> int | None:
+    """How wide batches are padded: to the largest graph of all where every cell counts, else to their own."""
+    return config.max_nodes if training.convention == "paper" else None
 
 
 def _schedule(fraction: float, step: int, warmup_steps: int) -> float:

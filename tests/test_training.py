@@ -16,7 +16,7 @@ from tiny import SMALL, path, random_graph, star
 from graphite_gen import training as training_module
 from graphite_gen.checkpoint import load_checkpoint
 from graphite_gen.config import ModelConfig, TrainConfig, preset
-from graphite_gen.errors import CheckpointError, DatasetError, TrainingError
+from graphite_gen.errors import CheckpointError, ConfigError, DatasetError, TrainingError
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.likelihood import estimate_nll
 from graphite_gen.records import TrainRecord
@@ -544,3 +544,23 @@ def test_a_device_that_is_not_there_is_refused() -> None:
 
 def test_the_defaults_of_a_run_are_sane() -> None:
     assert preset("default")[1] == TrainConfig()
+
+
+@pytest.mark.parametrize("kind", ["graphite-vae", "vgae", "graphite-ae"])
+def test_convention_paper_trains_on_all_cells_of_the_widest_graph(kind: str) -> None:
+    run = trainer(kind=kind, convention="paper", kl_warmup=0.0)
+    batch = training_module.collate([path(3)], run.config.max_nodes)
+
+    before, _ = run._loss(batch, torch.Generator().manual_seed(0), 0.5)
+    history = list(run)
+
+    # A fair coin on every cell of the padded matrix costs this much; no step has been taken yet.
+    assert before.item() > 0.5 * run.config.max_nodes**2 * math.log(2)
+    assert history[-1].loss < history[0].loss
+
+
+def test_convention_paper_is_refused_for_weighted_graphs() -> None:
+    weighted = [random_graph(4, seed, 1.0, weighted=True) for seed in range(4)]
+
+    with pytest.raises(ConfigError, match="unweighted"):
+        trainer(graphs=weighted, held=[], convention="paper")
