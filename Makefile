@@ -4,17 +4,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: sample test coverage lint checkpoints benchmarks clean
+.PHONY: sample test lint checkpoints clean
 
 sample: $(VENV)/.core
 	$(BIN)/graphite-gen sample -n 100 -o samples.graphml --force
 	@echo "100 graphs are in samples.graphml."
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
-
-coverage: $(VENV)/.dev
-	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered --cov-fail-under=90
+	$(BIN)/python -m pytest $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .

@@ -1,4 +1,4 @@
-"""What benchmarks share: one table on the screen, one JSON file and one Markdown table beside the script."""
+"""What benchmarks share: one table on the screen, one JSON file, one Markdown table, and its copy in the README."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import torch
 __all__ = ["publish"]
 
 FOLDER = Path(__file__).resolve().parent / "results"
+README = Path(__file__).resolve().parents[1] / "README.md"
 
 
 def publish(name: str, title: str, header: Sequence[str], rows: Sequence[Sequence[Any]], details: Any) -> None:
@@ -38,7 +39,17 @@ def publish(name: str, title: str, header: Sequence[str], rows: Sequence[Sequenc
     machine = {"python": platform.python_version(), "torch": torch.__version__, "processor": platform.machine()}
     content = {"title": title, "header": list(header), "rows": rows, "details": details, "machine": machine}
     (FOLDER / f"{name}.json").write_text(json.dumps(content, indent=2, default=str) + "\n", encoding="utf-8")
-    (FOLDER / f"{name}.md").write_text(f"{title}\n\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    text = f"{title}:\n\n" + "\n".join(lines) + "\n"
+    (FOLDER / f"{name}.md").write_text(text, encoding="utf-8")
+    _update_readme(name, text)
+
+
+def _update_readme(name: str, text: str) -> None:
+    """Replace the table between the marks of that name, where the README has them."""
+    begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->\n"
+    before, found, rest = README.read_text(encoding="utf-8").partition(begin)
+    if found:
+        README.write_text(before + begin + text + end + rest.partition(end)[2], encoding="utf-8")
 
 
 def _text(cell: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import sys
 from collections.abc import Iterator
@@ -95,6 +96,6 @@ def show_outcome(trainer: Trainer, folder: Path, as_json: bool) -> None:
         ]
     )
     if model.config.is_variational:
-        note(f"Next: graphite-gen sample --model {folder} -n 100 -o samples.graphml")
+        note(f"Next: graphite-gen sample --model {shlex.quote(str(folder))} -n 100 -o samples.graphml")
 
     return None

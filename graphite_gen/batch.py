@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from torch import Tensor
 from .errors import DatasetError
 from .graph import SimpleGraph
 
-__all__ = ["GraphBatch", "bucket", "collate", "node_mask", "pair_mask"]
+__all__ = ["GraphBatch", "bucket", "collate", "consecutive_batches", "node_mask", "pair_mask"]
 
 
 @dataclass(frozen=True)
@@ -82,35 +83,44 @@ def collate(graphs: Sequence[SimpleGraph], nodes: int | None = None) -> GraphBat
     return GraphBatch(adj, node_mask(torch.from_numpy(sizes), nodes), x)
 
 
-def bucket(sizes: Sequence[int], batch_size: int, rng: np.random.Generator) -> Iterator[list[int]]:
+def consecutive_batches(sizes: Sequence[int], batch_size: int, cells: float) -> Iterator[int]:
+    """Cut graphs, in their order, into batches; gives the number of graphs of each.
+
+    A batch holds at most ``batch_size`` graphs, and more than one only while its padded matrices stay within ``cells``.
+    """
+    count = largest = 0
+    for size in sizes:
+        if count and (count == batch_size or (count + 1) * max(largest, size) ** 2 > cells):
+            yield count
+            count = largest = 0
+        count += 1
+        largest = max(largest, size)
+    if count:
+        yield count
+
+
+def bucket(
+    sizes: Sequence[int], batch_size: int, rng: np.random.Generator, cells: float = math.inf
+) -> Iterator[list[int]]:
     """One epoch of batches of indices, each of graphs of similar size, in random order.
 
-    A batch holds at most ``batch_size`` graphs, fewer where they are large: its padded pairs stay within those of
-    ``batch_size`` graphs of the median size or of one graph, so a single large graph never pads many small ones.
+    A batch holds at most ``batch_size`` graphs, fewer where they are large: its padded matrices stay within those of
+    ``batch_size`` graphs of the median size, so a single large graph never pads many small ones.
 
     Arguments:
         sizes: The number of nodes of each graph.
         batch_size: The most graphs per batch.
         rng: The randomness of the epoch.
+        cells: The most cells of a batch's padded matrices, unless one graph alone has more.
     """
     if not len(sizes):
         return
     array = np.asarray(sizes)
     # Random ties and a little jitter, so that batches differ between epochs and are not all of one size.
     order = np.argsort(array * rng.uniform(0.8, 1.25, len(array)), kind="stable")
-    budget = batch_size * float(np.median(array)) ** 2 * 1.5
+    budget = min(cells, batch_size * float(np.median(array)) ** 2 * 1.5)
 
-    batches: list[list[int]] = []
-    batch: list[int] = []
-    largest = 0
-    for index in order.tolist():
-        size = int(array[index])
-        if batch and (len(batch) == batch_size or (len(batch) + 1) * max(largest, size) ** 2 > budget):
-            batches.append(batch)
-            batch, largest = [], 0
-        batch.append(index)
-        largest = max(largest, size)
-    batches.append(batch)
-
+    ends = np.cumsum(list(consecutive_batches(array[order].tolist(), batch_size, budget)))
+    batches = np.split(order, ends[:-1])
     for place in rng.permutation(len(batches)):
-        yield batches[place]
+        yield batches[place].tolist()

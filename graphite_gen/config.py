@@ -48,7 +48,9 @@ class _Config:
 
 
 def _checked(name: str, value: Any, default: Any) -> Any:
-    """The value if it has the type of the setting's default."""
+    """The value if it has the type of the setting's default; a NumPy number counts as the number it is."""
+    if type(value).__module__ == "numpy":
+        value = value.item() if value.ndim == 0 else value.tolist()
     if isinstance(default, tuple) and isinstance(value, list) and all(isinstance(item, str) for item in value):
         return tuple(value)
     if isinstance(default, float) and type(value) is int and abs(value) < 2**63:

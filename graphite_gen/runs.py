@@ -1,13 +1,11 @@
 """Training runs in folders: starting one, finding it again, and taking it up where it stopped.
 
-A run keeps ``data.json`` beside its checkpoint: what makes its graphs again, and their fingerprint, so that a resumed
-run is the same run or none.
+A run keeps what makes its graphs again, and their fingerprint, so that a resumed run is the same run or none.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,29 +15,24 @@ from typing import Any
 import numpy as np
 
 from .api import split_graphs, training_set
-from .checkpoint import load_checkpoint, write_atomically
+from .checkpoint import is_checkpoint, load_checkpoint
 from .config import preset
 from .errors import CheckpointError
 from .families import family
 from .formats import read_graphs
 from .graph import SimpleGraph
 from .records import Provenance, Record
-from .training import Trainer, adapt_config, resolve_device
+from .training import Trainer, adapt_config, read_run, resolve_device
 
 __all__ = [
     "TrainingData",
-    "discard_unsaved",
     "find_run",
     "fingerprint",
     "free_folder",
-    "has_checkpoint",
     "is_finished",
     "resume_run",
     "start_run",
 ]
-
-DATA = "data.json"
-_FILES = ("state.json", "optimizer.safetensors", "history.jsonl", "config.json", "model.safetensors", DATA)
 
 
 @dataclass(frozen=True)
@@ -121,9 +114,14 @@ def start_run(
         raise CheckpointError(
             f"'{folder}' exists. Pass '--resume' to continue its run, '--force' to replace it, or another '--name'."
         )
+    if folder.exists() and any(folder.iterdir()) and not is_checkpoint(folder):
+        raise CheckpointError(f"'{folder}' is not a model but holds other files. Pass another '--name' or '--out'.")
     model, training = preset(data.preset, seed=data.seed, **settings)
     train, validation, provenance = data.load()
-    trainer = Trainer(
+    # The number itself, so that a later default is not taken for it.
+    data = replace(data, graphs=None if data.family is None else len(train))
+
+    return Trainer(
         name,
         adapt_config(model, [*train, *validation]),
         training,
@@ -131,18 +129,9 @@ def start_run(
         validation,
         folder=folder,
         provenance=provenance,
+        data={**data.to_json(), "fingerprint": fingerprint([*train, *validation])},
         device=resolve_device(device),
     )
-    # What is left of an old run must not be taken for a part of the new one.
-    if folder.is_dir():
-        for file in _FILES:
-            (folder / file).unlink(missing_ok=True)
-    # The number itself, so that a later default is not taken for it.
-    data = replace(data, graphs=None if data.family is None else len(train))
-    record = {**data.to_json(), "fingerprint": fingerprint([*train, *validation])}
-    write_atomically(folder / DATA, (json.dumps(record, indent=2) + "\n").encode())
-
-    return trainer
 
 
 def resume_run(folder: Path, given: Mapping[str, Any], *, file: str | None = None, device: str = "cpu") -> Trainer:
@@ -190,17 +179,15 @@ def resume_run(folder: Path, given: Mapping[str, Any], *, file: str | None = Non
 
 
 def _read_data(folder: Path) -> tuple[TrainingData, str]:
-    path = folder / DATA
-    missing = next((name for name in (DATA, "state.json") if not (folder / name).exists()), None)
-    if missing is not None:
-        raise CheckpointError(f"'{folder}' has no run to resume: '{missing}' not found. Start one without '--resume'.")
+    record = read_run(folder)["data"]
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
         print_of_data = str(record.pop("fingerprint"))
         low, high = record["nodes"]
         data = TrainingData(**{**record, "nodes": (int(low), int(high))})
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise CheckpointError(f"'{path}' is damaged. Restore it, or train anew with '--force'.") from error
+    except (ValueError, TypeError, KeyError) as error:
+        raise CheckpointError(
+            f"The run in '{folder}' does not say what it was trained on. Train anew with '--force'."
+        ) from error
 
     return data, print_of_data
 
@@ -210,25 +197,12 @@ def _shown(value: Any) -> str:
 
 
 def is_finished(folder: Path) -> bool:
-    """Whether the run in a folder has come to its end."""
-    try:
-        return json.loads((folder / "state.json").read_text(encoding="utf-8"))["finished"] is True
-    except (OSError, ValueError, TypeError, KeyError):
-        return False
+    """Whether the run in a folder has come to its end.
 
-
-def has_checkpoint(folder: Path) -> bool:
-    """Whether the run in a folder has saved anything that can be resumed."""
-    return (folder / "state.json").exists()
-
-
-def discard_unsaved(folder: Path) -> None:
-    """Take away what a run left that ended before it saved anything, so that its name is free again."""
-    if has_checkpoint(folder):
-        return
-    (folder / DATA).unlink(missing_ok=True)
-    if folder.is_dir() and not any(folder.iterdir()):
-        folder.rmdir()
+    Raises:
+        CheckpointError: There is no run.
+    """
+    return read_run(folder)["progress"].get("finished") is True
 
 
 def free_folder(out: Path, name: str) -> Path:

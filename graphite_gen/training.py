@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .batch import GraphBatch, bucket, collate
+from .batch import GraphBatch, bucket, collate, consecutive_batches
 from .checkpoint import (
     TrainedModel,
     load_checkpoint,
@@ -37,7 +37,15 @@ from .records import Provenance, TrainRecord
 from .seeding import derive_seed, stream
 from .sizes import SizeLaw
 
-__all__ = ["Trainer", "adapt_config", "resolve_device"]
+__all__ = ["Trainer", "adapt_config", "read_run", "resolve_device"]
+
+RUN = "optimizer.safetensors"
+
+# What large graphs cost is bounded by cells of padded matrices: a step by memory, an epoch by time. Graphs of 20 nodes
+# reach neither bound.
+BATCH_CELLS = 1 << 21
+EPOCH_CELLS = 6000 * 20**2
+VALIDATION_BATCH = 32
 
 
 def resolve_device(name: str) -> torch.device:
@@ -104,7 +112,8 @@ class _Progress:
 class Trainer:
     """One training run in one folder.
 
-    Iterating trains and gives a :class:`TrainRecord` per epoch; ``model`` is then the best model found.
+    Iterating trains and gives a :class:`TrainRecord` per epoch; ``model`` is then the best model found, and
+    ``has_saved`` says whether there is anything in the folder to resume.
     """
 
     def __init__(
@@ -117,6 +126,7 @@ class Trainer:
         *,
         folder: Path | None = None,
         provenance: Provenance | None = None,
+        data: Mapping[str, Any] | None = None,
         device: torch.device | str = "cpu",
         resume: bool = False,
     ) -> None:
@@ -130,6 +140,7 @@ class Trainer:
             validation: Validation graphs; empty to train without, keeping the last weights.
             folder: Where checkpoints go; None to keep the model in memory only.
             provenance: Where the graphs come from.
+            data: What makes the graphs again, as JSON; kept with the run for whoever resumes it.
             device: Where to train.
             resume: Whether to continue the run in the folder.
 
@@ -150,7 +161,9 @@ class Trainer:
         self.folder = folder
         self.device = torch.device(device)
         self.history: list[TrainRecord] = []
+        self._data = dict(data or {})
         self._progress = _Progress()
+        self.has_saved = resume
         # False while weights, moments and progress are changing together: saved then, they would disagree.
         self._is_whole = True
         self._is_stopping = False
@@ -244,13 +257,18 @@ class Trainer:
         """The batches of an epoch: the next ``epoch_graphs`` of one endless series of shuffled passes."""
         sizes = np.array([graph.nodes for graph in self.graphs])
         wanted = self.training.epoch_graphs or len(sizes)
+        if self.training.epoch_graphs:
+            wanted = max(1, min(wanted, int(EPOCH_CELLS / np.square(sizes, dtype=np.float64).mean())))
         first, last = epoch * wanted // len(sizes), ((epoch + 1) * wanted - 1) // len(sizes)
         passes = [
             stream(self.training.seed, "pass", number).permutation(len(sizes)) for number in range(first, last + 1)
         ]
         start = epoch * wanted - first * len(sizes)
         chosen = np.concatenate(passes)[start : start + wanted]
-        places = bucket(sizes[chosen].tolist(), self.training.batch_size, stream(self.training.seed, "epoch", epoch))
+        rng = stream(self.training.seed, "epoch", epoch)
+        places = bucket(
+            sizes[chosen].tolist(), self.training.batch_size, rng, cells=BATCH_CELLS // self.training.samples
+        )
 
         return [chosen[batch].tolist() for batch in places]
 
@@ -268,8 +286,7 @@ class Trainer:
         if not (total.isfinite() and norm.isfinite()):
             raise TrainingError(
                 f"The loss became {float(total.detach()):g} and its gradient {float(norm):g} at step {progress.step}. "
-                f"The last checkpoint is unharmed: resume or restart with a lower '--learning-rate' "
-                f"(now {training.learning_rate:g})."
+                f"Start again with a lower '--learning-rate' (now {training.learning_rate:g})."
             )
         rate = training.learning_rate * _schedule(fraction, progress.step, training.warmup_steps)
         for group in self._optimiser.param_groups:
@@ -350,16 +367,23 @@ class Trainer:
         """Write the run: best weights first, the one file that resuming reads last."""
         if self.folder is None:
             return
-        save_checkpoint(replace(self._sketch, results=self._results()), self.folder, self._best)
+        if not self.has_saved:
+            # A run that is replaced must not be resumed with the weights of the one that replaces it.
+            for name in (RUN, "state.json"):
+                (self.folder / name).unlink(missing_ok=True)
+        # Before the first validation the latest weights are the best there are.
+        best = self._best if self._progress.best_epoch else self.network.state_dict()
+        save_checkpoint(replace(self._sketch, results=self._results()), self.folder, best)
         lines = "".join(json.dumps(record.to_json()) + "\n" for record in self.history)
         write_atomically(self.folder / "history.jsonl", lines.encode())
-        state = asdict(self._progress)
         tensors = {f"weights/{name}": tensor for name, tensor in self.network.state_dict().items()}
         for (name, _), moments in zip(self.network.named_parameters(), self._moments(), strict=True):
             tensors |= {f"{moment}/{name}": tensor for moment, tensor in moments.items()}
+        state = {"progress": asdict(self._progress), "data": self._data, "threads": torch.get_num_threads()}
         # The place in the run travels inside the tensors' file, so that the two can never disagree.
-        write_tensors(self.folder / "optimizer.safetensors", tensors, {"progress": json.dumps(state)})
+        write_tensors(self.folder / RUN, tensors, {"state": json.dumps(state)})
         write_atomically(self.folder / "state.json", (json.dumps(state, indent=2) + "\n").encode())
+        self.has_saved = True
 
     def _moments(self) -> list[Mapping[str, Tensor]]:
         state = self._optimiser.state
@@ -372,15 +396,15 @@ class Trainer:
     def _restore(self) -> None:
         """Take up the run in the folder."""
         assert self.folder is not None, "only a run with a folder can be resumed"
-        path = self.folder / "optimizer.safetensors"
-        if not path.exists():
-            raise CheckpointError(f"'{self.folder}' has no run to resume: '{path.name}' not found. Train without it.")
+        path = self.folder / RUN
+        state = read_run(self.folder)
         saved = load_checkpoint(self.folder, self.device)
         self._check_same_run(saved)
-        tensors, metadata = read_tensors(path)
+        tensors, _ = read_tensors(path)
+        self._data = state["data"]
         try:
-            self._progress = _Progress(**json.loads(metadata["progress"]))
-        except (KeyError, TypeError, ValueError) as error:
+            self._progress = _Progress(**state["progress"])
+        except TypeError as error:
             raise CheckpointError(f"'{path}' does not say where its run was. Train anew with '--force'.") from error
         load_weights(self.network, _under("weights/", tensors), path)
         for name, parameter in self.network.named_parameters():
@@ -413,6 +437,26 @@ class Trainer:
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 
+def read_run(folder: Path) -> dict[str, Any]:
+    """What a run keeps beside its tensors: its ``progress``, the ``data`` it was given, the ``threads`` it ran on.
+
+    Raises:
+        CheckpointError: There is no run to resume, or it is damaged.
+    """
+    path = folder / RUN
+    if not path.exists():
+        raise CheckpointError(f"'{folder}' has no run to resume: '{RUN}' not found. Start one without '--resume'.")
+    _, metadata = read_tensors(path)
+    try:
+        state = json.loads(metadata["state"])
+        if not all(isinstance(state[key], dict) for key in ("progress", "data")):
+            raise ValueError("a part is missing")
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"'{path}' does not say where its run was. Train anew with '--force'.") from error
+
+    return dict(state)
+
+
 @torch.no_grad()
 def validation_figure(network: GraphNetwork, graphs: Sequence[SimpleGraph], training: TrainConfig) -> float:
     """The mean NLL of graphs by a few importance samples, or the reconstruction error, in nats per graph.
@@ -422,12 +466,13 @@ def validation_figure(network: GraphNetwork, graphs: Sequence[SimpleGraph], trai
     network.eval()
     device = next(network.parameters()).device
     order = sorted(range(len(graphs)), key=lambda index: graphs[index].nodes)
-    total = 0.0
-    for start in range(0, len(order), 32):
-        chosen = [graphs[index] for index in order[start : start + 32]]
+    sizes = [graphs[index].nodes for index in order]
+    total, start = 0.0, 0
+    for count in consecutive_batches(sizes, VALIDATION_BATCH, BATCH_CELLS // training.validation_samples):
+        chosen = [graphs[index] for index in order[start : start + count]]
         batch = collate(chosen, _width(network.config, training)).to(device)
         generator = torch.Generator().manual_seed(derive_seed(training.seed, "validation", start))
-        count, nodes = batch.mask.shape
+        nodes = batch.mask.shape[1]
         if network.config.is_variational:
             samples = training.validation_samples
             noise = _normal(generator, batch, samples, count, nodes, network.noise_features)
@@ -438,6 +483,7 @@ def validation_figure(network: GraphNetwork, graphs: Sequence[SimpleGraph], trai
             noise = _normal(generator, batch, count, nodes, network.noise_features)
             values = reconstruction(network, batch, noise, training.convention)
         total -= float(values.double().sum())
+        start += count
     network.train()
 
     return total / len(graphs)

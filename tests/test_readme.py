@@ -58,3 +58,11 @@ def test_make_targets_of_the_readme_exist() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in re.findall(r"make (\w+)", README.read_text(encoding="utf-8")):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_tables_of_the_readme_are_those_the_benchmarks_wrote() -> None:
+    tables = re.findall(r"<!-- begin (\w+) -->\n(.*?)<!-- end \1 -->", README.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(tables) >= 3
+
+    for name, text in tables:
+        assert text == (ROOT / "benchmarks" / "results" / f"{name}.md").read_text(encoding="utf-8")

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from graphite_gen.checkpoint import load_checkpoint
 from graphite_gen.errors import CheckpointError
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.runs import (
     TrainingData,
-    discard_unsaved,
     find_run,
     fingerprint,
     free_folder,
@@ -57,13 +57,14 @@ def test_a_run_is_not_resumed_as_another(tmp_path: Path, given: dict[str, object
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[]", "{}", '{"fingerprint": "x", "nodes": 3}', '{"fingerprint": 1, "what": 2}']
+    "data", [{}, {"fingerprint": "x"}, {"fingerprint": "x", "nodes": 3}, {"fingerprint": 1, "nodes": [3, 4], "what": 2}]
 )
-def test_damaged_data_are_refused(tmp_path: Path, content: str) -> None:
-    list(start_run("a", tmp_path / "a", DATA, SETTINGS))
-    (tmp_path / "a" / "data.json").write_text(content)
+def test_a_run_that_does_not_say_what_it_was_trained_on_is_refused(tmp_path: Path, data: dict[str, object]) -> None:
+    trainer = start_run("a", tmp_path / "a", DATA, SETTINGS)
+    trainer._data = data
+    list(trainer)
 
-    with pytest.raises(CheckpointError, match="damaged"):
+    with pytest.raises(CheckpointError, match="what it was trained on"):
         resume_run(tmp_path / "a", {})
 
 
@@ -71,19 +72,30 @@ def test_a_taken_folder_is_refused_unless_forced(tmp_path: Path) -> None:
     list(start_run("a", tmp_path / "a", DATA, SETTINGS))
     with pytest.raises(CheckpointError, match="--resume"):
         start_run("a", tmp_path / "a", DATA, SETTINGS)
-    start_run("a", tmp_path / "a", DATA, SETTINGS, force=True)
+    list(start_run("a", tmp_path / "a", DATA, {**SETTINGS, "width": 5}, force=True))
 
-    assert [path.name for path in (tmp_path / "a").iterdir()] == ["data.json"]
+    assert load_checkpoint(tmp_path / "a").config.width == 5
 
 
-def test_what_a_run_left_before_it_saved_is_taken_away(tmp_path: Path) -> None:
-    trainer = start_run("a", tmp_path / "a", DATA, SETTINGS)
-    discard_unsaved(tmp_path / "a")
+def test_a_model_stays_whole_until_the_run_that_replaces_it_has_saved(tmp_path: Path) -> None:
+    list(start_run("a", tmp_path / "a", DATA, SETTINGS))
+    before = {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()}
+    start_run("a", tmp_path / "a", DATA, {**SETTINGS, "width": 5}, force=True)
+
+    assert {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()} == before
+
+
+def test_files_that_are_no_model_are_never_replaced(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"mine": true}')
+
+    with pytest.raises(CheckpointError, match="other files"):
+        start_run("a", tmp_path, DATA, SETTINGS, force=True)
+
+
+def test_a_run_that_has_not_saved_leaves_nothing(tmp_path: Path) -> None:
+    start_run("a", tmp_path / "a", DATA, SETTINGS)
+
     assert not (tmp_path / "a").exists()
-    list(trainer)
-    discard_unsaved(tmp_path / "a")
-
-    assert (tmp_path / "a" / "model.safetensors").exists()
 
 
 def test_names_are_numbered_and_the_last_run_found(tmp_path: Path) -> None:

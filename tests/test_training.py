@@ -168,7 +168,7 @@ def test_a_finished_run_resumes_to_nothing(tmp_path: Path) -> None:
 
     assert list(resumed) == []
     assert same_weights(resumed.model.network.state_dict(), first.model.network.state_dict())
-    assert json.loads((tmp_path / "state.json").read_text())["finished"] is True
+    assert json.loads((tmp_path / "state.json").read_text())["progress"]["finished"] is True
 
 
 def test_a_folder_without_a_run_cannot_be_resumed(tmp_path: Path) -> None:
@@ -216,7 +216,9 @@ def test_a_damaged_run_is_refused_in_one_line(tmp_path: Path, file: str, content
 def test_a_run_without_its_place_is_refused(tmp_path: Path) -> None:
     list(trainer(tmp_path))
     tensors, _ = training_module.read_tensors(tmp_path / "optimizer.safetensors")
-    training_module.write_tensors(tmp_path / "optimizer.safetensors", tensors, {"progress": '{"era": 3}'})
+    training_module.write_tensors(
+        tmp_path / "optimizer.safetensors", tensors, {"state": '{"progress": {"era": 3}, "data": {}}'}
+    )
 
     with pytest.raises(CheckpointError, match="does not say where its run was"):
         trainer(tmp_path, resume=True)
@@ -309,7 +311,7 @@ def test_a_run_that_blows_up_says_so_and_leaves_the_last_checkpoint_loadable(
     else:
         monkeypatch.setattr(training_module, "validation_figure", lambda *_: math.nan)
 
-    with pytest.raises(TrainingError, match=r"The last checkpoint is unharmed.*'--learning-rate' \(now 0\.002\)"):
+    with pytest.raises(TrainingError, match=r"Start again with a lower '--learning-rate' \(now 0\.002\)"):
         list(records)
 
     assert same_weights(load_checkpoint(tmp_path).network.state_dict(), good.network.state_dict())
@@ -564,3 +566,26 @@ def test_convention_paper_is_refused_for_weighted_graphs() -> None:
 
     with pytest.raises(ConfigError, match="unweighted"):
         trainer(graphs=weighted, held=[], convention="paper")
+
+
+def test_a_run_stopped_before_it_validates_leaves_the_weights_it_has_reached(tmp_path: Path) -> None:
+    run = trainer(folder=tmp_path, validate_every=100, epochs=100)
+    for _ in zip(run, range(2), strict=False):
+        pass
+    run.stop()
+    with pytest.raises(KeyboardInterrupt):
+        list(run)
+
+    assert same_weights(load_checkpoint(tmp_path).network.state_dict(), run.network.state_dict())
+
+
+def test_large_graphs_bound_a_step_and_an_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training_module, "BATCH_CELLS", 4 * 36)
+    monkeypatch.setattr(training_module, "EPOCH_CELLS", 100)
+    run = trainer(epoch_graphs=6000, samples=2)
+
+    batches = run._batches(0)
+
+    sizes = [[GRAPHS[index].nodes for index in batch] for batch in batches]
+    assert all(len(batch) == 1 or len(batch) * max(batch) ** 2 <= 2 * 36 for batch in sizes)
+    assert sum(map(len, batches)) == int(100 / np.mean([graph.nodes**2 for graph in GRAPHS]))

@@ -84,15 +84,8 @@ def train(
     }
     _check_usage(source, family, bool(parameters), name, resume, force, given)
 
-    from graphite_gen.runs import (
-        discard_unsaved,
-        find_run,
-        free_folder,
-        has_checkpoint,
-        is_finished,
-        resume_run,
-        start_run,
-    )
+    from graphite_gen.runs import find_run, free_folder, is_finished, resume_run, start_run
+    from graphite_gen.training import read_run
 
     from ..console import note
     from ..models import use_threads
@@ -103,6 +96,9 @@ def train(
     base = name or law.get("family") or _stem(source)
     if resume:
         folder = out / name if name else find_run(out, base)
+        # Sums depend on how many threads share them: a run goes on with as many as it began with.
+        threads = threads or read_run(folder).get("threads")
+        use_threads(threads)
         file = None if source is None else str(source)
         trainer = resume_run(folder, given | law, file=file, device=device)
         if is_finished(folder):
@@ -119,11 +115,8 @@ def train(
         watch(trainer)
     except KeyboardInterrupt:
         again = _resume_command(source, family, folder, device, threads)
-        saved = has_checkpoint(folder)
-        note(f"Interrupted. Continue with: {again}" if saved else "Interrupted before anything was saved.")
+        note(f"Interrupted. Continue with: {again}" if trainer.has_saved else "Interrupted before anything was saved.")
         ctx.exit(INTERRUPTED)
-    finally:
-        discard_unsaved(folder)
 
     return show_outcome(trainer, folder, as_json)
 
