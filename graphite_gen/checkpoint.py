@@ -6,8 +6,6 @@ Every file is written beside its place and renamed, so a reader finds the old on
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from .atomic import replacing
 from .config import ModelConfig, TrainConfig
 from .errors import CheckpointError, ConfigError, OutputError
 from .models import GraphNetwork, build_network
@@ -79,21 +78,8 @@ def write_atomically(path: Path, content: bytes) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            temporary = Path(file.name)
-            try:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-                file.close()
-                # Temporary files are private; what they become should be as readable as any other of the user's.
-                umask = os.umask(0)
-                os.umask(umask)
-                temporary.chmod(0o666 & ~umask)
-                temporary.replace(path)
-            except BaseException:
-                temporary.unlink(missing_ok=True)
-                raise
+        with replacing(path) as stream:
+            stream.write(content)
     except OSError as error:
         raise OutputError(f"Cannot write '{path}': {error.strerror}. Choose another folder with '--out'.") from error
 

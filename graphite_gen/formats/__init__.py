@@ -1,8 +1,8 @@
 """Graph files: read any of our formats as a stream of graphs, write any as a stream of bytes.
 
 Each format is one module with ``read(stream, context)`` and ``write(graphs, stream, provenance)``, loaded when it is
-used. What a format cannot hold is dropped by ``g6``, ``s6`` and ``edgelist`` alone; the others keep weights, features,
-names and attributes.
+used. ``g6``, ``s6`` and ``edgelist`` drop what they cannot hold, as :func:`dropped_by` tells; the others keep weights,
+features, names and attributes.
 
 A file's origin (family, parameters, seed, source, model) is a fact about each of its graphs: the writers put it among
 the graph's attributes, where networkx sees it too, the readers leave it there, and :attr:`GraphReader.provenance` is
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,7 +28,20 @@ from ._files import Template, check_target, is_special, open_input, open_output
 from ._union import disjoint_union
 from ._values import provenance_of
 
-__all__ = ["FORMATS", "MAX_NODES", "GraphReader", "format_of", "read_graphs", "write_graphs"]
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = [
+    "FORMATS",
+    "MAX_NODES",
+    "GraphReader",
+    "check_node_attributes",
+    "dropped_by",
+    "format_of",
+    "keeps_node_attributes",
+    "read_graphs",
+    "write_graphs",
+]
 
 FORMATS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -44,7 +57,11 @@ FORMATS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
 """The formats we read and write, and the suffixes that mean them."""
 
 _SUFFIXES = {suffix: name for name, suffixes in FORMATS.items() for suffix in suffixes}
-_KEEPS_NODE_ATTRIBUTES = ("graphml", "h5", "jsonl", "gml")
+_DROPPED: dict[str, tuple[str, ...]] = {
+    "g6": ("weights", "features", "names", "node_attributes", "edge_attributes"),
+    "s6": ("weights", "features", "names", "node_attributes", "edge_attributes"),
+    "edgelist": ("features", "node_attributes"),
+}
 
 
 def format_of(path: str | Path, format: str | None = None) -> str:
@@ -53,23 +70,51 @@ def format_of(path: str | Path, format: str | None = None) -> str:
     Raises:
         FormatError: There is no such format, or the suffix means none.
     """
-    known = ", ".join(f"'{suffix}'" for suffix in _SUFFIXES)
+    file = Path(path).name.lower()
     if format is not None:
         name = _SUFFIXES.get("." + format.lower().removeprefix("."))
         if name is None:
             raise FormatError(f"'{format}' is not a format we read or write: pass one of {', '.join(FORMATS)}.")
-        return name
-    if str(path) == "-":
+    elif str(path) == "-":
         raise FormatError(f"'-' has no suffix to tell its format: pass --format with one of {', '.join(FORMATS)}.")
-
-    file = Path(path).name.lower()
-    name = _SUFFIXES.get(Path(file.removesuffix(".gz")).suffix)
+    else:
+        name = _SUFFIXES.get(Path(file.removesuffix(".gz")).suffix)
     if name is None:
+        known = ", ".join(f"'{suffix}'" for suffix in _SUFFIXES)
         raise FormatError(f"'{path}' has no suffix we know: name it {known} (text also '.gz'), or pass --format.")
     if name == "h5" and file.endswith(".gz"):
         raise FormatError(f"'{path}': HDF5 is compressed inside and not read or written through gzip; drop the '.gz'.")
 
     return name
+
+
+def keeps_node_attributes(format: str) -> bool:
+    """Whether a format, as :func:`format_of` names it, holds what nodes carry."""
+    return "node_attributes" not in _DROPPED.get(format, ())
+
+
+def dropped_by(format: str, graph: SimpleGraph) -> list[str]:
+    """What a graph carries that a format, as :func:`format_of` names it, does not hold: ``weights``, ``names``, …."""
+    carried = ((name, getattr(graph, name)) for name in _DROPPED.get(format, ()))
+
+    return [name.replace("_", " ") for name, value in carried if value is not None and len(value)]
+
+
+def check_node_attributes(format: str, what: str) -> None:
+    """Refuse a format that would drop what is about to be made.
+
+    Arguments:
+        format: The format, as :func:`format_of` names it.
+        what: What it has to hold, as in ``a union``.
+
+    Raises:
+        OutputError: The format has no node attributes.
+    """
+    if not keeps_node_attributes(format):
+        raise OutputError(
+            f"'{format}' cannot hold {what}, as it has no node attributes: "
+            f"pass one of {', '.join(filter(keeps_node_attributes, FORMATS))}."
+        )
 
 
 class GraphReader(Iterator[SimpleGraph]):
@@ -134,6 +179,8 @@ def read_graphs(source: str | Path, *, format: str | None = None, simplify: bool
 
 def _folder_files(folder: Path, format: str | None) -> Iterator[tuple[Path, str]]:
     """The visible files of a folder that are of a format we read, or all of them if one is given."""
+    if all((folder / name).is_file() for name in ("config.json", "model.safetensors")):
+        raise FormatError(f"'{folder}' is a model, not graphs: pass it with --model, and a file of graphs here.")
     try:
         files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
     except OSError as error:
@@ -168,7 +215,7 @@ def _module(format: str) -> Any:
 
 
 def write_graphs(
-    graphs: Iterable[SimpleGraph],
+    graphs: Iterable[SimpleGraph | nx.Graph],
     target: str | Path,
     *,
     format: str | None = None,
@@ -178,11 +225,11 @@ def write_graphs(
 ) -> int:
     """Write graphs to a file as they come, and give their number.
 
-    The file appears when all is written: if anything fails on the way, nothing is left and an existing file stays
-    as it was.
+    The file, or all files of a template, appear when all is written: if anything fails on the way, nothing is left and
+    existing files stay as they were. With ``force`` the files of a template replace all that it had given before.
 
     Arguments:
-        graphs: The graphs.
+        graphs: The graphs, ours or networkx's.
         target: A file, ``-`` for stdout, or a template such as ``out/{index:04d}.graphml`` for one file per graph.
         format: The format, where the suffix does not tell.
         provenance: Where the graphs come from; a graph's own attributes go before it. By default, what the first
@@ -193,6 +240,7 @@ def write_graphs(
     Raises:
         FormatError: There is no such format.
         OutputError: The target cannot be written, or the format cannot hold the graphs.
+        DatasetError: A networkx graph is not a simple graph.
     """
     path = None if str(target) == "-" else Path(target)
     if path is not None and path.is_dir():
@@ -203,13 +251,10 @@ def write_graphs(
         raise OutputError(
             f"'{target}' cannot be HDF5, which is not written front to back: pass a file, or another --format."
         )
-    if union and name not in _KEEPS_NODE_ATTRIBUTES:
-        raise OutputError(
-            f"'{name}' cannot hold a union, as it has no node attributes: "
-            f"pass one of {', '.join(_KEEPS_NODE_ATTRIBUTES)}."
-        )
+    if union:
+        check_node_attributes(name, "a union")
     if template is not None:
-        template.prepare(force)
+        template.check(force)
     elif path is not None:
         check_target(path, force)
 
@@ -231,17 +276,21 @@ def write_graphs(
             written: int = write(checked, stream, provenance)
         return count if union else written
 
-    for index, graph in enumerate(checked):
-        with open_output(template.path(index), force) as stream:
-            write((graph,), stream, provenance)
+    written = 0
+    with template.files(force) as open_next:
+        for written, graph in enumerate(checked, 1):  # noqa: B007
+            with open_next() as stream:
+                write((graph,), stream, provenance)
 
-    return count if union else index + 1
+    return count if union else written
 
 
-def _checked(graphs: Iterable[SimpleGraph]) -> Iterator[SimpleGraph]:
-    """The graphs, refusing weights that no reader would accept."""
-    for index, graph in enumerate(graphs):
-        graph = as_simple_graph(graph)
-        if graph.weights is not None and not np.isfinite(graph.weights).all():
-            raise OutputError(f"Graph {index} has a weight that is not a finite number, which no file of ours holds.")
+def _checked(graphs: Iterable[SimpleGraph | nx.Graph]) -> Iterator[SimpleGraph]:
+    """The graphs, refusing numbers that no reader would accept."""
+    for index, graph in enumerate(map(as_simple_graph, graphs)):
+        for what, values in (("weight", graph.weights), ("feature", graph.features)):
+            if values is not None and not np.isfinite(values).all():
+                raise OutputError(
+                    f"Graph {index} has a {what} that is not a finite number, which no file of ours holds."
+                )
         yield graph

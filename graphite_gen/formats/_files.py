@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
-import os
 import re
-import secrets
 import stat
 import string
 import sys
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
+from ..atomic import move_all, replacing, staging
 from ..errors import FormatError, OutputError
 from ._build import Context
 
@@ -76,7 +76,7 @@ class _Counted:
 def open_input(path: Path | None, context: Context) -> Iterator[BinaryIO]:
     """The bytes of a file, or of stdin for None, unpacked if they are gzip's."""
     try:
-        with nullcontext(sys.stdin.buffer) if path is None else path.open("rb") as stream:
+        with nullcontext(_buffer(sys.stdin)) if path is None else path.open("rb") as stream:
             buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)  # type: ignore[type-var]
             packed = buffered.peek(2)[:2] == _GZIP_MAGIC
             yield io.BufferedReader(_Expanded(buffered, context), 1 << 16) if packed else buffered
@@ -100,28 +100,42 @@ def lines(stream: BinaryIO, context: Context) -> Iterator[tuple[int, bytes]]:
 def open_output(target: Path | None, force: bool = False) -> Iterator[BinaryIO]:
     """A stream whose bytes appear at the target when all is written, or never; None is stdout.
 
-    The bytes go to a hidden file beside the target that takes its name at the end. A pipe or a device is written
-    to directly.
+    A pipe or a device is written to directly.
 
     Raises:
         OutputError: The target exists and ``force`` is not given, or cannot be written.
     """
-    name = "-" if target is None else str(target)
-    try:
+    with _refusals_of("-" if target is None else target):
         if target is None:
-            yield sys.stdout.buffer
-            sys.stdout.buffer.flush()
+            stdout = _buffer(sys.stdout)
+            yield stdout
+            stdout.flush()
         elif is_special(target):
             with target.open("wb") as stream:
                 yield stream
         else:
             check_target(target, force)
-            with _replacing(target.resolve()) as stream:
-                yield from _packed(stream) if target.suffix.lower() == ".gz" else (stream,)
+            with replacing(target.resolve()) as file, _packed(file, target) as packed:
+                yield packed
+
+
+@contextmanager
+def _refusals_of(target: Path | str) -> Iterator[None]:
+    """Turn what the system refuses into an error about the target."""
+    try:
+        yield
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise OutputError(f"'{name}' cannot be written: {error.strerror or error}.") from error
+        raise OutputError(f"'{target}' cannot be written: {error.strerror or error}.") from error
+
+
+def _buffer(stream: TextIO | None) -> BinaryIO:
+    """The bytes of stdin or stdout, which Python has not if the shell closed it."""
+    if stream is None:
+        raise OSError(errno.EBADF, "the shell has closed it; pass a file")
+
+    return stream.buffer
 
 
 def check_target(target: Path, force: bool) -> None:
@@ -148,25 +162,17 @@ def is_special(target: Path | None) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
-@contextmanager
-def _replacing(target: Path) -> Iterator[BinaryIO]:
-    temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.tmp")
-    try:
-        with temporary.open("xb") as stream:
-            yield stream
-        os.replace(temporary, target)  # noqa: PTH105 - atomic on every system
-    finally:
-        temporary.unlink(missing_ok=True)
+def _packed(stream: BinaryIO, target: Path) -> AbstractContextManager[BinaryIO]:
+    """The stream, packed if the target's suffix says so."""
+    if target.suffix.lower() != ".gz":
+        return nullcontext(stream)
 
-
-def _packed(stream: BinaryIO) -> Iterator[BinaryIO]:
     # No name and no time inside, so that equal graphs make equal files.
-    with gzip.GzipFile(filename="", fileobj=stream, mode="wb", compresslevel=6, mtime=0) as packed:
-        yield packed  # type: ignore[misc]
+    return gzip.GzipFile(filename="", fileobj=stream, mode="wb", compresslevel=6, mtime=0)  # type: ignore[return-value]
 
 
 class Template:
-    """A target such as ``out/{index:04d}.graphml``: one file per graph."""
+    """A target such as ``out/{index:04d}.graphml``: one file per graph, all of them or none."""
 
     def __init__(self, target: str) -> None:
         path = Path(target)
@@ -186,20 +192,54 @@ class Template:
                 f"and no other field."
             )
 
-        self.folder = path.parent
+        self._folder = path.parent
         self._name = path.name
-        self._taken = re.compile("".join(re.escape(text) + (r" *\d+" if field else "") for text, field, _, _ in pieces))
+        self._pattern = re.compile(
+            "".join(re.escape(text) + (r"( *\d+)" if field else "") for text, field, _, _ in pieces)
+        )
 
-    def prepare(self, force: bool) -> None:
-        """Make the folder, and refuse one that already holds such files."""
+    def check(self, force: bool) -> list[Path]:
+        """The files that are in the way, refused unless ``force`` is given."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            taken = next((path for path in sorted(self.folder.iterdir()) if self._taken.fullmatch(path.name)), None)
+            found = [path for path in sorted(self._folder.iterdir()) if self._gives(path.name)]
+        except FileNotFoundError:
+            return []
         except OSError as error:
-            raise OutputError(f"'{self.folder}' cannot be written: {error.strerror or error}.") from error
-        if taken is not None and not force:
-            raise OutputError(f"'{taken}' exists: pass --force to replace such files, or another folder.")
+            raise OutputError(f"'{self._folder}' cannot be written: {error.strerror or error}.") from error
+        for path in found:
+            if path.is_dir():
+                raise OutputError(f"'{path}' is a folder: pass another template, or move it away.")
+        if found and not force:
+            raise OutputError(f"'{found[0]}' exists: pass --force to replace such files, or another folder.")
 
-    def path(self, index: int) -> Path:
-        """The file of graph ``index``, counted from 0."""
-        return self.folder / self._name.format(index=index)
+        return found
+
+    def _gives(self, name: str) -> bool:
+        """Whether that is the name of the file of some graph."""
+        match = self._pattern.fullmatch(name)
+
+        return match is not None and self._name.format(index=int(match[1])) == name
+
+    @contextmanager
+    def files(self, force: bool) -> Iterator[Callable[[], AbstractContextManager[BinaryIO]]]:
+        """A function that opens the next graph's file; at the end all take the place of any that were there before.
+
+        Raises:
+            OutputError: There are such files and ``force`` is not given, or they cannot be written.
+        """
+        written: list[Path] = []
+        with _refusals_of(self._folder), staging(self._folder) as stage:
+            new, old = stage / "new", stage / "old"
+            new.mkdir()
+            old.mkdir()
+
+            @contextmanager
+            def open_next() -> Iterator[BinaryIO]:
+                target = self._folder / self._name.format(index=len(written))
+                written.append(target)
+                with _refusals_of(target), (new / target.name).open("xb") as stream, _packed(stream, target) as packed:
+                    yield packed
+
+            yield open_next
+            aside = [(path, old / path.name) for path in self.check(force)]
+            move_all([*aside, *((new / path.name, path) for path in written)])

@@ -33,7 +33,7 @@ def rich_graphs(draw: Callable[..., Any], width: int = 2) -> SimpleGraph:
     graph = draw(bare_graphs())
     n, e = graph.nodes, len(graph.edges)
     finite = st.floats(allow_nan=False, allow_infinity=False)
-    numbers = st.floats(width=32, allow_nan=False)
+    numbers = st.floats(width=32, allow_nan=False, allow_infinity=False)
     names = st.lists(st.one_of(TEXT, st.integers(-(2**60), 2**60)), min_size=n, max_size=n, unique_by=lambda x: str(x))
 
     return SimpleGraph(

@@ -8,8 +8,10 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from graphite_gen.errors import FormatError, OutputError
@@ -125,7 +127,93 @@ def test_a_template_writes_one_file_each_and_refuses_a_folder_with_such_files(tm
     assert sum(1 for _ in read_graphs(tmp_path / "deep" / "er")) == 12
     with pytest.raises(OutputError, match=r"0000\.g6' exists: pass --force"):
         write_graphs([GRAPH], template)
-    assert write_graphs([GRAPH] * 3, template, force=True) == 3
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("x"), OSError(28, "No space left")])
+@pytest.mark.parametrize("suffix", ["g6", "h5", "graphml.gz"])
+def test_a_template_that_fails_on_the_way_leaves_nothing_and_keeps_what_was(
+    suffix: str, error: BaseException, tmp_path: Path
+) -> None:
+    write_graphs([GRAPH] * 3, f"{tmp_path}/old/{{index}}.{suffix}")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "old").iterdir()}
+
+    for folder in ("old", "new/deep"):
+        with pytest.raises((type(error), OutputError)):
+            write_graphs(failing(error), f"{tmp_path}/{folder}/{{index}}.{suffix}", force=True)
+
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
+    assert {path.name: path.read_bytes() for path in (tmp_path / "old").iterdir()} == before
+
+
+def test_files_of_a_template_are_replaced_together_and_others_stay(tmp_path: Path) -> None:
+    template = f"{tmp_path}/{{index:02d}}.g6"
+    write_graphs([GRAPH] * 6, template)
+    for name in ("7.g6", "notes.txt", "000.g6"):
+        (tmp_path / name).write_text("precious")
+
+    assert write_graphs([SimpleGraph.from_pairs(5, [])] * 2, template, force=True) == 2
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["00.g6", "000.g6", "01.g6", "7.g6", "notes.txt"]
+    assert next(read_graphs(tmp_path / "01.g6")).nodes == 5
+    assert (tmp_path / "7.g6").read_text() == "precious"
+
+
+def test_files_of_a_template_may_be_read_and_replaced_at_once(tmp_path: Path) -> None:
+    template = f"{tmp_path}/{{index:02d}}.g6"
+    write_graphs([SimpleGraph.from_pairs(n, []) for n in range(1, 7)], template)
+
+    assert write_graphs(read_graphs(tmp_path), template, force=True) == 6
+    assert [graph.nodes for graph in read_graphs(tmp_path)] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_folder_where_a_file_of_a_template_goes_is_named(tmp_path: Path) -> None:
+    (tmp_path / "1.g6").mkdir()
+
+    with pytest.raises(OutputError, match=r"1\.g6' is a folder"):
+        write_graphs([GRAPH] * 2, f"{tmp_path}/{{index}}.g6", force=True)
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="Not a directory"):
+        write_graphs([GRAPH], f"{tmp_path}/file/{{index}}.g6")
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1.g6", "file"]
+
+
+@pytest.mark.parametrize("suffix", ["g6", "h5", "graphml"])
+def test_files_of_a_template_are_written_as_the_graphs_come(suffix: str, tmp_path: Path) -> None:
+    def graphs() -> Iterator[SimpleGraph]:
+        for count in range(4):
+            assert len(list(tmp_path.rglob(f"*.{suffix}"))) == count
+            yield GRAPH
+
+    assert write_graphs(graphs(), f"{tmp_path}/{{index}}.{suffix}") == 4
+
+
+@pytest.mark.parametrize("what", ["weights", "features"])
+@pytest.mark.parametrize("format", FORMATS)
+def test_numbers_that_no_reader_takes_are_not_written(format: str, what: str, tmp_path: Path) -> None:
+    values = np.array([np.nan]) if what == "weights" else np.full((3, 1), np.inf, np.float32)
+
+    with pytest.raises(OutputError, match=f"Graph 0 has a {what[:-1]} that is not a finite number"):
+        write_graphs([replace(GRAPH, **{what: values})], tmp_path / f"a.{format}")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("format", ["g6", "jsonl"])
+def test_closed_pipes_are_one_clear_line(format: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    monkeypatch.setattr(sys, "stdout", None)
+
+    with pytest.raises(FormatError, match="'-' cannot be read: the shell has closed it"):
+        read_graphs("-", format=format)
+    with pytest.raises(OutputError, match="'-' cannot be written: the shell has closed it"):
+        write_graphs([GRAPH], "-", format=format)
+
+
+def test_the_folder_of_a_model_is_told_from_one_of_graphs(tmp_path: Path) -> None:
+    for name in ("config.json", "model.safetensors", "history.jsonl"):
+        (tmp_path / name).touch()
+
+    with pytest.raises(FormatError, match="is a model, not graphs: pass it with --model"):
+        read_graphs(tmp_path)
 
 
 @pytest.mark.parametrize(

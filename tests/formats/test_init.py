@@ -10,10 +10,11 @@ from itertools import islice
 from pathlib import Path
 
 import networkx as nx
+import numpy as np
 import pytest
 
 from graphite_gen.errors import FormatError, OutputError
-from graphite_gen.formats import FORMATS, format_of, read_graphs, write_graphs
+from graphite_gen.formats import FORMATS, dropped_by, format_of, keeps_node_attributes, read_graphs, write_graphs
 from graphite_gen.graph import SimpleGraph
 
 GRAPH = SimpleGraph.from_pairs(4, [(0, 1), (1, 3)])
@@ -41,6 +42,7 @@ def test_the_suffix_or_the_name_tells_the_format(path: str, format: str | None, 
         ("graphml", None, "no suffix we know"),
         ("a.gz", None, "no suffix we know"),
         ("a.h5.gz", None, "drop the '.gz'"),
+        ("a.gz", "h5", "drop the '.gz'"),
         ("-", None, "pass --format with one of graphml, h5"),
         ("a.g6", "pickle", "'pickle' is not a format we read or write: pass one of graphml, h5"),
     ],
@@ -136,6 +138,36 @@ def test_networkx_opens_a_union_whole(tmp_path: Path) -> None:
 def test_a_union_without_node_attributes_is_refused(format: str, tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot hold a union"):
         write_graphs([GRAPH], tmp_path / f"a.{format}", union=True)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_a_format_drops_is_what_does_not_come_back(format: str, tmp_path: Path) -> None:
+    rich = SimpleGraph(
+        2,
+        np.array([[0, 1]], np.int32),
+        np.array([2.5]),
+        np.ones((2, 1), np.float32),
+        ("a", "b"),
+        {"colour": ["red", "blue"]},
+        {"kind": ["road"]},
+    )
+    write_graphs([rich], tmp_path / f"a.{format}")
+
+    (back,) = read_graphs(tmp_path / f"a.{format}")
+
+    fields = ("weights", "features", "names", "node_attributes", "edge_attributes")
+    lost = [
+        field.replace("_", " ") for field in fields if getattr(back, field) is None or not len(getattr(back, field))
+    ]
+    assert dropped_by(format, rich) == lost
+    assert dropped_by(format, GRAPH) == []
+    assert keeps_node_attributes(format) == bool(back.node_attributes)
+
+
+def test_graphs_of_networkx_are_written_too(tmp_path: Path) -> None:
+    write_graphs([nx.path_graph(3), GRAPH], tmp_path / "a.jsonl")
+
+    assert [graph.nodes for graph in read_graphs(tmp_path / "a.jsonl")] == [3, 4]
 
 
 def test_importing_the_formats_loads_no_client() -> None:
