@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .columns import columns_of, take_features, take_weights
 from .errors import DatasetError
 
 if TYPE_CHECKING:
@@ -120,11 +121,12 @@ class SimpleGraph:
     def from_networkx(cls, graph: nx.Graph) -> SimpleGraph:
         """The graph of a networkx graph, its nodes in the order networkx lists them.
 
-        Edges all carrying a number called ``weight`` make it weighted; nodes all carrying a ``features`` row of one
-        length give :math:`X`.
+        Edges all carrying a number called ``weight`` make it weighted; nodes all carrying a row of numbers of one
+        length called ``features`` give :math:`X`.
 
         Raises:
-            DatasetError: The graph is directed, has self-loops or parallel edges, or numbers that are not finite.
+            DatasetError: The graph is directed, has self-loops or parallel edges, or weights or features that are not
+                finite numbers.
         """
         if graph.is_directed():
             raise DatasetError("The graph is directed: pass graph.to_undirected().")
@@ -139,51 +141,23 @@ class SimpleGraph:
             raise DatasetError(f"Node {names[loop]!r} is its own neighbour: remove self-loops first.")
 
         edges = np.array([row[:2] for row in rows], dtype=np.int32).reshape(-1, 2)
-        edge_columns = _columns([row[2] for row in rows])
-        node_columns = _columns([graph.nodes[name] for name in names])
+        edge_columns = columns_of([row[2] for row in rows])
+        node_columns = columns_of([graph.nodes[name] for name in names])
+        try:
+            weights, features = take_weights(edge_columns, edges, names), take_features(node_columns, names)
+        except ValueError as error:
+            raise DatasetError(f"The graph's {error}") from None
 
         return cls(
             len(names),
             edges,
-            _take_weights(edge_columns),
-            _take_features(node_columns),
+            weights,
+            features,
             None if names == list(range(len(names))) else tuple(names),
             node_columns,
             edge_columns,
             dict(graph.graph),
         )
-
-
-def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Rows of attributes as columns, None where a row has no value."""
-    keys = dict.fromkeys(key for row in rows for key in row)
-
-    return {str(key): [row.get(key) for row in rows] for key in keys}
-
-
-def _take_weights(columns: dict[str, list[Any]]) -> NDArray[np.float64] | None:
-    """Take the column ``weight`` out if it has a number on every edge."""
-    column = columns.get("weight", [None])
-    if not all(isinstance(value, int | float | np.number) for value in column):
-        return None
-
-    return _finite("weight", np.array(columns.pop("weight"), dtype=np.float64))
-
-
-def _take_features(columns: dict[str, list[Any]]) -> NDArray[np.float32] | None:
-    """Take the column ``features`` out if it has a row of one length on every node."""
-    column = columns.get("features")
-    if column is None or any(row is None or np.ndim(row) != 1 or len(row) != len(column[0]) for row in column):
-        return None
-
-    return _finite("features", np.array(columns.pop("features"), dtype=np.float32))
-
-
-def _finite(name: str, values: NDArray[Any]) -> NDArray[Any]:
-    if not np.isfinite(values).all():
-        raise DatasetError(f"A graph has '{name}' that is not a finite number. Remove it or put a number there.")
-
-    return values
 
 
 def as_simple_graph(graph: SimpleGraph | nx.Graph) -> SimpleGraph:

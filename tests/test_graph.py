@@ -13,7 +13,8 @@ from graphite_gen.errors import DatasetError
 from graphite_gen.graph import SimpleGraph, as_simple_graph
 
 scalars = st.one_of(st.integers(-5, 5), st.floats(allow_nan=False), st.text(max_size=3), st.booleans())
-attributes = st.dictionaries(st.sampled_from(["colour", "size", "weight", "features", "label"]), scalars, max_size=3)
+numbers = st.one_of(st.integers(-5, 5), st.floats(allow_nan=False, allow_infinity=False))
+attributes = st.dictionaries(st.sampled_from(["colour", "size", "features", "label"]), scalars, max_size=3)
 
 
 @st.composite
@@ -26,7 +27,7 @@ def networkx_graphs(draw: st.DrawFn) -> nx.Graph:
         graph.add_node(node, **draw(attributes))
     pairs = [(u, v) for i, u in enumerate(nodes) for v in nodes[:i]]
     for u, v in draw(st.lists(st.sampled_from(pairs), max_size=8)) if pairs else []:
-        graph.add_edge(u, v, **draw(attributes))
+        graph.add_edge(u, v, **draw(attributes), **draw(st.dictionaries(st.just("weight"), numbers)))
     if draw(st.booleans()):
         nx.set_edge_attributes(graph, 1.5, "weight")
     if draw(st.booleans()):

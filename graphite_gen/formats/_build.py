@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..columns import columns_of, take_features, take_weights
 from ..errors import FormatError
 from ..graph import SimpleGraph
 
@@ -55,8 +55,8 @@ def build_graph(
 ) -> SimpleGraph:
     """The simple graph of the nodes and edges a file lists, in the order it lists them.
 
-    Edges all carrying a number called ``weight`` make it weighted; nodes all carrying ``features`` of one length
-    give its features.
+    Edges all carrying a number called ``weight`` make it weighted; nodes all carrying a row of numbers of one length
+    called ``features`` give its features.
 
     Arguments:
         context: The file.
@@ -70,24 +70,28 @@ def build_graph(
         attributes: Facts about the graph.
 
     Raises:
-        FormatError: The graph is not simple and the context does not simplify, or an id, a weight or the size is
-            out of range.
+        FormatError: The graph is not simple and the context does not simplify, an id or the size is out of range, or
+            a weight or a feature is not a finite number.
     """
     context.check_nodes(where, nodes)
     if directed and not context.simplify:
         raise context.error(where, f"the graph is directed; {HINT}.")
 
     edges, kept = _simple_edges(context, where, nodes, pairs, names)
-    node_columns = _columns(node_rows)
-    edge_columns = _columns(edge_rows)
+    node_columns = columns_of(node_rows)
+    edge_columns = columns_of(edge_rows)
     if kept is not None:
         edge_columns = {key: [column[e] for e in kept] for key, column in edge_columns.items()}
+    try:
+        weights, features = take_weights(edge_columns, edges, names), take_features(node_columns, names)
+    except ValueError as error:
+        raise context.error(where, str(error)) from None
 
     return SimpleGraph(
         nodes,
         edges,
-        _take_weights(context, where, edge_columns, edges),
-        _take_features(node_columns),
+        weights,
+        features,
         names,
         node_columns,
         edge_columns,
@@ -123,47 +127,3 @@ def _simple_edges(
     kept = order[~(loops | repeats)[order]]
 
     return np.stack([i[kept], j[kept]], axis=1).astype(np.int32), kept
-
-
-def _columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
-    """Rows of attributes as columns, None where a row has no value."""
-    keys = dict.fromkeys(key for row in rows if row for key in row)
-
-    return {key: [row.get(key) if row else None for row in rows] for key in keys}
-
-
-def _take_weights(
-    context: Context, where: str, columns: dict[str, list[Any]], edges: NDArray[np.int32]
-) -> NDArray[np.float64] | None:
-    """Take the column ``weight`` out; weights on some edges only stay an edge attribute."""
-    column = columns.get("weight")
-    if column is None:
-        return None
-    for edge, value in zip(edges.tolist(), column, strict=True):
-        if value is not None and not _is_finite(value):
-            raise context.error(where, f"edge {edge[0]} - {edge[1]} has weight {value!r}, not a finite number.")
-
-    return None if None in column or not column else np.array(columns.pop("weight"), dtype=np.float64)
-
-
-def _is_finite(value: Any) -> bool:
-    try:
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    except OverflowError:
-        return False
-
-
-def _take_features(columns: dict[str, list[Any]]) -> NDArray[np.float32] | None:
-    """Take the column ``features`` out if it has a row of numbers of one length on every node."""
-    column = columns.get("features")
-    if column is None or not all(isinstance(row, list) and len(row) == len(column[0]) for row in column):
-        return None
-    if not all(isinstance(value, int | float) for row in column for value in row):
-        return None
-    try:
-        features = np.array(column, dtype=np.float32)
-    except OverflowError:
-        return None
-    del columns["features"]
-
-    return features.reshape(len(column), -1)

@@ -151,7 +151,8 @@ class Reader:
         ordered = _in_order(pairs, nodes, edges)
         pairs = pairs.astype(np.int32 if ordered else np.int64)
         weights = None if self._weights is None else self._weights[edge_span].astype(np.float64)
-        features = None if self._features is None else self._features[node_span].astype(np.float32)
+        with np.errstate(over="ignore"):
+            features = None if self._features is None else self._features[node_span].astype(np.float32)
         names = None if self._names is None else self._values(self._names, node_span)
         node_columns = {key: self._values(data, node_span) for key, data in self._node_columns.items()}
         edge_columns = {key: self._values(data, edge_span) for key, data in self._edge_columns.items()}
@@ -163,8 +164,8 @@ class Reader:
             graph = SimpleGraph(
                 n,
                 pairs[own_edges],
-                None if weights is None else self._own_weights(first + k, weights[own_edges]),
-                None if features is None else _own_rows(features[own_nodes]),
+                None if weights is None else self._own_rows(first + k, "weight", weights[own_edges]),
+                None if features is None else self._own_rows(first + k, "feature", features[own_nodes]),
                 None if names is None else _own_names(names[own_nodes]),
                 _own_columns(node_columns, own_nodes) if node_columns else {},
                 _own_columns(edge_columns, own_edges) if edge_columns else {},
@@ -205,12 +206,13 @@ class Reader:
 
         return facts
 
-    def _own_weights(self, index: int, weights: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        own = _own_rows(weights)
-        if own is not None and not np.isfinite(own).all():
-            raise self._context.error(f"graph {index}", "a weight is not a finite number.")
-
-        return own
+    def _own_rows(self, index: int, what: str, rows: NDArray[Any]) -> NDArray[Any] | None:
+        """A graph's rows of finite numbers, None where it has none among graphs that have."""
+        if np.isfinite(rows).all():
+            return rows
+        if np.isnan(rows).all():
+            return None
+        raise self._context.error(f"graph {index}", f"a {what} is not a finite number.")
 
     def _simple(self, index: int, graph: SimpleGraph) -> SimpleGraph:
         """The graph with its pairs checked and in our order, and what the edges carry in the same order."""
@@ -239,11 +241,6 @@ def _in_order(pairs: NDArray[Any], nodes: NDArray[np.int64], counts: NDArray[np.
     later = (i[1:] > i[:-1]) | ((i[1:] == i[:-1]) & (j[1:] > j[:-1]))
 
     return bool((later | (owner[1:] != owner[:-1])).all())
-
-
-def _own_rows(rows: NDArray[Any]) -> NDArray[Any] | None:
-    """A graph's rows, None where it has none among graphs that have."""
-    return None if rows.size and np.isnan(rows).all() else rows
 
 
 def _own_names(names: list[Any]) -> tuple[Any, ...] | None:

@@ -151,6 +151,11 @@ def test_defaults_fill_what_is_not_there_and_late_edges_find_their_nodes(tmp_pat
             "<edge source='a' target='b'><data key='w'>nan</data></edge></graph></graphml>",
             "weight nan, not a finite number",
         ),
+        (
+            f"{HEAD}<key id='f' attr.name='features'/><graph/><graph><node id='a'><data key='f'>json:[Infinity]</data>"
+            "</node></graph></graphml>",
+            "graph 1 .*node 'a' has feature inf, not a finite number",
+        ),
     ],
 )
 def test_damage_is_one_clear_line(body: str | bytes, message: str, tmp_path: Path) -> None:

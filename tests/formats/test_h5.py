@@ -193,6 +193,8 @@ def virtual(file: Any) -> None:
         (put("weights", np.array([1.0, 1.0])), "'weights': has 2 rows"),
         (put("weights", np.array(["a", "b", "c"], dtype=h5py.string_dtype())), "numbers .*were wanted"),
         (put("node_features", np.zeros((4, 2))), "'node_features': has 4 rows"),
+        (put("node_features", np.array([1, 1, 1, 1, np.nan])[:, None]), "graph 1: a feature is not a finite"),
+        (put("node_features", np.array([1, 1e39, 1, 1, 1])[:, None]), "graph 0: a feature is not a finite"),
         (put("split", np.array([0, 3], np.uint8)), "graph 1: split is 3"),
         (put("node_attributes", 3), "not a group of columns"),
         (put("node_attributes/x", np.zeros(4)), "'x': has 4 rows"),

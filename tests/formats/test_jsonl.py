@@ -70,6 +70,9 @@ def test_what_networkx_writes_is_read(key: str, tmp_path: Path) -> None:
         (b'{"graph": 3, "nodes": []}', "'graph' is no object"),
         (b'{"nodes": [{"id":0},{"id":1}], "edges": [{"source":0,"target":1,"weight":Infinity}]}', "finite number"),
         (b'{"nodes": [{"id":0},{"id":1}], "edges": [{"source":0,"target":1,"weight":true}]}', "finite number"),
+        (b'{"nodes": [{"id":0,"features":[1]},{"id":"b","features":[NaN]}]}', "node 'b' has feature nan, not a finite"),
+        (b'{"nodes": [{"id":0,"features":[1e39]}]}', "node 0 has feature 1e.39, not a finite number of 32 bits"),
+        (b'{"nodes": [{"id":0,"features":[1' + b"0" * 400 + b"]}]}", "node 0 has feature 1.*, not a finite"),
         (b'{"nodes": "\xff"}', "not UTF-8"),
     ],
 )
