@@ -2,6 +2,10 @@
 
 A string is written as it is, and what is no string, or would not come back as the same string, as JSON after
 ``json:``. So ``"red"`` stays ``red``, and ``[1, 2]`` becomes ``json:[1, 2]``, for whoever opens the file.
+
+Names that are strings or integers are written as they are. Where reading them by themselves would take strings such
+as ``"0"`` for numbers, or a few numbers among strings for strings, the graph carries the fact ``integerNames``, the
+list of those that are integers.
 """
 
 from __future__ import annotations
@@ -16,15 +20,18 @@ import numpy as np
 from ..records import Provenance
 
 __all__ = [
+    "INTEGERS",
     "OTHER",
     "facts_of",
     "from_text",
     "gather",
     "hashable",
     "names_from_texts",
+    "names_from_words",
     "plain",
     "provenance_of",
     "scatter",
+    "take_integers",
     "texts_from_names",
     "to_json",
     "to_text",
@@ -33,6 +40,9 @@ __all__ = [
 PREFIX = "json:"
 OTHER = "otherAttributes"
 """The attribute that holds those whose own name the format uses for itself."""
+
+INTEGERS = "integerNames"
+"""The fact about a graph that lists those of its names that are integers, where their texts do not tell."""
 
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
@@ -84,33 +94,60 @@ def hashable(value: Any) -> Any:
     return tuple(hashable(item) for item in value) if isinstance(value, list) else value
 
 
-def texts_from_names(names: Sequence[Any]) -> list[str]:
-    """Names as distinct texts that :func:`names_from_texts` gives back."""
+def texts_from_names(names: Sequence[Any]) -> tuple[list[str], dict[str, Any]]:
+    """Names as distinct texts, and the fact about the graph that :func:`names_from_texts` needs besides, if any."""
     names = [hashable(plain(name)) for name in names]
-    texts = [str(name) for name in names] if _all_integers(names) else [to_text(name) for name in names]
-    back = names_from_texts(texts)
-    if (back is not None and list(map(repr, back)) == list(map(repr, names))) or (back is None and _counts(names)):
-        return texts
+    texts = [str(name) if type(name) is int else to_text(name) for name in names]
+    if len(set(texts)) < len(texts):
+        # The number 0 and the text '0' are two nodes.
+        texts = [PREFIX + to_json(name) for name in names]
+    guess = names_from_texts(texts)
+    if list(map(repr, range(len(names)) if guess is None else guess)) == list(map(repr, names)):
+        return texts, {}
 
-    return [PREFIX + to_json(name) for name in names]
+    return texts, {INTEGERS: [name for name in names if type(name) is int]}
 
 
-def names_from_texts(texts: Sequence[str]) -> tuple[Any, ...] | None:
-    """The names behind the texts; ``0, 1, …`` and ``n0, n1, …`` are no names at all."""
-    if all(text == str(i) for i, text in enumerate(texts)) or all(text == f"n{i}" for i, text in enumerate(texts)):
+def names_from_texts(texts: Sequence[str], integers: Sequence[int] | None = None) -> tuple[Any, ...] | None:
+    """The names behind the texts; ``0, 1, …`` and ``n0, n1, …`` are no names at all.
+
+    Arguments:
+        texts: The texts.
+        integers: The names that are integers, where the graph says so; None is to guess from the texts.
+    """
+    if integers is not None:
+        whole = set(map(str, integers))
+        return _distinct(texts, [int(text) if text in whole else hashable(from_text(text)) for text in texts])
+    if any(all(text == f"{letter}{i}" for i, text in enumerate(texts)) for letter in ("", "n")):
         return None
+
+    return names_from_words(texts)
+
+
+def names_from_words(texts: Sequence[str]) -> tuple[Any, ...]:
+    """The names behind texts that nothing more is known of: integers if all look like it."""
     if all(_INTEGER.fullmatch(text) for text in texts):
         return tuple(int(text) for text in texts)
 
-    return tuple(hashable(from_text(text)) for text in texts)
+    return _distinct(texts, [hashable(from_text(text)) for text in texts])
 
 
-def _all_integers(names: Sequence[Any]) -> bool:
-    return all(type(name) is int for name in names)
+def _distinct(texts: Sequence[str], names: Sequence[Any]) -> tuple[Any, ...]:
+    """The names if they can tell nodes apart, else the texts, which do."""
+    try:
+        return tuple(names if len(set(names)) == len(names) else texts)
+    except TypeError:
+        return tuple(texts)
 
 
-def _counts(names: Sequence[Any]) -> bool:
-    return _all_integers(names) and list(names) == list(range(len(names)))
+def take_integers(facts: dict[str, Any]) -> list[int] | None:
+    """Take the fact that :func:`texts_from_names` gave out of a graph's facts."""
+    value = facts.get(INTEGERS)
+    if not isinstance(value, list) or not all(type(name) is int for name in value):
+        return None
+    del facts[INTEGERS]
+
+    return value
 
 
 def gather(row: Mapping[str, Any], reserved: frozenset[str] | None = None, key: re.Pattern[str] | None = None) -> Any:

@@ -3,6 +3,9 @@
 We write the first and the last, which networkx opens without being told more. A node alone on its line has no edges;
 networkx reads past such lines, so only there isolated nodes are lost. Node and graph attributes and features are
 dropped. Nodes called ``0 … n-1`` are in that order, any others in the order they appear.
+
+Names that are strings or integers are written as they are, and nothing in the file tells which they were: names that
+all look like integers are read as integers, any others as strings.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from ..records import Provenance
 from ._build import Context, Row, build_graph
 from ._files import lines
 from ._rows import edge_rows
-from ._values import from_text, names_from_texts, plain, texts_from_names, to_text
+from ._values import from_text, names_from_words, plain, texts_from_names, to_text
 
 __all__ = ["read", "write"]
 
@@ -47,12 +50,16 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
     if not number:
         return
 
-    texts = list(index)
-    names = names_from_texts(texts)
-    if names is not None and set(names) == set(range(len(names))) and all(type(name) is int for name in names):
-        pairs = [(names[i], names[j]) for i, j in pairs]
-        names = None
-    yield build_graph(context, "graph 0", len(texts), pairs, names=names, edge_rows=rows if any(rows) else ())
+    names = names_from_words(list(index))
+    numbered = set(names) == set(range(len(names))) and all(type(name) is int for name in names)
+    yield build_graph(
+        context,
+        "graph 0",
+        len(names),
+        [(names[i], names[j]) for i, j in pairs] if numbered else pairs,
+        names=None if numbered else names,
+        edge_rows=rows if any(rows) else (),
+    )
 
 
 def _data(context: Context, where: str, text: str) -> Row:
@@ -96,7 +103,7 @@ def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenanc
 
 def _words(names: tuple[Any, ...]) -> list[str]:
     """Names without the spaces and signs that would end them."""
-    texts = texts_from_names(names)
+    texts, _ = texts_from_names(names)
 
     return [
         text

@@ -1,6 +1,7 @@
 """GML: ``graph [ … ]`` blocks, one per graph; networkx and igraph open a file of one graph.
 
-Names are the nodes' labels. Weights are the edge attribute ``weight``; what GML has no form for, such as a boolean or
+Names are the nodes' labels; where these do not tell strings from integers, the graph attribute ``integerNames`` lists
+those that are integers. Weights are the edge attribute ``weight``; what GML has no form for, such as a boolean or
 a list (so also ``features``), is JSON text after ``json:``, and attributes whose names GML does not allow go together
 into ``otherAttributes``.
 """
@@ -17,7 +18,18 @@ from ..records import Provenance
 from ._build import MAX_NODES, Context, build_graph
 from ._files import lines
 from ._rows import edge_rows, node_rows
-from ._values import facts_of, from_text, gather, names_from_texts, plain, scatter, texts_from_names, to_text
+from ._values import (
+    INTEGERS,
+    facts_of,
+    from_text,
+    gather,
+    names_from_texts,
+    plain,
+    scatter,
+    take_integers,
+    texts_from_names,
+    to_text,
+)
 
 __all__ = ["read", "write"]
 
@@ -29,14 +41,14 @@ _TOKEN = re.compile(
 )
 _ENTITY = re.compile(r"&(?:#([0-9]{1,7})|#x([0-9A-Fa-f]{1,6})|([0-9A-Za-z]{1,32}));")
 _UNPRINTABLE = re.compile(r'[^ -~]|[&"]')
-_KEY = re.compile(r"[A-Za-z][0-9A-Za-z]*", re.ASCII)
+_KEY = re.compile(r"(?!(?i:INF|NAN)$)[A-Za-z][0-9A-Za-z]*", re.ASCII)
 _LIST_START = "_networkx_list_start"
 _MAX_TEXT = 1 << 26
 _MAX_DEPTH = 32
 _MAX_DIGITS = 1000
 _NODE_KEYS = frozenset({"id", "label"})
 _EDGE_KEYS = frozenset({"source", "target", "key"})
-_GRAPH_KEYS = frozenset({"node", "edge", "directed", "multigraph", "label"})
+_GRAPH_KEYS = frozenset({"node", "edge", "directed", "multigraph", "label", INTEGERS})
 
 
 def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
@@ -171,6 +183,7 @@ def _graph(context: Context, where: str, data: dict[str, Any]) -> SimpleGraph:
         for edge in edges:
             edge.pop("key", None)
     directed = data.pop("directed", 0)
+    facts = _plain_row(data)
 
     return build_graph(
         context,
@@ -178,10 +191,10 @@ def _graph(context: Context, where: str, data: dict[str, Any]) -> SimpleGraph:
         len(nodes),
         pairs,
         directed=directed == 1,
-        names=_take_names(nodes, list(index)),
+        names=_take_names(nodes, list(index), take_integers(facts)),
         node_rows=[scatter(_plain_row(node)) for node in nodes],
         edge_rows=[scatter(_plain_row(edge)) for edge in edges],
-        attributes=scatter(_plain_row(data)),
+        attributes=scatter(facts),
     )
 
 
@@ -194,14 +207,14 @@ def _lists(context: Context, where: str, data: dict[str, Any], key: str) -> list
     return items
 
 
-def _take_names(nodes: list[dict[str, Any]], ids: list[int]) -> tuple[Any, ...] | None:
+def _take_names(nodes: list[dict[str, Any]], ids: list[int], integers: list[int] | None) -> tuple[Any, ...] | None:
     """Labels that tell all nodes apart are their names; else their ids are."""
     labels = [node.get("label") for node in nodes]
     texts = [label if isinstance(label, str) else str(label) for label in labels]
     if nodes and all(isinstance(label, str | int) for label in labels) and len(set(texts)) == len(texts):
         for node in nodes:
             del node["label"]
-        return names_from_texts(texts)
+        return names_from_texts(texts, integers)
 
     return names_from_texts([str(name) for name in ids])
 
@@ -232,13 +245,15 @@ def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenanc
 
 
 def _block(graph: SimpleGraph, facts: Mapping[str, Any]) -> Iterator[str]:
-    labels = map(str, range(graph.nodes)) if graph.names is None else map(_escaped, texts_from_names(graph.names))
+    numbers = [str(i) for i in range(graph.nodes)]
+    labels, integers = (numbers, {}) if graph.names is None else texts_from_names(graph.names)
     nodes, edges = node_rows(graph), edge_rows(graph)
 
     yield "graph [\n"
+    yield _pairs(integers, frozenset(), "  ")
     yield _pairs(facts, _GRAPH_KEYS, "  ")
     for i, label in enumerate(labels):
-        yield f'  node [\n    id {i}\n    label "{label}"\n'
+        yield f'  node [\n    id {i}\n    label "{_escaped(label)}"\n'
         yield _pairs(nodes[i], _NODE_KEYS, "    ") if nodes else ""
         yield "  ]\n"
     for e, (i, j) in enumerate(graph.edges.tolist()):

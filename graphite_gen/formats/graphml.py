@@ -2,7 +2,8 @@
 
 Attributes are typed by value (boolean, long, double, string); what is none of these, such as a list, is JSON text
 after ``json:``. Weights are the edge attribute ``weight``; features are the node attribute ``features``, a JSON list.
-Keys are declared in front of the first graph that uses them.
+Keys are declared in front of the first graph that uses them. Names are the nodes' ids; where these do not tell strings
+from integers, the graph attribute ``integerNames`` lists those that are integers.
 
 The reader streams, and refuses document types and entities, hyperedges, ports and nested graphs.
 """
@@ -18,7 +19,18 @@ from ..graph import SimpleGraph
 from ..records import Provenance
 from ._build import Context, Row, build_graph
 from ._rows import edge_rows, node_rows
-from ._values import facts_of, from_text, names_from_texts, plain, texts_from_names, to_text
+from ._values import (
+    INTEGERS,
+    facts_of,
+    from_text,
+    gather,
+    names_from_texts,
+    plain,
+    scatter,
+    take_integers,
+    texts_from_names,
+    to_text,
+)
 
 __all__ = ["read", "write"]
 
@@ -217,16 +229,18 @@ class _Parser:
             if key.default is not None and key.name is not None:
                 self._fill(key, key.name)
 
+        integers = take_integers(self._facts)
+
         return build_graph(
             self._context,
             where,
             len(self._ids),
             pairs,
             directed=self._directed or (self._default_directed and self._undirected < len(pairs)),
-            names=names_from_texts(self._ids),
+            names=names_from_texts(self._ids, integers),
             node_rows=self._node_rows,
             edge_rows=self._edge_rows,
-            attributes=self._facts,
+            attributes=scatter(self._facts),
         )
 
     def _fill(self, key: _Key, name: str) -> None:
@@ -270,6 +284,7 @@ _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" \
 xsi:schemaLocation="http://graphml.graphdrawing.org/xmlns http://graphml.graphdrawing.org/xmlns/1.0/graphml.xsd">
 """
+_GRAPH_KEYS = frozenset({INTEGERS})
 _SMALL = 64
 _BLOCK = 1 << 14
 
@@ -281,18 +296,20 @@ def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenanc
     stream.write(_HEAD.encode())
     count = 0
     for count, graph in enumerate(graphs, 1):
-        data = keys.data("graph", {**facts, **graph.attributes})
+        texts, integers = (None, {}) if graph.names is None else texts_from_names(graph.names)
+        ids = None if texts is None else list(map(_quoted, texts))
+        data = keys.data("graph", {**gather({**facts, **graph.attributes}, _GRAPH_KEYS), **integers})
         head = f'<graph id="G{count - 1}" edgedefault="undirected">\n{data}'
         # The pieces come first, as making them is what finds the keys to declare; a large graph declares its own
         # up front and then goes out piece by piece.
         if graph.nodes + len(graph.edges) <= _BLOCK:
-            body = "".join(_pieces(graph, keys))
+            body = "".join(_pieces(graph, ids, keys))
             stream.write(f"{keys.declare()}{head}{body}</graph>\n".encode())
             continue
-        for _ in _pieces(graph, keys):
+        for _ in _pieces(graph, ids, keys):
             pass
         stream.write(f"{keys.declare()}{head}".encode())
-        for piece in _pieces(graph, keys):
+        for piece in _pieces(graph, ids, keys):
             stream.write(piece.encode())
         stream.write(b"</graph>\n")
     stream.write(b"</graphml>\n")
@@ -342,9 +359,8 @@ class _Keys:
         return f'<data key="{key}">{text}</data>'
 
 
-def _pieces(graph: SimpleGraph, keys: _Keys) -> Iterator[str]:
-    """The nodes, then the edges, some thousands at a time."""
-    ids = None if graph.names is None else [_quoted(text) for text in texts_from_names(graph.names)]
+def _pieces(graph: SimpleGraph, ids: list[str] | None, keys: _Keys) -> Iterator[str]:
+    """The nodes, then the edges, some thousands at a time; without ids the nodes are numbered."""
     rows = node_rows(graph)
     if rows is None and ids is None:
         yield _plain_nodes(graph.nodes)

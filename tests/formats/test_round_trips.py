@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import io
 import sys
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
+import igraph
+import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +19,7 @@ from graphite_gen.formats import FORMATS, read_graphs, write_graphs
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.records import Provenance
 
-from .graphs import assert_same, assert_same_edges, bare_graphs, rich_graphs
+from .graphs import assert_same, assert_same_edges, bare_graphs, rich_graphs, same
 
 RICH = ["graphml", "h5", "jsonl", "gml"]
 TEXTS = [name for name in FORMATS if name != "h5"]
@@ -54,8 +58,11 @@ def test_edge_lists_keep_names_and_what_edges_carry(graph: SimpleGraph) -> None:
 
     (back,) = round_trip([graph], "edgelist")
 
-    if sorted(map(str, graph.names or ())) != sorted(map(str, range(graph.nodes))):
-        assert_same(kept, back)
+    # Nothing in the file tells a number from the text of it.
+    names = tuple(map(str, graph.names or range(graph.nodes)))
+    if sorted(names) != sorted(map(str, range(graph.nodes))):
+        assert tuple(map(str, back.names or ())) == names
+        assert_same(replace(kept, names=names), replace(back, names=names))
 
 
 @pytest.mark.parametrize("format", TEXTS)
@@ -110,3 +117,60 @@ def test_provenance_survives_conversion_without_being_passed_on(first: str, seco
     write_graphs((graph for graph in read_graphs(tmp_path / f"a.{first}")), tmp_path / f"b.{second}")
 
     assert read_graphs(tmp_path / f"b.{second}").provenance == provenance
+
+
+NAMES: list[tuple[Any, ...]] = [
+    ("0", "1", "2"),
+    ("7", "8", "9"),
+    ("n0", "n1", "n2"),
+    ("2", "0", "1"),
+    ("a", 7, "8"),
+    (10**30, -1, "x"),
+    (2, 0, 1),
+]
+
+
+@pytest.mark.parametrize("names", NAMES)
+def test_other_programs_see_names_as_they_are_and_we_read_them_back(names: tuple[Any, ...], tmp_path: Path) -> None:
+    graph = SimpleGraph.from_pairs(3, [(0, 1), (1, 2)])
+    graph = replace(graph, names=names, attributes={"integerNames": [1], "otherAttributes": "mine"})
+    plain = list(map(str, names))
+    for format in ("graphml", "gml", "edgelist"):
+        write_graphs([graph], tmp_path / f"a.{format}")
+
+    assert list(nx.read_graphml(tmp_path / "a.graphml")) == plain
+    assert list(nx.read_gml(tmp_path / "a.gml")) == plain
+    assert set(nx.read_edgelist(tmp_path / "a.edgelist")) == set(plain)
+    assert igraph.Graph.Read_GraphML(str(tmp_path / "a.graphml")).vs["id"] == plain
+    assert [str(label) for label in igraph.Graph.Read_GML(str(tmp_path / "a.gml")).vs["label"]] == plain
+    for format in ("graphml", "gml"):
+        (back,) = read_graphs(tmp_path / f"a.{format}")
+        assert_same(graph, back)
+        assert back.names == names
+
+
+@pytest.mark.parametrize("names", [("a", "b", "c"), (7, 8, 9), None, ((0, 1), 2.5, "x")])
+@pytest.mark.parametrize("format", ["graphml", "gml"])
+def test_names_that_tell_themselves_add_nothing_to_the_file(
+    format: str, names: tuple[Any, ...] | None, tmp_path: Path
+) -> None:
+    write_graphs([replace(SimpleGraph.from_pairs(3, [(0, 1)]), names=names)], tmp_path / f"a.{format}")
+
+    assert "integerNames" not in (tmp_path / f"a.{format}").read_text()
+
+
+@pytest.mark.parametrize("format", ["graphml", "gml", "edgelist"])
+def test_a_number_and_its_text_are_two_nodes(format: str, tmp_path: Path) -> None:
+    write_graphs([replace(SimpleGraph.from_pairs(2, [(0, 1)]), names=(0, "0"))], tmp_path / f"a.{format}")
+
+    (back,) = read_graphs(tmp_path / f"a.{format}")
+
+    assert same(list(back.names or ()), [0, "0"])
+
+
+def test_names_that_cannot_be_names_stay_texts(tmp_path: Path) -> None:
+    (tmp_path / "a.edgelist").write_text("json:{} json:[1] \njson:[1,1] b\n")
+    (tmp_path / "b.edgelist").write_text("json:7 json:07\njson:[7] json:[7.0]\n")
+
+    assert next(read_graphs(tmp_path / "a.edgelist")).names == ("json:{}", "json:[1]", "json:[1,1]", "b")
+    assert next(read_graphs(tmp_path / "b.edgelist")).names == ("json:7", "json:07", "json:[7]", "json:[7.0]")
