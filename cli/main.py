@@ -43,8 +43,10 @@ class Program(Command, click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             value = super().invoke(ctx)
-            # Here, not at shutdown, where a closed pipe could only be complained about.
-            sys.stdout.flush()
+            # Here, not at shutdown, where a closed pipe could only be complained about. There is none if the shell
+            # closed it.
+            if sys.stdout is not None:
+                sys.stdout.flush()
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except BrokenPipeError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,17 +30,31 @@ def write(
     from graphite_gen.formats import format_of, write_graphs
 
     to_stdout = str(output) == "-"
-    if not (to_stdout and sys.stdout.isatty()):
+    name = format_of(output, format)
+    graphs = _noting_losses(graphs, name)
+    if not (to_stdout and sys.stdout is not None and sys.stdout.isatty()):
         graphs = track(graphs, total, "Writing")
     count = write_graphs(graphs, output, format=format, provenance=provenance, force=force, union=union)
     if to_stdout:
         return
 
     note(f"Wrote {count} graph{'s' * (count != 1)} to '{output}'{' as their union' if union else ''}.")
-    if count > 1 and not union and "{index" not in str(output) and format_of(output, format) == "graphml":
+    if count > 1 and not union and "{index" not in str(output) and name == "graphml":
         note(
             "Many graphs in one GraphML file: networkx.read_graphml opens the first alone. For all of them:\n"
             "    from networkx.readwrite.graphml import GraphMLReader\n"
             f"    graphs = list(GraphMLReader()(path={str(output)!r}))\n"
             f"Or write one file each with -o '{output.stem}/{{index:04d}}.graphml', or one graph with --union."
         )
+
+
+def _noting_losses(graphs: Iterable[SimpleGraph], format: str) -> Iterator[SimpleGraph]:
+    """The graphs, with a note on what the format drops of the first one that loses anything."""
+    from graphite_gen.formats import dropped_by
+
+    noted = False
+    for graph in graphs:
+        if not noted and (dropped := dropped_by(format, graph)):
+            note(f"'{format}' does not hold {' and '.join(dropped)}: only the rest of the graphs is written.")
+            noted = True
+        yield graph

@@ -63,7 +63,11 @@ def sample(
     if features is not None and nodes is not None:
         raise click.UsageError("'--nodes' and '--features' exclude each other: the file says how many nodes there are.")
 
-    from graphite_gen.formats import read_graphs
+    from graphite_gen.formats import check_node_attributes, format_of, read_graphs
+
+    if with_latents:
+        check_node_attributes(format_of(output, format), "latents")
+
     from graphite_gen.records import Provenance
     from graphite_gen.sampling import Sampler
 

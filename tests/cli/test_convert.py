@@ -76,3 +76,16 @@ def test_an_empty_folder_is_one_line(invoke: Invoke) -> None:
     Path("folder").mkdir()
 
     assert is_one_line(invoke("convert", "folder", "out.g6").stderr)
+
+
+@pytest.mark.parametrize("format", ["g6", "s6", "jsonl"])
+def test_what_a_format_drops_is_noted_once(invoke: Invoke, format: str) -> None:
+    Path("in.edgelist").write_text("a b 2.5\n")
+    line = '{"nodes": [{"id": 0}, {"id": 1}], "edges": [{"source": 0, "target": 1, "weight": 2}]}\n'
+    Path("in.jsonl").write_text(line * 3)
+    notes = invoke("convert", "in.jsonl", f"out.{format}").stderr.splitlines()
+    other = invoke("convert", "in.edgelist", f"other.{format}").stderr
+
+    assert [text for text in notes if "weights" in text] == notes[:-1]
+    assert len(notes) == (1 if format == "jsonl" else 2)
+    assert ("does not hold weights and names" in other) == (format != "jsonl")

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import errno
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -124,3 +126,15 @@ def test_the_version_is_that_of_the_package() -> None:
     from graphite_gen import __version__
 
     assert __version__ in CliRunner().invoke(main, ["--version"]).stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"), [("inspect - --format g6 <&-", "'-' cannot be read"), ("families >&-", "")]
+)
+def test_a_stream_that_the_shell_has_closed_is_no_surprise(line: str, problem: str) -> None:
+    command = f"'{sys.executable}' -m graphite_gen {line}"
+    result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+
+    assert result.returncode == bool(problem)
+    assert is_one_line(result.stderr) == bool(problem)
+    assert problem in result.stderr

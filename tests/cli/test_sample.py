@@ -57,6 +57,16 @@ def test_latents_are_node_attributes(invoke: Invoke, model: Path) -> None:
         assert len(graph.node_attributes["z0"]) == graph.nodes
 
 
+@pytest.mark.parametrize("format", ["g6", "s6", "edgelist"])
+def test_latents_are_refused_where_they_would_be_dropped(invoke: Invoke, format: str) -> None:
+    result = invoke("sample", "--model", "nobody", "--with-latents", "-o", f"out.{format}")
+
+    assert result.exit_code == 1
+    assert is_one_line(result.stderr)
+    assert f"'{format}' cannot hold latents" in result.stderr
+    assert not Path(f"out.{format}").exists()
+
+
 def test_the_model_is_the_last_one_trained_here(invoke: Invoke, model: Path) -> None:
     shutil.copytree(model, "checkpoints/older")
     shutil.copytree(model, "checkpoints/newer", copy_function=shutil.copy)
