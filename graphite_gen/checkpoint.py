@@ -28,7 +28,9 @@ __all__ = [
     "bundled_folder",
     "bundled_names",
     "find_checkpoint",
+    "is_checkpoint",
     "load_checkpoint",
+    "load_weights",
     "read_tensors",
     "save_checkpoint",
     "write_atomically",
@@ -152,6 +154,16 @@ def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> Trained
     network.to(device).eval()
 
     return model
+
+
+def is_checkpoint(folder: Path) -> bool:
+    """Whether a folder holds a model of ours, whole or damaged."""
+    try:
+        _read_config(folder / "config.json")
+    except CheckpointError:
+        return False
+
+    return True
 
 
 def load_weights(network: GraphNetwork, weights: Mapping[str, Tensor], source: Path) -> None:
