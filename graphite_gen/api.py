@@ -13,6 +13,7 @@ from .dataset import Dataset, generate
 from .families import Family, family
 from .graph import SimpleGraph, as_simple_graph
 from .likelihood import estimate_nll
+from .likelihood.annealed import CHAINS, STEPS
 from .records import NLLEstimate, Provenance, TrainRecord
 from .sampling import Sampler
 from .seeding import derive_seed, stream
@@ -83,9 +84,35 @@ class Model:
         samples: int = 1000,
         seed: int = 0,
         convention: str = "pairs",
+        method: str = "is",
+        chains: int = CHAINS,
+        steps: int = STEPS,
+        curve: bool = False,
     ) -> NLLEstimate:
-        """The mean NLL of graphs, in nats per graph, with its standard error and the ER baseline."""
-        return estimate_nll(self.trained, map(as_simple_graph, graphs), samples, seed, convention)
+        """The mean NLL of graphs, in nats per graph, with its standard error, its diagnostics and the ER baseline.
+
+        Arguments:
+            graphs: What to score.
+            samples: Proposals per graph of importance sampling.
+            seed: The run's one seed.
+            convention: ``pairs`` (a law over graphs) or ``paper`` (all cells of the padded matrix).
+            method: ``is`` for importance sampling, ``ais`` for annealed importance sampling, ``auto`` for the second
+                where the first cannot be trusted.
+            chains: Chains per graph of annealed importance sampling.
+            steps: Temperatures of each chain.
+            curve: Whether to keep what fewer samples would have given.
+        """
+        return estimate_nll(
+            self.trained,
+            map(as_simple_graph, graphs),
+            samples,
+            seed,
+            convention,
+            method=method,
+            chains=chains,
+            steps=steps,
+            curve=curve,
+        )
 
     def save(self, folder: str | Path) -> None:
         """Write the model as a checkpoint folder that ``load`` and every command reads."""

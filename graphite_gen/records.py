@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["GraphNLL", "NLLEstimate", "Provenance", "Record", "TrainRecord"]
+__all__ = ["CurvePoint", "GraphNLL", "NLLEstimate", "Provenance", "Record", "TrainRecord"]
 
 
 class Record:
@@ -69,11 +69,15 @@ class GraphNLL(Record):
     Attributes:
         nodes: Its number of nodes.
         edges: Its number of edges.
-        nll: The importance-sampling estimate of -log p(A|n).
+        nll: The estimate of -log p(A|n).
         elbo: The bound by the same samples: the mean log-weight.
-        ess: The effective sample size, from 1 to K.
+        ess: The effective sample size, from 1 to the number of samples (or chains).
         size_nats: -log p(n); None for a size that never occurred in training.
         baseline: -log p(A|n) of the ER baseline.
+        khat: The Pareto shape of the largest weights: above 0.7 the estimate is not to be trusted. None where there
+            are too few weights to tell.
+        method: What made it: ``is`` or ``ais``.
+        curve: Pairs of a number of samples and the NLL by so many, where asked for.
     """
 
     nodes: int
@@ -83,6 +87,24 @@ class GraphNLL(Record):
     ess: float
     size_nats: float | None
     baseline: float | None
+    khat: float | None = None
+    method: str = "is"
+    curve: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class CurvePoint(Record):
+    """The mean NLL that so many samples per graph give.
+
+    Attributes:
+        samples: The samples per graph.
+        nll: The mean NLL, in nats per graph.
+        standard_error: Its standard error over graphs; None for a single graph.
+    """
+
+    samples: int
+    nll: float
+    standard_error: float | None
 
 
 @dataclass(frozen=True)
@@ -101,6 +123,13 @@ class NLLEstimate(Record):
         size_nats: The mean of -log p(n); None if some size never occurred in training.
         baseline: The mean ER baseline; None for weighted graphs and for convention ``paper``.
         per_graph: The estimates of each graph.
+        method: What was asked for: ``is``, ``ais`` or ``auto``.
+        chains: The chains per graph of annealed importance sampling; None where none was asked for.
+        steps: The temperatures of each chain; None likewise.
+        khat: The largest finite Pareto shape of a graph's weights; None where no graph has one.
+        flagged: The number of graphs whose Pareto shape is above 0.7: their estimates are not to be trusted.
+        annealed: The number of graphs scored by annealed importance sampling.
+        curve: The mean NLL by fewer samples, where asked for.
     """
 
     model: str
@@ -114,3 +143,10 @@ class NLLEstimate(Record):
     size_nats: float | None
     baseline: float | None
     per_graph: tuple[GraphNLL, ...]
+    method: str = "is"
+    chains: int | None = None
+    steps: int | None = None
+    khat: float | None = None
+    flagged: int = 0
+    annealed: int = 0
+    curve: tuple[CurvePoint, ...] = ()

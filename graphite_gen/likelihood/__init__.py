@@ -1,5 +1,15 @@
 """Estimates of the marginal likelihood, each with its error."""
 
-from .importance import estimate_nll, graph_log_weights, iterate_nll, summarise
+from .annealed import annealed_log_weights
+from .diagnostics import smooth_weights
+from .estimate import estimate_nll, iterate_nll, summarise
+from .importance import graph_log_weights
 
-__all__ = ["estimate_nll", "graph_log_weights", "iterate_nll", "summarise"]
+__all__ = [
+    "annealed_log_weights",
+    "estimate_nll",
+    "graph_log_weights",
+    "iterate_nll",
+    "smooth_weights",
+    "summarise",
+]

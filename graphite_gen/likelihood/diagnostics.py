@@ -1,0 +1,133 @@
+"""How far a sum of importance weights can be trusted."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["KHAT_LIMIT", "SmoothedWeights", "fit_pareto", "nll_curve", "smooth_weights"]
+
+# Above this shape the mean of the weights converges too slowly to be believed (Vehtari et al., 2024).
+KHAT_LIMIT = 0.7
+# With fewer weights in the tail there is no law to fit to it.
+FEWEST = 5
+# Log-weights this close differ by rounding: the proposal is the posterior itself.
+SAME = 1e-4
+
+
+@dataclass(frozen=True)
+class SmoothedWeights:
+    r"""Importance weights with their largest ones smoothed.
+
+    Attributes:
+        log_weights: The smoothed log-weights, in the order they came, with shape :math:`(K,)`.
+        khat: The Pareto shape :math:`\hat{k}` of the largest weights: 0 where all weights are equal, infinite where a
+            few outweigh all others, None where there are too few to tell.
+        ess: The effective sample size :math:`(\sum w)^2 / \sum w^2` of the raw weights, from 1 to :math:`K`.
+    """
+
+    log_weights: NDArray[np.float64]
+    khat: float | None
+    ess: float
+
+    @property
+    def log_mean(self) -> float:
+        """The logarithm of the mean weight."""
+        return float(np.logaddexp.reduce(self.log_weights)) - math.log(len(self.log_weights))
+
+
+def fit_pareto(excesses: NDArray[np.float64]) -> tuple[float, float]:
+    r"""Shape and scale of a generalised Pareto law of positive excesses in ascending order.
+
+    The empirical-Bayes estimate of Zhang & Stephens (2009), with the weak prior that Vehtari et al. (2024, appendix C)
+    put on the shape so that small samples do not swing.
+
+    Arguments:
+        excesses: How far values lie above a threshold, ascending, with shape :math:`(M,)`.
+
+    Returns:
+        The shape :math:`\hat{k}` and the scale :math:`\hat{\sigma}`.
+    """
+    count = len(excesses)
+    points = 30 + int(math.sqrt(count))
+    quartile = excesses[int(count / 4 + 0.5) - 1]
+    # Candidates for θ = -k/σ, spread by the rule of the paper.
+    theta = 1 / excesses[-1] + (1 - np.sqrt(points / (np.arange(1, points + 1) - 0.5))) / (3 * quartile)
+    shapes = np.log1p(-theta[:, None] * excesses).mean(axis=1)
+    profile = count * (np.log(-theta / shapes) - shapes - 1)
+    weights = np.exp(profile - np.logaddexp.reduce(profile))
+    best = float(weights @ theta)
+    shape = float(np.log1p(-best * excesses).mean())
+    scale = -shape / best
+
+    return (count * shape + 10 * 0.5) / (count + 10), scale
+
+
+def smooth_weights(log_weights: NDArray[np.float64]) -> SmoothedWeights:
+    r"""Pareto-smoothed importance weights.
+
+    The largest :math:`\min(K/5, 3\sqrt{K})` weights are replaced by the quantiles of the Pareto law fitted to them, and
+    none exceeds the largest raw one. Where the shape is above 0.7 no smoothing helps: the weights stay as they are, and
+    the logarithm of their mean is a lower bound in expectation.
+
+    Arguments:
+        log_weights: Raw log-weights, with shape :math:`(K,)`.
+    """
+    raw = np.asarray(log_weights, dtype=np.float64)
+    smoothed = raw.copy()
+    tail = math.ceil(min(len(smoothed) / 5, 3 * math.sqrt(len(smoothed))))
+    khat = _smooth_tail(smoothed, tail) if tail >= FEWEST else None
+    ess = math.exp(2 * np.logaddexp.reduce(raw) - np.logaddexp.reduce(2 * raw))
+
+    return SmoothedWeights(smoothed, khat, ess)
+
+
+def _smooth_tail(log_weights: NDArray[np.float64], tail: int) -> float:
+    """Smooth the largest weights in place, and give the shape of their law."""
+    order = np.argsort(log_weights, kind="stable")
+    largest, cut = log_weights[order[-1]], log_weights[order[-tail - 1]]
+    if largest - cut < SAME:
+        return 0.0
+    # Ties with the cut and what is too small to be a number beside the largest are no part of the tail.
+    excesses = np.exp(log_weights[order[-tail:]] - largest) - math.exp(cut - largest)
+    order, excesses = order[-tail:][excesses > 0], excesses[excesses > 0]
+    if len(excesses) < FEWEST:
+        return math.inf
+    khat, scale = fit_pareto(excesses)
+    if khat > KHAT_LIMIT:
+        return khat
+    quantiles = (np.arange(len(excesses)) + 0.5) / len(excesses)
+    spread = np.expm1(-khat * np.log1p(-quantiles)) / khat if khat else -np.log1p(-quantiles)
+    log_weights[order] = largest + np.minimum(np.log(math.exp(cut - largest) + scale * spread), 0)
+
+    return khat
+
+
+def nll_curve(log_weights: NDArray[np.float64], rng: np.random.Generator) -> tuple[tuple[int, float], ...]:
+    r"""The NLL that :math:`K = 1, 10, 100, …` of the same weights give, up to all of them.
+
+    The weights are shuffled, because neighbours share a component of the proposal, and cut into as many groups of
+    :math:`K` as there are; the NLLs of the groups are averaged. The curve falls to :math:`-\log p(A)`, and where it
+    still falls at its end more samples are worth their time. Nothing is smoothed, so every point is a bound.
+
+    Arguments:
+        log_weights: Raw log-weights.
+        rng: The randomness of the shuffle.
+
+    Returns:
+        Pairs of :math:`K` and nats.
+    """
+    shuffled = rng.permutation(log_weights)
+    sizes = [10**power for power in range(len(str(len(shuffled))))]
+    sizes += [len(shuffled)] * (sizes[-1] != len(shuffled))
+
+    return tuple((size, _mean_nll(shuffled, size)) for size in sizes)
+
+
+def _mean_nll(log_weights: NDArray[np.float64], size: int) -> float:
+    groups = log_weights[: len(log_weights) // size * size].reshape(-1, size)
+
+    return float(math.log(size) - np.logaddexp.reduce(groups, axis=1).mean())
