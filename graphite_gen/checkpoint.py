@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from .atomic import replacing
+from .atomic import replacing, staging
 from .config import ModelConfig, TrainConfig
 from .errors import CheckpointError, ConfigError, OutputError
 from .models import GraphNetwork, build_network
@@ -27,6 +27,7 @@ __all__ = [
     "TrainedModel",
     "bundled_folder",
     "bundled_names",
+    "check_writable",
     "find_checkpoint",
     "is_checkpoint",
     "load_checkpoint",
@@ -72,6 +73,29 @@ class TrainedModel:
         return next(self.network.parameters()).device
 
 
+def check_writable(folder: Path) -> None:
+    """Find out before hours of work whether a folder can be made and written to; nothing is left of the try.
+
+    Raises:
+        OutputError: It cannot.
+    """
+
+    class Tried(Exception):
+        """Leaves the staging the way of a failure, which takes away the folders it made."""
+
+    try:
+        with staging(folder):
+            raise Tried
+    except Tried:
+        return
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> OutputError:
+    return OutputError(f"Cannot write '{path}': {error.strerror}. Choose another folder with '--out'.")
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a whole file or nothing.
 
@@ -83,7 +107,7 @@ def write_atomically(path: Path, content: bytes) -> None:
         with replacing(path) as stream:
             stream.write(content)
     except OSError as error:
-        raise OutputError(f"Cannot write '{path}': {error.strerror}. Choose another folder with '--out'.") from error
+        raise _unwritable(path, error) from error
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:

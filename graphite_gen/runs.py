@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .api import split_graphs, training_set
-from .checkpoint import is_checkpoint, load_checkpoint
+from .checkpoint import check_writable, is_checkpoint, load_checkpoint
 from .config import preset
 from .errors import CheckpointError
 from .families import family
@@ -116,6 +116,7 @@ def start_run(
         )
     if folder.exists() and any(folder.iterdir()) and not is_checkpoint(folder):
         raise CheckpointError(f"'{folder}' is not a model but holds other files. Pass another '--name' or '--out'.")
+    check_writable(folder)
     model, training = preset(data.preset, seed=data.seed, **settings)
     train, validation, provenance = data.load()
     # The number itself, so that a later default is not taken for it.

@@ -14,6 +14,7 @@ from tiny import small_model
 from graphite_gen import checkpoint
 from graphite_gen.checkpoint import (
     bundled_folder,
+    check_writable,
     find_checkpoint,
     load_checkpoint,
     read_tensors,
@@ -251,3 +252,12 @@ def test_every_bundled_model_loads(name: str) -> None:
 def test_every_problem_with_a_checkpoint_is_one_the_user_can_fix() -> None:
     assert issubclass(CheckpointError, GraphiteError)
     assert issubclass(OutputError, GraphiteError)
+
+
+def test_a_folder_is_tried_before_the_work_and_left_as_it_was(tmp_path: Path) -> None:
+    check_writable(tmp_path / "new" / "model")
+    assert not list(tmp_path.iterdir())
+
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="--out"):
+        check_writable(tmp_path / "file" / "model")
