@@ -80,13 +80,13 @@ def check_writable(folder: Path) -> None:
         OutputError: It cannot.
     """
 
-    class Tried(Exception):
+    class UndoError(Exception):
         """Leaves the staging the way of a failure, which takes away the folders it made."""
 
     try:
         with staging(folder):
-            raise Tried
-    except Tried:
+            raise UndoError
+    except UndoError:
         return
     except OSError as error:
         raise _unwritable(folder, error) from error

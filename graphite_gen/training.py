@@ -329,8 +329,8 @@ class Trainer:
         figure = validation_figure(self.network, self.validation, self.training)
         if not math.isfinite(figure):
             raise TrainingError(
-                f"The validation figure became {figure} after epoch {epoch}. The last checkpoint is unharmed: "
-                f"restart with a lower '--learning-rate' (now {self.training.learning_rate:g})."
+                f"The validation figure became {figure} after epoch {epoch}. "
+                f"Start again with a lower '--learning-rate' (now {self.training.learning_rate:g})."
             )
 
         return figure
