@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from ..batch import node_mask
 from ..checkpoint import TrainedModel
+from ..components import are_connected, largest_component
 from ..errors import SamplingError
 from ..graph import SimpleGraph
 from ..seeding import stream
-from .components import are_connected, largest_component
 
 __all__ = ["Sampler"]
 

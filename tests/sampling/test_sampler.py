@@ -12,10 +12,10 @@ from tiny import path, random_graph, small_model
 
 from graphite_gen.batch import collate, pair_mask
 from graphite_gen.checkpoint import TrainedModel
+from graphite_gen.components import largest_component
 from graphite_gen.errors import SamplingError
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.sampling import Sampler, sampler
-from graphite_gen.sampling.components import largest_component
 
 
 @pytest.fixture(autouse=True)

@@ -1,15 +1,18 @@
-"""Connected components of many small graphs at once."""
+"""Connected components, of one graph or of many at once."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
-from ..graph import SimpleGraph
+from .graph import SimpleGraph
 
-__all__ = ["are_connected", "largest_component"]
+__all__ = ["are_connected", "is_connected", "largest_component"]
+
+
+def is_connected(graph: SimpleGraph) -> bool:
+    """Whether the graph has one component."""
+    return len(graph.edges) >= graph.nodes - 1 and bool(are_connected([graph])[0])
 
 
 def are_connected(graphs: list[SimpleGraph]) -> NDArray[np.bool_]:
@@ -52,9 +55,20 @@ def largest_component(graph: SimpleGraph) -> SimpleGraph:
     )
 
 
-def _components(edges: NDArray[np.int32], nodes: int) -> NDArray[np.int32]:
-    i, j = edges.T
-    matrix = coo_array((np.ones(len(edges), dtype=np.int8), (i, j)), shape=(nodes, nodes))
-    labels: NDArray[np.int32] = connected_components(matrix, directed=False)[1]
+def _components(edges: NDArray[np.int32], nodes: int) -> NDArray[np.int64]:
+    """The smallest node of each node's component, with shape :math:`(n,)`.
 
-    return labels
+    Every node starts as its own root. Roots that an edge joins become one, the larger under the smaller, and nodes
+    move up to their new root, until no edge is left between two of them.
+    """
+    roots = np.arange(nodes)
+    i, j = edges.T
+    while len(i):
+        a, b = roots[i], roots[j]
+        np.minimum.at(roots, np.maximum(a, b), np.minimum(a, b))
+        while (roots != roots[roots]).any():
+            roots = roots[roots]
+        apart = roots[i] != roots[j]
+        i, j = i[apart], j[apart]
+
+    return roots

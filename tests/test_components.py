@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import random_graph
 
+from graphite_gen.components import are_connected, is_connected, largest_component
 from graphite_gen.graph import SimpleGraph
-from graphite_gen.sampling.components import are_connected, largest_component
 
 graphs = st.builds(random_graph, st.integers(1, 9), st.integers(0, 10**6), st.floats(0, 0.6))
 
@@ -15,7 +15,10 @@ graphs = st.builds(random_graph, st.integers(1, 9), st.integers(0, 10**6), st.fl
 @settings(deadline=None)
 @given(st.lists(graphs, min_size=1, max_size=6))
 def test_connectedness_of_many_graphs_is_that_of_networkx(many: list[SimpleGraph]) -> None:
-    assert are_connected(many).tolist() == [nx.is_connected(graph.to_networkx()) for graph in many]
+    expected = [nx.is_connected(graph.to_networkx()) for graph in many]
+
+    assert are_connected(many).tolist() == expected
+    assert list(map(is_connected, many)) == expected
 
 
 def test_no_graphs_are_connected_or_not() -> None:
@@ -51,3 +54,13 @@ def test_the_first_of_equal_components_is_kept_and_a_plain_graph_stays_plain() -
     assert (found.nodes, found.edges.tolist()) == (2, [[0, 1]])
     assert (found.weights, found.features, found.names) == (None, None, None)
     assert largest_component(SimpleGraph.from_pairs(0, [])).nodes == 0
+
+
+def test_a_long_path_in_any_order_is_one_component_and_two_are_not() -> None:
+    order = np.random.default_rng(0).permutation(3000)
+    whole = SimpleGraph.from_pairs(3000, np.stack([order[:-1], order[1:]], axis=1))
+    cut = SimpleGraph.from_pairs(3000, np.stack([order[:-1], order[1:]], axis=1)[np.arange(2999) != 1000])
+
+    assert is_connected(whole)
+    assert not is_connected(cut)
+    assert largest_component(cut).nodes == 1999
