@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,6 +18,9 @@ __all__ = ["Barabasi"]
 
 # Sets of nodes kept at one level of the peeling: about a gigabyte, and far above what graphs of 20 nodes need.
 MOST_SETS = 2_000_000
+
+# The chance of a new node's neighbours sums over their subsets.
+MOST_TARGETS = 12
 
 
 @dataclass(frozen=True)
@@ -40,12 +44,11 @@ class Barabasi(Family):
         if self.m < 1:
             raise self._refuse_value("m", "a whole number of at least 1")
 
-    def check_size(self, n: int) -> None:
+    def _check_size(self, n: int) -> None:
         if n <= self.m:
             raise self._refuse_size(n, f"pass at least m + 1 = {self.m + 1}")
 
-    def sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
-        self.check_size(n)
+    def _sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
         m = self.m
         pairs = [(0, leaf) for leaf in range(1, m + 1)]
         ends = [0] * m + list(range(1, m + 1))  # every node as often as it has neighbours
@@ -60,11 +63,11 @@ class Barabasi(Family):
 
         return shuffled(n, pairs, rng)
 
-    def contains(self, graph: SimpleGraph) -> bool:
+    def _contains(self, graph: SimpleGraph) -> bool:
         """Whether the nodes can be taken off one by one, each with ``m`` neighbours left, down to the first star."""
         return self._plausible(graph) and _can_be_peeled(_neighbour_masks(graph), self.m)
 
-    def log_prob(self, graph: SimpleGraph) -> float:
+    def _log_prob(self, graph: SimpleGraph) -> float:
         r"""The exact :math:`\log p(A \mid n)` in nats, summed over all orders in which the nodes may have come.
 
         A set :math:`S` of nodes that came first has weight :math:`w(S) = \sum_v w(S ∖ v) f(T_v)` over the nodes
@@ -73,13 +76,15 @@ class Barabasi(Family):
         through level by level, from all nodes down, as bits of an integer.
 
         Raises:
-            FamilyError: The graph has too many such sets, or more than 63 nodes.
+            FamilyError: The graph has too many such sets, more than 63 nodes or new ones with too many neighbours.
         """
         if not self._plausible(graph):
             return -math.inf
         n, m = graph.nodes, self.m
         if n > 63:
             raise FamilyError(f"'{self.name}' has the exact law up to 63 nodes, and the graph has {n}.")
+        if m > MOST_TARGETS:
+            raise FamilyError(f"'{self.name}' has the exact law up to m={MOST_TARGETS}, and here m={m}.")
 
         adjacency = graph.adjacency()
         sets, weights = np.array([(1 << n) - 1], dtype=np.uint64), np.ones(1)
@@ -120,33 +125,75 @@ def _neighbour_masks(graph: SimpleGraph) -> list[int]:
 
 
 def _can_be_peeled(neighbours: list[int], m: int) -> bool:
-    """Whether some order of taking off nodes with ``m`` neighbours left ends in a star on ``m + 1`` nodes.
+    """Whether some order of taking off nodes with ``m`` neighbours left ends in a star on ``m + 1`` nodes."""
+    everyone = (1 << len(neighbours)) - 1
+    # A node that came early is likely to have many neighbours.
+    hubs = sorted(range(len(neighbours)), key=lambda v: -neighbours[v].bit_count())
 
-    A node with fewer than ``m`` neighbours left can only be a leaf of the star: such nodes share no edge, and one
-    node is joined to all of them. A set where that fails is not followed any further.
+    return any(
+        _is_degenerate(neighbours, everyone, 1 << hub, m) and _can_be_peeled_to(neighbours, hub, m) for hub in hubs
+    )
+
+
+def _can_be_peeled_to(neighbours: list[int], hub: int, m: int) -> bool:
+    """Whether some order of taking off nodes with ``m`` neighbours left ends in a star around this one.
+
+    A node that is not of the star and has ``m`` neighbours can be taken off at once: it keeps all of them until it
+    goes, so it may as well go first. A node with fewer can only be a leaf. What is left to try is whether a neighbour
+    of the hub with ``m`` neighbours is a leaf, and a star has but ``m``: for a given ``m`` the number of attempts is
+    bounded by a power of the number of nodes.
     """
-    pending = [(1 << len(neighbours)) - 1]
-    seen = set(pending)
+    pending = [((1 << len(neighbours)) - 1, 0)]
 
     while pending:
-        nodes = pending.pop()
-        left = {v: neighbours[v] & nodes for v in range(len(neighbours)) if nodes >> v & 1}
-        leaves, hubs = 0, nodes
-        for v, mask in left.items():
-            if mask.bit_count() < m:
-                leaves |= 1 << v
-                hubs &= mask
-        if not hubs or any(left[v] & leaves for v in left if leaves >> v & 1):
+        nodes, leaves = pending.pop()
+        degrees = {v: (neighbours[v] & nodes).bit_count() for v in _bits(nodes)}
+        leaves |= sum(1 << v for v, degree in degrees.items() if degree < m)
+        beside = 0
+        for v in _bits(leaves):
+            beside |= neighbours[v]
+        if leaves & ~neighbours[hub] or leaves & beside or leaves.bit_count() > m:
             continue
-        if len(left) == m + 1:
+        if len(degrees) == m + 1:
             return True
-        for v, mask in left.items():
-            rest = nodes ^ (1 << v)
-            if mask.bit_count() == m and rest not in seen:
-                seen.add(rest)
-                pending.append(rest)
+
+        ripe = [v for v, degree in degrees.items() if degree == m and v != hub and not leaves >> v & 1]
+        open_ones = neighbours[hub] & ~beside if leaves.bit_count() < m else 0
+        sure = sum(1 << v for v in ripe if not open_ones >> v & 1)
+        # Of two side by side, the one that stays longer would be left with too few.
+        if any(neighbours[v] & sure for v in _bits(sure)):
+            continue
+        if sure:
+            pending.append((nodes ^ sure, leaves))
+        elif ripe and _is_degenerate(neighbours, nodes, leaves | 1 << hub, m):
+            v = ripe[0]
+            pending += [(nodes, leaves | 1 << v), (nodes ^ (1 << v), leaves)]
 
     return False
+
+
+def _is_degenerate(neighbours: list[int], nodes: int, kept: int, m: int) -> bool:
+    """Whether all nodes but those kept can be taken off one by one, each with at most ``m`` neighbours left.
+
+    The order does not matter here, for a node that has few enough has no more later: what this refuses is quickly
+    refused.
+    """
+    pending = list(_bits(nodes & ~kept))
+    while pending:
+        v = pending.pop()
+        if nodes >> v & 1 and (neighbours[v] & nodes).bit_count() <= m:
+            nodes ^= 1 << v
+            pending += _bits(neighbours[v] & nodes & ~kept)
+
+    return nodes & ~kept == 0
+
+
+def _bits(mask: int) -> Iterator[int]:
+    """The nodes of a set, smallest first."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
 
 
 def _peel(
@@ -170,7 +217,7 @@ def _peel(
 
     members = _members(smaller, n)
     degrees = _degrees(members, adjacency)
-    # See _can_be_peeled: nodes with fewer than m neighbours are leaves of the star.
+    # Nodes with fewer than m neighbours are leaves of the star: they share no edge, and one node is joined to all.
     leaves = (degrees >= 0) & (degrees < m)
     known = leaves.astype(np.float32) @ adjacency
     keep = ~((known > 0) & leaves).any(axis=1) & ((known == leaves.sum(axis=1, keepdims=True)) & members).any(axis=1)

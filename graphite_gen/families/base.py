@@ -8,15 +8,18 @@ from collections.abc import Mapping
 from dataclasses import fields
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, ClassVar, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, get_type_hints
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..errors import FamilyError
-from ..graph import SimpleGraph
+from ..graph import SimpleGraph, as_simple_graph
 
-__all__ = ["FAMILIES", "Family", "family"]
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["FAMILIES", "Family", "family", "shuffled"]
 
 _registry: dict[str, type[Family]] = {}
 
@@ -27,19 +30,23 @@ FAMILIES: Mapping[str, type[Family]] = MappingProxyType(_registry)
 class Family(ABC):
     r"""A law :math:`p(A \mid n)` over labelled graphs that does not depend on how nodes are numbered.
 
-    A subclass is a frozen dataclass whose fields are the parameters of the law, checked when it is made.
+    A subclass is a frozen dataclass whose fields are the parameters of the law, checked when it is made. It writes
+    the steps with a leading underscore; the public ones, here, check what they are given and take graphs of either
+    kind.
 
     Attributes:
         name: What users call it.
         aliases: Other names it answers to.
         summary: One line for the table of families.
         has_law: Whether :meth:`log_prob` is tractable for some parameters.
+        most_nodes: The largest graphs it draws: they take :math:`n^2` memory on the way, here about a gigabyte.
     """
 
     name: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
     summary: ClassVar[str]
     has_law: ClassVar[bool] = True
+    most_nodes: ClassVar[int] = 5000
 
     def __init_subclass__(cls) -> None:
         if "name" in cls.__dict__:
@@ -48,51 +55,107 @@ class Family(ABC):
             _registry.clear()
             _registry.update(sorted(known.items()))
 
-    @abstractmethod
     def check_size(self, n: int) -> None:
         """Do nothing if :meth:`sample` can draw graphs from ``n`` nodes.
 
         Raises:
             FamilyError: It cannot: the message says which sizes it has.
         """
+        if n > self.most_nodes:
+            raise FamilyError(
+                f"'{self.name}' draws graphs of at most {self.most_nodes} nodes, not {n}: pass a smaller number."
+            )
+        self._check_size(n)
 
-    @abstractmethod
+    def sizes(self, low: int, high: int) -> list[int]:
+        """The numbers of nodes from ``low`` to ``high`` for which the family has graphs.
+
+        Raises:
+            FamilyError: There are none, or ``high`` is above :attr:`most_nodes`.
+        """
+        if high > self.most_nodes:
+            self.check_size(high)
+        sizes = [n for n in range(max(low, 0), high + 1) if self._has_size(n)]
+        if not sizes:
+            self.check_size(high)
+
+        return sizes
+
     def sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
         """A graph on ``n`` nodes, its labels uniformly shuffled.
 
         Raises:
-            FamilyError: The family has no graphs of that size.
+            FamilyError: The family has no graphs of that size, or draws none so large.
         """
+        self.check_size(n)
 
-    @abstractmethod
-    def contains(self, graph: SimpleGraph) -> bool:
+        return self._sample(n, rng)
+
+    def contains(self, graph: SimpleGraph | nx.Graph) -> bool:
         """Whether the graph has positive probability given its number of nodes."""
+        return self._contains(as_simple_graph(graph))
 
-    def log_prob(self, graph: SimpleGraph) -> float:
+    def log_prob(self, graph: SimpleGraph | nx.Graph) -> float:
         r"""The exact :math:`\log p(A \mid n)` in nats, ``-inf`` where the family does not contain the graph.
 
         Raises:
-            FamilyError: The law is not tractable.
+            FamilyError: The law is not tractable, or not for a graph like this.
         """
+        return self._log_prob(as_simple_graph(graph))
+
+    def floor(self, n: int) -> float | None:
+        r"""The expected :math:`-\log p(A \mid n)` in nats, or None where it has no tractable form.
+
+        Without one, average :meth:`log_prob` over fresh samples.
+
+        Raises:
+            FamilyError: The family has no graphs of that size.
+        """
+        self._check_size(n)
+
+        return self._floor(n)
+
+    @abstractmethod
+    def _check_size(self, n: int) -> None:
+        """Do nothing if the family has graphs with ``n`` nodes, else raise what :meth:`_refuse_size` gives."""
+
+    @abstractmethod
+    def _sample(self, n: int, rng: np.random.Generator) -> SimpleGraph: ...
+
+    @abstractmethod
+    def _contains(self, graph: SimpleGraph) -> bool: ...
+
+    def _log_prob(self, graph: SimpleGraph) -> float:
         raise FamilyError(
             f"The law of '{self.name}' has no tractable probability, see 'log_prob_bounds' if it has them."
         )
 
-    def floor(self, n: int) -> float | None:
-        r"""The expected :math:`-\log p(A \mid n)` in nats, or None where it has no closed form.
-
-        Without one, average :meth:`log_prob` over fresh samples.
-        """
+    def _floor(self, n: int) -> float | None:
         return None
 
     def parameters(self) -> dict[str, Any]:
         """The parameters of the law by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
-    def _refuse_size(self, n: int, wanted: str) -> FamilyError:
-        settings = ", ".join(f"{key}={value}" for key, value in self.parameters().items())
+    def _has_size(self, n: int) -> bool:
+        try:
+            self._check_size(n)
+        except FamilyError:
+            return False
 
-        return FamilyError(f"'{self.name}' ({settings}) has no graphs with n={n} nodes: {wanted}.")
+        return True
+
+    def _refuse_size(self, n: int, wanted: str) -> FamilyError:
+        return FamilyError(f"'{self.name}' ({self._settings()}) has no graphs with n={n} nodes: {wanted}.")
+
+    def _refuse_law(self, n: int, most: int) -> FamilyError:
+        return FamilyError(
+            f"The law of '{self.name}' ({self._settings()}) is not tractable above n={most}, "
+            f"and the graph has {n} nodes."
+        )
+
+    def _settings(self) -> str:
+        return ", ".join(f"{key}={value}" for key, value in self.parameters().items())
 
     def _refuse_value(self, parameter: str, wanted: str) -> FamilyError:
         value = getattr(self, parameter)
@@ -159,48 +222,3 @@ def _parsed(name: str, key: str, kind: type, value: Any) -> Any:
 def shuffled(n: int, pairs: ArrayLike, rng: np.random.Generator) -> SimpleGraph:
     """The graph of these pairs, its nodes renumbered uniformly at random."""
     return SimpleGraph.from_pairs(n, rng.permutation(n)[np.asarray(pairs, dtype=np.int64).reshape(-1, 2)])
-
-
-def components(graph: SimpleGraph) -> list[list[int]]:
-    """The connected components as sorted node lists, by their smallest node."""
-    neighbours: list[list[int]] = [[] for _ in range(graph.nodes)]
-    for i, j in graph.edges.tolist():
-        neighbours[i].append(j)
-        neighbours[j].append(i)
-
-    found: list[list[int]] = []
-    seen = [False] * graph.nodes
-    for root in range(graph.nodes):
-        if seen[root]:
-            continue
-        seen[root] = True
-        members = [root]
-        for node in members:
-            for other in neighbours[node]:
-                if not seen[other]:
-                    seen[other] = True
-                    members.append(other)
-        found.append(sorted(members))
-
-    return found
-
-
-def is_connected(graph: SimpleGraph) -> bool:
-    """Whether the graph has one component."""
-    return len(graph.edges) >= graph.nodes - 1 and len(components(graph)) == 1
-
-
-def largest_component(graph: SimpleGraph) -> SimpleGraph:
-    """The component with most nodes, the first among equals, its nodes renumbered in order.
-
-    Given its size, and whatever the rest of the graph, its law is that of the family conditioned on connectedness.
-    """
-    members = max(components(graph), key=len)
-    if len(members) == graph.nodes:
-        return graph
-
-    rank: NDArray[np.int32] = np.full(graph.nodes, -1, dtype=np.int32)
-    rank[members] = np.arange(len(members))
-    edges = rank[graph.edges]
-
-    return SimpleGraph(len(members), edges[edges[:, 0] >= 0])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..graph import SimpleGraph
 from .base import Family, shuffled
-from .erdos_renyi import draw_pairs, log_prob_of_pairs, pair_entropy
+from .erdos_renyi import NEVER, draw_pairs, log_connected, log_prob_of_pairs, log_ways, pair_entropy
 
 __all__ = ["Ego"]
 
@@ -33,20 +33,19 @@ class Ego(Family):
         if not 0 <= self.p <= 1:
             raise self._refuse_value("p", "a probability between 0 and 1")
 
-    def check_size(self, n: int) -> None:
+    def _check_size(self, n: int) -> None:
         if n < 1:
             raise self._refuse_size(n, "pass at least 1")
 
-    def sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
-        self.check_size(n)
+    def _sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
         spokes = np.stack([np.arange(n - 1), np.full(n - 1, n - 1)], axis=1)
 
         return shuffled(n, np.concatenate([draw_pairs(n - 1, self.p, rng).edges, spokes]), rng)
 
-    def contains(self, graph: SimpleGraph) -> bool:
+    def _contains(self, graph: SimpleGraph) -> bool:
         return self.log_prob(graph) > -math.inf
 
-    def log_prob(self, graph: SimpleGraph) -> float:
+    def _log_prob(self, graph: SimpleGraph) -> float:
         r"""The exact :math:`\log p(A \mid n)` in nats.
 
         Any of the :math:`u` universal nodes may be the ego, and what is left has the same number of edges:
@@ -59,20 +58,35 @@ class Ego(Family):
 
         return math.log(universal / n) + log_prob_of_pairs(len(graph.edges) - (n - 1), math.comb(n - 1, 2), self.p)
 
-    def floor(self, n: int) -> float:
-        self.check_size(n)
-        chances = (_universal(n - 1, k, self.p) for k in range(n))
-        log_egos = sum(chance * math.log(k + 1) for k, chance in enumerate(chances))
+    def _floor(self, n: int) -> float | None:
+        if n > self.most_nodes:
+            return None
+        log_egos = float(_universal(n - 1, self.p) @ np.log(np.arange(1, n + 1)))
 
         return math.comb(n - 1, 2) * pair_entropy(self.p) + math.log(n) - log_egos
 
 
-def _universal(n: int, k: int, p: float) -> float:
-    """The probability that an Erdős–Rényi graph on ``n`` nodes has exactly ``k`` universal ones."""
-    return float(math.comb(n, k) * p ** (math.comb(k, 2) + k * (n - k)) * _no_universal(n - k, p))
+def _universal(n: int, p: float) -> NDArray[np.float64]:
+    r"""The probabilities that an Erdős–Rényi graph has 0, 1, … n universal nodes, with shape :math:`(n + 1,)`.
 
+    They have no neighbours in the complement, a graph whose pairs are edges with probability :math:`1 - p`. Its other
+    nodes are in components of two or more: by the size of the one that a given node is in, :math:`k` nodes have
+    neighbours with probability
 
-@lru_cache(maxsize=4096)
-def _no_universal(n: int, p: float) -> float:
-    """The probability that an Erdős–Rényi graph on ``n`` nodes has no universal one."""
-    return max(0.0, 1.0 - sum(_universal(n, k, p) for k in range(1, n + 1)))
+    .. math:: D_k = \sum_{a=2}^{k} \binom{k-1}{a-1} C_a p^{a(k-a)} D_{k-a}
+
+    with :math:`C_a` from :func:`log_connected`, and no term is negative.
+    """
+    log_p = math.log(p) if p > 0 else NEVER
+    log_joined = log_connected(n, 1 - p)
+    log_none = np.full(n + 1, -np.inf)
+    log_none[0] = 0.0
+    for k in range(2, n + 1):
+        a = np.arange(2, k + 1)
+        log_none[k] = np.logaddexp.reduce(
+            log_ways(k - 1)[a - 1] + log_joined[a] + a * (k - a) * log_p + log_none[k - a]
+        )
+    counts = np.arange(n + 1)
+    log_all = (counts * (counts - 1) // 2 + counts * (n - counts)) * log_p
+
+    return np.asarray(np.exp(log_ways(n) + log_all + log_none[::-1]))

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..components import is_connected, largest_component
 from ..graph import SimpleGraph
-from .base import Family, is_connected, largest_component
+from .base import Family
 
-__all__ = ["ErdosRenyi", "draw_pairs", "log_prob_of_pairs", "pair_entropy"]
+__all__ = ["NEVER", "ErdosRenyi", "draw_pairs", "log_connected", "log_prob_of_pairs", "log_ways", "pair_entropy"]
+
+# The logarithm of what never happens, finite so that having it happen zero times is certain.
+NEVER = -1.0e9
 
 
 @dataclass(frozen=True)
@@ -37,40 +41,49 @@ class ErdosRenyi(Family):
         if not 0 <= self.p <= 1:
             raise self._refuse_value("p", "a probability between 0 and 1")
 
-    def check_size(self, n: int) -> None:
+    def _check_size(self, n: int) -> None:
         if n < 1:
             raise self._refuse_size(n, "pass at least 1")
 
-    def sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
-        self.check_size(n)
+    def _sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
         graph = draw_pairs(n, self.p, rng)
 
         return largest_component(graph) if self.largest_component else graph
 
-    def contains(self, graph: SimpleGraph) -> bool:
-        return self.log_prob(graph) > -math.inf
+    def _contains(self, graph: SimpleGraph) -> bool:
+        if graph.nodes < 1 or log_prob_of_pairs(len(graph.edges), math.comb(graph.nodes, 2), self.p) == -math.inf:
+            return False
 
-    def log_prob(self, graph: SimpleGraph) -> float:
+        return not self.largest_component or is_connected(graph)
+
+    def _log_prob(self, graph: SimpleGraph) -> float:
         r"""The exact :math:`\log p(A \mid n)` in nats.
 
         With ``largest_component`` a graph is an Erdős–Rényi graph conditioned on being connected, whatever the number
         of nodes it was cut from; at :math:`p = ½` that is uniform over the connected graphs of its size.
+
+        Raises:
+            FamilyError: The graph is too large to know how many others are connected.
         """
-        if graph.nodes < 1:
+        if not self._contains(graph):
             return -math.inf
-        log_prob = log_prob_of_pairs(len(graph.edges), math.comb(graph.nodes, 2), self.p)
-        if not self.largest_component or log_prob == -math.inf:
+        n = graph.nodes
+        log_prob = log_prob_of_pairs(len(graph.edges), math.comb(n, 2), self.p)
+        if not self.largest_component:
             return log_prob
+        if n > self.most_nodes:
+            raise self._refuse_law(n, self.most_nodes)
 
-        return log_prob - _log_connected(graph.nodes, self.p) if is_connected(graph) else -math.inf
+        return log_prob - float(log_connected(n, self.p)[n])
 
-    def floor(self, n: int) -> float | None:
-        self.check_size(n)
+    def _floor(self, n: int) -> float | None:
         pairs = math.comb(n, 2)
         if not self.largest_component:
             return pairs * pair_entropy(self.p)
+        if self.p != 0.5 or n > self.most_nodes:
+            return None
 
-        return pairs * math.log(2) + _log_connected(n, self.p) if self.p == 0.5 else None
+        return pairs * math.log(2) + float(log_connected(n, self.p)[n])
 
 
 def draw_pairs(n: int, p: float, rng: np.random.Generator) -> SimpleGraph:
@@ -101,30 +114,39 @@ def pair_entropy(p: float) -> float:
     return -sum(chance * math.log(chance) for chance in (p, 1 - p) if chance > 0)
 
 
-def _log_connected(n: int, p: float) -> float:
-    r"""The log-probability that an Erdős–Rényi graph is connected."""
-    # As written: 0.3 is 3/10, not the nearest double.
-    chance = Fraction(str(p))
+@lru_cache(maxsize=64)
+def log_connected(n: int, p: float) -> NDArray[np.float64]:
+    r"""The logarithms of the probabilities :math:`C_k` that an Erdős–Rényi graph on :math:`k` nodes is connected.
 
-    return math.log(_connected(n, chance)) - math.comb(n, 2) * math.log(chance.denominator)
+    Take a node off a connected graph. The component :math:`A` that another given node is left in has :math:`a` nodes,
+    the first one had a neighbour among them, and what is not in :math:`A` is connected too. With :math:`q = 1 - p`
 
+    .. math:: C_k = \sum_{a=1}^{k-1} \binom{k-2}{a-1} C_a (1 - q^a) q^{a(k-1-a)} C_{k-a}
 
-@lru_cache(maxsize=4096)
-def _connected(n: int, p: Fraction) -> int:
-    r"""The probability :math:`C_n` that an Erdős–Rényi graph is connected, in units of :math:`b^{-\binom{n}{2}}`.
+    where no term is negative, so a small :math:`C_k` loses no digits. At :math:`p = ½` this counts connected labelled
+    graphs (OEIS A001187).
 
-    The component of node 0 has :math:`k` nodes in :math:`\binom{n-1}{k-1}` ways:
-
-    .. math:: C_n = 1 - \sum_{k<n} \binom{n-1}{k-1} C_k (1 - p)^{k(n-k)}
-
-    With :math:`p = a/b` all terms are whole numbers, so a small :math:`C_n` loses no digits. At :math:`p = ½` this
-    counts connected labelled graphs (OEIS A001187).
+    Returns:
+        The values for :math:`k = 0 … n`, with shape :math:`(n + 1,)`; there is no graph without nodes.
     """
-    b = p.denominator
-    misses = b - p.numerator
-    others = (
-        math.comb(n - 1, k - 1) * _connected(k, p) * misses ** (k * (n - k)) * b ** math.comb(n - k, 2)
-        for k in range(1, n)
-    )
+    log_miss = math.log1p(-p) if p < 1 else NEVER
+    sizes = np.arange(n + 1)
+    with np.errstate(divide="ignore"):
+        log_met = np.log(-np.expm1(sizes * log_miss))
+    logs = np.full(n + 1, -np.inf)
+    logs[1:2] = 0.0
+    for k in range(2, n + 1):
+        a = sizes[1:k]
+        logs[k] = np.logaddexp.reduce(
+            log_ways(k - 2)[a - 1] + logs[a] + log_met[a] + a * (k - 1 - a) * log_miss + logs[k - a]
+        )
+    logs.flags.writeable = False
 
-    return int(b ** math.comb(n, 2)) - sum(others)
+    return logs
+
+
+def log_ways(n: int) -> NDArray[np.float64]:
+    r"""The logarithms of :math:`\binom{n}{k}` for :math:`k = 0 … n`, with shape :math:`(n + 1,)`."""
+    factorials = np.concatenate([[0.0], np.log(np.arange(1, n + 1)).cumsum()])
+
+    return np.asarray(factorials[n] - factorials - factorials[::-1])

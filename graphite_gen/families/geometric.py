@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..components import is_connected, largest_component
 from ..errors import FamilyError
-from ..graph import SimpleGraph
+from ..graph import SimpleGraph, as_simple_graph
 from ..seeding import stream
-from .base import Family, is_connected, largest_component
+from .base import Family
 from .tempering import PlacementVolume
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 __all__ = ["Geometric"]
 
@@ -45,11 +49,11 @@ class Geometric(Family):
         if not self.r > 0:
             raise self._refuse_value("r", "a distance above 0")
 
-    def check_size(self, n: int) -> None:
+    def _check_size(self, n: int) -> None:
         if n < 1:
             raise self._refuse_size(n, "pass at least 1")
 
-    def sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
+    def _sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
         graph, _ = self.sample_with_points(n, rng)
 
         return largest_component(graph) if self.largest_component else graph
@@ -67,7 +71,7 @@ class Geometric(Family):
 
         return SimpleGraph.from_adjacency((gaps**2).sum(-1) <= self.r**2)
 
-    def contains(self, graph: SimpleGraph) -> bool:
+    def _contains(self, graph: SimpleGraph) -> bool:
         """Whether points in the unit square were found that give exactly this graph.
 
         True is certain. False is certain where a forbidden subgraph was found; otherwise it means that the search of
@@ -78,13 +82,16 @@ class Geometric(Family):
 
         return self.find_points(graph, stream(0, "placement")) is not None
 
-    def find_points(self, graph: SimpleGraph, rng: np.random.Generator, restarts: int = RESTARTS) -> Points | None:
+    def find_points(
+        self, graph: SimpleGraph | nx.Graph, rng: np.random.Generator, restarts: int = RESTARTS
+    ) -> Points | None:
         """Points that give exactly this graph, with shape :math:`(n, 2)`, or None if none were found.
 
         Distances in hops, drawn in the plane by classical scaling and turned at random, are a first guess. A
         quasi-Newton method then moves all points until no edge is too long and no other pair too close. Later
         guesses also scatter the worst points of the best attempt.
         """
+        graph = as_simple_graph(graph)
         search = _Search(graph, self.r)
         for attempt in range(restarts):
             # Most searches succeed at once: look for a reason to give up only when they do not.
@@ -98,7 +105,11 @@ class Geometric(Family):
         return None
 
     def log_prob_bounds(
-        self, graph: SimpleGraph, rng: np.random.Generator, particles: int = 1000, points: Points | None = None
+        self,
+        graph: SimpleGraph | nx.Graph,
+        rng: np.random.Generator,
+        particles: int = 1000,
+        points: Points | None = None,
     ) -> tuple[float, float]:
         r"""A lower and an upper bound of :math:`\log p(A \mid n)` in nats, each in expectation.
 
@@ -117,6 +128,7 @@ class Geometric(Family):
         """
         if self.largest_component:
             raise FamilyError(f"The law of '{self.name}' is bounded only with largest_component=false.")
+        graph = as_simple_graph(graph)
         if points is not None and not np.array_equal(self.graph_of(points).edges, graph.edges):
             raise FamilyError("The points give another graph: pass those that 'sample_with_points' gave with it.")
         volume = PlacementVolume(graph, self.r)

@@ -12,10 +12,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..components import is_connected
 from ..graph import SimpleGraph
-from .base import Family, is_connected, shuffled
+from .base import Family, shuffled
 
-__all__ = ["PowerlawTree"]
+__all__ = ["PowerlawTree", "caterpillar", "draw_degrees", "sorted_spine"]
 
 # The floor sums over the partitions of n - 2: 37,338 at this size.
 MOST_ENUMERATED = 42
@@ -41,6 +42,7 @@ class PowerlawTree(Family):
     name: ClassVar[str] = "powerlaw-tree"
     aliases: ClassVar[tuple[str, ...]] = ("tree",)
     summary: ClassVar[str] = "a caterpillar tree, degrees from a power law with exponent gamma, spine sorted"
+    most_nodes: ClassVar[int] = 2000  # the law of the sums of degrees takes n³ time
 
     gamma: float = 3.0
 
@@ -48,19 +50,17 @@ class PowerlawTree(Family):
         if not 1 < self.gamma < float("inf"):
             raise self._refuse_value("gamma", "an exponent above 1")
 
-    def check_size(self, n: int) -> None:
+    def _check_size(self, n: int) -> None:
         if n < 2:
             raise self._refuse_size(n, "pass at least 2")
 
-    def sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
-        self.check_size(n)
-
+    def _sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
         return shuffled(n, caterpillar(draw_degrees(n, self.gamma, rng)), rng)
 
-    def contains(self, graph: SimpleGraph) -> bool:
+    def _contains(self, graph: SimpleGraph) -> bool:
         return sorted_spine(graph) is not None
 
-    def log_prob(self, graph: SimpleGraph) -> float:
+    def _log_prob(self, graph: SimpleGraph) -> float:
         r"""The exact :math:`\log p(A \mid n)` in nats.
 
         The degrees :math:`d` decide the tree up to isomorphism, so :math:`p(A \mid n) = P(d) |\mathrm{Aut}| / n!`
@@ -69,11 +69,12 @@ class PowerlawTree(Family):
         spine = sorted_spine(graph)
         if spine is None:
             return -math.inf
+        if graph.nodes > self.most_nodes:
+            raise self._refuse_law(graph.nodes, self.most_nodes)
 
         return self._log_class(graph.nodes, spine) + _log_automorphisms(spine) - math.lgamma(graph.nodes + 1)
 
-    def floor(self, n: int) -> float | None:
-        self.check_size(n)
+    def _floor(self, n: int) -> float | None:
         if n > MOST_ENUMERATED:
             return None
 
@@ -127,7 +128,7 @@ def caterpillar(degrees: list[int]) -> list[tuple[int, int]]:
     return pairs
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=32)
 def _degree_law(n: int, gamma: float) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     r"""The law of :math:`d - 1` and of sums of independent ones.
 

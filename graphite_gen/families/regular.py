@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..components import is_connected, largest_component
 from ..errors import FamilyError
 from ..graph import SimpleGraph
-from .base import Family, is_connected, largest_component
+from .base import Family
 
-__all__ = ["Regular"]
+__all__ = ["Regular", "count_connected_regular", "count_regular"]
 
 # A random pairing of stubs is a simple graph with probability about exp(-(d² - 1) / 4): up to this degree it is
 # quicker to try again than to count.
@@ -23,6 +24,9 @@ REJECTION_DEGREE = 4
 
 # Counting visits at most C(n + d, d) states, in practice a small part of them; beyond this it is not tried.
 MOST_STATES = 10_000_000
+
+# The connected ones take all smaller sizes, and the square of their number in products of long integers.
+MOST_CONNECTED = 500
 
 
 @dataclass(frozen=True)
@@ -49,14 +53,13 @@ class Regular(Family):
         if self.d < 0:
             raise self._refuse_value("d", "a whole number of at least 0")
 
-    def check_size(self, n: int) -> None:
+    def _check_size(self, n: int) -> None:
         if n <= self.d:
             raise self._refuse_size(n, f"pass at least d + 1 = {self.d + 1}")
         if n * self.d % 2:
             raise self._refuse_size(n, f"n·d = {n * self.d} is odd, pass an even n")
 
-    def sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
-        self.check_size(n)
+    def _sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
         # The complement of a regular graph is regular: draw whichever is sparser.
         sparser = min(self.d, n - 1 - self.d)
         adjacency = _draw_regular(n, sparser, rng)
@@ -66,13 +69,13 @@ class Regular(Family):
 
         return largest_component(graph) if self.largest_component else graph
 
-    def contains(self, graph: SimpleGraph) -> bool:
+    def _contains(self, graph: SimpleGraph) -> bool:
         if graph.nodes <= self.d or (graph.degrees() != self.d).any():
             return False
 
         return not self.largest_component or is_connected(graph)
 
-    def log_prob(self, graph: SimpleGraph) -> float:
+    def _log_prob(self, graph: SimpleGraph) -> float:
         r"""The exact :math:`\log p(A \mid n)` in nats: uniform, over the connected ones with ``largest_component``.
 
         Raises:
@@ -83,13 +86,21 @@ class Regular(Family):
 
         return -self._log_count(graph.nodes)
 
-    def floor(self, n: int) -> float:
-        self.check_size(n)
-
-        return self._log_count(n)
+    def _floor(self, n: int) -> float | None:
+        try:
+            return self._log_count(n)
+        except FamilyError:
+            return None
 
     def _log_count(self, n: int) -> float:
-        return math.log(count_connected_regular(n, self.d) if self.largest_component else count_regular(n, self.d))
+        most = MOST_CONNECTED if self.largest_component else self.most_nodes
+        if n > most:
+            raise self._refuse_law(n, most)
+        count = count_connected_regular(n, self.d) if self.largest_component else count_regular(n, self.d)
+        if count == 0:
+            raise self._refuse_size(n, "none of them is connected")
+
+        return math.log(count)
 
 
 def _draw_regular(n: int, d: int, rng: np.random.Generator) -> NDArray[np.bool_]:
@@ -184,17 +195,33 @@ def count_connected_regular(n: int, d: int) -> int:
     )
 
 
-@cache
+# What _count found so far, by state.
+_counts: dict[tuple[int, ...], int] = {(): 1}
+
+
 def _count(state: tuple[int, ...]) -> int:
     """The number of graphs in which ``state[k]`` given nodes have ``k + 1`` neighbours each.
 
-    One node of the highest degree picks its neighbours; they want one fewer each from then on.
+    One node of the lowest degree picks its neighbours; they want one fewer each from then on. The lowest degree has
+    the fewest ways to pick, and few nodes are ever half done. States wait on a stack of ours: there may be more of
+    them on the way than Python's own would hold.
     """
-    if not state:
-        return 1
-    remaining = (*state[:-1], state[-1] - 1)
+    pending = [state]
+    while pending:
+        current = pending[-1]
+        if current in _counts:
+            pending.pop()
+            continue
+        low = next(k for k, nodes in enumerate(current) if nodes)
+        remaining = (*current[:low], current[low] - 1, *current[low + 1 :])
+        moves = list(_moves(remaining, low + 1))
+        unknown = [after for _, _, after in moves if after not in _counts]
+        if unknown:
+            pending += unknown
+        else:
+            _counts[current] = sum(ways * _counts[after] for _, ways, after in moves)
 
-    return sum(ways * _count(after) for _, ways, after in _moves(remaining, len(state)))
+    return _counts[state]
 
 
 def _moves(state: tuple[int, ...], picks: int) -> Iterator[tuple[tuple[int, ...], int, tuple[int, ...]]]:

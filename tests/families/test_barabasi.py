@@ -115,6 +115,58 @@ def test_graphs_too_large_for_the_exact_law_are_refused() -> None:
         law.log_prob(graph)
 
 
+@pytest.mark.parametrize("m", [1, 2, 3, 4])
+def test_nodes_that_could_go_in_any_order_are_not_tried_in_every_order(m: int) -> None:
+    # A clique on m + 2 nodes never peels, and nor does anything around it; 2^60 sets of nodes would.
+    clique = list(combinations(range(m + 2), 2))
+    nodes = m + 2 + 60
+    ripe = [(v, node) for node in range(m + 2, nodes) for v in range(m)]
+    lacking = len(clique) + len(ripe) - m * (nodes - m)
+    whole = SimpleGraph.from_pairs(nodes, [*clique, *ripe[: len(ripe) - lacking]])
+
+    assert len(whole.edges) == m * (nodes - m)
+    assert not family("barabasi", m=m).contains(whole)
+
+
+def test_a_triangle_and_a_star_are_refused_at_once() -> None:
+    assert not family("barabasi", m=1).contains(nx.disjoint_union(nx.cycle_graph(3), nx.star_graph(60)))
+
+
+def with_twins(core: SimpleGraph, count: int) -> SimpleGraph:
+    """More nodes, each joined to the first four."""
+    n = core.nodes
+
+    return SimpleGraph.from_pairs(
+        n + count, [*core.edges.tolist(), *((v, n + i) for i in range(count) for v in range(4))]
+    )
+
+
+def test_an_impossible_core_is_refused_however_many_nodes_hang_on_it() -> None:
+    # A star has five nodes: of six twins one can go first, so more of them change nothing.
+    law, rng = family("barabasi"), np.random.default_rng(0)
+    cores = [impostor(law.sample(12, rng), seed) for seed in range(15)]
+    possible = [law.log_prob(with_twins(core, 6)) > -inf for core in cores]
+    peels = [max(nx.core_number(core.to_networkx()).values()) <= 4 for core in cores]
+
+    assert [law.contains(with_twins(core, 40)) for core in cores] == possible
+    # Some of them only a search can refuse.
+    assert any(peel and not able for peel, able in zip(peels, possible, strict=True))
+
+
+@pytest.mark.parametrize("n", [200, 1000])
+def test_large_graphs_are_known_as_their_own(n: int) -> None:
+    law = family("barabasi")
+
+    assert law.contains(law.sample(n, np.random.default_rng(0)))
+
+
+def test_too_many_targets_for_the_exact_law_are_refused() -> None:
+    law = family("barabasi", m=30)
+
+    with pytest.raises(FamilyError, match="up to m=12, and here m=30"):
+        law.log_prob(law.sample(40, np.random.default_rng(0)))
+
+
 @pytest.mark.slow
 def test_the_mean_cost_is_that_of_the_reference() -> None:
     law, rng = family("barabasi"), np.random.default_rng(0)

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from graphite_gen.errors import FamilyError
 from graphite_gen.families import FAMILIES, Family, base, family
-from graphite_gen.families.base import components, is_connected, largest_component
 from graphite_gen.graph import SimpleGraph
 
 from .helpers import CHANCE, all_graphs, fit, shape
@@ -70,12 +69,12 @@ def test_a_new_family_needs_nothing_but_its_class(monkeypatch: pytest.MonkeyPatc
             aliases: ClassVar[tuple[str, ...]] = ("void",)
             summary: ClassVar[str] = "no edges"
 
-            def check_size(self, n: int) -> None: ...
+            def _check_size(self, n: int) -> None: ...
 
-            def sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
+            def _sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
                 return SimpleGraph.from_pairs(n, [])
 
-            def contains(self, graph: SimpleGraph) -> bool:
+            def _contains(self, graph: SimpleGraph) -> bool:
                 return len(graph.edges) == 0
 
         assert isinstance(family("void"), Empty)
@@ -167,6 +166,62 @@ def test_a_size_without_graphs_is_refused_before_drawing(law: Family, n: int, me
 
 
 @pytest.mark.parametrize("name", FAMILIES)
+def test_sizes_that_would_not_fit_are_refused_before_drawing(name: str) -> None:
+    law = family(name)
+    most = law.most_nodes
+
+    assert most - 1 in law.sizes(most - 1, most)
+    with pytest.raises(FamilyError, match=f"'{name}' draws graphs of at most {most} nodes, not {10**8}"):
+        law.sizes(1, 10**8)
+    with pytest.raises(FamilyError, match=f"at most {most} nodes, not {most + 2}"):
+        law.sample(most + 2, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_sizes_are_those_that_pass_the_check(law: Family) -> None:
+    assert law.sizes(-(10**9), 12) == list(sizes_of(law, 0, 12))
+
+
+@pytest.mark.parametrize("law", [*LAWS, family("geometric")], ids=repr)
+def test_networkx_graphs_are_taken_as_they_are(law: Family) -> None:
+    graph = law.sample(8, np.random.default_rng(0))
+    theirs = nx.relabel_nodes(graph.to_networkx(), lambda node: f"node {node}")
+
+    assert law.contains(theirs)
+    if law.has_law:
+        assert law.log_prob(theirs) == law.log_prob(graph)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [family("er", largest_component=True), family("ego"), family("ego", p=0.999), family("regular", d=1)],
+    ids=repr,
+)
+def test_floors_of_large_graphs_are_soon_known(law: Family) -> None:
+    floors = [law.floor(n) for n in (600, 3000)]
+
+    assert all(value is not None and 0 < value < inf for value in floors)
+
+
+@pytest.mark.parametrize(
+    ("law", "n", "most"),
+    [
+        (family("er", largest_component=True), 5001, 5000),
+        (family("regular", d=2, largest_component=True), 501, 500),
+        (family("tree"), 2001, 2000),
+    ],
+    ids=repr,
+)
+def test_a_law_that_would_take_too_long_is_refused_and_has_no_floor(law: Family, n: int, most: int) -> None:
+    graph = nx.path_graph(n) if law.name != "regular" else nx.cycle_graph(n)
+
+    assert law.contains(graph)
+    assert law.floor(n) is None
+    with pytest.raises(FamilyError, match=f"is not tractable above n={most}, and the graph has {n} nodes"):
+        law.log_prob(graph)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
 def test_samples_are_simple_graphs_that_the_family_contains(name: str) -> None:
     law, rng = family(name), np.random.default_rng(0)
     for n in range(10, 21):
@@ -252,20 +307,6 @@ def test_renumbering_changes_nothing(law: Family, seed: int, n: int) -> None:
 
     assert law.contains(other)
     assert law.log_prob(other) == pytest.approx(law.log_prob(graph), rel=1e-12, abs=1e-9)
-
-
-@settings(deadline=None, max_examples=60)
-@given(st.integers(1, 12), st.floats(0, 0.4), st.integers(0, 2**32))
-def test_components_are_those_of_networkx(n: int, p: float, seed: int) -> None:
-    graph = family("er", p=p).sample(n, np.random.default_rng(seed))
-    theirs = nx.Graph(graph.to_networkx())
-    largest = largest_component(graph)
-    biggest = [c for c in nx.connected_components(theirs) if len(c) == largest.nodes]
-
-    assert sorted(map(sorted, nx.connected_components(theirs))) == components(graph)
-    assert is_connected(graph) == nx.is_connected(theirs)
-    assert largest.nodes == max(map(len, components(graph)))
-    assert any(nx.is_isomorphic(largest.to_networkx(), theirs.subgraph(c)) for c in biggest)
 
 
 @pytest.mark.slow

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from graphite_gen.families import family
+from graphite_gen.families.ego import _universal
 from graphite_gen.graph import SimpleGraph
 
-from .helpers import CHANCE, agreement, shape
+from .helpers import CHANCE, agreement, all_graphs, shape
 
 
 def networkx_ego(n: int, p: float, seed: int) -> SimpleGraph:
@@ -59,3 +60,22 @@ def test_the_floor_is_the_mean_over_samples(p: float) -> None:
     costs = [-law.log_prob(law.sample(12, rng)) for _ in range(2000)]
 
     assert law.floor(12) == pytest.approx(np.mean(costs), abs=4 * np.std(costs) / 2000**0.5)
+
+
+@pytest.mark.parametrize("p", [0.0, 0.3, 0.9, 1.0])
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+def test_universal_nodes_are_as_frequent_as_over_all_graphs(n: int, p: float) -> None:
+    expected = np.zeros(n + 1)
+    for graph in all_graphs(n):
+        missing = n * (n - 1) // 2 - len(graph.edges)
+        expected[(graph.degrees() == n - 1).sum()] += p ** len(graph.edges) * (1 - p) ** missing
+
+    assert _universal(n, p) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("p", [0.5, 0.99, 0.9999])
+def test_universal_nodes_of_large_graphs_keep_their_mean(p: float) -> None:
+    law = _universal(700, p)
+
+    assert law.sum() == pytest.approx(1)
+    assert law @ np.arange(701) == pytest.approx(700 * p**699)

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from math import inf, log
+from fractions import Fraction
+from math import comb, inf, log
 
 import networkx as nx
 import numpy as np
 import pytest
 
 from graphite_gen.families import family
+from graphite_gen.families.erdos_renyi import log_connected
 from graphite_gen.graph import SimpleGraph
 
 from .helpers import CHANCE, agreement
@@ -54,3 +56,28 @@ def test_small_probabilities_of_connectedness_keep_their_digits() -> None:
     path = SimpleGraph.from_pairs(12, [(i, i + 1) for i in range(11)])
 
     assert law.log_prob(path) == pytest.approx(-10 * log(12), abs=1e-6)
+
+
+def connected(n: int, p: Fraction) -> list[Fraction]:
+    """The probabilities that 0 … n nodes are connected, less those that a given node's component is smaller."""
+    chances = [Fraction(0)]
+    for k in range(1, n + 1):
+        smaller = (comb(k - 1, a - 1) * chances[a] * (1 - p) ** (a * (k - a)) for a in range(1, k))
+        chances.append(1 - sum(smaller))
+
+    return chances
+
+
+@pytest.mark.parametrize("p", ["0.001", "0.1", "0.5", "0.97", "1"])
+def test_the_chance_of_being_connected_is_that_of_exact_arithmetic(p: str) -> None:
+    exact = connected(25, Fraction(p))
+
+    assert log_connected(25, float(p))[0] == -inf
+    assert log_connected(25, float(p))[1:] == pytest.approx(
+        [log(chance.numerator) - log(chance.denominator) for chance in exact[1:]], rel=1e-12, abs=1e-12
+    )
+
+
+def test_without_edges_one_node_alone_is_connected() -> None:
+    assert log_connected(3, 0.0).tolist() == [-inf, 0, -inf, -inf]
+    assert log_connected(0, 0.5).tolist() == [-inf]
