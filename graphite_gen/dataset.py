@@ -8,16 +8,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import DatasetError, FamilyError
+from .errors import DatasetError
 from .families import Family
+from .families import family as family_of
 from .graph import SimpleGraph
 from .records import Provenance
 from .seeding import stream
 
-__all__ = ["SPLITS", "Dataset", "even_splits", "generate", "generate_graphs"]
+__all__ = ["SPLITS", "Dataset", "even_splits", "generate", "generate_graphs", "split_of"]
 
 SPLITS = ("train", "validation", "test")
 """The splits in the order in which a data set holds them."""
+
+SPELLINGS = {**{name: name for name in SPLITS}, "val": "validation", "valid": "validation"}
+"""How a file may spell a split, and which one it means."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +51,12 @@ class Dataset:
         """The graphs of one split, in order.
 
         Raises:
-            DatasetError: There is no such split, or no graph belongs to it.
+            DatasetError: There is no such split, no graph belongs to it, or a graph is marked as something else.
         """
-        if name not in SPLITS:
+        wanted = SPELLINGS.get(name)
+        if wanted is None:
             raise DatasetError(f"No split is called '{name}': pass one of {_listed(SPLITS)}.")
-        graphs = [graph for graph in self.graphs if graph.attributes.get("split") == name]
+        graphs = [graph for graph in self.graphs if split_of(graph) == wanted]
         if not graphs:
             raise DatasetError(
                 f"None of the {len(self)} graphs belongs to the split '{name}': use all of them, or split them."
@@ -60,13 +65,29 @@ class Dataset:
         return graphs
 
 
+def split_of(graph: SimpleGraph) -> str | None:
+    """The split a graph is marked with, however it is spelled; None for a graph without a mark.
+
+    Raises:
+        DatasetError: The mark is not the name of a split.
+    """
+    mark = graph.attributes.get("split")
+    if mark is None:
+        return None
+    name = SPELLINGS.get(str(mark).strip().lower())
+    if name is None:
+        raise DatasetError(f"A graph is marked as split '{mark}': mark it as one of {_listed(SPLITS)}, or not at all.")
+
+    return name
+
+
 def even_splits(count: int) -> dict[str, int]:
     """How many graphs each split has when they share evenly, the first ones taking the remainder."""
     return {name: (count + len(SPLITS) - 1 - k) // len(SPLITS) for k, name in enumerate(SPLITS)}
 
 
 def generate_graphs(
-    family: Family,
+    family: Family | str,
     count: int,
     nodes: tuple[int, int],
     seed: int,
@@ -80,18 +101,22 @@ def generate_graphs(
     often up to a remainder of one. Sizes for which the family has no graphs are left out.
 
     Arguments:
-        family: The law to draw from.
+        family: The law to draw from; a name means the one with default parameters.
         count: How many graphs.
         nodes: The smallest and the largest number of nodes.
         seed: The seed, at least zero. Another seed gives other graphs, for a test set that shares none.
         splits: How many graphs go to each split, in the order train, validation, test; even thirds by default.
 
     Raises:
-        FamilyError: The family has no graphs of any of these sizes.
+        FamilyError: The family has no graphs of any of these sizes, or draws none so large.
         DatasetError: The count or the splits do not fit.
     """
     # Checked here, not at the first graph: a generator's body would wait until someone asks.
-    sizes = _allowed_sizes(family, nodes)
+    law = _law(family)
+    low, high = nodes
+    if low > high:
+        raise DatasetError(f"The range of nodes {low}:{high} is empty: pass the smaller number first.")
+    sizes = law.sizes(low, high)
     if count < 0:
         raise DatasetError(f"Cannot draw {count} graphs: pass a count of at least 0.")
     splits = even_splits(count) if splits is None else splits
@@ -102,7 +127,7 @@ def generate_graphs(
         found = ", ".join(f"{name} {splits[name]}" for name in splits)
         raise DatasetError(f"The splits ({found}) do not share out {count} graphs: pass counts that add up to it.")
 
-    return _draw_graphs(family, stream(seed, "sizes").permutation(sizes).tolist(), seed, dict(splits))
+    return _draw_graphs(law, stream(seed, "sizes").permutation(sizes).tolist(), seed, dict(splits))
 
 
 def _draw_graphs(family: Family, sizes: list[int], seed: int, splits: Mapping[str, int]) -> Iterator[SimpleGraph]:
@@ -112,29 +137,12 @@ def _draw_graphs(family: Family, sizes: list[int], seed: int, splits: Mapping[st
         yield replace(graph, attributes={"family": family.name, "split": name})
 
 
-def _allowed_sizes(family: Family, nodes: tuple[int, int]) -> list[int]:
-    """The sizes in the range for which the family has graphs."""
-    low, high = nodes
-    if low > high:
-        raise DatasetError(f"The range of nodes {low}:{high} is empty: pass the smaller number first.")
-
-    sizes, refused = [], None
-    for n in range(low, high + 1):
-        try:
-            family.check_size(n)
-        except FamilyError as error:
-            refused = error
-        else:
-            sizes.append(n)
-    if not sizes:
-        assert refused is not None
-        raise refused
-
-    return sizes
+def _law(family: Family | str) -> Family:
+    return family_of(family) if isinstance(family, str) else family
 
 
 def generate(
-    family: Family,
+    family: Family | str,
     count: int = 300,
     nodes: tuple[int, int] = (10, 20),
     seed: int = 0,
@@ -142,9 +150,10 @@ def generate(
     splits: Mapping[str, int] | None = None,
 ) -> Dataset:
     """A data set from the true process; see :func:`generate_graphs`."""
-    graphs = list(generate_graphs(family, count, nodes, seed, splits=splits))
+    law = _law(family)
+    graphs = list(generate_graphs(law, count, nodes, seed, splits=splits))
 
-    return Dataset(graphs, Provenance(family.name, family.parameters(), seed, "generate"))
+    return Dataset(graphs, Provenance(law.name, law.parameters(), seed, "generate"))
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -6,7 +6,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from graphite_gen.dataset import SPLITS, Dataset, even_splits, generate, generate_graphs
+from graphite_gen.dataset import SPLITS, Dataset, even_splits, generate, generate_graphs, split_of
 from graphite_gen.errors import DatasetError, FamilyError
 from graphite_gen.families import FAMILIES, family
 from graphite_gen.graph import SimpleGraph
@@ -96,6 +96,45 @@ def test_even_splits_share_out_the_count(count: int) -> None:
 def test_what_does_not_fit_is_refused(options: dict[str, object], message: str) -> None:
     with pytest.raises(DatasetError, match=message):
         generate(family("er"), **{"count": 9, **options})  # type: ignore[arg-type]
+
+
+def test_a_name_is_the_family_with_its_default_parameters() -> None:
+    data = generate("ba", 12)
+
+    assert all(map(same, data, generate(family("barabasi"), 12)))
+    assert data.provenance == generate(family("barabasi"), 12).provenance
+    assert all(map(same, data, generate_graphs("ba", 12, (10, 20), 0)))
+
+
+def test_a_range_beyond_the_largest_graphs_is_refused_at_once() -> None:
+    with pytest.raises(FamilyError, match="at most 5000 nodes, not 99999999"):
+        generate_graphs(family("er"), 1, (1, 99_999_999), 0)
+
+
+def marked(split: object) -> SimpleGraph:
+    return SimpleGraph(1, np.zeros((0, 2), dtype=np.int32), attributes={"split": split})
+
+
+@pytest.mark.parametrize(
+    ("mark", "split"),
+    [*((name, name) for name in SPLITS), ("val", "validation"), ("valid", "validation"), (" Val ", "validation")],
+)
+def test_common_spellings_of_a_split_are_read(mark: str, split: str) -> None:
+    data = Dataset([marked(mark), marked(None)], Provenance())
+
+    assert split_of(marked(mark)) == split
+    assert data.split(split) == data.graphs[:1]
+
+
+def test_a_graph_without_a_mark_belongs_to_no_split() -> None:
+    assert split_of(marked(None)) is None
+    assert split_of(SimpleGraph.from_pairs(1, [])) is None
+
+
+@pytest.mark.parametrize("mark", ["dev", 1, ""])
+def test_an_unknown_mark_is_named(mark: object) -> None:
+    with pytest.raises(DatasetError, match=f"marked as split '{mark}'"):
+        Dataset([marked("test"), marked(mark)], Provenance()).split("test")
 
 
 def test_an_unknown_split_is_refused() -> None:
