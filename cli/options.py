@@ -63,7 +63,7 @@ parameters = click.option(
     type=PARAMETER,
     metavar="KEY=VALUE",
     multiple=True,
-    help="A parameter of the family, as in m=3; may be repeated.  [default: the family's]",
+    help="A parameter of the family, as in m=3 or largest_component=true; may be repeated.  [default: the family's]",
 )
 model = click.option(
     "--model",

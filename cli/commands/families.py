@@ -21,7 +21,8 @@ def families(as_json: bool) -> None:
     """List the families, their parameters and their floors.
 
     The floor is the mean of -log p(A|n) under the true law in nats per graph, over graphs of 10 to 20 nodes; blank
-    where it has no closed form, or with parameters other than the default ones.
+    where it has no closed form. Parameters are those that '--param' changes; 'largest_component=true' keeps the largest
+    component of each draw, so that graphs may have fewer nodes than asked for and another floor than the one here.
 
     \b
     Example:

@@ -16,7 +16,7 @@ from ..command import Command
 @click.option(
     "-n", "--graphs", type=click.IntRange(1), metavar="N", default=300, show_default=True, help="How many graphs."
 )
-@options.nodes("10:20", "Nodes per graph; each size equally often.")
+@options.nodes("10:20", "Nodes per graph, at most 5000 (2000 in trees); each size equally often.")
 @options.output
 @options.output_format()
 @options.union
@@ -35,9 +35,13 @@ def generate(
 ) -> None:
     """Draw graphs from the true process of a family, marked as train, validation and test in even thirds.
 
+    With '--param largest_component=true' the families 'erdos-renyi', 'geometric' and 'regular' keep the largest
+    component of each draw, as the paper does: a graph may then have fewer nodes than '--nodes' asks for.
+
     \b
     Example:
         graphite-gen generate --family ego -o ego.h5
+        graphite-gen generate --family geometric --param r=0.3 --param largest_component=true -o geometric.h5
         graphite-gen generate --family barabasi --param m=3 --nodes 15 --graphs 1000 -o ba.g6
     """
     from graphite_gen.dataset import generate_graphs

@@ -23,6 +23,12 @@ def test_floors_are_those_of_the_laws(invoke: Invoke) -> None:
     assert floors["geometric"] is None
 
 
+def test_the_help_explains_the_largest_component(invoke: Invoke) -> None:
+    text = " ".join(invoke("families", "--help").stdout.split())
+
+    assert "'largest_component=true' keeps the largest component" in text
+
+
 @pytest.mark.parametrize("columns", [80, 200])
 def test_the_table_is_plain_and_fits(invoke: Invoke, columns: int) -> None:
     result = invoke("families", env={"COLUMNS": str(columns)})

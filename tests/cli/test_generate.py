@@ -6,7 +6,7 @@ import networkx as nx
 import pytest
 from networkx.readwrite.graphml import GraphMLReader
 
-from graphite_gen.families import family
+from graphite_gen.families import FAMILIES, Family, family
 from graphite_gen.formats import read_graphs
 
 from .conftest import Invoke, is_one_line, program
@@ -69,6 +69,25 @@ def test_parameters_reach_the_family(invoke: Invoke) -> None:
     assert all((graph.degrees() == 2).all() for graph in read_graphs("r.jsonl"))
 
 
+def test_the_help_says_how_to_keep_largest_components_and_what_that_does_to_sizes(invoke: Invoke) -> None:
+    text = " ".join(invoke("generate", "--help").stdout.split())
+    sparse = ("--family", "er", "--param", "p=0.1", "--param", "largest_component=true")
+    assert invoke("generate", *sparse, "--nodes", 12, "-n", 9, "-o", "cut.jsonl").exit_code == 0
+    graphs = list(read_graphs("cut.jsonl"))
+
+    assert "--param largest_component=true" in text
+    assert "fewer nodes than '--nodes' asks for" in text
+    assert all(nx.is_connected(graph.to_networkx()) for graph in graphs)
+    assert min(graph.nodes for graph in graphs) < 12
+
+
+def test_the_help_tells_the_largest_sizes(invoke: Invoke) -> None:
+    text = " ".join(invoke("generate", "--help").stdout.split())
+
+    assert f"at most {Family.most_nodes} ({family('tree').most_nodes} in trees)" in text
+    assert {kind.most_nodes for name, kind in FAMILIES.items() if name != "powerlaw-tree"} == {Family.most_nodes}
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -76,6 +95,7 @@ def test_parameters_reach_the_family(invoke: Invoke) -> None:
         ("--family", "ego", "--param", "q=1", "-o", "a.g6"),
         ("--family", "ego", "--param", "p=2", "-o", "a.g6"),
         ("--family", "regular", "--nodes", "3", "-o", "a.g6"),
+        ("--family", "er", "--nodes", "1:99999999", "-n", "1", "-o", "a.g6"),
         ("--family", "ego", "-o", "a.unknown"),
         ("--family", "ego", "-o", "no/such/folder/a.g6"),
         ("--family", "ego", "-o", "."),
