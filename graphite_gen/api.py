@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from .checkpoint import TrainedModel, find_checkpoint, load_checkpoint, save_checkpoint
 from .config import preset
-from .dataset import Dataset, generate
+from .dataset import SPLITS, Dataset, generate, split_of
+from .errors import DatasetError
 from .families import Family, family
+from .formats import GraphReader, read_graphs
 from .graph import SimpleGraph, as_simple_graph
 from .likelihood import estimate_nll
 from .likelihood.annealed import CHAINS, STEPS
@@ -151,12 +153,17 @@ def split_graphs(
     """Training and validation graphs: by the split written in the file, else a random tenth for validation.
 
     Graphs marked ``test`` are left alone.
+
+    Raises:
+        DatasetError: All graphs are marked ``test``, or one is marked as something else than a split.
     """
-    graphs = [graph for graph in graphs if graph.attributes.get("split") != "test"]
-    marks = [graph.attributes.get("split") for graph in graphs]
+    marks = [split_of(graph) for graph in graphs]
     if "train" in marks:
-        train = [graph for graph, mark in zip(graphs, marks, strict=True) if mark == "train"]
-        return train, [graph for graph, mark in zip(graphs, marks, strict=True) if mark == "validation"]
+        by_mark = {name: [g for g, mark in zip(graphs, marks, strict=True) if mark == name] for name in SPLITS}
+        return by_mark["train"], by_mark["validation"]
+    graphs = [graph for graph, mark in zip(graphs, marks, strict=True) if mark != "test"]
+    if marks and not graphs:
+        raise DatasetError("All graphs are marked 'test', and those are not trained on. Mark some as 'train', or none.")
     order = stream(seed, "split").permutation(len(graphs))
     held = max(1, round(len(graphs) * validation)) if len(graphs) > 1 else 0
     chosen = set(order[:held].tolist())
@@ -168,7 +175,7 @@ def split_graphs(
 
 
 def fit(
-    graphs: Iterable[nx.Graph | SimpleGraph] | Dataset | Family | str,
+    graphs: Iterable[nx.Graph | SimpleGraph] | Dataset | Family | str | Path,
     *,
     name: str = "model",
     preset_name: str = "default",
@@ -181,7 +188,7 @@ def fit(
     """Train a model on graphs, or on a family.
 
     Arguments:
-        graphs: networkx graphs, a data set, or a family or its name.
+        graphs: networkx graphs, a file of graphs, a data set, or a family or its name.
         name: What to call the model.
         preset_name: ``default`` or ``paper``.
         seed: The run's one seed.
@@ -191,8 +198,11 @@ def fit(
         settings: Any setting of :class:`ModelConfig` or :class:`TrainConfig`, such as ``epochs=20``.
     """
     provenance = Provenance()
-    if isinstance(graphs, str):
-        graphs = family(graphs)
+    if isinstance(graphs, str | Path):
+        is_file = isinstance(graphs, Path) or Path(graphs).exists()
+        graphs = read_graphs(graphs) if is_file else family(str(graphs))
+    if isinstance(graphs, GraphReader):
+        provenance = graphs.provenance
     if isinstance(graphs, Family):
         graphs = training_set(graphs, preset_name=preset_name, count=None, nodes=NODES, seed=seed)
     if isinstance(graphs, Dataset):

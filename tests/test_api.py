@@ -12,9 +12,12 @@ from tiny import SMALL, random_graph, small_model
 
 import graphite_gen as gg
 from graphite_gen.api import Model, fit, load, split_graphs, training_set
+from graphite_gen.dataset import generate
 from graphite_gen.errors import CheckpointError, ConfigError, DatasetError, SamplingError
+from graphite_gen.families import family
+from graphite_gen.formats import write_graphs
 from graphite_gen.graph import SimpleGraph
-from graphite_gen.records import TrainRecord
+from graphite_gen.records import Provenance, TrainRecord
 
 QUICK: dict[str, Any] = SMALL | {
     "epochs": 1,
@@ -187,3 +190,22 @@ def test_a_model_with_features_is_sampled_given_features() -> None:
     expected = [graphs[index % 2].features for index in range(3)]
     for graph, features in zip(drawn, expected, strict=True):
         assert [graph.nodes[node]["features"] for node in range(4)] == features.tolist()
+
+
+def test_other_spellings_of_validation_are_understood_and_unknown_marks_refused() -> None:
+    train, validation = split_graphs([marked("train"), marked("val"), marked("valid")], 0)
+    assert (len(train), len(validation)) == (1, 2)
+
+    with pytest.raises(DatasetError, match="'dev'"):
+        split_graphs([marked("train"), marked("dev")], 0)
+    with pytest.raises(DatasetError, match="All graphs are marked 'test'"):
+        split_graphs([marked("test")], 0)
+
+
+def test_a_file_is_fitted_with_its_provenance(tmp_path: Path) -> None:
+    write_graphs(generate(family("ego"), 6, (3, 5), seed=1), tmp_path / "ego.h5", provenance=Provenance(family="ego"))
+
+    for source in (tmp_path / "ego.h5", str(tmp_path / "ego.h5")):
+        model = fit(source, **(SMALL | QUICK))
+        assert model.trained.provenance.family == "ego"
+        assert sum(model.trained.sizes.graphs.values()) == 2
