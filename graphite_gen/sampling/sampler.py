@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -67,7 +68,7 @@ class Sampler:
         self.evidence = evidence
         self.drawn = 0
         self.kept = 0
-        self._range = (nodes, nodes) if isinstance(nodes, int) else nodes
+        self._range = _node_range(nodes)
         self._check()
 
     def _check(self) -> None:
@@ -88,6 +89,8 @@ class Sampler:
                 f"The features given have width {sorted(widths)}, but '{self.model.name}' was trained with "
                 f"{config.node_features}. Pass graphs like those it was trained on."
             )
+        if self.count < 0:
+            raise SamplingError(f"{self.count} graphs were asked for. Ask for at least 0.")
         if self._range and not 1 <= self._range[0] <= self._range[1]:
             raise SamplingError(
                 f"Graphs on {self._range[0]} to {self._range[1]} nodes were asked for. "
@@ -190,6 +193,15 @@ class Sampler:
         features = self._evidence(index).features if self.evidence else None
 
         return SimpleGraph(graph.nodes, graph.edges, graph.weights, features, node_attributes=columns)
+
+
+def _node_range(nodes: int | tuple[int, int] | None) -> tuple[int, int] | None:
+    """The smallest and the largest number of nodes, whichever way and with whichever integers it was said."""
+    if nodes is None:
+        return None
+    low, high = nodes if isinstance(nodes, tuple | list) else (nodes, nodes)
+
+    return operator.index(low), operator.index(high)
 
 
 def _split(adj: NDArray[np.float32], sizes: NDArray[np.int64], weighted: bool) -> list[SimpleGraph]:

@@ -231,3 +231,17 @@ def test_sampling_in_single_precision_agrees_with_double() -> None:
     model.network.double()
 
     assert all(map(same, single, Sampler(model, 20, nodes=5)))
+
+
+def test_numbers_of_nodes_may_be_numpy_integers() -> None:
+    model = small_model()
+
+    plain = [graph.nodes for graph in Sampler(model, 4, nodes=(2, 3))]
+
+    assert [graph.nodes for graph in Sampler(model, 4, nodes=(np.int64(2), np.int32(3)))] == plain
+    assert [graph.nodes for graph in Sampler(model, 2, nodes=np.int64(4))] == [4, 4]
+
+
+def test_fewer_than_no_graphs_are_refused() -> None:
+    with pytest.raises(SamplingError, match="at least 0"):
+        Sampler(small_model(), -1)
