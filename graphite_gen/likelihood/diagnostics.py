@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["KHAT_LIMIT", "SmoothedWeights", "fit_pareto", "nll_curve", "smooth_weights"]
+__all__ = ["KHAT_LIMIT", "SmoothedWeights", "fit_pareto", "needs_annealing", "nll_curve", "smooth_weights"]
 
 # Above this shape the mean of the weights converges too slowly to be believed (Vehtari et al., 2024).
 KHAT_LIMIT = 0.7
@@ -104,6 +104,11 @@ def _smooth_tail(log_weights: NDArray[np.float64], tail: int) -> float:
     log_weights[order] = largest + np.minimum(np.log(math.exp(cut - largest) + scale * spread), 0)
 
     return khat
+
+
+def needs_annealing(khat: float | None) -> bool:
+    """Whether importance sampling says of itself that it cannot be trusted, or that it cannot tell."""
+    return khat is None or khat > KHAT_LIMIT
 
 
 def nll_curve(log_weights: NDArray[np.float64], rng: np.random.Generator) -> tuple[tuple[int, float], ...]:

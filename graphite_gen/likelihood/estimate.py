@@ -16,10 +16,10 @@ from ..graph import SimpleGraph
 from ..records import CurvePoint, GraphNLL, NLLEstimate
 from ..seeding import stream
 from .annealed import CHAINS, STEPS, annealed_log_weights
-from .diagnostics import KHAT_LIMIT, nll_curve, smooth_weights
+from .diagnostics import KHAT_LIMIT, needs_annealing, nll_curve, smooth_weights
 from .importance import graph_log_weights
 
-__all__ = ["METHODS", "check_model", "check_suits", "estimate_nll", "iterate_nll", "summarise"]
+__all__ = ["METHODS", "check_model", "check_suits", "estimate_nll", "iterate_nll", "mean_with_error", "summarise"]
 
 CONVENTIONS = ("pairs", "paper")
 METHODS = ("is", "ais", "auto")
@@ -69,16 +69,11 @@ def iterate_nll(
             weights = graph_log_weights(model.network, batch, samples, seed, index, convention).numpy()
             points = _curve(weights, seed, index) if curve else ()
             row = _estimate(model, graph, weights, convention, "is", points)
-        if row is None or (method == "auto" and needs_annealing(row)):
+        if row is None or (method == "auto" and needs_annealing(row.khat)):
             weights = annealed_log_weights(model.network, batch, chains, steps, seed, index).numpy()
             points = _curve(weights, seed, index) if curve and row is None else points
             row = _estimate(model, graph, weights, convention, "ais", points)
         yield row
-
-
-def needs_annealing(row: GraphNLL) -> bool:
-    """Whether importance sampling of a graph says of itself that it cannot be trusted, or that it cannot tell."""
-    return row.khat is None or row.khat > KHAT_LIMIT
 
 
 def _check_settings(convention: str, method: str, **counts: int) -> None:
@@ -188,7 +183,7 @@ def summarise(
         raise DatasetError("There are no graphs to score. Check the file with 'graphite-gen inspect'.")
     shapes = [row.khat for row in rows if row.khat is not None]
     finite = [shape for shape in shapes if math.isfinite(shape)]
-    nll, error = _mean_with_error([row.nll for row in rows])
+    nll, error = mean_with_error([row.nll for row in rows])
 
     return NLLEstimate(
         model=model,
@@ -212,7 +207,8 @@ def summarise(
     )
 
 
-def _mean_with_error(values: Sequence[float]) -> tuple[float, float | None]:
+def mean_with_error(values: Sequence[float]) -> tuple[float, float | None]:
+    """The mean over graphs and its standard error, which one graph has none of."""
     error = float(np.std(values, ddof=1) / math.sqrt(len(values))) if len(values) > 1 else None
 
     return float(np.mean(values)), error
@@ -221,7 +217,7 @@ def _mean_with_error(values: Sequence[float]) -> tuple[float, float | None]:
 def _mean_curve(rows: Sequence[GraphNLL]) -> tuple[CurvePoint, ...]:
     """The curves of all graphs, which have the same numbers of samples, averaged point by point."""
     points = [
-        (column[0][0], *_mean_with_error([nats for _, nats in column]))
+        (column[0][0], *mean_with_error([nats for _, nats in column]))
         for column in zip(*(row.curve for row in rows), strict=True)
     ]
 

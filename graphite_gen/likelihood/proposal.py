@@ -89,12 +89,16 @@ class Mixture:
 
     def log_prob(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """Log-densities at latents of shape :math:`(K, N, D)`, with shape :math:`(K,)`, and their gradients in them."""
-        scaled = (z.unsqueeze(1) - self.mu) * (-self.log_sigma).exp()
-        terms = (-0.5 * scaled.square() - self.log_sigma - 0.5 * _LOG_2PI).sum((-2, -1))
-        pulls = scaled * (-self.log_sigma).exp()
-        gradient = -torch.einsum("km,kmnd->knd", terms.softmax(1), pulls)
+        # Squares are multiplied out, so that products of matrices do the work: what cancels needs double precision.
+        flat, mu, log_sigma = (part.flatten(1).double() for part in (z, self.mu, self.log_sigma))
+        precision = (-2 * log_sigma).exp()
+        pull = precision * mu
+        squares = flat.square() @ precision.mT - 2 * flat @ pull.mT + (pull * mu).sum(1)
+        terms = -0.5 * squares - log_sigma.sum(1) - 0.5 * _LOG_2PI * flat.shape[1]
+        shares = terms.softmax(1)
+        gradient = (shares @ pull - (shares @ precision) * flat).view_as(z)
 
-        return terms.logsumexp(1) - math.log(len(self.mu)), gradient
+        return (terms.logsumexp(1) - math.log(len(mu))).to(z), gradient.to(z)
 
     def with_prior(self) -> Mixture:
         """The same mixture with the prior as one more component, so that no posterior mode is quite out of reach."""

@@ -1,0 +1,213 @@
+r"""Bidirectional Monte Carlo (Grosse et al., 2015): the NLL between two bounds.
+
+A graph that the model drew itself comes with an exact sample of its posterior: the latents it was decoded from.
+Annealed chains from there back to the proposal bound the NLL from below, chains from the proposal on bound it from
+above; where the bounds meet, the estimate between them is right, whatever any diagnostic says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..batch import GraphBatch
+from ..checkpoint import TrainedModel
+from ..errors import ConfigError, DatasetError
+from ..graph import SimpleGraph
+from ..records import Record
+from ..seeding import stream
+from .annealed import CHAINS, STEPS, AnnealedPath
+from .diagnostics import needs_annealing, smooth_weights
+from .estimate import check_model, mean_with_error
+from .importance import graph_log_weights
+from .proposal import standard_normal
+
+__all__ = ["GraphSandwich", "Sandwich", "iterate_sandwich", "join_sandwich", "sandwich_nll"]
+
+
+@dataclass(frozen=True)
+class GraphSandwich(Record):
+    """The bounds of one graph that the model drew, in nats.
+
+    Attributes:
+        nodes: Its number of nodes.
+        edges: Its number of pairs that are not zero.
+        lower: The lower bound on -log p(A|n), by chains from the very latents of the graph.
+        upper: The upper bound, by chains from the proposal: what method ``ais`` gives.
+        importance: What method ``is`` gives.
+        khat: The Pareto shape of the weights of ``is``; None where there are too few to tell.
+    """
+
+    nodes: int
+    edges: int
+    lower: float
+    upper: float
+    importance: float
+    khat: float | None
+
+    @property
+    def auto(self) -> float:
+        """What method ``auto`` gives."""
+        return self.upper if needs_annealing(self.khat) else self.importance
+
+
+@dataclass(frozen=True)
+class Sandwich(Record):
+    """Bounds on the mean NLL of graphs that the model drew, in nats per graph.
+
+    Attributes:
+        model: The model's name.
+        graphs: The number of graphs.
+        samples: The proposals per graph of importance sampling.
+        chains: The annealed chains per graph, in either direction.
+        steps: The temperatures of each chain.
+        lower: The mean lower bound.
+        upper: The mean upper bound, which is what method ``ais`` gives.
+        gap: The mean of upper less lower.
+        gap_standard_error: Its standard error over graphs; None for a single graph.
+        largest_gap: The largest gap of a graph.
+        importance: What method ``is`` gives, in the mean.
+        auto: What method ``auto`` gives, in the mean.
+        importance_distance: How far ``importance`` lies outside of the bounds: above them where it is positive, 0
+            within them.
+        auto_distance: The same of ``auto``.
+        per_graph: The bounds of each graph.
+    """
+
+    model: str
+    graphs: int
+    samples: int
+    chains: int
+    steps: int
+    lower: float
+    upper: float
+    gap: float
+    gap_standard_error: float | None
+    largest_gap: float
+    importance: float
+    auto: float
+    importance_distance: float
+    auto_distance: float
+    per_graph: tuple[GraphSandwich, ...]
+
+
+def sandwich_nll(
+    model: TrainedModel,
+    graphs: int = 20,
+    seed: int = 0,
+    *,
+    samples: int = 1000,
+    chains: int = CHAINS,
+    steps: int = STEPS,
+    evidence: Sequence[SimpleGraph] = (),
+) -> Sandwich:
+    """Bounds on the mean NLL of graphs that the model draws itself.
+
+    Arguments:
+        model: A variational model.
+        graphs: How many graphs to draw.
+        seed: The run's seed.
+        samples: Proposals per graph of importance sampling, to be held against the bounds.
+        chains: Annealed chains per graph, in either direction.
+        steps: Temperatures of each chain.
+        evidence: Graphs whose node features condition the model, used in turn; only for models that read some.
+
+    Raises:
+        ConfigError: A count is not positive.
+        DatasetError: The model has no likelihood, or needs evidence.
+    """
+    rows = list(iterate_sandwich(model, graphs, seed, samples=samples, chains=chains, steps=steps, evidence=evidence))
+
+    return join_sandwich(model.name, samples, chains, steps, rows)
+
+
+def iterate_sandwich(
+    model: TrainedModel,
+    graphs: int = 20,
+    seed: int = 0,
+    *,
+    samples: int = 1000,
+    chains: int = CHAINS,
+    steps: int = STEPS,
+    evidence: Sequence[SimpleGraph] = (),
+) -> Iterator[GraphSandwich]:
+    """The bounds of :func:`sandwich_nll`, graph by graph."""
+    for name, count in (("graphs", graphs), ("samples", samples), ("chains", chains), ("steps", steps)):
+        if count < 1:
+            raise ConfigError(f"'{name}' is {count}; it should be at least 1.")
+    check_model(model)
+    width = model.config.node_features
+    if width and not evidence:
+        raise DatasetError(f"'{model.name}' draws edges given {width} node features. Pass graphs that have them.")
+    for index in range(graphs):
+        batch, z = _draw(model, seed, index, evidence[index % len(evidence)] if width else None)
+        rng = stream(seed, "sandwich", index)
+        path = AnnealedPath.prepare(model.network, batch, steps, rng)
+        plain = smooth_weights(graph_log_weights(model.network, batch, samples, seed, index).numpy())
+        yield GraphSandwich(
+            nodes=len(z),
+            edges=int(torch.count_nonzero(batch.adj[0].triu(1))),
+            lower=_log_mean(path.reverse(z, chains, rng)),
+            # Not smoothed: only the plain mean is a bound.
+            upper=-_log_mean(path.forward(chains, rng)),
+            importance=-plain.log_mean,
+            khat=plain.khat,
+        )
+
+
+@torch.no_grad()
+def _draw(model: TrainedModel, seed: int, index: int, evidence: SimpleGraph | None) -> tuple[GraphBatch, Tensor]:
+    """A graph of the model as a batch of one, and the latents it was decoded from, with shape :math:`(N, D)`."""
+    network, device = model.network, model.device
+    rng = stream(seed, "sandwich graph", index)
+    nodes = int(model.sizes.sample(1, rng)[0]) if evidence is None else evidence.nodes
+    features = np.zeros((nodes, 0)) if evidence is None or evidence.features is None else evidence.features
+    mask = torch.ones(1, nodes, dtype=torch.bool, device=device)
+    like = next(network.parameters())
+    x = torch.from_numpy(np.asarray(features)).to(like).unsqueeze(0)
+    z = standard_normal(rng, like, 1, nodes, model.config.latent)
+    adj = network.decode(z, x, mask).sample(torch.from_numpy(rng.random((1, nodes, nodes))).to(like))
+
+    return GraphBatch(adj, mask, x), z[0]
+
+
+def _log_mean(log_weights: Tensor) -> float:
+    return float(log_weights.logsumexp(0)) - math.log(len(log_weights))
+
+
+def join_sandwich(model: str, samples: int, chains: int, steps: int, rows: Sequence[GraphSandwich]) -> Sandwich:
+    """The means over graphs."""
+    lower, upper, importance, auto = (
+        float(np.mean([getattr(row, name) for row in rows])) for name in ("lower", "upper", "importance", "auto")
+    )
+    gap, error = mean_with_error([row.upper - row.lower for row in rows])
+
+    return Sandwich(
+        model=model,
+        graphs=len(rows),
+        samples=samples,
+        chains=chains,
+        steps=steps,
+        lower=lower,
+        upper=upper,
+        gap=gap,
+        gap_standard_error=error,
+        largest_gap=max(row.upper - row.lower for row in rows),
+        importance=importance,
+        auto=auto,
+        importance_distance=_distance(importance, lower, upper),
+        auto_distance=_distance(auto, lower, upper),
+        per_graph=tuple(rows),
+    )
+
+
+def _distance(value: float, lower: float, upper: float) -> float:
+    """How far a value lies outside of two bounds, which noise may have swapped; positive above them."""
+    low, high = sorted((lower, upper))
+
+    return value - min(max(value, low), high)
