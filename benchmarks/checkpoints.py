@@ -61,7 +61,7 @@ def write_card(folder: Path, graphs: int, samples: int) -> str:
     """Score a model on fresh graphs, write its card, and drop what only resuming needs."""
     model = load_checkpoint(folder)
     law = family(model.name)
-    estimate = estimate_nll(model, generate(law, graphs, seed=TEST_SEED), samples)
+    estimate = estimate_nll(model, generate(law, graphs, seed=TEST_SEED), samples, method="is")
     results = model.results
     card = CARD.format(
         name=model.name,

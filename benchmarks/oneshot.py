@@ -56,7 +56,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--graphs", type=int, default=300)
     parser.add_argument("--samples", type=int, default=1000)
-    parser.add_argument("--epochs", type=int, default=20, help="epochs of the paper's architecture")
+    parser.add_argument("--epochs", type=int, default=12, help="epochs of the paper's architecture")
     arguments = parser.parse_args()
 
     settings = (arguments.graphs, arguments.samples, arguments.epochs)
