@@ -22,6 +22,7 @@ def choose_model(name: str | None, device: str, prefer: str | None = None) -> Tr
     """
     from graphite_gen.api import LOCAL
     from graphite_gen.checkpoint import bundled_folder, find_checkpoint, load_checkpoint
+    from graphite_gen.runs import is_finished
     from graphite_gen.training import resolve_device
 
     folder = find_checkpoint(name, LOCAL, prefer)
@@ -34,6 +35,8 @@ def choose_model(name: str | None, device: str, prefer: str | None = None) -> Tr
         reason = f"the last one trained under '{LOCAL}'"
     model = load_checkpoint(folder, resolve_device(device))
     note(f"Model '{model.name}' in '{folder}': {reason}.")
+    if (folder / "state.json").exists() and not is_finished(folder):
+        note(f"The training of '{model.name}' is not finished: these are its best weights so far.")
 
     return model
 

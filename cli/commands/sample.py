@@ -63,6 +63,9 @@ def sample(
     if features is not None and nodes is not None:
         raise click.UsageError("'--nodes' and '--features' exclude each other: the file says how many nodes there are.")
 
+    if connected and largest_component:
+        raise click.UsageError("'--connected' and '--largest-component' exclude each other: a component is connected.")
+
     from graphite_gen.formats import check_node_attributes, format_of, read_graphs
 
     if with_latents:

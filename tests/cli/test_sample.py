@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from graphite_gen.api import load
+from graphite_gen.checkpoint import read_tensors, write_tensors
 from graphite_gen.formats import read_graphs
 
 from .conftest import TINY, Invoke, is_one_line, program
@@ -151,3 +153,22 @@ def test_samples_pipe_into_networkx(model: Path) -> None:
     assert process.returncode == 0
     assert len([nx.from_sparse6_bytes(line.encode()) for line in out.splitlines()]) == 5
     assert len(err.splitlines()) == 1
+
+
+def test_options_that_exclude_each_other_are_refused(invoke: Invoke, model: Path) -> None:
+    result = invoke("sample", "--model", model, "--connected", "--largest-component", "-o", "a.g6")
+
+    assert result.exit_code == 2
+    assert not Path("a.g6").exists()
+
+
+def test_a_model_whose_training_is_not_finished_is_used_but_said_to_be(invoke: Invoke, model: Path) -> None:
+    unfinished = Path("unfinished")
+    shutil.copytree(model, unfinished)
+    tensors, metadata = read_tensors(unfinished / "optimizer.safetensors")
+    state = json.loads(metadata["state"])
+    state["progress"]["finished"] = False
+    write_tensors(unfinished / "optimizer.safetensors", tensors, {"state": json.dumps(state)})
+
+    assert "not finished" in invoke("sample", "--model", unfinished, "-n", "1", "-o", "a.g6").stderr
+    assert "not finished" not in invoke("sample", "--model", model, "-n", "1", "-o", "b.g6").stderr
