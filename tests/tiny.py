@@ -81,6 +81,52 @@ def small_model(name: str = "default", graphs: list[SimpleGraph] | None = None, 
     return TrainedModel("tiny", small_network(name, **changes), SizeLaw.of(graphs), TrainConfig(), Provenance())
 
 
+def coin_model(log_odds: float, **changes: Any) -> TrainedModel:
+    """A model whose edges are coins of given odds, whatever the latents; its posterior is the prior."""
+    model = small_model(**changes)
+    with torch.no_grad():
+        for parameter in model.network.parameters():
+            parameter.zero_()
+        model.network.decoder.head.size[-1].bias.fill_(log_odds)
+
+    return model
+
+
+def mild_model(name: str = "default", **changes: Any) -> TrainedModel:
+    """A model whose posterior is near enough to its prior for a few thousand samples to do."""
+    model = small_model(name, scale=0.7, **changes)
+    with torch.no_grad():
+        for parameter in model.network.encoder.stack.out.parameters():
+            parameter.mul_(0.3)
+
+    return model
+
+
+def poor_model(**changes: Any) -> TrainedModel:
+    """A model whose encoder is far too sure of itself: a poor proposal."""
+    model = mild_model(**changes)
+    with torch.no_grad():
+        model.network.encoder.stack.out.bias[model.config.latent :] = -1.8
+
+    return model
+
+
+@torch.no_grad()
+def exact_nll(model: TrainedModel, graph: SimpleGraph, points: int = 40) -> float:
+    """The NLL by Gauss-Hermite quadrature over all latents: few nodes with few latents only."""
+    size = graph.nodes * model.config.latent
+    at, weights = np.polynomial.hermite_e.hermegauss(points)
+    grid = torch.from_numpy(
+        np.stack(np.meshgrid(*[at] * size, indexing="ij"), -1).reshape(-1, graph.nodes, size // graph.nodes)
+    )
+    log_weights = np.log(weights / weights.sum())
+    prior = torch.from_numpy(sum(np.meshgrid(*[log_weights] * size, indexing="ij")).reshape(-1))
+    batch = collate([graph])
+    likelihood = model.network.decode(grid.to(batch.adj).unsqueeze(1), batch.x, batch.mask).log_prob(batch.adj)[:, 0]
+
+    return -float((likelihood.double() + prior).logsumexp(0))
+
+
 def normal(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 

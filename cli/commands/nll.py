@@ -1,4 +1,4 @@
-"""Held-out likelihood by importance sampling."""
+"""Held-out likelihood, with what it should be compared with and how far it can be trusted."""
 
 from __future__ import annotations
 
@@ -15,19 +15,38 @@ if TYPE_CHECKING:
     from graphite_gen.families import Family
     from graphite_gen.graph import SimpleGraph
     from graphite_gen.likelihood.floor import Floor
-    from graphite_gen.records import NLLEstimate, Provenance
+    from graphite_gen.likelihood.sandwich import Sandwich
+    from graphite_gen.records import GraphNLL, Provenance
 
 SPLITS = ("test", "validation", "train", "all")
-FEW = 10
-"""An effective sample size below which an estimate is little more than a bound."""
 
 
-@click.command(cls=Command, short_help="Estimate the NLL of graphs by importance sampling.")
+@click.command(cls=Command, short_help="Estimate the NLL of graphs.")
 @click.argument("graphs", type=click.Path(path_type=Path, allow_dash=True))
 @options.model
 @click.option(
     "-k", "--samples", type=click.IntRange(1), metavar="K", default=1000, show_default=True, help="Proposals per graph."
 )
+@click.option(
+    "--method",
+    type=click.Choice(("is", "ais", "auto")),
+    default="is",
+    show_default=True,
+    help="Importance sampling, annealed importance sampling (seconds per graph), or the second where k̂ of the first "
+    "is above 0.7.",
+)
+@click.option(
+    "--chains", type=click.IntRange(1), metavar="N", default=32, show_default=True, help="Annealed chains per graph."
+)
+@click.option(
+    "--steps", type=click.IntRange(1), metavar="N", default=60, show_default=True, help="Temperatures of each chain."
+)
+@click.option("--check", is_flag=True, help="Bound the NLL of graphs the model draws, and say if it can be trusted.")
+@click.option(
+    "--check-graphs", type=click.IntRange(1), metavar="N", default=20, show_default=True, help="Graphs to check with."
+)
+@click.option("--curve", is_flag=True, help="Show the NLL by K = 1, 10, 100, … too.")
+@click.option("--unlabelled", is_flag=True, help="Nats per isomorphism class; needs igraph.")
 @click.option(
     "--convention",
     type=click.Choice(("pairs", "paper")),
@@ -51,6 +70,13 @@ def nll(
     graphs: Path,
     model: str | None,
     samples: int,
+    method: str,
+    chains: int,
+    steps: int,
+    check: bool,
+    check_graphs: int,
+    curve: bool,
+    unlabelled: bool,
     convention: str,
     split: str | None,
     family: str | None,
@@ -66,37 +92,61 @@ def nll(
     """Estimate the NLL of GRAPHS under a model, in nats per graph.
 
     Beside it stand the ER baseline, which every useful model beats, and the floor, which none can in expectation.
+    The Pareto shape k̂ of the weights tells where importance sampling fails: it is then too high, and '--method auto'
+    takes its time to do better. '--check' measures by how much.
 
     \b
     Example:
         graphite-gen generate --family barabasi --seed 1 -o test.h5
         graphite-gen nll test.h5 --model barabasi --samples 5000
+        graphite-gen nll test.h5 --model barabasi --method auto --check
     """
     if parameters and family is None:
         raise click.UsageError("'--param' belongs to '--family'.")
+    if convention == "paper" and (method != "is" or check or unlabelled):
+        raise click.UsageError("Convention 'paper' is no law over graphs: use '--method is', without '--check'.")
 
     from graphite_gen.formats import read_graphs
     from graphite_gen.likelihood import iterate_nll, summarise
 
-    from ..console import note, track
+    from ..console import track
     from ..models import choose_model, use_threads
+    from ..scoring import Score
 
     use_threads(threads)
     reader = read_graphs(graphs, format=format, simplify=simplify)
     law = _law(family, dict(parameters), reader.provenance)
     chosen = _choose_split(list(reader), split)
     trained = choose_model(model, device, prefer=None if law is None else law.name)
-    _warn(trained, chosen, convention)
+    _warn(trained, chosen, convention, _family(reader.provenance, law))
+    labellings = _labellings(trained, chosen) if unlabelled else None
 
-    rows = list(track(iterate_nll(trained, chosen, samples, seed, convention), len(chosen), "Scoring"))
-    estimate = summarise(trained.name, convention, samples, rows)
-    floor = _floor(law, chosen, estimate)
-    if estimate.ess < min(FEW, samples):
-        note(f"The median ESS is {estimate.ess:.1f}: the NLL is likely an overestimate. Try more '--samples'.")
+    scores = iterate_nll(
+        trained, chosen, samples, seed, convention, method=method, chains=chains, steps=steps, curve=curve
+    )
+    rows = list(track(scores, len(chosen), "Scoring"))
+    floor = _floor(law, chosen, rows, convention)
+    if labellings is not None:
+        from graphite_gen.likelihood.classes import floor_of_classes, nll_of_class
+
+        rows = list(map(nll_of_class, rows, labellings))
+        floor = floor and floor_of_classes(floor, labellings)
+    anneals = method != "is"
+    estimate = summarise(
+        trained.name,
+        convention,
+        samples,
+        rows,
+        method=method,
+        chains=chains if anneals else None,
+        steps=steps if anneals else None,
+    )
+    sandwich = _check(trained, chosen, check_graphs, seed, samples, chains, steps) if check else None
+    score = Score(estimate, floor, sandwich, unlabelled)
     if as_json:
-        _show_json(estimate, floor, per_graph)
+        score.show_json(per_graph)
     else:
-        _show_table(estimate, floor, per_graph)
+        score.show_table(per_graph)
 
 
 def _law(family: str | None, parameters: dict[str, Any], provenance: Provenance) -> Family | None:
@@ -115,6 +165,11 @@ def _law(family: str | None, parameters: dict[str, Any], provenance: Provenance)
     except FamilyError as error:
         note(f"No floor: the law written in the file is not one we know. {error}")
         return None
+
+
+def _family(provenance: Provenance, law: Family | None) -> str | None:
+    """The family written in the file, else the one asked for."""
+    return provenance.family if provenance.family is not None or law is None else law.name
 
 
 def _choose_split(graphs: list[SimpleGraph], split: str | None) -> list[SimpleGraph]:
@@ -136,21 +191,63 @@ def _choose_split(graphs: list[SimpleGraph], split: str | None) -> list[SimpleGr
     return chosen
 
 
-def _warn(model: TrainedModel, graphs: list[SimpleGraph], convention: str) -> None:
-    """Say what keeps the figure from being the likelihood of a graph."""
+def _warn(model: TrainedModel, graphs: list[SimpleGraph], convention: str, family: str | None) -> None:
+    """Say what keeps the figure from being the likelihood of a graph, or a good one."""
     from ..console import note
 
     if convention == "paper":
         note("Convention 'paper' scores every cell of the padded matrix: it is no law over graphs.")
     if not model.config.is_exchangeable:
         note(f"'{model.name}' tells nodes apart by number: its NLL depends on how the file numbers them.")
+    own = model.provenance.family
+    if family is not None and own is not None and own != family:
+        note(f"'{model.name}' was trained on '{own}', and these are '{family}' graphs. {_instead(family)}")
     unseen = sorted({graph.nodes for graph in graphs} - set(model.sizes.graphs))
     if unseen:
         listed = ", ".join(map(str, unseen[:8])) + (", …" if len(unseen) > 8 else "")
-        note(f"'{model.name}' never saw graphs with {listed} nodes: expect little of it there, and p(n) is 0.")
+        note(
+            f"'{model.name}' never saw graphs with {listed} nodes: expect little of it there, and p(n) is 0. "
+            f"Train on such sizes with 'graphite-gen train FILE', or 'train --family NAME --nodes LOW:HIGH'."
+        )
 
 
-def _floor(law: Family | None, graphs: list[SimpleGraph], estimate: NLLEstimate) -> Floor | None:
+def _instead(family: str) -> str:
+    """What to run for graphs of a family."""
+    from graphite_gen.checkpoint import bundled_names
+
+    if family in bundled_names():
+        return f"Use '--model {family}', the bundled model of that family."
+    return f"Train one of that family with 'graphite-gen train --family {family}'."
+
+
+def _labellings(model: TrainedModel, graphs: list[SimpleGraph]) -> list[float]:
+    """How many nats the labels of each graph are worth."""
+    from graphite_gen.errors import DatasetError
+    from graphite_gen.likelihood.classes import log_labellings
+
+    if not model.config.is_exchangeable:
+        raise DatasetError(
+            f"'{model.name}' tells nodes apart by number, so labelled copies of a graph differ in probability. "
+            f"Use a model trained with '--preset default', or leave '--unlabelled' out."
+        )
+
+    return [log_labellings(graph) for graph in graphs]
+
+
+def _check(
+    model: TrainedModel, graphs: list[SimpleGraph], count: int, seed: int, samples: int, chains: int, steps: int
+) -> Sandwich:
+    """Bounds on the NLL of graphs that the model draws."""
+    from graphite_gen.likelihood.sandwich import iterate_sandwich, join_sandwich
+
+    from ..console import track
+
+    bounds = iterate_sandwich(model, count, seed, samples=samples, chains=chains, steps=steps, evidence=graphs)
+
+    return join_sandwich(model.name, samples, chains, steps, list(track(bounds, count, "Checking")))
+
+
+def _floor(law: Family | None, graphs: list[SimpleGraph], rows: list[GraphNLL], convention: str) -> Floor | None:
     """The floor of the same graphs, where there is one to compare with."""
     from graphite_gen.errors import DatasetError, FamilyError
     from graphite_gen.likelihood.floor import paired_floor
@@ -158,65 +255,10 @@ def _floor(law: Family | None, graphs: list[SimpleGraph], estimate: NLLEstimate)
     from ..console import note
 
     weighted = any(graph.weights is not None for graph in graphs)
-    if law is None or weighted or estimate.convention != "pairs":
+    if law is None or weighted or convention != "pairs":
         return None
     try:
-        return paired_floor(law, graphs, [row.nll for row in estimate.per_graph])
+        return paired_floor(law, graphs, [row.nll for row in rows])
     except (DatasetError, FamilyError) as error:
         note(f"No floor: {error}")
         return None
-
-
-def _show_json(estimate: NLLEstimate, floor: Floor | None, per_graph: bool) -> None:
-    from ..console import show_json
-
-    known = estimate.to_json()
-    rows = known.pop("per_graph")
-    value = {
-        **known,
-        "khat": known.get("khat"),
-        "floor": floor and floor.nats,
-        "excess": floor and floor.excess,
-        "excess_standard_error": floor and floor.excess_standard_error,
-    }
-    if per_graph:
-        floors = floor.per_graph if floor else [None] * len(rows)
-        value["per_graph"] = [{**row, "floor": own} for row, own in zip(rows, floors, strict=True)]
-    show_json(value)
-
-
-def _show_table(estimate: NLLEstimate, floor: Floor | None, per_graph: bool) -> None:
-    from ..console import nats, show_facts, show_rows
-
-    facts = [
-        ("model", estimate.model),
-        ("graphs", str(estimate.graphs)),
-        ("NLL", f"{nats(estimate.nll, estimate.standard_error)} nats per graph"),
-        ("-ELBO", nats(-estimate.elbo)),
-    ]
-    if floor is not None:
-        facts += [
-            ("floor", f"{nats(floor.nats)} (the true law, same graphs)"),
-            ("excess", f"{nats(floor.excess, floor.excess_standard_error)} above the floor"),
-        ]
-    facts += [
-        ("ER baseline", nats(estimate.baseline)),
-        ("-log p(n)", nats(estimate.size_nats)),
-        ("median ESS", f"{estimate.ess:.1f} of {estimate.samples}"),
-    ]
-    if estimate.convention == "paper":
-        facts.append(("convention", "paper: all cells of the padded matrix, no law over graphs"))
-    show_facts(facts)
-    if per_graph:
-        columns = ("graph", "nodes", "edges", "NLL", "-ELBO", "floor", "ER baseline", "-log p(n)", "ESS")
-        floors = floor.per_graph if floor else [None] * estimate.graphs
-        rows = [
-            (
-                *map(str, (index, row.nodes, row.edges)),
-                *map(nats, (row.nll, -row.elbo, own, row.baseline, row.size_nats)),
-                f"{row.ess:.1f}",
-            )
-            for index, (row, own) in enumerate(zip(estimate.per_graph, floors, strict=True))
-        ]
-        click.echo()
-        show_rows(columns, rows, numbers=columns)

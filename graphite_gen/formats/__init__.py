@@ -207,7 +207,10 @@ def _read_files(files: list[tuple[Path | None, str]], simplify: bool) -> Iterato
         except (MemoryError, RecursionError) as error:
             raise context.error(f"graph {count + 1}", "too large or too deeply nested to read.") from error
         if not count:
-            raise FormatError(f"'{context.name}' holds no graphs: wanted at least one in the format '{format}'.")
+            raise FormatError(
+                f"'{context.name}' holds no graphs: wanted at least one in the format '{format}'. "
+                f"Pass another file, or make one with 'graphite-gen generate --family NAME -o FILE'."
+            )
 
 
 def _module(format: str) -> Any:

@@ -154,8 +154,10 @@ class AnnealedPath:
 
     def transition(self, state: _State, beta: float, size: float, rng: np.random.Generator) -> tuple[_State, float]:
         r"""One Hamiltonian step that leaves :math:`f_\beta` as it is; gives the states and the mean acceptance."""
-        # In units of its scale the proposal is round, so that one step suits all latents.
-        stride = size * self.proposal.scale
+        # In units of its scale the proposal is round, so that one step suits all latents. Chains differ in their steps,
+        # so that none keeps time with a period of the law and comes back to where it was.
+        jitter = torch.from_numpy(rng.uniform(0.6, 1.2, (len(state.z), 1, 1))).to(state.z)
+        stride = size * jitter * self.proposal.scale
         momentum = standard_normal(rng, state.z, *state.z.shape)
         before = state.energy(beta) + _kinetic(momentum)
         end = state

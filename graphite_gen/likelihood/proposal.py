@@ -19,9 +19,10 @@ from ..models import GraphNetwork
 __all__ = ["Joint", "Mixture", "fit_mixture", "standard_normal"]
 
 COMPONENTS = 32
-DRAWS = 4
+DRAWS = 2
 FIT_STEPS = 100
 FIT_RATE = 0.1
+FIT_DAMPING = 0.3
 
 _LOG_2PI = math.log(2 * math.pi)
 
@@ -128,8 +129,8 @@ def fit_mixture(joint: Joint, rng: np.random.Generator, cells: int) -> Mixture:
     components = max(1, min(COMPONENTS, cells // (DRAWS * nodes**2)))
     encoders = network.encode(batch, standard_normal(rng, batch.adj, components, 1, nodes, network.noise_features))
     mu, log_sigma = encoders.mu[:, 0].clone(), encoders.log_sigma[:, 0].clone()
-    # The damping keeps a fit that is already perfect where it is: there is nothing but rounding to follow.
-    optimizer = torch.optim.Adam([mu, log_sigma], betas=(0.9, 0.99), eps=1e-3, maximize=True)
+    # The damping keeps a fit that is already perfect where it is, rather than blow its rounding errors up.
+    optimizer = torch.optim.Adam([mu, log_sigma], betas=(0.9, 0.99), eps=FIT_DAMPING, maximize=True)
     for step in range(FIT_STEPS):
         noise = standard_normal(rng, mu, DRAWS, *mu.shape)
         sigma = log_sigma.exp()

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -163,3 +165,132 @@ def test_wrong_usage_is_exit_two(invoke: Invoke, graphs: Path) -> None:
     assert invoke("nll", graphs, "-k", 0).exit_code == 2
     assert invoke("nll", graphs, "--param", "m=3").exit_code == 2
     assert invoke("nll", graphs, "--split", "most").exit_code == 2
+
+
+@pytest.fixture
+def quick_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fit proposals in a few steps only."""
+    monkeypatch.setattr("graphite_gen.likelihood.proposal.FIT_STEPS", 3)
+
+
+@pytest.mark.usefixtures("quick_fit")
+def test_annealing_is_the_librarys_and_the_table_says_what_was_done(invoke: Invoke, graphs: Path, model: Path) -> None:
+    line = ("nll", graphs, "--model", model, "--method", "auto", "-k", 5, "--chains", 30, "--steps", 2)
+    value = only_json(invoke(*line, "--json", "--per-graph"))
+    test = [graph for graph in read_graphs(graphs) if graph.attributes["split"] == "test"]
+    expected = load(model).nll(test, samples=5, method="auto", chains=30, steps=2)
+
+    assert value["nll"] == pytest.approx(expected.nll)
+    assert (value["method"], value["annealed"], value["chains"], value["steps"]) == ("auto", 4, 30, 2)
+    assert [row["method"] for row in value["per_graph"]] == ["ais"] * 4
+    assert "for 4 of 4 graphs 30 annealed chains of 2" in " ".join(invoke(*line).stdout.split())
+
+
+def test_the_way_from_baseline_to_floor_is_told(invoke: Invoke, graphs: Path, model: Path) -> None:
+    line = ("nll", graphs, "--model", model, "-k", 30, "--split", "all")
+    value = only_json(invoke(*line, "--json"))
+    covered = (value["baseline"] - value["nll"]) / (value["baseline"] - value["floor"])
+
+    assert value["covered"] == pytest.approx(covered)
+    assert f"{covered:.0%} of the way" in invoke(*line).stdout
+    # Where the baseline is the true law there is no way to go.
+    assert only_json(invoke(*line, "--json", "--family", "er"))["covered"] is None
+
+
+def test_weights_that_cannot_be_trusted_are_flagged_in_words(invoke: Invoke, graphs: Path, model: Path) -> None:
+    value = only_json(invoke("nll", graphs, "--model", model, "-k", 60, "--json"))
+    few = only_json(invoke("nll", graphs, "--model", model, "-k", 5, "--json"))
+
+    assert value["flagged"] >= 1
+    assert f"k̂ > 0.7 for {value['flagged']} of 4 graphs" in value["diagnosis"]
+    assert "use '--method auto'" in value["diagnosis"]
+    assert "too few weights to tell k̂ for 4 of 4 graphs" in few["diagnosis"]
+    assert few["khat"] is None
+
+
+@pytest.mark.usefixtures("quick_fit")
+def test_the_check_bounds_the_model_and_says_whether_to_trust(invoke: Invoke, graphs: Path, model: Path) -> None:
+    line = ("nll", graphs, "--model", model, "-k", 30, "--chains", 8, "--steps", 4, "--check", "--check-graphs", 2)
+    check = only_json(invoke(*line, "--json"))["check"]
+    text = " ".join(invoke(*line).stdout.split())
+
+    assert check["graphs"] == len(check["per_graph"]) == 2
+    assert check["gap"] == pytest.approx(check["upper"] - check["lower"])
+    assert check["trusted"] == check["verdict"].startswith("trusted")
+    assert check["verdict"] in text
+    assert f"Bounds {check['lower']:.2f} to {check['upper']:.2f}" in text
+
+
+def test_the_curve_is_a_table_and_a_list(invoke: Invoke, graphs: Path, model: Path) -> None:
+    line = ("nll", graphs, "--model", model, "-k", 20, "--curve")
+    value = only_json(invoke(*line, "--json"))
+
+    assert [point["samples"] for point in value["curve"]] == [1, 10, 20]
+    assert value["curve"][0]["nll"] == pytest.approx(-value["elbo"])
+    assert value["curve"][-1]["nll"] == pytest.approx(value["nll"])
+    for point in value["curve"]:
+        assert f"{point['nll']:.2f} ± {point['standard_error']:.2f}" in invoke(*line).stdout
+
+
+def test_classes_cost_less_and_stay_comparable(invoke: Invoke, graphs: Path, model: Path) -> None:
+    pytest.importorskip("igraph")
+    from graphite_gen.likelihood.classes import log_labellings
+
+    line = ("nll", graphs, "--model", model, "-k", 5, "--split", "all", "--json")
+    plain, classes = only_json(invoke(*line)), only_json(invoke(*line, "--unlabelled"))
+    shift = np.mean([log_labellings(graph) for graph in read_graphs(graphs)])
+
+    assert classes["unlabelled"]
+    for key in ("nll", "floor", "baseline"):
+        assert classes[key] == pytest.approx(plain[key] - shift)
+    for key in ("excess", "excess_standard_error", "covered", "size_nats"):
+        assert classes[key] == pytest.approx(plain[key])
+    assert "isomorphism class" in invoke(*line[:-1], "--unlabelled").stdout
+
+
+def test_classes_need_igraph_and_a_model_that_does_not_number_nodes(
+    invoke: Invoke, graphs: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert invoke("train", "--family", "ego", *TINY, "--preset", "paper").exit_code == 0
+    numbering = invoke("nll", graphs, "-k", 2, "--unlabelled")
+    monkeypatch.setitem(sys.modules, "igraph", None)
+    missing = invoke("nll", graphs, "--model", model, "-k", 2, "--unlabelled")
+
+    assert (numbering.exit_code, missing.exit_code) == (1, 1)
+    assert "leave '--unlabelled' out" in numbering.stderr
+    assert "pip install igraph" in missing.stderr
+
+
+def test_a_model_of_another_family_is_told_with_the_one_to_use(
+    invoke: Invoke, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert invoke("generate", "--family", "tree", "-n", 3, "--nodes", "5:8", "-o", "tree.h5").exit_code == 0
+    monkeypatch.setattr("graphite_gen.checkpoint.bundled_folder", lambda: tmp_path / "bundled")
+    line = ("nll", "tree.h5", "--model", model, "-k", 2)
+    none = invoke(*line)
+    shutil.copytree(model, tmp_path / "bundled" / "powerlaw-tree")
+    bundled = invoke(*line)
+
+    assert "was trained on 'ego', and these are 'powerlaw-tree' graphs" in none.stderr
+    assert "graphite-gen train --family powerlaw-tree" in none.stderr
+    assert "Use '--model powerlaw-tree', the bundled model" in bundled.stderr
+
+
+def test_an_empty_file_and_weighted_graphs_are_told_with_what_to_run(invoke: Invoke, model: Path) -> None:
+    Path("empty.jsonl").write_text("")
+    weighted = nx.Graph()
+    weighted.add_edge("a", "b", weight=2.5)
+    nx.write_graphml(weighted, "weighted.graphml")
+
+    empty = invoke("nll", "empty.jsonl", "--model", model)
+    other = invoke("nll", "weighted.graphml", "--model", model)
+
+    assert empty.exit_code == other.exit_code == 1
+    assert "graphite-gen generate" in empty.stderr
+    assert "is weighted, but 'ego' was trained on unweighted graphs" in other.stderr
+    assert "graphite-gen train" in other.stderr
+
+
+def test_the_papers_convention_goes_with_importance_sampling_alone(invoke: Invoke, graphs: Path) -> None:
+    for option in (("--method", "ais"), ("--check",), ("--unlabelled",)):
+        assert invoke("nll", graphs, "--convention", "paper", *option).exit_code == 2

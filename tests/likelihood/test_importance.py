@@ -6,36 +6,26 @@ import math
 import numpy as np
 import pytest
 import torch
-from tiny import all_graphs, normal, path, random_graph, small_model, star
+from tiny import (
+    all_graphs,
+    coin_model,
+    exact_nll,
+    mild_model,
+    normal,
+    path,
+    poor_model,
+    random_graph,
+    small_model,
+    star,
+)
 
 from graphite_gen.batch import collate
-from graphite_gen.checkpoint import TrainedModel
 from graphite_gen.errors import ConfigError, DatasetError
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.likelihood import estimate_nll, graph_log_weights, iterate_nll, summarise
 from graphite_gen.likelihood.importance import _blocks
 from graphite_gen.objectives import log_weights
-
-
-def coin_model(log_odds: float, **changes: object) -> TrainedModel:
-    """A model whose edges are coins of given odds, whatever the latents; its posterior is the prior."""
-    model = small_model(**changes)
-    with torch.no_grad():
-        for parameter in model.network.parameters():
-            parameter.zero_()
-        model.network.decoder.head.size[-1].bias.fill_(log_odds)
-
-    return model
-
-
-def mild_model(name: str = "default", **changes: object) -> TrainedModel:
-    """A model whose posterior is near enough to its prior for a few thousand samples to do."""
-    model = small_model(name, scale=0.7, **changes)
-    with torch.no_grad():
-        for parameter in model.network.encoder.stack.out.parameters():
-            parameter.mul_(0.3)
-
-    return model
+from graphite_gen.records import GraphNLL
 
 
 @pytest.mark.parametrize("features", [("degree", "random"), ("constant",)])
@@ -253,3 +243,63 @@ def test_estimates_in_single_precision_agree_with_double() -> None:
     double = estimate_nll(model, [graph], 64).nll
 
     assert single == pytest.approx(double, abs=1e-4)
+
+
+@pytest.mark.parametrize("graph", [path(3), star(2), SimpleGraph.from_pairs(3, [])])
+def test_importance_sampling_agrees_with_quadrature(graph: SimpleGraph) -> None:
+    model = mild_model(latent=1)
+
+    (row,) = iterate_nll(model, [graph], 20_000)
+
+    assert row.nll == pytest.approx(exact_nll(model, graph), abs=5 / math.sqrt(row.ess))
+    assert row.ess > 2000
+    assert row.khat is not None
+    assert row.khat < 0.7
+
+
+def test_the_largest_finite_shape_stands_for_all_and_those_above_the_limit_are_counted() -> None:
+    shapes = [0.2, 0.9, math.inf, None, 0.7]
+    rows = [GraphNLL(3, 2, 1.0, -2.0, 5.0, None, None, khat) for khat in shapes]
+
+    estimate = summarise("tiny", "pairs", 8, rows)
+
+    assert estimate.khat == 0.9
+    assert estimate.flagged == 2
+    assert summarise("tiny", "pairs", 8, rows[2:4]).khat is None
+
+
+def test_the_curve_is_averaged_over_graphs_and_begins_with_the_bound() -> None:
+    model, graphs = small_model(), [random_graph(nodes, 0) for nodes in (3, 4, 5)]
+
+    estimate = estimate_nll(model, graphs, 120, curve=True)
+
+    assert [point.samples for point in estimate.curve] == [1, 10, 100, 120]
+    assert estimate.curve[0].nll == pytest.approx(-estimate.elbo)
+    assert estimate.curve[2].nll == pytest.approx(np.mean([dict(row.curve)[100] for row in estimate.per_graph]))
+    assert estimate.curve[0].standard_error is not None
+    assert estimate_nll(model, graphs, 120).curve == ()
+
+
+def test_annealing_has_a_curve_over_its_chains_and_the_automatic_choice_one_over_samples(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("graphite_gen.likelihood.proposal.FIT_STEPS", 3)
+    model, graph = poor_model(latent=1), path(3)
+
+    ais = estimate_nll(model, [graph], 50, method="ais", chains=12, steps=2, curve=True)
+    auto = estimate_nll(model, [graph], 50, method="auto", chains=12, steps=2, curve=True)
+
+    assert [point.samples for point in ais.curve] == [1, 10, 12]
+    assert [point.samples for point in auto.curve] == [1, 10, 50]
+    assert auto.annealed == 1
+
+
+def test_settings_of_the_methods_are_checked() -> None:
+    model, graphs = small_model(), [star(3)]
+
+    with pytest.raises(ConfigError, match="'method' is 'best'; choose one of is, ais, auto"):
+        estimate_nll(model, graphs, 4, method="best")
+    with pytest.raises(ConfigError, match="'steps' is 0; it should be at least 1"):
+        estimate_nll(model, graphs, 4, method="ais", steps=0)
+    with pytest.raises(ConfigError, match="Convention 'paper' is no law to anneal towards"):
+        estimate_nll(model, graphs, 4, convention="paper", method="auto")

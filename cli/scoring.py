@@ -1,0 +1,160 @@
+"""How NLLs are shown: beside the floor and the baseline, with what their diagnostics mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .console import nats, show_facts, show_json, show_rows
+from .trust import diagnosis, is_trusted, verdict
+
+if TYPE_CHECKING:
+    from graphite_gen.likelihood.floor import Floor
+    from graphite_gen.likelihood.sandwich import Sandwich
+    from graphite_gen.records import NLLEstimate
+
+__all__ = ["Score"]
+
+ROOM = 0.5
+"""Nats between baseline and floor below which there is no way to speak of."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """An estimate and its company.
+
+    Attributes:
+        estimate: The NLL.
+        floor: What the true law says of the same graphs.
+        sandwich: The bounds on graphs of the model itself.
+        unlabelled: Whether all of it is per isomorphism class.
+    """
+
+    estimate: NLLEstimate
+    floor: Floor | None = None
+    sandwich: Sandwich | None = None
+    unlabelled: bool = False
+
+    @property
+    def covered(self) -> float | None:
+        """The part of the way from the baseline to the floor that the model has covered."""
+        baseline = self.estimate.baseline
+        if baseline is None or self.floor is None or baseline - self.floor.nats < ROOM:
+            return None
+
+        return (baseline - self.estimate.nll) / (baseline - self.floor.nats)
+
+    def show_json(self, per_graph: bool) -> None:
+        """Everything as one JSON object."""
+        estimate, floor = self.estimate, self.floor
+        known = estimate.to_json()
+        rows, curve = known.pop("per_graph"), known.pop("curve")
+        value: dict[str, Any] = {
+            **known,
+            "floor": floor and floor.nats,
+            "excess": floor and floor.excess,
+            "excess_standard_error": floor and floor.excess_standard_error,
+            "covered": self.covered,
+            "unlabelled": self.unlabelled,
+            "diagnosis": diagnosis(estimate),
+        }
+        if curve:
+            value["curve"] = curve
+        if self.sandwich is not None:
+            value["check"] = {
+                "trusted": is_trusted(self.sandwich, estimate.method),
+                "verdict": verdict(self.sandwich, estimate.method),
+                **self.sandwich.to_json(),
+            }
+        if per_graph:
+            floors = floor.per_graph if floor else [None] * len(rows)
+            value["per_graph"] = [{**row, "floor": own} for row, own in zip(rows, floors, strict=True)]
+        show_json(value)
+
+    def show_table(self, per_graph: bool) -> None:
+        """What a person wants to know, the most important first."""
+        show_facts([*self._figures(), *self._diagnostics()])
+        if self.estimate.curve:
+            click.echo()
+            show_rows(
+                ("samples", "NLL"),
+                [(f"{point.samples}", nats(point.nll, point.standard_error)) for point in self.estimate.curve],
+                numbers=("samples", "NLL"),
+            )
+        if per_graph:
+            click.echo()
+            self._show_graphs()
+
+    def _figures(self) -> list[tuple[str, str]]:
+        estimate, floor = self.estimate, self.floor
+        unit = "nats per isomorphism class" if self.unlabelled else "nats per graph"
+        facts = [
+            ("model", estimate.model),
+            ("graphs", str(estimate.graphs)),
+            ("NLL", f"{nats(estimate.nll, estimate.standard_error)} {unit}"),
+        ]
+        if floor is not None:
+            facts += [
+                ("floor", f"{nats(floor.nats)} (the true law, same graphs)"),
+                ("excess", f"{nats(floor.excess, floor.excess_standard_error)} above the floor, graph by graph"),
+            ]
+        facts.append(("ER baseline", nats(estimate.baseline)))
+        if self.covered is not None:
+            facts.append(("covered", f"{self.covered:.0%} of the way from the baseline to the floor"))
+        facts += [
+            ("-log p(n)", f"{nats(estimate.size_nats)}, the size term, not part of the NLL"),
+            ("-ELBO", nats(-estimate.elbo)),
+        ]
+        if estimate.convention == "paper":
+            facts.append(("convention", "paper: all cells of the padded matrix, no law over graphs"))
+
+        return facts
+
+    def _diagnostics(self) -> list[tuple[str, str]]:
+        estimate = self.estimate
+        facts = [
+            ("method", _method(estimate)),
+            ("median ESS", f"{estimate.ess:.1f}"),
+            ("diagnosis", diagnosis(estimate)),
+        ]
+        if self.sandwich is not None:
+            bounds = self.sandwich
+            facts += [
+                ("check", verdict(bounds, estimate.method)),
+                (
+                    "",
+                    f"Bounds {bounds.lower:.2f} to {bounds.upper:.2f}, gap "
+                    f"{nats(bounds.gap, bounds.gap_standard_error)}; 'is' gives {bounds.importance:.2f}, 'auto' "
+                    f"{bounds.auto:.2f}, 'ais' {bounds.upper:.2f}.",
+                ),
+            ]
+
+        return facts
+
+    def _show_graphs(self) -> None:
+        columns = ("graph", "nodes", "edges", "NLL", "-ELBO", "floor", "ER", "-log p(n)", "ESS", "k̂", "by")
+        floors = self.floor.per_graph if self.floor else [None] * self.estimate.graphs
+        rows = [
+            (
+                *map(str, (index, row.nodes, row.edges)),
+                *map(nats, (row.nll, -row.elbo, own, row.baseline, row.size_nats)),
+                f"{row.ess:.1f}",
+                nats(row.khat),
+                row.method,
+            )
+            for index, (row, own) in enumerate(zip(self.estimate.per_graph, floors, strict=True))
+        ]
+        show_rows(columns, rows, numbers=columns[:-1])
+
+
+def _method(estimate: NLLEstimate) -> str:
+    plain = f"importance sampling, K = {estimate.samples}"
+    chains = f"{estimate.chains} annealed chains of {estimate.steps} temperatures"
+    if estimate.method == "is":
+        return plain
+    if estimate.method == "ais":
+        return chains
+
+    return f"{plain}; for {estimate.annealed} of {estimate.graphs} graphs {chains}"

@@ -1,0 +1,278 @@
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tiny import all_graphs, coin_model, exact_nll, mild_model, normal, path, poor_model, random_graph, star
+from torch import Tensor
+
+from graphite_gen.batch import collate
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.likelihood import annealed, annealed_log_weights, estimate_nll, iterate_nll, proposal
+from graphite_gen.likelihood.annealed import AnnealedPath
+from graphite_gen.likelihood.proposal import Joint, Mixture, fit_mixture
+
+
+class Gaussian:
+    """A joint density whose posterior is normal and whose evidence is given."""
+
+    def __init__(self, mean: Tensor, sigma: Tensor, evidence: float) -> None:
+        self.mean, self.sigma, self.evidence = mean, sigma, evidence
+        self.batch = SimpleNamespace(mask=torch.ones(1, len(mean), dtype=torch.bool))
+
+    def __call__(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        scaled = (z - self.mean) / self.sigma
+        terms = -0.5 * scaled.square() - self.sigma.log() - 0.5 * math.log(2 * math.pi)
+
+        return self.evidence + terms.sum((1, 2)), -scaled / self.sigma
+
+
+def gaussian_path(steps: int = 10, size: float = 0.6) -> tuple[AnnealedPath, Gaussian]:
+    joint: Any = Gaussian(normal(3, 2), 0.5 + normal(3, 2, seed=1).abs(), -7.5)
+    mixture = Mixture(torch.zeros(1, 3, 2), torch.zeros(1, 3, 2))
+
+    return AnnealedPath(joint, mixture, annealed._betas(steps), (size,) * steps), joint
+
+
+def log_mean_with_error(log_weights: Tensor) -> tuple[float, float]:
+    weights = (log_weights - log_weights.max()).exp()
+    mean = float(weights.mean())
+
+    return float(log_weights.max()) + math.log(mean), float(weights.std()) / mean / math.sqrt(len(weights))
+
+
+def test_temperatures_rise_from_zero_to_one_closest_at_the_ends() -> None:
+    betas = annealed._betas(12)
+    widths = np.diff(betas)
+
+    assert (betas[0], betas[-1], len(betas)) == (0, 1, 13)
+    assert (widths > 0).all()
+    assert widths[0] == pytest.approx(widths[-1])
+    assert widths.argmax() in (5, 6)
+    assert annealed._betas(1) == (0, 1)
+
+
+@pytest.mark.parametrize("components", [1, 3])
+def test_the_density_of_a_mixture_and_its_gradient_are_those_of_torch(components: int) -> None:
+    mixture = Mixture(normal(components, 3, 2), 0.3 * normal(components, 3, 2, seed=1))
+    z = normal(5, 3, 2, seed=2).requires_grad_(True)
+    laws = torch.distributions.Normal(mixture.mu, mixture.log_sigma.exp())
+    expected = laws.log_prob(z.unsqueeze(1)).sum((2, 3)).logsumexp(1) - math.log(components)
+
+    log_q, gradient = mixture.log_prob(z.detach())
+
+    assert torch.allclose(log_q, expected)
+    assert torch.allclose(gradient, torch.autograd.grad(expected.sum(), z)[0])
+
+
+def test_the_density_of_graph_and_latents_and_its_gradient_leave_dummy_nodes_out() -> None:
+    model, graph = mild_model(), random_graph(4, 0)
+    padded, plain = (Joint.of(model.network, collate([graph], nodes)) for nodes in (7, 4))
+    z = normal(3, 4, 2)
+
+    values, gradient = padded(z)
+    step = 1e-6 * normal(3, 4, 2, seed=1)
+
+    assert torch.equal(values, plain(z)[0])
+    assert torch.allclose(padded(z + step)[0] - padded(z - step)[0], 2 * (gradient * step).sum((1, 2)), rtol=1e-4)
+
+
+@pytest.mark.parametrize("beta", [0.3, 1.0])
+@pytest.mark.parametrize("size", [0.6, 1.1])
+def test_a_transition_leaves_its_law_as_it_is(beta: float, size: float) -> None:
+    path, joint = gaussian_path()
+    precision = 1 - beta + beta / joint.sigma**2
+    mean, sigma = beta * joint.mean / joint.sigma**2 / precision, precision**-0.5
+    count = 40_000
+    z = mean + sigma * normal(count, 3, 2, seed=3)
+
+    state, rng = path._at(z), np.random.default_rng(0)
+    for _ in range(3):
+        state, acceptance = path.transition(state, beta, size, rng)
+
+    assert 0.1 < acceptance < 0.999
+    moved = (state.z != z).all((1, 2)).double().mean()
+    assert moved > 0.4
+    assert torch.allclose(state.z.mean(0), mean, atol=5 * float(sigma.max()) / math.sqrt(count))
+    assert torch.allclose(state.z.var(0) / sigma**2, torch.ones(3, 2), atol=5 * math.sqrt(2 / count))
+    # What is carried along is what holds at the new place.
+    assert torch.allclose(state.log_joint, joint(state.z)[0])
+    assert torch.allclose(state.joint_gradient, joint(state.z)[1])
+    assert torch.allclose(state.log_q, path.proposal.log_prob(state.z)[0])
+    assert torch.allclose(state.q_gradient, path.proposal.log_prob(state.z)[1])
+
+
+def test_transitions_bring_any_start_to_the_law() -> None:
+    path, joint = gaussian_path()
+    state, rng = path._at(torch.full((4000, 3, 2), 2.0)), np.random.default_rng(0)
+    for _ in range(60):
+        state, _ = path.transition(state, 1.0, 0.5, rng)
+
+    assert torch.allclose(state.z.mean(0), joint.mean, atol=0.15)
+    assert torch.allclose(state.z.std(0), joint.sigma, rtol=0.1)
+
+
+@pytest.mark.parametrize("steps", [1, 10])
+def test_both_directions_have_the_evidence_as_their_mean_weight(steps: int) -> None:
+    path, joint = gaussian_path(steps)
+    forward, error = log_mean_with_error(path.forward(20_000, np.random.default_rng(0)))
+    starts = joint.mean + joint.sigma * normal(50, 3, 2, seed=5)
+    reverse, other = log_mean_with_error(
+        torch.cat([path.reverse(z, 100, np.random.default_rng(index)) for index, z in enumerate(starts)])
+    )
+
+    assert error < 0.3
+    assert abs(forward + 7.5) < 5 * error
+    if steps > 1:
+        # A single start is one sample, not a hundred.
+        assert abs(reverse - 7.5) < 5 * 10 * other
+
+
+@pytest.mark.parametrize("graph", [random_graph(1, 0), SimpleGraph.from_pairs(4, []), star(5), random_graph(4, 0)])
+def test_a_model_of_coins_has_exactly_the_closed_form(graph: SimpleGraph) -> None:
+    model = coin_model(0.7)
+    pairs, edges = math.comb(graph.nodes, 2), len(graph.edges)
+
+    (row,) = iterate_nll(model, [graph], method="ais", chains=25, steps=3)
+
+    assert row.nll == pytest.approx(pairs * math.log1p(math.exp(0.7)) - 0.7 * edges)
+    assert row.elbo == pytest.approx(-row.nll)
+    assert (row.khat, row.method) == (0, "ais")
+    assert row.ess == pytest.approx(25)
+
+
+@pytest.mark.usefixtures("single_precision")
+def test_in_single_precision_the_closed_form_holds_to_rounding() -> None:
+    graph = random_graph(6, 0)
+
+    (row,) = iterate_nll(coin_model(0.7), [graph], method="ais", chains=25, steps=3)
+
+    assert row.nll == pytest.approx(15 * math.log1p(math.exp(0.7)) - 0.7 * len(graph.edges), abs=1e-4)
+    assert row.khat == 0
+
+
+@pytest.mark.parametrize("graph", [path(3), star(2), SimpleGraph.from_pairs(3, [])])
+@pytest.mark.parametrize("make", [mild_model, poor_model])
+def test_annealing_agrees_with_quadrature(make: Any, graph: SimpleGraph) -> None:
+    model = make(latent=1)
+
+    log_weights = annealed_log_weights(model.network, collate([graph]), 200, 15, 0, 0)
+
+    mean, error = log_mean_with_error(log_weights)
+    assert error < 0.1
+    assert abs(mean + exact_nll(model, graph)) < 5 * error + 1e-3
+
+
+@pytest.mark.parametrize("changes", [{"observation": "normal"}, {"node_features": 2}, {"name": "paper"}])
+def test_every_kind_of_model_is_annealed_to_the_same_evidence(changes: dict[str, Any]) -> None:
+    model = mild_model(latent=1, **changes)
+    weighted = "observation" in changes
+    graph = random_graph(3, 2, 0.7, weighted=weighted, features=changes.get("node_features", 0))
+
+    mean, error = log_mean_with_error(annealed_log_weights(model.network, collate([graph], 4), 200, 15, 0, 0))
+
+    assert abs(mean + exact_nll(model, graph)) < 5 * error + 2e-3
+
+
+def test_probabilities_of_all_graphs_on_four_nodes_sum_to_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proposal, "FIT_STEPS", 15)
+    model = mild_model(latent=2)
+    classes: dict[tuple[int, ...], list[SimpleGraph]] = {}
+    for graph in all_graphs(4):
+        # On four nodes degrees tell isomorphism classes apart, and a class shares one probability.
+        degrees = tuple(sorted(np.bincount(graph.edges.ravel(), minlength=4)))
+        classes.setdefault(degrees, []).append(graph)
+    assert len(classes) == 11
+
+    total, variance = 0.0, 0.0
+    for index, members in enumerate(classes.values()):
+        weights = annealed_log_weights(model.network, collate(members[:1], 6), 200, 6, 0, index).exp()
+        total += len(members) * float(weights.mean())
+        variance += len(members) ** 2 * float(weights.var()) / len(weights)
+
+    assert variance**0.5 < 0.02
+    assert abs(total - 1) < 5 * variance**0.5
+
+
+def test_renumbering_the_nodes_changes_the_estimate_by_its_error_alone() -> None:
+    model, graph = mild_model(), random_graph(4, 3)
+
+    (first, a), (second, b) = (
+        log_mean_with_error(annealed_log_weights(model.network, collate([copy]), 200, 10, 0, 0))
+        for copy in (graph, graph.permuted([2, 3, 1, 0]))
+    )
+
+    assert abs(first - second) < 5 * math.hypot(a, b)
+    assert math.hypot(a, b) < 0.1
+
+
+def test_the_estimate_of_a_graph_depends_on_its_place_and_the_seed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proposal, "FIT_STEPS", 5)
+    model, graph = mild_model(), random_graph(4, 0)
+
+    def second(graphs: list[SimpleGraph], seed: int) -> float:
+        rows = list(iterate_nll(model, graphs, seed=seed, method="ais", chains=8, steps=3))
+        return rows[1].nll
+
+    assert second([path(2), graph], 0) == second([star(5), graph, path(3)], 0)
+    assert second([path(2), graph], 0) != second([path(2), graph], 1)
+    padded, plain = (annealed_log_weights(model.network, collate([graph], nodes), 8, 3, 0, 1) for nodes in (6, 4))
+    assert torch.equal(padded, plain)
+
+
+def test_chains_are_run_in_blocks_of_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(annealed, "BLOCK", 16)
+    path, _ = gaussian_path(2)
+
+    assert list(path._blocks(40)) == [16, 16, 8]
+    assert path.forward(40, np.random.default_rng(0)).shape == (40,)
+    monkeypatch.setattr(annealed, "BLOCK_CELLS", 20)
+    assert list(path._blocks(5)) == [2, 2, 1]
+
+
+def test_a_fit_brings_a_poor_proposal_to_the_posterior() -> None:
+    model, graph = poor_model(latent=2), random_graph(4, 1)
+    joint = Joint.of(model.network, collate([graph]))
+    rng = np.random.default_rng(0)
+    before = model.network.encode(joint.batch, normal(32, 1, 4, 3))
+    start = Mixture(before.mu[:, 0].detach(), before.log_sigma[:, 0].detach())
+
+    def bound(mixture: Mixture) -> float:
+        z = mixture.sample(500, np.random.default_rng(1))
+        return float((joint(z)[0] - mixture.log_prob(z)[0]).mean())
+
+    fitted = fit_mixture(joint, rng, 1 << 20)
+
+    assert fitted.mu.shape == (33, 4, 2)
+    assert (fitted.mu[-1] == 0).all()
+    assert (fitted.log_sigma[-1] == 0).all()
+    assert bound(fitted) > bound(start) + 1
+
+
+def test_automatic_choice_anneals_where_the_proposal_is_poor_and_gets_closer_to_the_truth() -> None:
+    model, graph = poor_model(latent=1), path(3)
+    exact = exact_nll(model, graph)
+
+    plain = estimate_nll(model, [graph], 300)
+    auto = estimate_nll(model, [graph], 300, method="auto", steps=15)
+
+    assert plain.khat is not None
+    assert plain.khat > 0.7
+    assert (plain.flagged, plain.annealed, plain.method) == (1, 0, "is")
+    assert (auto.annealed, auto.method, auto.per_graph[0].method) == (1, "auto", "ais")
+    assert abs(auto.nll - exact) < 0.1 < abs(plain.nll - exact)
+    assert (auto.chains, auto.steps) == (32, 15)
+
+
+def test_automatic_choice_keeps_what_is_good_and_does_not_trust_what_cannot_be_told() -> None:
+    model, graph = mild_model(latent=1), path(3)
+
+    good = estimate_nll(model, [graph], 300, method="auto")
+    few = estimate_nll(model, [graph], 10, method="auto", chains=8, steps=2)
+
+    assert good.per_graph == estimate_nll(model, [graph], 300).per_graph
+    assert (good.annealed, few.annealed) == (0, 1)
