@@ -204,15 +204,11 @@ class Trainer:
         self._save()
 
     def _start_at_the_density(self) -> None:
-        """Start a bias at the training density's log-odds: the first step is then the ER baseline's."""
-        head = self.network.decoder.head
-        size = getattr(head, "size", None)
-        if size is None or self.config.observation != "bernoulli":
+        if self.config.observation != "bernoulli":
             return
         pairs = sum(math.comb(graph.nodes, 2) for graph in self.graphs)
         density = (sum(len(graph.edges) for graph in self.graphs) + 0.5) / (pairs + 1)
-        with torch.no_grad():
-            size[-1].bias.fill_(math.log(density / (1 - density)))
+        self.network.decoder.head.start_at(math.log(density / (1 - density)))
 
     # One epoch ------------------------------------------------------------------------------------------------
 

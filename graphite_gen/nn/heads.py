@@ -14,6 +14,9 @@ class InnerProduct(nn.Module):
     def forward(self, h: Tensor, sizes: Tensor) -> Tensor:
         return h @ h.mT
 
+    def start_at(self, log_odds: float) -> None:
+        """Do nothing: without a bias there is nowhere to put the density."""
+
 
 class SignedInnerProduct(nn.Module):
     r"""A signed inner product with a bias per node and one that depends on the size (beyond the paper).
@@ -45,6 +48,13 @@ class SignedInnerProduct(nn.Module):
         u, bias = self.project(self.norm(h)).split([len(self.sign), 1], dim=-1)
 
         return (u * self.sign) @ u.mT + bias + bias.mT + self.size(size_features(sizes, h)).unsqueeze(-1)
+
+    def start_at(self, log_odds: float) -> None:
+        """Begin with graphs of a given density, so that training starts at the ER baseline."""
+        last = self.size[-1]
+        assert isinstance(last, nn.Linear)
+        with torch.no_grad():
+            last.bias.fill_(log_odds)
 
 
 def size_features(sizes: Tensor, like: Tensor) -> Tensor:

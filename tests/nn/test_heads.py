@@ -38,3 +38,16 @@ def test_features_of_a_size_are_finite_even_for_no_nodes() -> None:
 
     assert out.isfinite().all()
     assert torch.allclose(out[2], torch.tensor([20.0, 0.5]).log().new_tensor([2.995732273553991, 0.5]))
+
+
+def test_a_head_starts_at_the_density_it_is_told_wherever_it_can() -> None:
+    head = SignedInnerProduct(4, 6)
+    with torch.no_grad():
+        head.project.weight.zero_()
+        head.project.bias.zero_()
+        head.size[-1].weight.zero_()
+    head.start_at(-1.5)
+    h = torch.randn(2, 3, 4)
+
+    assert torch.allclose(head(h, torch.tensor([3, 3])), torch.tensor(-1.5))
+    InnerProduct().start_at(-1.5)
