@@ -36,7 +36,7 @@ SPLITS = ("test", "validation", "train", "all")
     "is above 0.7.",
 )
 @click.option(
-    "--chains", type=click.IntRange(1), metavar="N", default=32, show_default=True, help="Annealed chains per graph."
+    "--chains", type=click.IntRange(1), metavar="N", default=64, show_default=True, help="Annealed chains per graph."
 )
 @click.option(
     "--steps", type=click.IntRange(1), metavar="N", default=60, show_default=True, help="Temperatures of each chain."

@@ -24,7 +24,7 @@ from .proposal import Joint, Mixture, fit_mixture, standard_normal
 
 __all__ = ["CHAINS", "STEPS", "AnnealedPath", "annealed_log_weights"]
 
-CHAINS = 32
+CHAINS = 64
 STEPS = 60
 LEAPFROGS = 4
 PILOT_CHAINS = 16

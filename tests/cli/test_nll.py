@@ -294,3 +294,12 @@ def test_an_empty_file_and_weighted_graphs_are_told_with_what_to_run(invoke: Inv
 def test_the_papers_convention_goes_with_importance_sampling_alone(invoke: Invoke, graphs: Path) -> None:
     for option in (("--method", "ais"), ("--check",), ("--unlabelled",)):
         assert invoke("nll", graphs, "--convention", "paper", *option).exit_code == 2
+
+
+def test_defaults_are_the_librarys() -> None:
+    from graphite_gen.cli.commands.nll import nll
+    from graphite_gen.likelihood.annealed import CHAINS, STEPS
+
+    defaults = {option.name: option.default for option in nll.params}
+
+    assert (defaults["chains"], defaults["steps"]) == (CHAINS, STEPS)

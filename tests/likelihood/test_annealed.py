@@ -265,7 +265,7 @@ def test_automatic_choice_anneals_where_the_proposal_is_poor_and_gets_closer_to_
     assert (plain.flagged, plain.annealed, plain.method) == (1, 0, "is")
     assert (auto.annealed, auto.method, auto.per_graph[0].method) == (1, "auto", "ais")
     assert abs(auto.nll - exact) < 0.1 < abs(plain.nll - exact)
-    assert (auto.chains, auto.steps) == (32, 15)
+    assert (auto.chains, auto.steps) == (64, 15)
 
 
 def test_automatic_choice_keeps_what_is_good_and_does_not_trust_what_cannot_be_told() -> None:
