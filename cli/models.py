@@ -21,13 +21,15 @@ def choose_model(name: str | None, device: str, prefer: str | None = None) -> Tr
         prefer: The family of the graphs at hand, whose bundled model then comes first.
     """
     from graphite_gen.api import LOCAL
-    from graphite_gen.checkpoint import bundled_folder, find_checkpoint, load_checkpoint
+    from graphite_gen.checkpoint import bundled_folder, bundled_names, find_checkpoint, load_checkpoint
     from graphite_gen.runs import is_finished
     from graphite_gen.training import resolve_device
 
     folder = find_checkpoint(name, LOCAL, prefer)
     if name is not None:
         reason = f"asked for as '{name}'"
+        if name in bundled_names() and folder.parent != bundled_folder():
+            reason += f"; the bundled one is 'bundled:{name}'"
     elif folder.parent == bundled_folder():
         family = " of the graphs' family" if folder.name == prefer else ""
         reason = f"the bundled model{family}, as none was trained under '{LOCAL}'"

@@ -80,6 +80,9 @@ threads = click.option("--threads", type=click.IntRange(1, 4096), metavar="N", h
 simplify = click.option(
     "--simplify", is_flag=True, help="Ignore directions, drop self-loops and repeated edges.  [default: refuse them]"
 )
+ignore_weights = click.option(
+    "--ignore-weights", is_flag=True, help="Take the edges alone.  [default: weighted graphs need a weighted model]"
+)
 force = click.option("--force", is_flag=True, help="Replace what exists.  [default: refuse]")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.  [default: a table]")
 union = click.option("--union", is_flag=True, help="Write one graph, the disjoint union; nodes say which 'graph'.")

@@ -39,13 +39,21 @@ def write(
         return
 
     note(f"Wrote {count} graph{'s' * (count != 1)} to '{output}'{' as their union' if union else ''}.")
-    if count > 1 and not union and "{index" not in str(output) and name == "graphml":
+    if count > 1 and not union and "{index" not in str(output) and name in ("graphml", "gml"):
+        _tell_how_to_read(output, name)
+
+
+def _tell_how_to_read(output: Path, format: str) -> None:
+    """What other programs make of many graphs in one file."""
+    if format == "graphml":
         note(
             "Many graphs in one GraphML file: networkx.read_graphml opens the first alone. For all of them:\n"
             "    from networkx.readwrite.graphml import GraphMLReader\n"
-            f"    graphs = list(GraphMLReader()(path={str(output)!r}))\n"
-            f"Or write one file each with -o '{output.stem}/{{index:04d}}.graphml', or one graph with --union."
+            f"    graphs = list(GraphMLReader()(path={str(output)!r}))"
         )
+    else:
+        note("Many graphs in one GML file: networkx.read_gml opens files of one graph alone.")
+    note(f"Or write one file each with -o '{output.stem}/{{index:04d}}.{format}', or one graph with --union.")
 
 
 def _noting_losses(graphs: Iterable[SimpleGraph], format: str) -> Iterator[SimpleGraph]:

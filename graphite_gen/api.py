@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .checkpoint import TrainedModel, find_checkpoint, load_checkpoint, save_checkpoint
 from .config import preset
 from .dataset import SPLITS, Dataset, generate, split_of
-from .errors import DatasetError
+from .errors import ConfigError, DatasetError
 from .families import Family, family
 from .formats import GraphReader, read_graphs
 from .graph import SimpleGraph, as_simple_graph
@@ -43,6 +43,15 @@ class Model:
 
     trained: TrainedModel
     history: tuple[TrainRecord, ...] = ()
+
+    def __repr__(self) -> str:
+        config, sizes = self.trained.config, self.trained.sizes
+        parameters = sum(parameter.numel() for parameter in self.trained.network.parameters())
+
+        return (
+            f"Model('{self.trained.name}', {config.kind}, {parameters:,} parameters, "
+            f"{min(sizes.graphs)} to {sizes.largest} nodes)"
+        )
 
     def sample(
         self,
@@ -182,6 +191,7 @@ def fit(
     seed: int = 0,
     device: str = "cpu",
     folder: str | Path | None = None,
+    ignore_weights: bool = False,
     progress: Callable[[TrainRecord], None] | None = None,
     **settings: Any,
 ) -> Model:
@@ -194,9 +204,13 @@ def fit(
         seed: The run's one seed.
         device: ``auto``, ``cpu`` or ``cuda``.
         folder: Where to keep checkpoints; None keeps the model in memory.
+        ignore_weights: Learn which edges there are and not their weights; otherwise weighted graphs are modelled as
+            normal weights on all pairs, as in the paper.
         progress: Called with a record after each epoch.
         settings: Any setting of :class:`ModelConfig` or :class:`TrainConfig`, such as ``epochs=20``.
     """
+    if "observation" in settings:
+        raise ConfigError("'observation' follows from the graphs. For edges alone pass ignore_weights=True.")
     provenance = Provenance()
     if isinstance(graphs, str | Path):
         is_file = isinstance(graphs, Path) or Path(graphs).exists()
@@ -207,7 +221,9 @@ def fit(
         graphs = training_set(graphs, preset_name=preset_name, count=None, nodes=NODES, seed=seed)
     if isinstance(graphs, Dataset):
         provenance, graphs = graphs.provenance, graphs.graphs
-    train, validation = split_graphs([as_simple_graph(graph) for graph in graphs], seed)
+    simple = map(as_simple_graph, graphs)
+    chosen = [graph.unweighted() if ignore_weights else graph for graph in simple]
+    train, validation = split_graphs(chosen, seed)
     config, training = preset(preset_name, seed=seed, **settings)
     trainer = Trainer(
         name,

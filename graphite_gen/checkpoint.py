@@ -242,8 +242,8 @@ def find_checkpoint(name: str | None, local: Path, prefer: str | None = None) ->
     """The folder of a model.
 
     Arguments:
-        name: A path, the name of a folder under ``local``, or a bundled name; None for the last model trained under
-            ``local``, else the bundled one.
+        name: A path, the name of a folder under ``local``, or a bundled name, also as ``bundled:NAME``; None for the
+            last model trained under ``local``, else the bundled one.
         local: The folder of the user's own models, ``./checkpoints``.
         prefer: The bundled model to fall back on, such as the family of the graphs at hand.
 
@@ -251,7 +251,8 @@ def find_checkpoint(name: str | None, local: Path, prefer: str | None = None) ->
         CheckpointError: There is no such model.
     """
     if name is not None:
-        for folder in (Path(name), local / name, bundled_folder() / name):
+        bundled = bundled_folder() / name.removeprefix("bundled:")
+        for folder in (Path(name), local / name, bundled):
             if (folder / "config.json").exists():
                 return folder
         if Path(name).exists():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,6 +72,15 @@ class SimpleGraph:
     def degrees(self) -> NDArray[np.int64]:
         """The number of neighbours of each node, with shape :math:`(n,)`."""
         return np.bincount(self.edges.ravel(), minlength=self.nodes)
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether some edge has a weight other than one."""
+        return self.weights is not None and bool((self.weights != 1).any())
+
+    def unweighted(self) -> SimpleGraph:
+        """The same graph with its edges alone."""
+        return self if self.weights is None else replace(self, weights=None)
 
     def permuted(self, order: ArrayLike) -> SimpleGraph:
         """The same graph with node ``i`` renumbered ``order[i]``; edge data are carried along, node data too."""

@@ -47,6 +47,7 @@ class TrainingData(Record):
         file: The file, or None for a family.
         format: The file's format, where its suffix does not tell.
         simplify: Whether the file is read leniently.
+        ignore_weights: Whether only the file's edges count, not their weights.
         preset: The name of the run's preset.
         seed: The run's one seed.
     """
@@ -58,6 +59,7 @@ class TrainingData(Record):
     file: str | None = None
     format: str | None = None
     simplify: bool = False
+    ignore_weights: bool = False
     preset: str = "default"
     seed: int = 0
 
@@ -71,7 +73,7 @@ class TrainingData(Record):
         else:
             reader = read_graphs(self.file, format=self.format, simplify=self.simplify)
             provenance = replace(reader.provenance, source=reader.provenance.source or Path(self.file).name)
-            graphs = list(reader)
+            graphs = [graph.unweighted() if self.ignore_weights else graph for graph in reader]
 
         return *split_graphs(graphs, self.seed), provenance
 

@@ -67,7 +67,7 @@ def resolve_device(name: str) -> torch.device:
 
 
 def adapt_config(config: ModelConfig, graphs: Sequence[SimpleGraph]) -> ModelConfig:
-    """The config fitted to the graphs: weighted or not, their largest size, their features.
+    """The config fitted to the graphs: weighted or not (weights that are all one say nothing), sizes, features.
 
     Raises:
         DatasetError: There are no graphs, or they are of mixed kinds.
@@ -85,7 +85,7 @@ def adapt_config(config: ModelConfig, graphs: Sequence[SimpleGraph]) -> ModelCon
 
     return replace(
         config,
-        observation="normal" if True in weighted else "bernoulli",
+        observation="normal" if any(graph.is_weighted for graph in graphs) else "bernoulli",
         max_nodes=max(graph.nodes for graph in graphs),
         node_features=widths.pop(),
     )
@@ -181,6 +181,11 @@ class Trainer:
     def stop(self) -> None:
         """Ask the run to save and raise ``KeyboardInterrupt`` after the step it is in; for signal handlers."""
         self._is_stopping = True
+
+    @property
+    def epoch(self) -> int:
+        """The number of epochs done."""
+        return self._progress.epoch
 
     @property
     def model(self) -> TrainedModel:

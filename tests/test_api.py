@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -209,3 +211,33 @@ def test_a_file_is_fitted_with_its_provenance(tmp_path: Path) -> None:
         model = fit(source, **(SMALL | QUICK))
         assert model.trained.provenance.family == "ego"
         assert sum(model.trained.sizes.graphs.values()) == 2
+
+
+def test_weights_are_learned_unless_they_are_all_one_or_to_be_ignored() -> None:
+    weighted = [random_graph(4, seed, 1.0, weighted=True) for seed in range(6)]
+    ones = [replace(graph, weights=np.ones(len(graph.edges))) for graph in weighted]
+
+    assert fit(weighted, **QUICK).trained.config.observation == "normal"
+    assert fit(weighted, ignore_weights=True, **QUICK).trained.config.observation == "bernoulli"
+    model = fit(ones, **QUICK)
+    assert model.trained.config.observation == "bernoulli"
+    assert math.isfinite(model.nll(ones, samples=4).nll)
+    with pytest.raises(DatasetError, match="--ignore-weights"):
+        model.nll(weighted, samples=4)
+
+
+def test_a_setting_that_follows_from_the_graphs_is_refused() -> None:
+    with pytest.raises(ConfigError, match="ignore_weights=True"):
+        fit([random_graph(4, 0)], observation="bernoulli")
+
+
+def test_a_model_introduces_itself_in_one_line() -> None:
+    assert re.fullmatch(
+        r"Model\('tiny', graphite-vae, [\d,]+ parameters, \d+ to \d+ nodes\)", repr(Model(small_model()))
+    )
+
+
+@pytest.mark.parametrize("nodes", ["10:12", (3,), 2.5])
+def test_numbers_of_nodes_that_are_none_are_refused(nodes: Any) -> None:
+    with pytest.raises(SamplingError, match="'nodes' is"):
+        Model(small_model()).sample(1, nodes=nodes)

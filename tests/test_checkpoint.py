@@ -261,3 +261,10 @@ def test_a_folder_is_tried_before_the_work_and_left_as_it_was(tmp_path: Path) ->
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="--out"):
         check_writable(tmp_path / "file" / "model")
+
+
+def test_a_bundled_model_is_found_behind_one_of_the_same_name(tmp_path: Path) -> None:
+    save_checkpoint(small_model(), tmp_path / "barabasi")
+
+    assert find_checkpoint("barabasi", tmp_path) == tmp_path / "barabasi"
+    assert find_checkpoint("bundled:barabasi", tmp_path) == bundled_folder() / "barabasi"

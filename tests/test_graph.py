@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import networkx as nx
@@ -160,3 +161,13 @@ def test_numbers_that_are_not_finite_are_refused(value: float) -> None:
 def test_a_single_graph_where_many_are_wanted_is_told_so() -> None:
     with pytest.raises(DatasetError, match="Pass a list"):
         list(map(as_simple_graph, nx.path_graph(3)))
+
+
+def test_weights_that_are_all_one_say_nothing() -> None:
+    graph = random_graph(4, 0, 1.0, weighted=True)
+
+    assert graph.is_weighted
+    assert not graph.unweighted().is_weighted
+    assert graph.unweighted().unweighted().weights is None
+    assert not replace(graph, weights=np.ones(len(graph.edges))).is_weighted
+    assert np.array_equal(graph.unweighted().edges, graph.edges)

@@ -62,6 +62,7 @@ SPLITS = ("test", "validation", "train", "all")
 @click.option("--per-graph", is_flag=True, help="Show every graph too.")
 @options.input_format()
 @options.simplify
+@options.ignore_weights
 @options.seed
 @options.device
 @options.threads
@@ -84,6 +85,7 @@ def nll(
     per_graph: bool,
     format: str | None,
     simplify: bool,
+    ignore_weights: bool,
     seed: int,
     device: str,
     threads: int | None,
@@ -116,7 +118,7 @@ def nll(
     use_threads(threads)
     reader = read_graphs(graphs, format=format, simplify=simplify)
     law = _law(family, dict(parameters), reader.provenance)
-    chosen = _choose_split(list(reader), split)
+    chosen = _choose_split([graph.unweighted() if ignore_weights else graph for graph in reader], split)
     trained = choose_model(model, device, prefer=None if law is None else law.name)
     _warn(trained, chosen, convention, _family(reader.provenance, law))
     labellings = _labellings(trained, chosen) if unlabelled else None
@@ -254,7 +256,7 @@ def _floor(law: Family | None, graphs: list[SimpleGraph], rows: list[GraphNLL], 
 
     from ..console import note
 
-    weighted = any(graph.weights is not None for graph in graphs)
+    weighted = any(graph.is_weighted for graph in graphs)
     if law is None or weighted or convention != "pairs":
         return None
     try:

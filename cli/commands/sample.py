@@ -80,6 +80,9 @@ def sample(
 
     use_threads(threads)
     trained = choose_model(model, device)
+    seen = trained.sizes.graphs
+    if nodes is not None and not min(seen) <= nodes[0] <= nodes[1] <= max(seen):
+        note(f"'{trained.name}' was trained on {min(seen)} to {max(seen)} nodes: expect little of it beyond.")
     sampler = Sampler(
         trained,
         count,

@@ -28,6 +28,7 @@ INTERRUPTED = 130
 @options.nodes("10:20", "Nodes per graph of a family.")
 @options.input_format()
 @options.simplify
+@options.ignore_weights
 @click.option(
     "--preset",
     type=click.Choice(("default", "paper")),
@@ -109,7 +110,10 @@ def train(
         data = _data(source, law, values)
         changes = {key: values[key] for key in SETTINGS if values[key] is not None}
         trainer = start_run(folder.name, folder, data, changes, device=device, force=force)
-    note(f"Training '{folder.name}' on {len(trainer.graphs)} graphs, validating on {len(trainer.validation)}.")
+    begin = f"Resuming '{folder.name}' after {trainer.epoch} epochs" if resume else f"Training '{folder.name}'"
+    note(f"{begin} on {len(trainer.graphs)} graphs, validating on {len(trainer.validation)}.")
+    if trainer.config.observation == "normal":
+        note("The graphs are weighted: normal weights on all pairs are learned. For edges alone: '--ignore-weights'.")
 
     try:
         watch(trainer)
@@ -143,9 +147,10 @@ def _check_usage(
             if key in given:
                 raise click.UsageError(f"'--{key}' belongs to '--family': a file has the graphs it has.")
     if family is not None:
-        for key in ("format", "simplify"):
+        for key in ("format", "simplify", "ignore_weights"):
             if key in given:
-                raise click.UsageError(f"'--{key}' belongs to GRAPHS: a family is not read from a file.")
+                option = key.replace("_", "-")
+                raise click.UsageError(f"'--{option}' belongs to GRAPHS: a family is not read from a file.")
 
 
 def _law(family: str | None, parameters: tuple[tuple[str, str], ...]) -> dict[str, Any]:
@@ -166,7 +171,8 @@ def _data(source: Path | None, law: dict[str, Any], values: dict[str, Any]) -> A
     common = {"preset": values["preset"], "seed": values["seed"]}
     if source is not None:
         file = "-" if str(source) == "-" else str(source.resolve())
-        return TrainingData(file=file, format=values["format"], simplify=values["simplify"], **common)
+        reading = {key: values[key] for key in ("format", "simplify", "ignore_weights")}
+        return TrainingData(file=file, **reading, **common)
     parameters = law.get("parameters") or family_of(law["family"]).parameters()
 
     return TrainingData(

@@ -109,7 +109,7 @@ def check_suits(model: TrainedModel, graph: SimpleGraph, index: int) -> None:
         DatasetError: It is weighted or has features where the model has none (or the reverse), or is too large.
     """
     config = model.config
-    weighted = graph.weights is not None
+    weighted = graph.is_weighted if config.observation == "bernoulli" else graph.weights is not None
     features = 0 if graph.features is None else graph.features.shape[1]
     if graph.nodes < 1:
         raise DatasetError(f"Graph {index} has no nodes; a model needs at least one. Remove it from the file.")
@@ -118,7 +118,7 @@ def check_suits(model: TrainedModel, graph: SimpleGraph, index: int) -> None:
         kinds = ("unweighted", "weighted")
         raise DatasetError(
             f"Graph {index} is {kinds[weighted]}, but '{model.name}' was trained on {kinds[not weighted]} graphs. "
-            f"Train a model on such graphs with 'graphite-gen train FILE'."
+            f"Train a model on such graphs with 'graphite-gen train FILE', or pass '--ignore-weights'."
         )
     if features != config.node_features:
         raise DatasetError(

@@ -199,9 +199,13 @@ def _node_range(nodes: int | tuple[int, int] | None) -> tuple[int, int] | None:
     """The smallest and the largest number of nodes, whichever way and with whichever integers it was said."""
     if nodes is None:
         return None
-    low, high = nodes if isinstance(nodes, tuple | list) else (nodes, nodes)
-
-    return operator.index(low), operator.index(high)
+    try:
+        low, high = nodes if isinstance(nodes, tuple | list) else (nodes, nodes)
+        return operator.index(low), operator.index(high)
+    except (TypeError, ValueError) as error:
+        raise SamplingError(
+            f"'nodes' is {nodes!r}; it should be a number such as 15 or a pair such as (10, 20)."
+        ) from error
 
 
 def _split(adj: NDArray[np.float32], sizes: NDArray[np.int64], weighted: bool) -> list[SimpleGraph]:

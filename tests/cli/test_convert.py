@@ -89,3 +89,10 @@ def test_what_a_format_drops_is_noted_once(invoke: Invoke, format: str) -> None:
     assert [text for text in notes if "weights" in text] == notes[:-1]
     assert len(notes) == (1 if format == "jsonl" else 2)
     assert ("does not hold weights and names" in other) == (format != "jsonl")
+
+
+def test_many_graphs_in_one_gml_file_come_with_a_word_on_reading_them(invoke: Invoke) -> None:
+    invoke("generate", "--family", "ego", "--nodes", 4, "--graphs", 2, "-o", "a.g6")
+
+    assert "networkx.read_gml" in invoke("convert", "a.g6", "a.gml").stderr
+    assert "networkx.read_gml" not in invoke("convert", "a.g6", "b.gml", "--union").stderr

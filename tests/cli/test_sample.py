@@ -172,3 +172,7 @@ def test_a_model_whose_training_is_not_finished_is_used_but_said_to_be(invoke: I
 
     assert "not finished" in invoke("sample", "--model", unfinished, "-n", "1", "-o", "a.g6").stderr
     assert "not finished" not in invoke("sample", "--model", model, "-n", "1", "-o", "b.g6").stderr
+
+
+def test_sizes_beyond_training_are_drawn_with_a_word_of_warning(invoke: Invoke, model: Path) -> None:
+    assert "expect little" in invoke("sample", "--model", model, "-n", 1, "--nodes", 30, "-o", "a.g6").stderr

@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import pytest
 
 from graphite_gen.api import TRAINING_GRAPHS, training_set
@@ -197,3 +198,20 @@ def test_an_interrupted_run_resumes_to_the_same_bytes(invoke: Invoke, own_folder
     for name in ("model.safetensors",):
         assert Path("checkpoints/parts", name).read_bytes() == Path("checkpoints/whole", name).read_bytes()
     assert history(Path("checkpoints/parts")) == history(Path("checkpoints/whole"))
+
+
+def test_weights_are_announced_and_can_be_ignored(invoke: Invoke) -> None:
+    graph = nx.les_miserables_graph()
+    egos = [nx.ego_graph(graph, node) for node in list(graph)[:12]]
+    Path("egos.jsonl").write_text("".join(json.dumps(nx.node_link_data(ego, edges="edges")) + "\n" for ego in egos))
+    quick = ("--epochs", 1, "--epoch-graphs", 0, "--width", 4)
+
+    weighted = invoke("train", "egos.jsonl", "--name", "weighted", *quick)
+    plain = invoke("train", "egos.jsonl", "--name", "plain", "--ignore-weights", *quick)
+
+    assert (weighted.exit_code, plain.exit_code) == (0, 0)
+    assert "--ignore-weights" in weighted.stderr
+    assert "--ignore-weights" not in plain.stderr
+    assert invoke("nll", "egos.jsonl", "--model", "plain", "-k", 2).exit_code == 1
+    assert invoke("nll", "egos.jsonl", "--model", "plain", "-k", 2, "--ignore-weights").exit_code == 0
+    assert invoke("train", "--family", "ego", "--ignore-weights").exit_code == 2
