@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from .console import nats
 
 if TYPE_CHECKING:
     from graphite_gen.likelihood.sandwich import Sandwich
@@ -12,6 +16,9 @@ __all__ = ["diagnosis", "is_trusted", "verdict"]
 
 CLOSE = 1.0
 """Bounds this many nats apart are as good as one figure."""
+
+SURE = 2.0
+"""Standard errors beyond which a difference is more than noise."""
 
 
 def diagnosis(estimate: NLLEstimate) -> str:
@@ -29,27 +36,67 @@ def diagnosis(estimate: NLLEstimate) -> str:
 
 
 def is_trusted(sandwich: Sandwich, method: str) -> bool:
-    """Whether the bounds meet, and what the method gives lies at them."""
-    return sandwich.gap < CLOSE and _estimate(sandwich, method) - sandwich.lower < CLOSE
+    """Whether what the method gives lies at the lower bound, by more than the noise of both.
+
+    The truth is between the two, so it does not matter how far the other bound is.
+    """
+    return _Distance.of_method(sandwich, method).is_small
 
 
-def _estimate(sandwich: Sandwich, method: str) -> float:
-    return {"is": sandwich.importance, "auto": sandwich.auto, "ais": sandwich.upper}[method]
+@dataclass(frozen=True)
+class _Distance:
+    """How far something lies above the lower bound, in nats per graph.
+
+    Attributes:
+        nats: The mean over graphs.
+        error: Its standard error; infinite for a single graph, which tells nothing of its noise.
+    """
+
+    nats: float
+    error: float
+
+    @classmethod
+    def of(cls, values: list[float]) -> _Distance:
+        mean = sum(values) / len(values)
+        squares = sum((value - mean) ** 2 for value in values)
+        count = len(values)
+
+        return cls(mean, math.sqrt(squares / (count - 1) / count) if count > 1 else math.inf)
+
+    @classmethod
+    def of_method(cls, sandwich: Sandwich, method: str) -> _Distance:
+        name = {"is": "importance", "auto": "auto", "ais": "upper"}[method]
+
+        return cls.of([getattr(row, name) - row.lower for row in sandwich.per_graph])
+
+    @property
+    def is_small(self) -> bool:
+        return self.nats + SURE * self.error < CLOSE
+
+    @property
+    def is_large(self) -> bool:
+        return self.nats - SURE * self.error >= CLOSE
+
+    def __str__(self) -> str:
+        # Noise may turn the order of the bounds, which says no more than that they meet.
+        return nats(max(self.nats, 0), self.error if math.isfinite(self.error) else None)
 
 
 def verdict(sandwich: Sandwich, method: str) -> str:
     """Whether what a method gives can be trusted, and what to do if not."""
-    off = max(_estimate(sandwich, method) - sandwich.lower, 0)
-    where = f"on {sandwich.graphs} graphs of the model itself"
-    if is_trusted(sandwich, method):
-        return f"trusted: {where}, method '{method}' is at most {off:.2f} nats too high in the mean."
-    if sandwich.gap >= CLOSE:
+    off, gap = _Distance.of_method(sandwich, method), _Distance.of_method(sandwich, "ais")
+    where = f"on {sandwich.graphs} graph{'s' * (sandwich.graphs != 1)} of the model itself"
+    if off.is_small:
+        return f"trusted: {where}, method '{method}' is at most {off} nats too high in the mean."
+    if not off.is_large:
         return (
-            f"not known: {where}, the bounds are {sandwich.gap:.2f} nats apart. "
-            f"Check again with more '--steps' or '--chains'."
+            f"not settled: {where}, method '{method}' is at most {off} nats too high in the mean, too noisy to tell "
+            f"from {CLOSE:g}. Raise '--check-graphs'."
         )
+    if not gap.is_small:
+        return f"not known: {where}, the bounds are {gap} nats apart. Check again with more '--steps' or '--chains'."
 
     return (
-        f"not trusted: {where}, method '{method}' is up to {off:.2f} nats too high in the mean. "
+        f"not trusted: {where}, method '{method}' is up to {off} nats too high in the mean. "
         f"Use '--method ais', or raise '-k'."
     )

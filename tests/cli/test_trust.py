@@ -1,0 +1,87 @@
+"""Verdicts weigh the noise of what they are drawn from."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from graphite_gen.cli.trust import is_trusted, verdict
+from graphite_gen.likelihood.sandwich import GraphSandwich, Sandwich, join_sandwich
+
+
+def sandwich(gaps: list[float], importance: list[float] | None = None) -> Sandwich:
+    """Bounds these many nats apart, with importance sampling so far above the lower one."""
+    above = gaps if importance is None else importance
+    rows = [
+        GraphSandwich(5, 4, 10.0 + i, 10.0 + i + gap, 10.0 + i + off, 0.1)
+        for i, (gap, off) in enumerate(zip(gaps, above, strict=True))
+    ]
+
+    return join_sandwich("tiny", 100, 8, 8, rows)
+
+
+def spread(mean: float, error: float, count: int = 16) -> list[float]:
+    """Values with this mean and this standard error."""
+    signs = np.resize([1.0, -1.0], count)
+
+    return (mean + error * math.sqrt(count) * signs / signs.std(ddof=1)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("mean", "error", "word"),
+    [
+        (0.3, 0.1, "trusted"),
+        (0.9, 0.04, "trusted"),
+        # Neither one side of a nat nor the other.
+        (0.9, 0.6, "not settled"),
+        (1.1, 0.6, "not settled"),
+        (0.3, 0.4, "not settled"),
+        (1.3, 0.1, "not known"),
+        (3.0, 0.6, "not known"),
+    ],
+)
+def test_a_gap_is_weighed_by_its_own_error(mean: float, error: float, word: str) -> None:
+    bounds = sandwich(spread(mean, error))
+    text = verdict(bounds, "ais")
+
+    assert bounds.gap_standard_error == pytest.approx(error)
+    assert text.split(":")[0] == word
+    assert is_trusted(bounds, "ais") == (word == "trusted")
+    assert f"{mean:.2f} ± {error:.2f}" in text
+    assert ("--check-graphs" in text) == (word == "not settled")
+
+
+def test_bounds_that_meet_tell_a_poor_method() -> None:
+    poor = sandwich(spread(0.2, 0.05), spread(4.0, 0.5))
+
+    assert is_trusted(poor, "ais")
+    assert not is_trusted(poor, "is")
+    assert verdict(poor, "is").startswith("not trusted")
+    assert "4.00 ± 0.50" in verdict(poor, "is")
+
+
+def test_a_method_at_the_lower_bound_needs_no_other_bound() -> None:
+    loose = sandwich(spread(6.0, 0.5), spread(0.2, 0.05))
+
+    assert is_trusted(loose, "is")
+    assert verdict(loose, "ais").startswith("not known")
+
+
+def test_differences_are_taken_graph_by_graph() -> None:
+    # The bounds of graphs differ by nats from each other, and by nothing from graph to graph.
+    assert is_trusted(sandwich([0.5] * 4), "is")
+
+
+def test_bounds_that_noise_has_swapped_meet() -> None:
+    swapped = verdict(sandwich(spread(-0.3, 0.1)), "is")
+
+    assert swapped.startswith("trusted")
+    assert "-" not in swapped.split("at most")[1]
+
+
+def test_one_graph_settles_nothing() -> None:
+    assert not is_trusted(sandwich([0.1]), "is")
+    assert verdict(sandwich([0.1]), "is").startswith("not settled: on 1 graph of")
+    assert "±" not in verdict(sandwich([0.1]), "is")
