@@ -1,4 +1,4 @@
-"""The four models of the paper, assembled from shared parts."""
+"""The four models of the paper and the staged one, assembled from shared parts."""
 
 from __future__ import annotations
 
@@ -8,19 +8,27 @@ from torch import Tensor, nn
 from .batch import GraphBatch
 from .config import ModelConfig
 from .distributions import EdgeBernoulli, EdgeDistribution, EdgeNormal, NodeNormal
+from .growing import GrowingGraphs
 from .nn.decoder import GraphiteDecoder, LatentMLP
 from .nn.encoder import GCNStack, GraphEncoder, ResidualStack
 from .nn.features import NodeFeatures
+from .nn.growth import GrowthDecoder
 from .nn.heads import InnerProduct, SignedInnerProduct
 from .nn.refinement import GCNRefinement, ResidualRefinement, Skip
+from .schedule import FINEST, Schedule
 
 __all__ = ["GraphNetwork", "build_network"]
 
 
 class GraphNetwork(nn.Module):
-    """An encoder, a prior and a decoder: Graphite-VAE, Graphite-AE, VGAE or GAE by its config."""
+    """An encoder, a prior and a decoder: Graphite-VAE, Graphite-AE, VGAE or GAE by its config, in one stage or more.
 
-    def __init__(self, config: ModelConfig, encoder: GraphEncoder, decoder: GraphiteDecoder) -> None:
+    Without an encoder the posterior is the prior: latents are then noise that tells nodes apart.
+    """
+
+    def __init__(
+        self, config: ModelConfig, encoder: GraphEncoder | None, decoder: GraphiteDecoder | GrowthDecoder
+    ) -> None:
         super().__init__()
 
         self.config = config
@@ -31,7 +39,7 @@ class GraphNetwork(nn.Module):
     @property
     def noise_features(self) -> int:
         """How many random features per node the encoder reads."""
-        return self.encoder.features.noise_features
+        return 0 if self.encoder is None else self.encoder.features.noise_features
 
     def encode(self, batch: GraphBatch, noise: Tensor) -> NodeNormal:
         """The posterior of the latents (eq. 7).
@@ -40,6 +48,8 @@ class GraphNetwork(nn.Module):
             batch: The graphs.
             noise: Noise for ``random`` features, with shape :math:`(*, B, N, R)`.
         """
+        if self.encoder is None:
+            return self.prior(batch.mask)
         posterior: NodeNormal = self.encoder(batch, noise)
 
         return posterior
@@ -49,18 +59,32 @@ class GraphNetwork(nn.Module):
         return NodeNormal.standard(mask, self.config.latent, next(self.parameters()).dtype)
 
     def decode(self, z: Tensor, x: Tensor, mask: Tensor) -> EdgeDistribution:
-        """The distribution over graphs given latents (eqs. 8-10).
+        """The distribution over graphs given latents (eqs. 8-10), of a model that decides all pairs at once.
 
         Arguments:
             z: Latents, with shape :math:`(*, N, D)`.
             x: Node features, with shape :math:`(*, N, F)`.
             mask: True for real nodes, with shape :math:`(*, N)`.
         """
+        assert isinstance(self.decoder, GraphiteDecoder), "a staged model grows graphs"
         logits = self.decoder(z, x, mask)
 
         if self.log_scale is None:
             return EdgeBernoulli(logits, mask)
         return EdgeNormal(logits, self.log_scale, mask)
+
+    def grow(self, z: Tensor, x: Tensor, sizes: Tensor, schedule: Schedule = FINEST) -> GrowingGraphs:
+        """The distribution over graphs given latents, of a staged model.
+
+        Arguments:
+            z: Latents in order of arrival, with shape :math:`(B, N, D)`.
+            x: Node features in order of arrival, with shape :math:`(B, N, F)`.
+            sizes: The number of nodes of each graph, with shape :math:`(B,)`.
+            schedule: Which pairs are decided at once.
+        """
+        assert isinstance(self.decoder, GrowthDecoder), "only a staged model grows graphs"
+
+        return GrowingGraphs(self.decoder, z, x, sizes, schedule)
 
 
 def build_network(config: ModelConfig, seed: int = 0) -> GraphNetwork:
@@ -73,12 +97,22 @@ def build_network(config: ModelConfig, seed: int = 0) -> GraphNetwork:
 
 
 def _assemble(config: ModelConfig) -> GraphNetwork:
+    if config.is_staged:
+        growth = GrowthDecoder(
+            config.latent, config.node_features, config.width, config.rounds, config.row_layers, config.head_rank
+        )
+        return GraphNetwork(config, None if config.encoder == "none" else _encoder(config), growth)
+    return GraphNetwork(config, _encoder(config), _decoder(config))
+
+
+def _encoder(config: ModelConfig) -> GraphEncoder:
     features = NodeFeatures(config.encoder_features, config.max_nodes, config.random_features, config.node_features)
     stack = GCNStack if config.encoder == "gcn" else ResidualStack
-    encoder = GraphEncoder(
-        features, stack(features.out_features, config.width, 2 * config.latent, config.encoder_layers)
-    )
 
+    return GraphEncoder(features, stack(features.out_features, config.width, 2 * config.latent, config.encoder_layers))
+
+
+def _decoder(config: ModelConfig) -> GraphiteDecoder:
     # The paper refines latents of their own width; residual states are as wide as the hidden layers.
     residual = config.refinement == "residual"
     state = config.width if residual and config.mlp else config.latent
@@ -91,6 +125,5 @@ def _assemble(config: ModelConfig) -> GraphNetwork:
         else [GCNRefinement(state, config.width, evidence) for _ in range(config.refinement_rounds)]
     )
     head = SignedInnerProduct(state, config.head_rank) if config.head == "signed" else InnerProduct()
-    decoder = GraphiteDecoder(mlp, rounds, Skip(config.skip, config.skip_weight), head, identity)
 
-    return GraphNetwork(config, encoder, decoder)
+    return GraphiteDecoder(mlp, rounds, Skip(config.skip, config.skip_weight), head, identity)

@@ -10,8 +10,9 @@ from torch import Tensor
 from .batch import GraphBatch
 from .distributions import EdgeBernoulli, EdgeDistribution, NodeNormal
 from .models import GraphNetwork
+from .schedule import FINEST, Schedule
 
-__all__ = ["elbo", "log_weights", "reconstruction", "weight_terms"]
+__all__ = ["elbo", "growth_bound", "growth_log_weights", "log_weights", "reconstruction", "weight_terms"]
 
 
 def _log_likelihood(graphs: EdgeDistribution, adj: Tensor, convention: str) -> Tensor:
@@ -112,3 +113,58 @@ def log_weights(
     log_likelihood, log_ratio = weight_terms(network, batch, noise, epsilon, convention)
 
     return log_likelihood - log_ratio
+
+
+def growth_bound(
+    network: GraphNetwork,
+    batch: GraphBatch,
+    noise: Tensor,
+    epsilon: Tensor,
+    rows: Tensor,
+    schedule: Schedule = FINEST,
+) -> tuple[Tensor, Tensor]:
+    r"""An unbiased estimate of a staged model's log-likelihood from one arriving node, and the divergence.
+
+    .. math:: \log p(A | Z) = \sum_{k=1}^{n-1} \log p(A_k | A_{<k}, Z) = (n - 1) E_k[\log p(A_k | A_{<k}, Z)]
+
+    Arguments:
+        network: A staged model.
+        batch: Graphs with their nodes in order of arrival.
+        noise: Noise for ``random`` features, with shape :math:`(B, N, R)`.
+        epsilon: Standard normal noise, with shape :math:`(B, N, D)`.
+        rows: The arriving node :math:`k`, uniform among those after the first, with shape :math:`(B,)`.
+        schedule: Which pairs are decided at once.
+
+    Returns:
+        The estimate and the divergence, each with shape :math:`(B,)`.
+    """
+    posterior = network.encode(batch, noise)
+    graphs = network.grow(posterior.sample(epsilon), batch.x, batch.sizes, schedule)
+
+    return (batch.sizes - 1) * graphs.row_log_prob(batch.adj, rows), posterior.kl_to_standard()
+
+
+def growth_log_weights(
+    network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: Tensor, log_q: Tensor, schedule: Schedule = FINEST
+) -> Tensor:
+    r"""Importance weights of a staged model's marginal likelihood over orders and latents, with shape :math:`(B,)`.
+
+    .. math:: \log w = \log p(A_\sigma | Z) - \log n! - \log q(\sigma | A) + \log p(Z) - \log q(Z | A)
+
+    The mean weight is :math:`p(A) = \frac{1}{n!} \sum_\sigma p(A_\sigma)`, the law of a graph whose numbering says
+    nothing.
+
+    Arguments:
+        network: A staged model.
+        batch: Graphs with their nodes in order of arrival.
+        noise: Noise for ``random`` features, with shape :math:`(B, N, R)`.
+        epsilon: Standard normal noise, with shape :math:`(B, N, D)`.
+        log_q: The log-probability of the orders, with shape :math:`(B,)`.
+        schedule: Which pairs are decided at once.
+    """
+    posterior = network.encode(batch, noise)
+    z = posterior.sample(epsilon)
+    log_likelihood = network.grow(z, batch.x, batch.sizes, schedule).log_prob(batch.adj)
+    log_orders = torch.lgamma(batch.sizes.to(log_likelihood) + 1) + log_q
+
+    return log_likelihood - log_orders + network.prior(batch.mask).log_prob(z) - posterior.log_prob(z)

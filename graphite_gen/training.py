@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .arrival import arrange
 from .batch import GraphBatch, bucket, collate, consecutive_batches
 from .checkpoint import (
     TrainedModel,
@@ -32,8 +33,9 @@ from .config import ModelConfig, TrainConfig
 from .errors import CheckpointError, ConfigError, DatasetError, TrainingError
 from .graph import SimpleGraph
 from .models import GraphNetwork, build_network
-from .objectives import elbo, log_weights, reconstruction, weight_terms
+from .objectives import elbo, growth_bound, growth_log_weights, log_weights, reconstruction, weight_terms
 from .records import Provenance, TrainRecord
+from .schedule import FINEST, Schedule
 from .seeding import derive_seed, stream
 from .sizes import SizeLaw
 
@@ -213,7 +215,7 @@ class Trainer:
             return
         pairs = sum(math.comb(graph.nodes, 2) for graph in self.graphs)
         density = (sum(len(graph.edges) for graph in self.graphs) + 0.5) / (pairs + 1)
-        self.network.decoder.head.start_at(math.log(density / (1 - density)))
+        self.network.decoder.start_at(math.log(density / (1 - density)))
 
     # One epoch ------------------------------------------------------------------------------------------------
 
@@ -308,6 +310,8 @@ class Trainer:
         samples = self.training.samples
         graphs, nodes = batch.mask.shape
         features, latent = self.network.noise_features, self.config.latent
+        if self.config.is_staged:
+            return self._growth_loss(batch, generator, fraction)
         if not self.config.is_variational:
             noise = _normal(generator, batch, graphs, nodes, features)
             return -reconstruction(self.network, batch, noise, self.training.convention), batch.adj.new_zeros(graphs)
@@ -322,6 +326,27 @@ class Trainer:
         weight = min(1.0, fraction / self.training.kl_warmup) if self.training.kl_warmup else 1.0
 
         return weight * kl - log_likelihood, kl
+
+    def _growth_loss(self, batch: GraphBatch, generator: torch.Generator, fraction: float) -> tuple[Tensor, Tensor]:
+        """The loss of a staged model: one order and one arriving node of each graph stand for all."""
+        rng = stream(self.training.seed, "growth", self._progress.step)
+        ordered, log_q = arrange(batch, self.config.order, rng)
+        sizes = batch.sizes.cpu().numpy()
+        rows = torch.from_numpy(1 + np.floor(rng.random(len(sizes)) * (sizes - 1)).astype(np.int64)).clamp_max(
+            torch.from_numpy(sizes - 1)
+        )
+        schedule = FINEST
+        if rng.random() < self.training.coarse:
+            # Now and then a coarser schedule, so that a model knows what it loses by each.
+            most = float(sizes.max() * (sizes.max() - 1) / 2)
+            schedule = Schedule(int(max(most, 1) ** rng.random()))
+        noise = _normal(generator, batch, *batch.mask.shape, self.network.noise_features)
+        epsilon = _normal(generator, batch, *batch.mask.shape, self.config.latent)
+        log_likelihood, kl = growth_bound(self.network, ordered, noise, epsilon, rows.to(batch.adj.device), schedule)
+        log_orders = torch.lgamma(batch.sizes.to(log_likelihood) + 1) + log_q.to(log_likelihood)
+        weight = min(1.0, fraction / self.training.kl_warmup) if self.training.kl_warmup else 1.0
+
+        return weight * kl + log_orders - log_likelihood, kl
 
     # Validation -----------------------------------------------------------------------------------------------
 
@@ -474,7 +499,9 @@ def validation_figure(network: GraphNetwork, graphs: Sequence[SimpleGraph], trai
         batch = collate(chosen, _width(network.config, training)).to(device)
         generator = torch.Generator().manual_seed(derive_seed(training.seed, "validation", start))
         nodes = batch.mask.shape[1]
-        if network.config.is_variational:
+        if network.config.is_staged:
+            values = _growth_values(network, batch, training, start)
+        elif network.config.is_variational:
             samples = training.validation_samples
             noise = _normal(generator, batch, samples, count, nodes, network.noise_features)
             epsilon = _normal(generator, batch, samples, 1, count, nodes, network.config.latent)
@@ -488,6 +515,20 @@ def validation_figure(network: GraphNetwork, graphs: Sequence[SimpleGraph], trai
     network.train()
 
     return total / len(graphs)
+
+
+def _growth_values(network: GraphNetwork, batch: GraphBatch, training: TrainConfig, start: int) -> Tensor:
+    """The log-likelihood of graphs under a staged model by a few orders, with shape :math:`(B,)`."""
+    rng = stream(training.seed, "validation orders", start)
+    generator = torch.Generator().manual_seed(derive_seed(training.seed, "validation", start))
+    weights = []
+    for _ in range(training.validation_samples):
+        ordered, log_q = arrange(batch, network.config.order, rng)
+        noise = _normal(generator, batch, *batch.mask.shape, network.noise_features)
+        epsilon = _normal(generator, batch, *batch.mask.shape, network.config.latent)
+        weights.append(growth_log_weights(network, ordered, noise, epsilon, log_q.to(noise)))
+
+    return torch.stack(weights).logsumexp(0) - math.log(len(weights))
 
 
 def _width(config: ModelConfig, training: TrainConfig) -> int | None:

@@ -1,4 +1,4 @@
-"""Importance sampling from the encoder (eq. 4), graph by graph, in blocks of bounded memory."""
+"""Importance sampling from the encoder (eq. 4) and over orders, graph by graph, in blocks of bounded memory."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from ..arrival import arrange
 from ..batch import GraphBatch
 from ..models import GraphNetwork
-from ..objectives import log_weights
+from ..objectives import growth_log_weights, log_weights
+from ..schedule import Schedule
 from ..seeding import stream
 from .proposal import standard_normal
 
@@ -41,6 +43,7 @@ def graph_log_weights(
     seed: int,
     index: int,
     convention: str = "pairs",
+    schedule: Schedule | None = None,
 ) -> Tensor:
     """The log-weights of one graph, in double precision, with shape :math:`(K,)`.
 
@@ -51,7 +54,10 @@ def graph_log_weights(
         seed: The run's seed.
         index: The number of the graph, which names its random stream.
         convention: ``pairs`` or ``paper``.
+        schedule: The stages of a staged model; None for its default.
     """
+    if network.config.is_staged:
+        return _growth_log_weights(network, batch, samples, seed, index, schedule or Schedule(network.config.stages))
     nodes = batch.mask.shape[-1]
     weights = []
     for number, (mixture, each) in enumerate(_blocks(samples, nodes)):
@@ -59,5 +65,25 @@ def graph_log_weights(
         noise = standard_normal(rng, batch.adj, mixture, 1, nodes, network.noise_features)
         epsilon = standard_normal(rng, batch.adj, mixture, each, 1, nodes, network.config.latent)
         weights.append(log_weights(network, batch, noise, epsilon, convention)[:, 0].double().cpu())
+
+    return torch.cat(weights)
+
+
+def _growth_log_weights(
+    network: GraphNetwork, batch: GraphBatch, samples: int, seed: int, index: int, schedule: Schedule
+) -> Tensor:
+    """The same of a staged model: each proposal is an order of arrival and latents."""
+    nodes = batch.mask.shape[-1]
+    largest = max(1, min(BLOCK, BLOCK_CELLS // max(nodes, 1) ** 2))
+    weights = []
+    for number, start in enumerate(range(0, samples, largest)):
+        count = min(largest, samples - start)
+        rng = stream(seed, "nll", index, number)
+        many = GraphBatch(*(part.expand(count, *part.shape[1:]) for part in (batch.adj, batch.mask, batch.x)))
+        ordered, log_q = arrange(many, network.config.order, rng)
+        noise = standard_normal(rng, batch.adj, count, nodes, network.noise_features)
+        epsilon = standard_normal(rng, batch.adj, count, nodes, network.config.latent)
+        found = growth_log_weights(network, ordered, noise, epsilon, log_q.to(batch.adj), schedule)
+        weights.append(found.double().cpu())
 
     return torch.cat(weights)

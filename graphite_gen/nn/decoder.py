@@ -51,6 +51,10 @@ class GraphiteDecoder(nn.Module):
         self.head = head
         self.identity_features = identity_features
 
+    def start_at(self, log_odds: float) -> None:
+        """Begin with graphs of a given density."""
+        self.head.start_at(log_odds)
+
     def forward(self, z: Tensor, x: Tensor, mask: Tensor) -> Tensor:
         """Symmetric logits (or means) of every pair, with shape :math:`(*, N, N)`.
 

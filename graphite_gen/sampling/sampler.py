@@ -8,12 +8,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from ..batch import node_mask
 from ..checkpoint import TrainedModel
 from ..components import are_connected, largest_component
 from ..errors import SamplingError
 from ..graph import SimpleGraph
+from ..schedule import Schedule
 from ..seeding import stream
 
 __all__ = ["Sampler"]
@@ -42,6 +44,7 @@ class Sampler:
         largest: bool = False,
         latents: bool = False,
         evidence: Sequence[SimpleGraph] = (),
+        stages: int | None = None,
     ) -> None:
         """Prepare to draw.
 
@@ -55,6 +58,7 @@ class Sampler:
             largest: Keep the largest component of each graph.
             latents: Keep each node's latents as node attributes ``z0``, ``z1``, ….
             evidence: Graphs whose node features condition the model, used in turn.
+            stages: In how many stages a staged model decides, 0 for one pair at a time; None for the model's default.
 
         Raises:
             SamplingError: The model cannot be sampled as asked.
@@ -66,6 +70,7 @@ class Sampler:
         self.largest = largest
         self.latents = latents
         self.evidence = evidence
+        self.schedule = Schedule(model.config.stages if stages is None else stages)
         self.drawn = 0
         self.kept = 0
         self._range = _node_range(nodes)
@@ -77,6 +82,11 @@ class Sampler:
             raise SamplingError(
                 f"'{self.model.name}' is a {config.kind}: an autoencoder has no prior to sample from. "
                 f"Train with '--kind graphite-vae'."
+            )
+        if not config.is_staged and self.schedule.stages != 1:
+            raise SamplingError(
+                f"'{self.model.name}' decides all pairs at once, so stages have no use. "
+                f"Use a staged model: 'graphite-gen train' without '--preset one-shot'."
             )
         if config.node_features and not self.evidence:
             raise SamplingError(
@@ -165,8 +175,12 @@ class Sampler:
         mask = node_mask(torch.from_numpy(sizes[rows]), most).to(device)
         z = self.model.network.prior(mask).sample(torch.from_numpy(noise).to(device))
         x = self._features(number * block + rows, most).to(z)
-        law = self.model.network.decode(z, x, mask)
-        adj = law.sample(torch.from_numpy(uniform).to(device)).cpu().numpy()
+        if config.is_staged:
+            keys = rng.random((block, most))[rows] + 2 * (np.arange(most) >= sizes[rows, None])
+            adj = self._grow(z, x, sizes[rows], np.argsort(keys, axis=1), uniform)
+        else:
+            law = self.model.network.decode(z, x, mask)
+            adj = law.sample(torch.from_numpy(uniform).to(device)).cpu().numpy()
 
         graphs = _split(adj, sizes[rows], weighted=config.observation == "normal")
         if config.node_features or self.latents:
@@ -177,7 +191,21 @@ class Sampler:
 
         return [largest_component(graph) for graph in graphs] if self.largest else graphs
 
-    def _features(self, indices: NDArray[np.int64], most: int) -> torch.Tensor:
+    def _grow(
+        self, z: Tensor, x: Tensor, sizes: NDArray[np.int64], orders: NDArray[np.int64], uniform: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """Grow graphs whose nodes arrive in random orders, so that their numbers say nothing of it."""
+        rows = torch.arange(len(z), device=z.device).unsqueeze(-1)
+        order = torch.from_numpy(orders).to(z.device)
+        law = self.model.network.grow(
+            z[rows, order], x[rows, order], torch.from_numpy(sizes).to(z.device), self.schedule
+        )
+        grown = law.sample(torch.from_numpy(uniform).to(z.device))
+        place = order.argsort(-1)
+
+        return grown[rows.unsqueeze(-1), place.unsqueeze(-1), place.unsqueeze(-2)].cpu().numpy()
+
+    def _features(self, indices: NDArray[np.int64], most: int) -> Tensor:
         width = self.model.config.node_features
         x = torch.zeros(len(indices), most, width)
         if width:

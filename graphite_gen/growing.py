@@ -1,0 +1,204 @@
+"""The distribution of a staged model: graphs whose nodes arrive one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from .batch import node_mask
+from .nn.growth import GrowthDecoder, PartialGraphs
+from .schedule import FINEST, Schedule
+
+__all__ = ["GrowingGraphs", "Limits"]
+
+# Rows are scored together while their padding stays small and their matrices within memory.
+CHUNK_CELLS = 1 << 20
+
+
+class Limits(Protocol):
+    """What must hold of an arriving node's answers, given those before them."""
+
+    def __call__(self, adj: Tensor, rows: Tensor, sizes: Tensor, answers: Tensor) -> tuple[Tensor, Tensor]:
+        """Which pairs may not and which must be edges, each with shape :math:`(B, T)`.
+
+        Arguments:
+            adj: The edges among arrived nodes, with shape :math:`(B, T, T)`.
+            rows: The arriving node, with shape :math:`(B,)`.
+            sizes: How many nodes the graphs will have, with shape :math:`(B,)`.
+            answers: The arriving node's edges, with shape :math:`(B, T)`; a verdict on pair :math:`i` may read those
+                before it only.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class GrowingGraphs:
+    r"""Graphs with their nodes in order of arrival, given their latents (beyond the paper).
+
+    .. math:: p(A | Z) = \prod_t p(A_{stage\ t} | A_{decided}, Z)
+
+    Attributes:
+        decoder: What knows the odds.
+        z: Latents in order of arrival, with shape :math:`(B, N, D)`.
+        x: The user's node features in order of arrival, with shape :math:`(B, N, F)`.
+        sizes: The number of nodes of each graph, with shape :math:`(B,)`.
+        schedule: Which pairs are decided at once.
+    """
+
+    decoder: GrowthDecoder
+    z: Tensor
+    x: Tensor
+    sizes: Tensor
+    schedule: Schedule = FINEST
+
+    def log_prob(self, adj: Tensor) -> Tensor:
+        """The log-probability of graphs in this order of arrival, in nats, with shape :math:`(B,)`."""
+        sizes = self.sizes.cpu().numpy()
+        owners = np.repeat(np.arange(len(sizes)), np.maximum(sizes - 1, 0))
+        rows = np.concatenate([np.arange(1, size) for size in sizes] or [np.zeros(0, dtype=np.int64)])
+        total = adj.new_zeros(len(sizes))
+
+        return total.index_add(0, torch.from_numpy(owners).to(adj.device), self._score(adj, owners, rows))
+
+    def row_log_prob(self, adj: Tensor, rows: Tensor) -> Tensor:
+        """The log-probability of the pairs of one arriving node of each graph, with shape :math:`(B,)`.
+
+        Arguments:
+            adj: The graphs, with shape :math:`(B, N, N)`.
+            rows: The arriving node, with shape :math:`(B,)`.
+        """
+        return self._score(adj, np.arange(len(adj)), rows.cpu().numpy())
+
+    def _score(self, adj: Tensor, owners: NDArray[np.int64], rows: NDArray[np.int64]) -> Tensor:
+        """The log-probability of each (graph, arriving node), in chunks of rows of similar length."""
+        order = np.argsort(rows, kind="stable")
+        scores = [self._score_chunk(adj, owners[part], rows[part]) for part in _chunks(rows, order)]
+        back = torch.from_numpy(np.argsort(order)).to(adj.device)
+
+        return torch.cat([*scores, adj.new_zeros(0)])[back]
+
+    def _score_chunk(self, adj: Tensor, owners: NDArray[np.int64], rows: NDArray[np.int64]) -> Tensor:
+        seen = self._seen(adj, owners, rows)
+        at = torch.from_numpy(rows).to(adj.device)
+        nodes = seen.adj.shape[-1]
+        asked = node_mask(at, nodes)
+        answers = adj[torch.from_numpy(owners).to(adj.device), at, :nodes] * asked
+
+        logits = self.decoder.row(self.decoder.states(seen), seen, at, answers, self._reach(owners, rows, nodes))
+
+        return ((answers * logits - F.softplus(logits)) * asked).sum(-1)
+
+    def _seen(self, adj: Tensor, owners: NDArray[np.int64], rows: NDArray[np.int64]) -> PartialGraphs:
+        """The graphs as they are when the block of a row arrives."""
+        sizes = self.sizes.cpu().numpy()[owners]
+        block = self.schedule.block(sizes)
+        arrived = rows // block * block
+        present = np.minimum(arrived + block, sizes)
+        nodes = int(present.max(initial=1))
+
+        device = adj.device
+        who = torch.from_numpy(owners).to(device)
+        arrived_, present_ = (torch.from_numpy(count).to(device) for count in (arrived, present))
+        decided = node_mask(arrived_, nodes).to(adj)
+
+        return PartialGraphs(
+            adj[who, :nodes, :nodes] * decided.unsqueeze(-1) * decided.unsqueeze(-2),
+            arrived_,
+            present_,
+            self.sizes[who],
+            self.z[who, :nodes],
+            self.x[who, :nodes],
+        )
+
+    def _reach(self, owners: NDArray[np.int64], rows: NDArray[np.int64], nodes: int) -> Tensor:
+        sizes = self.sizes.cpu().numpy()[owners]
+
+        return torch.from_numpy(self.schedule.reach(sizes, rows, nodes).copy()).to(self.z.device)
+
+    def sample(self, uniform: Tensor, limits: Limits | None = None) -> Tensor:
+        """Graphs from uniform noise, with shape :math:`(B, N, N)`.
+
+        Arguments:
+            uniform: Noise in [0, 1), read below the diagonal, with shape :math:`(B, N, N)`.
+            limits: What must hold of the edges; asks for nodes that arrive one at a time.
+        """
+        sizes = self.sizes.cpu().numpy()
+        block = self.schedule.block(sizes)
+        adj = torch.zeros_like(uniform)
+        for start in range(int(np.max(-(-sizes // block), initial=0))):
+            first, last = np.maximum(start * block, 1), np.minimum((start + 1) * block, sizes)
+            counts = np.maximum(last - first, 0)
+            owners = np.repeat(np.arange(len(sizes)), counts)
+            rows = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
+            if not len(owners):
+                continue
+            answers = self._answer(adj, owners, rows, uniform, limits)
+            who, at = torch.from_numpy(owners).to(adj.device), torch.from_numpy(rows).to(adj.device)
+            nodes = answers.shape[-1]
+            # Rows of one block share columns: what another row has written stays.
+            adj[who, at, :nodes] += answers
+            adj[who, :nodes, at] += answers
+
+        return adj
+
+    def _answer(
+        self,
+        adj: Tensor,
+        owners: NDArray[np.int64],
+        rows: NDArray[np.int64],
+        uniform: Tensor,
+        limits: Limits | None,
+    ) -> Tensor:
+        """Draw the pairs of arriving nodes, with shape :math:`(M, T)`.
+
+        All pairs are answered at once from the answers so far, until nothing changes: pair i is right as soon as those
+        before it are, so the outcome is that of asking one by one (Song et al., 2021), mostly in a few rounds.
+        """
+        seen = self._seen(adj, owners, rows)
+        nodes = seen.adj.shape[-1]
+        at = torch.from_numpy(rows).to(adj.device)
+        asked = node_mask(at, nodes)
+        noise = uniform[torch.from_numpy(owners).to(adj.device), at, :nodes]
+        reach = self._reach(owners, rows, nodes)
+        h = self.decoder.states(seen)
+
+        answers = torch.zeros_like(noise)
+        open_rows = torch.arange(len(rows), device=adj.device)
+        for _ in range(nodes + 1):
+            part = _select(seen, open_rows)
+            before = answers[open_rows]
+            logits = self.decoder.row(h[open_rows], part, at[open_rows], before, reach[open_rows])
+            after = (noise[open_rows] < torch.sigmoid(logits)) & asked[open_rows]
+            if limits is not None:
+                never, must = limits(part.adj, at[open_rows], part.sizes, before)
+                after = ((after & ~never) | must) & asked[open_rows]
+            answers[open_rows] = after.to(answers)
+            open_rows = open_rows[(after.to(before) != before).any(-1)]
+            if not len(open_rows):
+                break
+
+        return answers
+
+
+def _select(seen: PartialGraphs, rows: Tensor) -> PartialGraphs:
+    return PartialGraphs(*(getattr(seen, name)[rows] for name in seen.__dataclass_fields__))
+
+
+def _chunks(rows: NDArray[np.int64], order: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """Cut rows, sorted by length, where padding would cost more than a further pass."""
+    start = 0
+    while start < len(order):
+        shortest = int(rows[order[start]])
+        longest = shortest + 2 + shortest // 3
+        end = min(
+            int(np.searchsorted(rows[order], longest, side="right")), start + max(1, CHUNK_CELLS // (longest + 1) ** 2)
+        )
+        yield order[start:end]
+        start = end

@@ -1,0 +1,116 @@
+"""The law of a staged model is a law, whatever its schedule, and its samples follow it."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+
+from graphite_gen.growing import GrowingGraphs
+from graphite_gen.nn.growth import GrowthDecoder
+from graphite_gen.schedule import Schedule
+
+STAGES = (0, 1, 2, 3, 9)
+
+
+@pytest.fixture
+def decoder() -> GrowthDecoder:
+    torch.manual_seed(0)
+    decoder = GrowthDecoder(latent=2, node_features=1, width=12, layers=2, row_layers=2, rank=3)
+    # Weights large enough that every answer matters to the ones after it.
+    for parameter in decoder.parameters():
+        torch.nn.init.normal_(parameter, std=0.4)
+
+    return decoder
+
+
+def all_graphs(nodes: int, padded: int) -> torch.Tensor:
+    """Every labelled graph, with shape (2^C(n,2), N, N)."""
+    pairs = list(itertools.combinations(range(nodes), 2))
+    graphs = torch.zeros(2 ** len(pairs), padded, padded)
+    for graph, edges in zip(graphs, itertools.product((0, 1), repeat=len(pairs)), strict=True):
+        for (i, j), edge in zip(pairs, edges, strict=True):
+            graph[i, j] = graph[j, i] = edge
+
+    return graphs
+
+
+def law(decoder: GrowthDecoder, sizes: torch.Tensor, padded: int, stages: int, seed: int = 1) -> GrowingGraphs:
+    generator = torch.Generator().manual_seed(seed)
+    z, x = torch.randn(1, padded, 2, generator=generator), torch.randn(1, padded, 1, generator=generator)
+
+    return GrowingGraphs(decoder, z.expand(len(sizes), -1, -1), x.expand(len(sizes), -1, -1), sizes, Schedule(stages))
+
+
+@pytest.mark.parametrize("stages", STAGES)
+def test_the_law_sums_to_one_over_all_graphs_on_four_nodes(decoder: GrowthDecoder, stages: int) -> None:
+    graphs = all_graphs(4, padded=6)
+
+    log_prob = law(decoder, torch.full((64,), 4), 6, stages).log_prob(graphs)
+
+    assert log_prob.exp().sum().item() == pytest.approx(1, abs=1e-10)
+    assert log_prob.std() > 0.1
+
+
+@pytest.mark.parametrize("stages", STAGES)
+def test_the_rows_of_a_graph_add_up_to_it(decoder: GrowthDecoder, stages: int) -> None:
+    graphs = all_graphs(4, padded=6)[::7]
+    growing = law(decoder, torch.full((len(graphs),), 4), 6, stages)
+
+    rows = [growing.row_log_prob(graphs, torch.full((len(graphs),), row)) for row in (1, 2, 3)]
+
+    assert torch.allclose(sum(rows), growing.log_prob(graphs))
+
+
+def test_one_stage_is_the_factorised_law_of_the_paper(decoder: GrowthDecoder) -> None:
+    graphs = all_graphs(4, padded=4)
+    probabilities = law(decoder, torch.full((64,), 4), 4, 1).log_prob(graphs).exp()
+
+    marginals = (probabilities[:, None, None] * graphs).sum(0)
+    cells = torch.where(graphs > 0, marginals, 1 - marginals)
+    i, j = np.triu_indices(4, 1)
+
+    assert torch.allclose(probabilities, cells[:, i, j].prod(-1))
+
+
+@pytest.mark.parametrize("stages", STAGES)
+def test_samples_follow_the_law(decoder: GrowthDecoder, stages: int) -> None:
+    draws = 4_000
+    growing = law(decoder, torch.full((draws,), 4), 5, stages)
+    uniform = torch.rand(draws, 5, 5, generator=torch.Generator().manual_seed(3))
+    graphs = all_graphs(4, padded=5)
+    expected = draws * law(decoder, torch.full((64,), 4), 5, stages).log_prob(graphs).exp().detach().numpy()
+
+    with torch.no_grad():
+        counts = Counter(tuple(sample.flatten().tolist()) for sample in growing.sample(uniform))
+    observed = np.array([counts[tuple(graph.flatten().tolist())] for graph in graphs])
+
+    assert observed.sum() == draws
+    large = expected > 5
+    # Mean 1 and variance 2 per degree of freedom.
+    statistic = ((observed - expected)[large] ** 2 / expected[large]).sum()
+    assert statistic < large.sum() + 5 * np.sqrt(2 * large.sum())
+
+
+def test_a_graph_scores_the_same_in_any_company(decoder: GrowthDecoder) -> None:
+    small, large = all_graphs(3, padded=7)[5:6], all_graphs(4, padded=7)[40:41]
+    both = law(decoder, torch.tensor([3, 4]), 7, 0).log_prob(torch.cat([small, large]))
+
+    alone = law(decoder, torch.tensor([3]), 7, 0).log_prob(small[:, :3, :3])
+
+    assert torch.allclose(both[:1], alone)
+
+
+def test_a_single_node_has_one_graph(decoder: GrowthDecoder) -> None:
+    growing = law(decoder, torch.tensor([1]), 1, 0)
+
+    assert growing.log_prob(torch.zeros(1, 1, 1)).item() == 0
+    assert growing.sample(torch.rand(1, 1, 1)).sum() == 0
+
+
+def test_stages_are_counted_as_they_are_taken() -> None:
+    assert [Schedule(stages).count(10) for stages in (1, 2, 5, 10, 0)] == [1, 2, 5, 9, 45]
+    assert Schedule(1).count(1) == 0

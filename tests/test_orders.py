@@ -1,0 +1,110 @@
+"""Orders of arrival are drawn from the law that their probability states, and that law knows no node numbers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+
+import networkx as nx
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from graphite_gen.orders import ORDERS, draw_orders, order_log_prob
+
+# A triangle with a tail and a stranger, padded by one place.
+EDGES = [(0, 1), (1, 2), (2, 3), (1, 3)]
+NODES, PLACES = 5, 6
+
+
+def matrix(edges: list[tuple[int, int]], places: int = PLACES) -> NDArray[np.bool_]:
+    adj = np.zeros((1, places, places), dtype=np.bool_)
+    for i, j in edges:
+        adj[0, i, j] = adj[0, j, i] = True
+
+    return adj
+
+
+def law(edges: list[tuple[int, int]], rule: str) -> dict[tuple[int, ...], float]:
+    """The probability of every order of the nodes."""
+    found = {}
+    for nodes in itertools.permutations(range(NODES)):
+        orders = np.array([[*nodes, *range(NODES, PLACES)]])
+        found[nodes] = math.exp(order_log_prob(matrix(edges), np.array([NODES]), rule, orders)[0])
+
+    return found
+
+
+@pytest.mark.parametrize("rule", ORDERS)
+def test_the_orders_of_a_graph_have_probabilities_that_sum_to_one(rule: str) -> None:
+    assert sum(law(EDGES, rule).values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("rule", ORDERS)
+def test_draws_follow_their_stated_law(rule: str) -> None:
+    draws = 6000
+    adj, sizes = matrix(EDGES).repeat(draws, 0), np.full(draws, NODES)
+
+    orders, log_q = draw_orders(adj, sizes, rule, np.random.default_rng(0))
+    counts = Counter(map(tuple, orders[:, :NODES].tolist()))
+    expected = law(EDGES, rule)
+
+    assert (orders[:, NODES:] == np.arange(NODES, PLACES)).all()
+    assert np.allclose(np.exp(log_q), [expected[tuple(order)] for order in orders[:, :NODES].tolist()])
+    for order, probability in expected.items():
+        spread = math.sqrt(draws * probability * (1 - probability))
+        assert abs(counts[order] - draws * probability) <= 5 * spread + 1e-9
+
+
+@pytest.mark.parametrize("rule", ORDERS)
+def test_numbering_the_nodes_otherwise_changes_nothing(rule: str) -> None:
+    names = [3, 0, 4, 1, 2]
+    renamed = [(names[i], names[j]) for i, j in EDGES]
+
+    there = law(renamed, rule)
+
+    for order, probability in law(EDGES, rule).items():
+        assert there[tuple(names[node] for node in order)] == pytest.approx(probability)
+
+
+def graph_of(seed: int) -> nx.Graph:
+    graph = nx.gnp_random_graph(12, 0.3, seed=seed)
+    graph.add_edges_from((i, i + 1) for i in range(11))
+
+    return graph
+
+
+def order_of(graph: nx.Graph, rule: str, seed: int) -> list[int]:
+    adj = nx.to_numpy_array(graph)[None] > 0
+    orders, _ = draw_orders(adj, np.array([len(graph)]), rule, np.random.default_rng(seed))
+
+    return [int(node) for node in orders[0]]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("rule", ["frontier", "breadth", "depth", "cardinality"])
+def test_a_connected_graph_grows_connected(rule: str, seed: int) -> None:
+    graph = graph_of(seed)
+    order = order_of(graph, rule, seed)
+
+    assert all(nx.is_connected(graph.subgraph(order[:count])) for count in range(1, len(order) + 1))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_breadth_is_by_distance_from_a_node_of_the_highest_degree(seed: int) -> None:
+    graph = graph_of(seed)
+    order = order_of(graph, "breadth", seed)
+    distance = nx.single_source_shortest_path_length(graph, order[0])
+
+    assert graph.degree[order[0]] == max(degree for _, degree in graph.degree)
+    assert [distance[node] for node in order] == sorted(distance.values())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_peeling_removes_a_node_of_the_lowest_degree_left(seed: int) -> None:
+    graph = graph_of(seed)
+
+    for node in reversed(order_of(graph, "peel", seed)):
+        assert graph.degree[node] == min(degree for _, degree in graph.degree)
+        graph.remove_node(node)
