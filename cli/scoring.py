@@ -27,7 +27,7 @@ class Score:
 
     Attributes:
         estimate: The NLL.
-        floor: What the true law says of the same graphs.
+        floor: What the true law says of the same graphs, or of graphs of their sizes.
         sandwich: The bounds on graphs of the model itself.
         unlabelled: Whether all of it is per isomorphism class.
     """
@@ -56,6 +56,8 @@ class Score:
             "floor": floor and floor.nats,
             "excess": floor and floor.excess,
             "excess_standard_error": floor and floor.excess_standard_error,
+            "floor_standard_error": floor and floor.standard_error,
+            "paired": floor and floor.paired,
             "covered": self.covered,
             "unlabelled": self.unlabelled,
             "diagnosis": diagnosis(estimate),
@@ -96,9 +98,12 @@ class Score:
             ("NLL", f"{nats(estimate.nll, estimate.standard_error)} {unit}"),
         ]
         if floor is not None:
+            which, how = (
+                ("same graphs", "graph by graph") if floor.paired else ("expected for these sizes", "not paired")
+            )
             facts += [
-                ("floor", f"{nats(floor.nats)} (the true law, same graphs)"),
-                ("excess", f"{nats(floor.excess, floor.excess_standard_error)} above the floor, graph by graph"),
+                ("floor", f"{nats(floor.nats, floor.standard_error)} (the true law, {which})"),
+                ("excess", f"{nats(floor.excess, floor.excess_standard_error)} above the floor, {how}"),
             ]
         facts.append(("ER baseline", nats(estimate.baseline)))
         if self.covered is not None:

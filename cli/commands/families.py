@@ -5,78 +5,189 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from .. import options
 from ..command import Command
 
 if TYPE_CHECKING:
     from graphite_gen.families import Family
+    from graphite_gen.families.floors import FloorEstimate
 
-SIZES = range(10, 21)
+SIZES = (10, 20)
+GRAPHS = 100
+BOUNDED_GRAPHS = 5
+OF_FLOOR = {"parameters": "--param", "nodes": "--nodes", "graphs": "--graphs", "seed": "--seed"}
 
 
 @click.command(cls=Command, short_help="List the families of random graphs.")
+@click.option("--floor", "name", metavar="NAME", help="Compute the floor of this family, size by size.")
+@options.parameters
+@options.nodes("{}:{}".format(*SIZES), "With '--floor': the sizes.")
+@click.option(
+    "--graphs",
+    type=click.IntRange(1),
+    metavar="N",
+    help="With '--floor': fresh graphs of each size, where there is no closed form.  "
+    f"[default: {GRAPHS}, or {BOUNDED_GRAPHS} for 'geometric', at some seconds each]",
+)
+@options.seed
 @options.as_json
-def families(as_json: bool) -> None:
-    """List the families, their parameters and their floors.
+@click.pass_context
+def families(
+    context: click.Context,
+    name: str | None,
+    parameters: tuple[tuple[str, str], ...],
+    nodes: tuple[int, int],
+    graphs: int | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """List the families, their parameters and their floors, or compute one floor afresh.
 
-    The floor is the mean of -log p(A|n) under the true law in nats per graph, over graphs of 10 to 20 nodes; blank
-    where it has no closed form. Parameters are those that '--param' changes; 'largest_component=true' keeps the largest
-    component of each draw, so that graphs may have fewer nodes than asked for and another floor than the one here.
+    The floor is the mean of -log p(A|n) under the true law in nats per graph, over graphs of 10 to 20 nodes; figures
+    with a standard error are means over graphs. Parameters are those that '--param' changes; 'largest_component=true'
+    keeps the largest component of each draw, so that graphs may have fewer nodes than asked for and another floor than
+    the one here.
 
     \b
     Example:
         graphite-gen families
-        graphite-gen generate --family barabasi --param m=3 -o ba.h5
+        graphite-gen families --floor barabasi --nodes 10:20
+        graphite-gen families --floor geometric --param r=0.3 --nodes 12 --graphs 20
     """
+    if name is not None:
+        return _show_floor(name, dict(parameters), nodes, graphs, seed, as_json)
+    for key, option in OF_FLOOR.items():
+        if context.get_parameter_source(key) is not ParameterSource.DEFAULT:
+            raise click.UsageError(f"'{option}' belongs to '--floor'.")
+
+    return _show_families(as_json)
+
+
+def _show_families(as_json: bool) -> None:
     from graphite_gen.families import FAMILIES
 
-    from ..console import show_json, show_rows
+    from ..console import nats, show_json, show_rows
 
     rows = [_describe(kind()) for kind in FAMILIES.values()]
     if as_json:
         return show_json(rows)
 
+    floor = "floor, nats\n{}–{} nodes".format(*SIZES)
+
     return show_rows(
-        ("family", "parameters", "floor", "what it is"),
+        ("family", "parameters", floor, "what it is"),
         [
             (
                 "\n".join((row["name"], *(f"  or {alias}" for alias in row["aliases"]))),
                 "\n".join(f"{key}={_shown(value)}" for key, value in row["parameters"].items()),
-                "" if row["floor"] is None else f"{row['floor']:.2f}",
+                nats(row["floor"], row["floor_standard_error"]),
                 row["summary"],
             )
             for row in rows
         ],
-        numbers=("floor",),
+        numbers=(floor,),
         whole=("family", "parameters"),
     )
 
 
 def _describe(law: Family) -> dict[str, Any]:
+    floor = _known_floor(law)
+
     return {
         "name": law.name,
         "aliases": list(law.aliases),
         "parameters": law.parameters(),
         "summary": law.summary,
         "has_law": law.has_law,
-        "floor": _floor(law),
+        "floor": floor and floor.nats,
+        "floor_standard_error": floor and _error(floor),
     }
 
 
-def _floor(law: Family) -> float | None:
-    """The mean floor over the sizes the family has, where it has a closed form."""
-    from graphite_gen.errors import FamilyError
+def _known_floor(law: Family) -> FloorEstimate | None:
+    """The mean floor over the sizes the family has, where all of them are known."""
+    from graphite_gen.families.floors import known_floor, mean_floor
 
-    values = []
-    for n in SIZES:
-        try:
-            values.append(law.floor(n))
-        except FamilyError:
-            continue
-    known = [value for value in values if value is not None]
+    sizes = law.sizes(*SIZES)
+    floors = {n: floor for n in sizes if (floor := known_floor(law, n)) is not None}
 
-    return sum(known) / len(known) if known and len(known) == len(values) else None
+    return mean_floor(floors, sizes) if len(floors) == len(sizes) else None
+
+
+def _error(floor: FloorEstimate) -> float | None:
+    """The standard error of a floor, which a closed form has none of."""
+    return floor.standard_error if floor.graphs else None
+
+
+def _show_floor(
+    name: str, parameters: dict[str, str], nodes: tuple[int, int], graphs: int | None, seed: int, as_json: bool
+) -> None:
+    """A floor size by size and in the mean."""
+    from graphite_gen.families import family
+    from graphite_gen.families.floors import mean_floor
+
+    from ..console import nats, show_json, show_rows
+
+    law = family(name, **parameters)
+    sizes = law.sizes(*nodes)
+    floors = _compute_floors(law, sizes, graphs or (GRAPHS if law.has_law else BOUNDED_GRAPHS), seed)
+    mean = mean_floor(floors, sizes)
+    if as_json:
+        value = {
+            "family": law.name,
+            "parameters": law.parameters(),
+            "seed": seed,
+            **_floor_row(mean),
+            "sizes": [{"nodes": n, **_floor_row(floor)} for n, floor in floors.items()],
+        }
+        return show_json(value)
+
+    lines = [*((str(n), floor) for n, floor in floors.items()), ("mean", mean)]
+    columns = ("nodes", "floor, nats per graph", "by") + (() if law.has_law else ("bounds", "gap"))
+
+    return show_rows(
+        columns,
+        [
+            (
+                label,
+                nats(floor.nats, _error(floor)),
+                f"{floor.graphs} graphs" if floor.graphs else "closed form",
+                *(() if law.has_law else (f"{floor.lower:.2f} to {floor.upper:.2f}", nats(floor.gap))),
+            )
+            for label, floor in lines
+        ],
+        numbers=columns,
+    )
+
+
+def _floor_row(floor: FloorEstimate) -> dict[str, Any]:
+    return {
+        "floor": floor.nats,
+        "standard_error": _error(floor),
+        "lower": floor.lower,
+        "upper": floor.upper,
+        "gap": floor.gap,
+        "graphs": floor.graphs,
+    }
+
+
+def _compute_floors(law: Family, sizes: list[int], graphs: int, seed: int) -> dict[int, FloorEstimate]:
+    """The floor of each size, in closed form or by fresh graphs."""
+    from graphite_gen.families.floors import FloorEstimate, draw_nats
+
+    from ..console import note, track
+
+    exact = {n: law.floor(n) for n in sizes}
+    drawn = [n for n in sizes if exact[n] is None]
+    if drawn:
+        note(f"Drawing {graphs} graphs of each size: {len(drawn) * graphs} of '{law.name}', seed {seed}.")
+    draws = (bounds for n in drawn for bounds in draw_nats(law, n, graphs, seed))
+    bounds = list(track(draws, len(drawn) * graphs, "Drawing"))
+    found = {n: FloorEstimate.of(bounds[i * graphs : (i + 1) * graphs]) for i, n in enumerate(drawn)}
+
+    return {n: found[n] if value is None else FloorEstimate(value, value) for n, value in exact.items()}
 
 
 def _shown(value: Any) -> str:

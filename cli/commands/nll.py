@@ -250,9 +250,9 @@ def _check(
 
 
 def _floor(law: Family | None, graphs: list[SimpleGraph], rows: list[GraphNLL], convention: str) -> Floor | None:
-    """The floor of the same graphs, where there is one to compare with."""
+    """The floor of the graphs, where there is one to compare with."""
     from graphite_gen.errors import DatasetError, FamilyError
-    from graphite_gen.likelihood.floor import paired_floor
+    from graphite_gen.likelihood.floor import find_floor
 
     from ..console import note
 
@@ -260,7 +260,7 @@ def _floor(law: Family | None, graphs: list[SimpleGraph], rows: list[GraphNLL], 
     if law is None or weighted or convention != "pairs":
         return None
     try:
-        return paired_floor(law, graphs, [row.nll for row in rows])
+        return find_floor(law, graphs, [row.nll for row in rows])
     except (DatasetError, FamilyError) as error:
         note(f"No floor: {error}")
         return None

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FAMILIES", "Family", "family", "shuffled"]
 
+# How often to draw before a size is said to be out of reach.
+MOST_DRAWS = 10_000
+
 _registry: dict[str, type[Family]] = {}
 
 FAMILIES: Mapping[str, type[Family]] = MappingProxyType(_registry)
@@ -104,9 +107,9 @@ class Family(ABC):
         return self._log_prob(as_simple_graph(graph))
 
     def floor(self, n: int) -> float | None:
-        r"""The expected :math:`-\log p(A \mid n)` in nats, or None where it has no tractable form.
+        r"""The expected :math:`-\log p(A \mid n)` in nats, or None where it has no closed form.
 
-        Without one, average :meth:`log_prob` over fresh samples.
+        Without one, see :func:`graphite_gen.families.floors.known_floor`, or average :meth:`draw_nats`.
 
         Raises:
             FamilyError: The family has no graphs of that size.
@@ -114,6 +117,18 @@ class Family(ABC):
         self._check_size(n)
 
         return self._floor(n)
+
+    def draw_nats(self, n: int, rng: np.random.Generator) -> tuple[float, float]:
+        r"""A lower and an upper bound, each in expectation, of :math:`-\log p(A \mid n)` of a fresh graph, in nats.
+
+        Where the law is exact they are one figure. Their means over graphs enclose the floor.
+
+        Raises:
+            FamilyError: The family has no graphs of that size, or its law is not tractable.
+        """
+        self.check_size(n)
+
+        return self._draw_nats(n, rng)
 
     @abstractmethod
     def _check_size(self, n: int) -> None:
@@ -132,6 +147,22 @@ class Family(ABC):
 
     def _floor(self, n: int) -> float | None:
         return None
+
+    def _draw_nats(self, n: int, rng: np.random.Generator) -> tuple[float, float]:
+        # Where largest components are kept, most draws may be smaller than asked for.
+        for _ in range(MOST_DRAWS):
+            graph = self._sample(n, rng)
+            if graph.nodes == n:
+                nats = -self._log_prob(graph)
+                return nats, nats
+        raise FamilyError(
+            f"'{self.name}' ({self._settings()}) kept all n={n} nodes in none of {MOST_DRAWS} draws: pass another n."
+        )
+
+    @property
+    def can_draw_nats(self) -> bool:
+        """Whether :meth:`draw_nats` works with these parameters, at least for small graphs."""
+        return True
 
     def parameters(self) -> dict[str, Any]:
         """The parameters of the law by name."""

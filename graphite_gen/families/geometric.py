@@ -126,7 +126,7 @@ class Geometric(Family):
         Raises:
             FamilyError: The family keeps largest components, or the points do not give the graph.
         """
-        if self.largest_component:
+        if not self.can_draw_nats:
             raise FamilyError(f"The law of '{self.name}' is bounded only with largest_component=false.")
         graph = as_simple_graph(graph)
         if points is not None and not np.array_equal(self.graph_of(points).edges, graph.edges):
@@ -136,6 +136,17 @@ class Geometric(Family):
         lower = volume.estimate(levels, particles, rng)
 
         return lower, math.inf if points is None else volume.estimate(levels, particles, rng, points)
+
+    @property
+    def can_draw_nats(self) -> bool:
+        """Whether the law is bounded: not where largest components are kept, whose volumes are not."""
+        return not self.largest_component
+
+    def _draw_nats(self, n: int, rng: np.random.Generator) -> tuple[float, float]:
+        graph, points = self.sample_with_points(n, rng)
+        lower, upper = self.log_prob_bounds(graph, rng, points=points)
+
+        return -upper, -lower
 
 
 class _Search:

@@ -58,6 +58,8 @@ def nll_of_class(row: GraphNLL, labellings: float) -> GraphNLL:
 
 def floor_of_classes(floor: Floor, labellings: Sequence[float]) -> Floor:
     """The floor of the same graphs' isomorphism classes; the excess over it stays what it was."""
-    per_graph = tuple(float(own - shift) for own, shift in zip(floor.per_graph, labellings, strict=True))
+    per_graph = tuple(
+        None if own is None else own - shift for own, shift in zip(floor.per_graph, labellings, strict=True)
+    )
 
-    return replace(floor, nats=float(np.mean(per_graph)), per_graph=per_graph)
+    return replace(floor, nats=floor.nats - float(np.mean(labellings)), per_graph=per_graph)

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import DatasetError
+from ..errors import DatasetError, FamilyError
 from ..families import Family
+from ..families.floors import FloorEstimate, known_floor, mean_floor
 from ..graph import SimpleGraph
 from ..records import Record
+from .estimate import mean_with_error
 
-__all__ = ["Floor", "paired_floor"]
+__all__ = ["Floor", "expected_floor", "find_floor", "paired_floor"]
 
 
 @dataclass(frozen=True)
@@ -21,16 +23,26 @@ class Floor(Record):
     """The floor of graphs and a model's excess over it, in nats per graph.
 
     Attributes:
-        nats: The mean of -log p(A|n) under the family's law.
+        nats: The mean of -log p(A|n) under the family's law: of these very graphs if paired, else expected of graphs of
+            their sizes.
         excess: The mean of a model's NLL less that, graph by graph.
-        excess_standard_error: Its standard error over graphs; None for a single graph.
-        per_graph: -log p(A|n) of each graph.
+        excess_standard_error: Its standard error over graphs, with that of an expected floor; None for a single graph.
+        per_graph: -log p(A|n) of each graph; None for each if it is only expected.
+        paired: Whether the floor is of these very graphs.
+        standard_error: The standard error of an expected floor; None if paired.
     """
 
     nats: float
     excess: float
     excess_standard_error: float | None
-    per_graph: tuple[float, ...]
+    per_graph: tuple[float | None, ...]
+    paired: bool = True
+    standard_error: float | None = None
+
+
+def find_floor(law: Family, graphs: Sequence[SimpleGraph], nlls: Sequence[float]) -> Floor:
+    """The paired floor where the law is exact, else the expected one."""
+    return (paired_floor if law.has_law else expected_floor)(law, graphs, nlls)
 
 
 def paired_floor(law: Family, graphs: Sequence[SimpleGraph], nlls: Sequence[float]) -> Floor:
@@ -46,12 +58,53 @@ def paired_floor(law: Family, graphs: Sequence[SimpleGraph], nlls: Sequence[floa
     for index, graph in enumerate(graphs):
         value = -law.log_prob(graph)
         if not math.isfinite(value):
-            raise DatasetError(f"Graph {index} cannot come from '{law.name}' with {_settings(law)}.")
+            raise _refuse(law, index)
         floors.append(value)
-    excess = np.asarray(nlls) - floors
-    error = float(excess.std(ddof=1) / math.sqrt(len(excess))) if len(excess) > 1 else None
+    excess, error = mean_with_error((np.asarray(nlls) - floors).tolist())
 
-    return Floor(float(np.mean(floors)), float(excess.mean()), error, tuple(floors))
+    return Floor(float(np.mean(floors)), excess, error, tuple(floors))
+
+
+def expected_floor(law: Family, graphs: Sequence[SimpleGraph], nlls: Sequence[float]) -> Floor:
+    """The floor that graphs of these sizes have in expectation, and the excess of a model's NLLs over it.
+
+    A graph may lie above or below what is expected of its size, so the excess is noisier than a paired one: its
+    standard error combines that over graphs with the floor's own.
+
+    Raises:
+        FamilyError: The floor is not known for these parameters or sizes: the message says how to estimate it.
+        DatasetError: A graph is not of the family.
+    """
+    sizes = [graph.nodes for graph in graphs]
+    known = {n: known_floor(law, n) for n in sorted(set(sizes))}
+    floors: dict[int, FloorEstimate] = {n: floor for n, floor in known.items() if floor is not None}
+    if len(floors) < len(known):
+        raise FamilyError(_how_to_estimate(law, [n for n in known if n not in floors]))
+    for index, graph in enumerate(graphs):
+        if not law.contains(graph):
+            raise _refuse(law, index)
+    floor = mean_floor(floors, sizes)
+    excess, error = mean_with_error([nll - floors[n].nats for nll, n in zip(nlls, sizes, strict=True)])
+    combined = None if error is None or floor.standard_error is None else math.hypot(error, floor.standard_error)
+
+    return Floor(floor.nats, excess, combined, (None,) * len(sizes), paired=False, standard_error=floor.standard_error)
+
+
+def _how_to_estimate(law: Family, missing: Sequence[int]) -> str:
+    if not law.can_draw_nats:
+        return f"The law of '{law.name}' ({_settings(law)}) cannot be bounded; it can with default parameters."
+    changed = {key: value for key, value in law.parameters().items() if value != getattr(type(law)(), key)}
+    options = "".join(f" --param {key}={str(value).lower()}" for key, value in changed.items())
+    nodes = f"{missing[0]}:{missing[-1]}" if len(missing) > 1 else f"{missing[0]}"
+
+    return (
+        f"'{law.name}' ({_settings(law)}) has none in the shipped table for {nodes} nodes. "
+        f"Estimate it with 'graphite-gen families --floor {law.name}{options} --nodes {nodes}'."
+    )
+
+
+def _refuse(law: Family, index: int) -> DatasetError:
+    return DatasetError(f"Graph {index} cannot come from '{law.name}' with {_settings(law)}.")
 
 
 def _settings(law: Family) -> str:

@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
-from graphite_gen.families import FAMILIES
+from graphite_gen.families import FAMILIES, family
+from graphite_gen.families.floors import FloorEstimate, known_floor
+from graphite_gen.seeding import stream
 
 from .conftest import Invoke, only_json
 
@@ -17,10 +20,114 @@ def test_every_family_is_listed_with_its_parameters(invoke: Invoke) -> None:
 
 
 def test_floors_are_those_of_the_laws(invoke: Invoke) -> None:
-    floors = {row["name"]: row["floor"] for row in only_json(invoke("families", "--json"))}
+    rows = {row["name"]: row for row in only_json(invoke("families", "--json"))}
 
-    assert floors["erdos-renyi"] == pytest.approx(sum(math.comb(n, 2) for n in range(10, 21)) / 11 * math.log(2))
-    assert floors["geometric"] is None
+    exact = sum(math.comb(n, 2) for n in range(10, 21)) / 11 * math.log(2)
+    assert rows["erdos-renyi"]["floor"] == pytest.approx(exact)
+    # What has no closed form comes from the table, with its error.
+    errors = {name for name, row in rows.items() if row["floor_standard_error"] is not None}
+    assert errors == {"barabasi", "geometric"}
+    for name in errors:
+        assert rows[name]["floor"] == pytest.approx(np.mean([known(name, n).nats for n in range(10, 21)]))
+        squares = sum((known(name, n).standard_error or 0) ** 2 for n in range(10, 21))
+        assert rows[name]["floor_standard_error"] == pytest.approx(math.sqrt(squares) / 11)
+
+
+def known(name: str, n: int) -> FloorEstimate:
+    found = known_floor(family(name), n)
+    assert found is not None
+
+    return found
+
+
+def test_the_table_says_unit_and_sizes_and_shows_errors(invoke: Invoke) -> None:
+    text = invoke("families").stdout
+    rows = only_json(invoke("families", "--json"))
+
+    assert "floor, nats" in text
+    assert "10–20 nodes" in text
+    for row in rows:
+        error = row["floor_standard_error"]
+        assert f"{row['floor']:.2f}" + (f" ± {error:.2f}" if error else "") in text
+
+
+def test_a_floor_is_recomputed_size_by_size(invoke: Invoke) -> None:
+    line = ("families", "--floor", "ba", "--nodes", "6:8", "--graphs", 5, "--seed", 3, "--param", "m=2")
+    result = invoke(*line, "--json")
+    value = only_json(result)
+    law = family("barabasi", m=2)
+    nats = {n: [-law.log_prob(law.sample(n, stream(3, "floor", n, i))) for i in range(5)] for n in (6, 7, 8)}
+
+    assert (value["family"], value["parameters"], value["graphs"]) == ("barabasi", {"m": 2}, 15)
+    assert [row["nodes"] for row in value["sizes"]] == [6, 7, 8]
+    for row in value["sizes"]:
+        assert row["floor"] == pytest.approx(np.mean(nats[row["nodes"]]))
+        assert row["standard_error"] == pytest.approx(np.std(nats[row["nodes"]], ddof=1) / math.sqrt(5))
+    assert value["floor"] == pytest.approx(np.mean(list(nats.values())))
+    assert "Drawing 5 graphs of each size: 15 of 'barabasi', seed 3" in result.stderr
+
+    text = invoke(*line).stdout
+    assert "nats per graph" in text
+    for row in (*value["sizes"], value):
+        assert f"{row['floor']:.2f} ± {row['standard_error']:.2f}" in text
+    assert "gap" not in text
+
+
+def test_a_floor_that_is_bounded_shows_the_bounds_and_their_gap(invoke: Invoke) -> None:
+    line = ("families", "--floor", "geometric", "--nodes", "3:4", "--graphs", 3)
+    value = only_json(invoke(*line, "--json"))
+    text = invoke(*line, env={"COLUMNS": "80"}).stdout
+
+    for row in (*value["sizes"], value):
+        assert row["gap"] == pytest.approx(row["upper"] - row["lower"])
+        assert row["floor"] == pytest.approx((row["upper"] + row["lower"]) / 2)
+        assert f"{row['lower']:.2f} to {row['upper']:.2f}" in text
+    assert value["gap"] != 0
+    assert "gap" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_closed_form_is_shown_without_drawing(invoke: Invoke) -> None:
+    result = invoke("families", "--floor", "regular", "--nodes", "5:6", "--json")
+    value = only_json(result)
+
+    # One graph on five nodes has four neighbours at each of them, and fifteen on six.
+    assert [row["floor"] for row in value["sizes"]] == pytest.approx([0, math.log(15)])
+    assert (value["standard_error"], value["graphs"]) == (None, 0)
+    assert result.stderr == ""
+    assert "closed form" in invoke("families", "--floor", "regular", "--nodes", "5:6").stdout
+
+
+def test_few_graphs_are_drawn_by_default_where_each_takes_seconds(invoke: Invoke) -> None:
+    assert "Drawing 5 graphs" in invoke("families", "--floor", "geometric", "--nodes", 2).stderr
+    assert "Drawing 100 graphs" in invoke("families", "--floor", "barabasi", "--nodes", 5).stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "words"),
+    [
+        (("--floor", "nobody"), 1, "No family is called 'nobody'"),
+        (("--floor", "ba", "--nodes", "1:3"), 1, "has no graphs with n=3 nodes"),
+        (("--floor", "ba", "--nodes", "70"), 1, "exact law up to 63 nodes"),
+        (("--floor", "ba", "--param", "q=3"), 1, "has no parameter 'q'"),
+        (("--floor", "geometric", "--param", "largest_component=true"), 1, "only with largest_component=false"),
+        (("--floor", "ba", "--nodes", "20:10"), 2, "write the smaller number first"),
+        (("--floor", "ba", "--graphs", "0"), 2, "0 is not in the range"),
+        (("--nodes", "10:20"), 2, "'--nodes' belongs to '--floor'"),
+        (("--param", "m=3"), 2, "'--param' belongs to '--floor'"),
+        (("--graphs", "3"), 2, "'--graphs' belongs to '--floor'"),
+        (("--seed", "0"), 2, "'--seed' belongs to '--floor'"),
+    ],
+)
+def test_wrong_options_end_in_one_clear_line(invoke: Invoke, line: tuple[str, ...], code: int, words: str) -> None:
+    result = invoke("families", *line)
+    last = result.stderr.splitlines()[-1]
+
+    assert result.exit_code == code
+    assert last.startswith("Error: ")
+    assert words in last
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
 
 
 def test_the_help_explains_the_largest_component(invoke: Invoke) -> None:

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from graphite_gen.api import load
+from graphite_gen.dataset import generate_graphs
 from graphite_gen.families import family
-from graphite_gen.formats import read_graphs
+from graphite_gen.families.floors import known_floor
+from graphite_gen.formats import read_graphs, write_graphs
 
 from .conftest import TINY, Invoke, is_one_line, only_json
 
@@ -106,6 +108,64 @@ def test_a_law_can_be_named_and_must_contain_the_graphs(invoke: Invoke, graphs: 
     assert only_json(geometric)["excess"] is None
     assert "No floor: " in geometric.stderr
     assert is_one_line(invoke("nll", graphs, "--family", "nobody").stderr)
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Geometric graphs of the sizes in the table, and with another radius."""
+    folder = tmp_path_factory.mktemp("geometric")
+    for name, param in (("near.h5", "r=0.5"), ("far.h5", "r=0.6")):
+        write_graphs(generate_graphs(family("geometric", r=param[2:]), 5, (10, 12), 1), folder / name)
+
+    return folder / "near.h5", folder / "far.h5"
+
+
+def test_geometric_graphs_are_held_against_the_shipped_floor(
+    invoke: Invoke, model: Path, scored: tuple[Path, Path]
+) -> None:
+    near, _ = scored
+    line = ("nll", near, "--model", model, "-k", 5, "--family", "geometric", "--split", "all")
+    value = only_json(invoke(*line, "--json", "--per-graph"))
+    floors = {n: known_floor(family("geometric"), n) for n in (10, 11, 12)}
+    expected = np.array([floors[row["nodes"]].nats for row in value["per_graph"]])
+    excess = np.array([row["nll"] for row in value["per_graph"]]) - expected
+
+    assert value["paired"] is False
+    assert value["floor"] == pytest.approx(expected.mean())
+    assert value["excess"] == pytest.approx(excess.mean())
+    spread = excess.std(ddof=1) / len(excess) ** 0.5
+    assert value["excess_standard_error"] == pytest.approx(np.hypot(spread, value["floor_standard_error"]))
+    assert value["floor_standard_error"] > 0
+    assert {row["floor"] for row in value["per_graph"]} == {None}
+    assert value["covered"] is not None
+
+    text = " ".join(invoke(*line, "--per-graph").stdout.split())
+    assert (
+        f"{value['floor']:.2f} ± {value['floor_standard_error']:.2f} (the true law, expected for these sizes)" in text
+    )
+    assert f"{value['excess']:.2f} ± {value['excess_standard_error']:.2f} above the floor, not paired" in text
+    assert f"{value['covered']:.0%} of the way" in text
+
+
+def test_a_floor_that_is_not_in_the_table_is_null_with_one_line_how_to_get_it(
+    invoke: Invoke, model: Path, scored: tuple[Path, Path]
+) -> None:
+    line = ("nll", scored[1], "--model", model, "-k", 2, "--split", "all", "--json")
+    result = invoke(*line, "--family", "geometric", "--param", "r=0.6")
+    value = only_json(result)
+
+    for key in ("floor", "excess", "excess_standard_error", "paired", "covered"):
+        assert value[key] is None
+    notes = [text for text in result.stderr.splitlines() if text.startswith("No floor: ")]
+    assert len(notes) == 1
+    assert "graphite-gen families --floor geometric --param r=0.6 --nodes 10:12" in notes[0]
+
+
+def test_an_exact_floor_is_paired(invoke: Invoke, graphs: Path, model: Path) -> None:
+    value = only_json(invoke("nll", graphs, "--model", model, "-k", 2, "--json"))
+
+    assert value["paired"] is True
+    assert value["floor_standard_error"] is None
 
 
 def test_the_papers_convention_is_said_to_be_no_law(invoke: Invoke, graphs: Path, model: Path) -> None:
