@@ -33,7 +33,11 @@ class Skip(nn.Module):
 
 
 class GCNRefinement(nn.Module):
-    r"""The paper's refinement: a two-layer GCN over :math:`\hat{A}` and :math:`[Z | X]` (eqs. 8-9)."""
+    r"""The paper's refinement: a two-layer GCN over :math:`\hat{A}` and :math:`[Z | X]` (eqs. 8-9).
+
+    The norm of eq. 8 is taken node by node, as in the authors' code: by the norm of the whole matrix the first term is
+    of order :math:`1/n` beside the second, and every node would read almost the same.
+    """
 
     def __init__(self, latent: int, width: int, node_features: int) -> None:
         super().__init__()
@@ -42,7 +46,7 @@ class GCNRefinement(nn.Module):
         self.out = GraphConv(width, latent)
 
     def forward(self, z: Tensor, x: Tensor, mask: Tensor) -> Tensor:
-        graph = LowRankGraph.from_latents(z, mask).normalised()
+        graph = LowRankGraph.from_latents(z, mask, per_node=True).normalised()
         hidden = torch.relu(self.hidden(graph, torch.cat([z, x], dim=-1)))
 
         return self.out(graph, hidden) * mask.unsqueeze(-1).to(z)

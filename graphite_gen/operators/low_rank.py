@@ -23,7 +23,7 @@ class LowRankGraph:
     factor: Tensor
 
     @classmethod
-    def from_latents(cls, z: Tensor, mask: Tensor) -> LowRankGraph:
+    def from_latents(cls, z: Tensor, mask: Tensor, *, per_node: bool = False) -> LowRankGraph:
         r"""The decoder's intermediate graph (Grover et al., 2019, eq. 8).
 
         .. math:: \hat{A} = Z Z^T / \|Z\|^2 + 1 1^T
@@ -33,13 +33,15 @@ class LowRankGraph:
         Arguments:
             z: The node latents :math:`Z`, with shape :math:`(*, N, D)`.
             mask: True for real nodes, with shape :math:`(*, N)`.
+            per_node: Whether each node has its own norm, which makes the first term a cosine, as in the authors' code;
+                else the norm is that of the matrix.
 
         Returns:
             A graph of rank :math:`D + 1`; padding has no neighbours.
         """
         ones = mask.unsqueeze(-1).to(z).expand(*z.shape[:-1], 1)
         z = z * ones
-        norm = z.square().sum((-2, -1), keepdim=True).clamp_min(torch.finfo(z.dtype).tiny).sqrt()
+        norm = z.square().sum(-1 if per_node else (-2, -1), keepdim=True).clamp_min(torch.finfo(z.dtype).tiny).sqrt()
 
         return cls(torch.cat([z / norm, ones], dim=-1))
 

@@ -44,7 +44,8 @@ def test_the_refinement_of_the_paper_is_a_dense_gcn_over_the_intermediate_graph(
 
     for row, n in enumerate(batch.sizes.tolist()):
         real = z[row, :n]
-        dense = real @ real.mT / real.square().sum() + 1
+        unit = real / real.norm(dim=-1, keepdim=True)
+        dense = unit @ unit.mT + 1
         root = torch.diag(dense.sum(-1) ** -0.5)
         dense = root @ dense @ root
         hidden = (

@@ -7,14 +7,16 @@ from tiny import normal, small_batch
 from graphite_gen.operators import LowRankGraph
 
 
+@pytest.mark.parametrize("per_node", [False, True])
 @pytest.mark.parametrize("batch", [(), (4,), (2, 3)])
-def test_low_rank_graph_is_the_matrix_of_the_paper_on_real_nodes(batch: tuple[int, ...]) -> None:
+def test_low_rank_graph_is_the_matrix_of_the_paper_on_real_nodes(batch: tuple[int, ...], per_node: bool) -> None:
     z, h = normal(*batch, 7, 3), normal(*batch, 7, 5, seed=1)
     mask = torch.arange(7).expand(*batch, 7) < 5
     real = z[..., :5, :]
-    dense = real @ real.mT / torch.linalg.matrix_norm(real, keepdim=True) ** 2 + 1
+    norms = real.norm(dim=-1, keepdim=True) if per_node else torch.linalg.matrix_norm(real, keepdim=True)
+    dense = (real / norms) @ (real / norms).mT + 1
 
-    graph = LowRankGraph.from_latents(z, mask)
+    graph = LowRankGraph.from_latents(z, mask, per_node=per_node)
     out = graph @ h
 
     assert torch.allclose(graph.to_dense()[..., :5, :5], dense)
@@ -50,11 +52,12 @@ def test_one_mask_serves_latents_of_many_samples() -> None:
         assert torch.allclose(together[sample], alone)
 
 
-def test_latents_of_zero_give_the_complete_graph_and_a_finite_gradient() -> None:
+@pytest.mark.parametrize("per_node", [False, True])
+def test_latents_of_zero_give_the_complete_graph_and_a_finite_gradient(per_node: bool) -> None:
     z = torch.zeros(4, 2, requires_grad=True)
     mask = torch.tensor([True, True, True, False])
 
-    graph = LowRankGraph.from_latents(z, mask)
+    graph = LowRankGraph.from_latents(z, mask, per_node=per_node)
     out = graph.normalised() @ normal(4, 1)
     (gradient,) = torch.autograd.grad(out.sum(), z)
 
