@@ -1,0 +1,60 @@
+"""Bounds go with the very graphs that other benchmarks test on, and a run goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphite_gen.dataset import generate
+from graphite_gen.families import family
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import geometric_bounds
+
+    return geometric_bounds
+
+
+def test_the_kept_bounds_are_of_the_test_graphs_and_meet(script: Any) -> None:
+    rows = script.read_rows()
+    graphs = generate(family("geometric"), len(rows), seed=1000).graphs
+    gaps = np.array([row["upper"] - row["lower"] for row in rows])
+
+    assert [row["index"] for row in rows] == list(range(len(rows)))
+    assert [row["digest"] for row in rows] == [script.digest(graph) for graph in graphs]
+    assert [row["nodes"] for row in rows] == [graph.nodes for graph in graphs]
+    assert -0.1 < gaps.mean() < 0.3
+    assert np.abs(gaps).max() < 3
+
+
+def test_a_digest_tells_labelled_graphs_apart(script: Any) -> None:
+    graph = generate(family("geometric"), 1, seed=1000).graphs[0]
+
+    assert script.digest(graph) == script.digest(graph.permuted(range(graph.nodes)))
+    assert script.digest(graph) != script.digest(graph.permuted(range(graph.nodes)[::-1]))
+
+
+def test_a_run_goes_on_where_it_stopped(script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def bound(index: int, graph: Any) -> dict[str, Any]:
+        asked.append(index)
+        return {"index": index, "nodes": graph.nodes, "lower": 1.0, "upper": 2.0}
+
+    monkeypatch.setattr(script, "FILE", tmp_path / "bounds.json")
+    monkeypatch.setattr(script, "bound", bound)
+    for count in ("2", "5"):
+        monkeypatch.setattr(sys, "argv", ["geometric_bounds.py", "--graphs", count, "--minutes", "1e9"])
+        script.main()
+
+    assert asked == [0, 1, 2, 3, 4]
+    assert [row["index"] for row in json.loads(script.FILE.read_text())["graphs"]] == asked

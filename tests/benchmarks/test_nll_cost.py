@@ -1,0 +1,44 @@
+"""What is said to be the cost of a command is that of its process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def nll_cost(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The script, which runs plain Python instead of the program."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import nll_cost
+
+    monkeypatch.setattr(nll_cost, "PROGRAM", (sys.executable,))
+
+    return nll_cost
+
+
+def test_memory_and_time_are_those_of_the_child(nll_cost: Any) -> None:
+    # More than this process has, which a child inherits.
+    cost = nll_cost.run("-c", "import time; x = b'1' * 900_000_000; time.sleep(0.5)")
+
+    assert 900 < cost["megabytes"] < 950
+    assert cost["seconds"] > 0.5
+    assert cost["cpu_seconds"] < cost["seconds"]
+
+
+def test_the_script_itself_is_small_when_it_starts_the_program() -> None:
+    code = "import sys, nll_cost; print([name for name in ('torch', 'numpy') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT / "benchmarks", capture_output=True, text=True)
+
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_a_program_that_fails_has_no_cost(nll_cost: Any) -> None:
+    with pytest.raises(SystemExit, match="failed"):
+        nll_cost.run("-c", "raise SystemExit(3)")
