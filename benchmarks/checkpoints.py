@@ -17,7 +17,7 @@ import torch
 from graphite_gen.checkpoint import load_checkpoint
 from graphite_gen.dataset import generate
 from graphite_gen.families import FAMILIES, family
-from graphite_gen.likelihood import estimate_nll
+from graphite_gen.likelihood import estimate_nll, sandwich_nll
 
 ROOT = Path(__file__).resolve().parents[1]
 RUN_FILES = ("optimizer.safetensors", "state.json")
@@ -33,12 +33,13 @@ A one-shot Graphite-VAE (`{kind}`, {parameters:,} parameters, latent dimension {
 | held-out NLL, pairs i<j, {graphs} fresh graphs, K = {samples} | {nll:.2f} ± {error:.2f} |
 | −ELBO, same samples | {elbo:.2f} |
 | ER baseline, same graphs | {baseline:.2f} |
+| gap of the two-sided check, {check_graphs} graphs of its own, {chains} chains of {steps} temperatures | {gap} |
 
 - **Data**: {training} training and {validation} validation graphs drawn from the family with seed {seed}.
 - **Trained by** `graphite-gen train --family {name} --seed {seed} --threads 1`: {epochs} epochs, best at {best},
   {seconds:.0f} s on one core of a busy machine.
 - **Scored by** `graphite-gen generate --family {name} --graphs {graphs} --seed {test_seed} -o test.h5` and
-  `graphite-gen nll test.h5 --model {name} --split all --method is`.
+  `graphite-gen nll test.h5 --model {name} --split all --method is`; checked by `--check --check-graphs {check_graphs}`.
 - **Limits**: edges are independent given the latents, so a sample need not satisfy the family's exact constraints; the
   law does not depend on how nodes are numbered.
 """
@@ -57,11 +58,13 @@ def bundled(name: str, seed: int) -> Path:
     return ROOT / "checkpoints" / name
 
 
-def write_card(folder: Path, graphs: int, samples: int) -> str:
-    """Score a model on fresh graphs, write its card, and drop what only resuming needs."""
+def write_card(folder: Path, graphs: int, samples: int, check_graphs: int) -> str:
+    """Score a model on fresh graphs, check that on its own, write its card, and drop what only resuming needs."""
     model = load_checkpoint(folder)
     law = family(model.name)
     estimate = estimate_nll(model, generate(law, graphs, seed=TEST_SEED), samples, method="is")
+    check = sandwich_nll(model, check_graphs, samples=samples)
+    gap = f"{check.gap:.2f} ± {check.gap_standard_error:.2f}"
     results = model.results
     card = CARD.format(
         name=model.name,
@@ -77,6 +80,10 @@ def write_card(folder: Path, graphs: int, samples: int) -> str:
         error=estimate.standard_error,
         elbo=-estimate.elbo,
         baseline=estimate.baseline,
+        check_graphs=check.graphs,
+        chains=check.chains,
+        steps=check.steps,
+        gap=gap,
         training=results["training_graphs"],
         validation=results["validation_graphs"],
         seed=model.training.seed,
@@ -89,7 +96,7 @@ def write_card(folder: Path, graphs: int, samples: int) -> str:
     for name in RUN_FILES:
         (folder / name).unlink(missing_ok=True)
 
-    return f"{model.name:14} NLL {estimate.nll:6.2f}  ER baseline {estimate.baseline:6.2f}"
+    return f"{model.name:14} NLL {estimate.nll:6.2f}  ER baseline {estimate.baseline:6.2f}  gap {gap}"
 
 
 def main() -> None:
@@ -98,6 +105,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--graphs", type=int, default=300, help="fresh graphs to score on")
     parser.add_argument("--samples", type=int, default=1000, help="proposals per graph")
+    parser.add_argument("--check-graphs", type=int, default=40, help="the model's own graphs to check with, at least 2")
     parser.add_argument("--cards", action="store_true", help="only score what is there and write its card")
     arguments = parser.parse_args()
 
@@ -106,7 +114,7 @@ def main() -> None:
     with ThreadPoolExecutor(max_workers=2) as pool:
         make = bundled if arguments.cards else train
         for folder in pool.map(lambda name: make(name, arguments.seed), arguments.families):
-            print(write_card(folder, arguments.graphs, arguments.samples), flush=True)
+            print(write_card(folder, arguments.graphs, arguments.samples, arguments.check_graphs), flush=True)
     print(f"all in {(time.monotonic() - started) / 60:.1f} minutes")
 
 

@@ -1,0 +1,41 @@
+"""A model's card tells its likelihood, and how far it can be trusted."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphite_gen.checkpoint import bundled_folder
+from graphite_gen.likelihood.sandwich import GraphSandwich, join_sandwich
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.usefixtures("single_precision")
+def test_a_card_has_the_gap_with_its_error_and_how_it_was_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import checkpoints
+
+    asked: list[tuple[Any, ...]] = []
+    rows = [GraphSandwich(10, 20, 30.0, 30.2, 30.5, 0.2), GraphSandwich(11, 22, 33.0, 33.6, 33.5, 0.2)]
+
+    def check(model: Any, graphs: int, *, samples: int) -> Any:
+        asked.append((model.name, graphs, samples))
+        return join_sandwich(model.name, samples, 64, 60, rows)
+
+    monkeypatch.setattr(checkpoints, "sandwich_nll", check)
+    folder = tmp_path / "ego"
+    shutil.copytree(bundled_folder() / "ego", folder)
+
+    line = checkpoints.write_card(folder, graphs=3, samples=20, check_graphs=2)
+
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert asked == [("ego", 2, 20)]
+    assert "| 0.40 ± 0.20 |" in card
+    assert "2 graphs of its own, 64 chains of 60 temperatures" in card
+    assert "gap 0.40 ± 0.20" in line
