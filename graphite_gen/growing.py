@@ -13,27 +13,53 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .batch import node_mask
-from .nn.growth import GrowthDecoder, PartialGraphs
+from .nn.growth import PartialGraphs
 from .schedule import FINEST, Schedule
 
-__all__ = ["GrowingGraphs", "Limits"]
+__all__ = ["GrowingGraphs", "Limits", "RowDecoder", "RowLimits"]
 
 # Rows are scored together while their padding stays small and their matrices within memory.
 CHUNK_CELLS = 1 << 20
 
 
-class Limits(Protocol):
-    """What must hold of an arriving node's answers, given those before them."""
+class RowDecoder(Protocol):
+    """What knows the odds of an arriving node's pairs; :class:`GrowthDecoder` says what the arguments are."""
 
-    def __call__(self, adj: Tensor, rows: Tensor, sizes: Tensor, answers: Tensor) -> tuple[Tensor, Tensor]:
-        """Which pairs may not and which must be edges, each with shape :math:`(B, T)`.
+    def states(self, seen: PartialGraphs) -> Tensor:
+        """The state of every node, with shape :math:`(B, T, d)`."""
+        ...
+
+    def row(self, h: Tensor, seen: PartialGraphs, rows: Tensor, answers: Tensor, reach: Tensor) -> Tensor:
+        """Log-odds of the pairs of one arriving node per graph, with shape :math:`(B, T)`."""
+        ...
+
+
+class RowLimits(Protocol):
+    """What must hold of the answers of arriving nodes, one node in each of :math:`M` graphs."""
+
+    def settle(self, rows: Tensor, wanted: Tensor, answers: Tensor) -> Tensor:
+        """The answers that come nearest to what the model wants, with shape :math:`(R, T)`.
 
         Arguments:
-            adj: The edges among arrived nodes, with shape :math:`(B, T, T)`.
-            rows: The arriving node, with shape :math:`(B,)`.
-            sizes: How many nodes the graphs will have, with shape :math:`(B,)`.
-            answers: The arriving node's edges, with shape :math:`(B, T)`; a verdict on pair :math:`i` may read those
-                before it only.
+            rows: Which of the :math:`M` nodes are asked about, with shape :math:`(R,)`.
+            wanted: True where the model wants an edge, with shape :math:`(R, T)`.
+            answers: The answers so far, with shape :math:`(R, T)`; what is said of pair :math:`i` may read what is
+                wanted up to it and the answers before it only.
+        """
+        ...
+
+
+class Limits(Protocol):
+    """What must hold of whole graphs, said anew for each node that arrives."""
+
+    def __call__(self, graphs: Tensor, adj: Tensor, rows: Tensor, sizes: Tensor) -> RowLimits:
+        """What must hold of the arriving nodes' answers, given the graphs so far.
+
+        Arguments:
+            graphs: The graph of the batch that each node belongs to, with shape :math:`(M,)`.
+            adj: The edges among arrived nodes, with shape :math:`(M, T, T)`.
+            rows: The arriving node, with shape :math:`(M,)`; it is asked about the nodes before it.
+            sizes: How many nodes the graphs will have, with shape :math:`(M,)`.
         """
         ...
 
@@ -52,7 +78,7 @@ class GrowingGraphs:
         schedule: Which pairs are decided at once.
     """
 
-    decoder: GrowthDecoder
+    decoder: RowDecoder
     z: Tensor
     x: Tensor
     sizes: Tensor
@@ -131,6 +157,7 @@ class GrowingGraphs:
         """
         sizes = self.sizes.cpu().numpy()
         block = self.schedule.block(sizes)
+        assert limits is None or (block == 1).all(), "limits are kept by nodes that arrive one at a time"
         adj = torch.zeros_like(uniform)
         for start in range(int(np.max(-(-sizes // block), initial=0))):
             first, last = np.maximum(start * block, 1), np.minimum((start + 1) * block, sizes)
@@ -165,9 +192,11 @@ class GrowingGraphs:
         nodes = seen.adj.shape[-1]
         at = torch.from_numpy(rows).to(adj.device)
         asked = node_mask(at, nodes)
-        noise = uniform[torch.from_numpy(owners).to(adj.device), at, :nodes]
+        who = torch.from_numpy(owners).to(adj.device)
+        noise = uniform[who, at, :nodes]
         reach = self._reach(owners, rows, nodes)
         h = self.decoder.states(seen)
+        held = None if limits is None else limits(who, seen.adj, at, seen.sizes)
 
         answers = torch.zeros_like(noise)
         open_rows = torch.arange(len(rows), device=adj.device)
@@ -176,9 +205,8 @@ class GrowingGraphs:
             before = answers[open_rows]
             logits = self.decoder.row(h[open_rows], part, at[open_rows], before, reach[open_rows])
             after = (noise[open_rows] < torch.sigmoid(logits)) & asked[open_rows]
-            if limits is not None:
-                never, must = limits(part.adj, at[open_rows], part.sizes, before)
-                after = ((after & ~never) | must) & asked[open_rows]
+            if held is not None:
+                after = held.settle(open_rows, after, before) & asked[open_rows]
             answers[open_rows] = after.to(answers)
             open_rows = open_rows[(after.to(before) != before).any(-1)]
             if not len(open_rows):
