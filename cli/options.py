@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from .types import NODES, PARAMETER, SEED
+from .types import NODES, PARAMETER, SEED, STAGES
 
 __all__ = [
     "FORMATS",
@@ -84,6 +84,12 @@ ignore_weights = click.option(
     "--ignore-weights", is_flag=True, help="Take the edges alone.  [default: weighted graphs need a weighted model]"
 )
 force = click.option("--force", is_flag=True, help="Replace what exists.  [default: refuse]")
+stages = click.option(
+    "--stages",
+    type=STAGES,
+    metavar="N|all",
+    help="In how many stages a staged model decides; 'all' is one pair at a time.  [default: the model's]",
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.  [default: a table]")
 union = click.option("--union", is_flag=True, help="Write one graph, the disjoint union; nodes say which 'graph'.")
 output = click.option(

@@ -7,11 +7,12 @@ from typing import Any, TypeVar
 
 import click
 
-from .types import FEATURES
+from .types import FEATURES, STAGES
 
 __all__ = ["SETTINGS", "settings"]
 
 KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
+ORDERS = ("uniform", "hub", "frontier", "breadth", "depth", "cardinality", "peel")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -27,12 +28,12 @@ class SettingOption(click.Option):
         if record is None:
             return None
         values = {preset: _shown(str(self.name), *configs) for preset, configs in PRESETS.items()}
-        paper = "" if values["paper"] == values["default"] else f"; paper: {values['paper']}"
+        others = "".join(f"; {name}: {value}" for name, value in values.items() if value != values["default"])
 
         # What click adds at the end is the range.
         text, _, bounds = record[1].partition("  [")
 
-        return record[0], f"{text}  [default: {values['default']}{paper}{'; ' + bounds if bounds else ']'}"
+        return record[0], f"{text}  [default: {values['default']}{others}{'; ' + bounds if bounds else ']'}"
 
 
 def _shown(name: str, *configs: Any) -> str:
@@ -40,7 +41,9 @@ def _shown(name: str, *configs: Any) -> str:
     if isinstance(value, bool):
         return name if value else f"no-{name}"
     if isinstance(value, tuple):
-        return ",".join(value)
+        return ",".join(value) or "none"
+    if name == "stages" and not value:
+        return "all"
 
     return f"{value:g}" if isinstance(value, float) else str(value)
 
@@ -50,6 +53,8 @@ COUNT, WHOLE = click.IntRange(1), click.IntRange(0)
 # The name of the setting in the library, its flag, its type, and what it is.
 _TABLE: tuple[tuple[str, str, Any, str], ...] = (
     ("kind", "--kind", click.Choice(KINDS), "What to build."),
+    ("stages", "--stages", STAGES, "In how many stages pairs are decided; 1 decides all at once."),
+    ("order", "--order", click.Choice(ORDERS), "In which order nodes arrive in a staged model."),
     ("epochs", "--epochs", COUNT, "Rounds of training."),
     ("epoch_graphs", "--epoch-graphs", WHOLE, "Graphs in an epoch; 0 makes it one pass."),
     ("batch_size", "--batch-size", COUNT, "Graphs per step."),
@@ -57,6 +62,7 @@ _TABLE: tuple[tuple[str, str, Any, str], ...] = (
     ("latent", "--latent", click.IntRange(1, 1024), "Latent dimensions per node."),
     ("width", "--width", click.IntRange(1, 4096), "Units of hidden layers."),
     ("rounds", "--rounds", click.IntRange(0, 100), "Refinements in the decoder."),
+    ("row_layers", "--row-layers", click.IntRange(0, 100), "Layers over the answers of an arriving node."),
     ("skip", "--skip", click.Choice(("convex", "incremental")), "How a refinement joins its input."),
     ("skip_weight", "--skip-weight", click.FloatRange(0, 10), "Weight λ of a refinement; 0 is VGAE."),
     ("mlp", "--mlp/--no-mlp", None, "Whether a network is applied to the latents first."),

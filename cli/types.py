@@ -13,7 +13,7 @@ else:
     # Older versions of click have no generic one.
     ParamType = click.ParamType
 
-__all__ = ["FEATURES", "NAME", "NODES", "PARAMETER", "SEED"]
+__all__ = ["FEATURES", "NAME", "NODES", "PARAMETER", "SEED", "STAGES"]
 
 LARGEST_SEED = 2**63 - 1
 ENCODER_FEATURES = ("identity", "constant", "degree", "random")
@@ -38,6 +38,21 @@ class NodesType(ParamType):
             self.fail(f"'{value}' is empty: write the smaller number first, as in {high}:{low}.", param, ctx)
 
         return low, high
+
+
+class StagesType(ParamType):
+    """A number of stages; 0 is one pair at a time."""
+
+    name = "n or all"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        text = str(value).strip()
+        if text in ("all", "0"):
+            return 0
+        if not re.fullmatch(r"\d{1,9}", text, re.ASCII):
+            self.fail(f"'{value}' is not a number of stages: write one, as in 8, or 'all'.", param, ctx)
+
+        return int(text)
 
 
 class ParameterType(ParamType):
@@ -103,3 +118,4 @@ PARAMETER = ParameterType()
 SEED = SeedType()
 FEATURES = FeaturesType()
 NAME = NameType()
+STAGES = StagesType()

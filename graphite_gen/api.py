@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .checkpoint import TrainedModel, find_checkpoint, load_checkpoint, save_checkpoint
-from .config import preset
 from .dataset import SPLITS, Dataset, generate, split_of
 from .errors import ConfigError, DatasetError
 from .families import Family, family
@@ -19,7 +18,7 @@ from .likelihood.annealed import CHAINS, STEPS
 from .records import NLLEstimate, Provenance, TrainRecord
 from .sampling import Sampler
 from .seeding import derive_seed, stream
-from .training import Trainer, adapt_config, resolve_device
+from .training import Trainer, configure, resolve_device
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -63,6 +62,7 @@ class Model:
         largest_component: bool = False,
         with_latents: bool = False,
         features: Iterable[nx.Graph | SimpleGraph] = (),
+        stages: int | None = None,
     ) -> list[nx.Graph]:
         """New graphs from the prior, for networkx.
 
@@ -74,6 +74,7 @@ class Model:
             largest_component: Keep the largest component of each graph.
             with_latents: Keep each node's latents as node attributes ``z0``, ``z1``, ….
             features: Graphs whose node features condition a model trained with features; used in turn.
+            stages: In how many stages a staged model decides, 0 for one pair at a time; None for its default.
         """
         sampler = Sampler(
             self.trained,
@@ -84,6 +85,7 @@ class Model:
             largest=largest_component,
             latents=with_latents,
             evidence=[as_simple_graph(graph) for graph in features],
+            stages=stages,
         )
 
         return [graph.to_networkx() for graph in sampler]
@@ -92,19 +94,21 @@ class Model:
         self,
         graphs: Iterable[nx.Graph | SimpleGraph],
         *,
-        samples: int = 1000,
+        samples: int | None = None,
         seed: int = 0,
         convention: str = "pairs",
         method: str = "is",
         chains: int = CHAINS,
         steps: int = STEPS,
         curve: bool = False,
+        stages: int | None = None,
     ) -> NLLEstimate:
         """The mean NLL of graphs, in nats per graph, with its standard error, its diagnostics and the ER baseline.
 
         Arguments:
             graphs: What to score.
-            samples: Proposals per graph of importance sampling.
+            samples: Proposals per graph of importance sampling; None for 100 orders of a staged model, 1000 latents of
+                another.
             seed: The run's one seed.
             convention: ``pairs`` (a law over graphs) or ``paper`` (all cells of the padded matrix).
             method: ``is`` for importance sampling, ``ais`` for annealed importance sampling, ``auto`` for the second
@@ -112,6 +116,7 @@ class Model:
             chains: Chains per graph of annealed importance sampling.
             steps: Temperatures of each chain.
             curve: Whether to keep what fewer samples would have given.
+            stages: The stages of a staged model, 0 for one pair at a time; None for its default.
         """
         return estimate_nll(
             self.trained,
@@ -123,6 +128,7 @@ class Model:
             chains=chains,
             steps=steps,
             curve=curve,
+            stages=stages,
         )
 
     def save(self, folder: str | Path) -> None:
@@ -200,7 +206,7 @@ def fit(
     Arguments:
         graphs: networkx graphs, a file of graphs, a data set, or a family or its name.
         name: What to call the model.
-        preset_name: ``default`` or ``paper``.
+        preset_name: ``default`` (staged), ``one-shot`` or ``paper``.
         seed: The run's one seed.
         device: ``auto``, ``cpu`` or ``cuda``.
         folder: Where to keep checkpoints; None keeps the model in memory.
@@ -217,6 +223,7 @@ def fit(
         graphs = read_graphs(graphs) if is_file else family(str(graphs))
     if isinstance(graphs, GraphReader):
         provenance = graphs.provenance
+    law = graphs if isinstance(graphs, Family) else None
     if isinstance(graphs, Family):
         graphs = training_set(graphs, preset_name=preset_name, count=None, nodes=NODES, seed=seed)
     if isinstance(graphs, Dataset):
@@ -224,10 +231,10 @@ def fit(
     simple = map(as_simple_graph, graphs)
     chosen = [graph.unweighted() if ignore_weights else graph for graph in simple]
     train, validation = split_graphs(chosen, seed)
-    config, training = preset(preset_name, seed=seed, **settings)
+    config, training = configure(preset_name, [*train, *validation], law, seed=seed, **settings)
     trainer = Trainer(
         name,
-        adapt_config(config, [*train, *validation]),
+        config,
         training,
         train,
         validation,

@@ -16,13 +16,12 @@ import numpy as np
 
 from .api import split_graphs, training_set
 from .checkpoint import check_writable, is_checkpoint, load_checkpoint
-from .config import preset
 from .errors import CheckpointError
 from .families import family
 from .formats import read_graphs
 from .graph import SimpleGraph
 from .records import Provenance, Record
-from .training import Trainer, adapt_config, read_run, resolve_device
+from .training import Trainer, configure, read_run, resolve_device
 
 __all__ = [
     "TrainingData",
@@ -119,14 +118,15 @@ def start_run(
     if folder.exists() and any(folder.iterdir()) and not is_checkpoint(folder):
         raise CheckpointError(f"'{folder}' is not a model but holds other files. Pass another '--name' or '--out'.")
     check_writable(folder)
-    model, training = preset(data.preset, seed=data.seed, **settings)
     train, validation, provenance = data.load()
+    law = None if data.family is None else family(data.family, **data.parameters)
+    model, training = configure(data.preset, [*train, *validation], law, seed=data.seed, **settings)
     # The number itself, so that a later default is not taken for it.
     data = replace(data, graphs=None if data.family is None else len(train))
 
     return Trainer(
         name,
-        adapt_config(model, [*train, *validation]),
+        model,
         training,
         train,
         validation,

@@ -29,8 +29,9 @@ from .checkpoint import (
     write_atomically,
     write_tensors,
 )
-from .config import ModelConfig, TrainConfig
+from .config import ModelConfig, TrainConfig, preset
 from .errors import CheckpointError, ConfigError, DatasetError, TrainingError
+from .families import Family
 from .graph import SimpleGraph
 from .models import GraphNetwork, build_network
 from .objectives import elbo, growth_bound, growth_log_weights, log_weights, reconstruction, weight_terms
@@ -39,14 +40,14 @@ from .schedule import FINEST, Schedule
 from .seeding import derive_seed, stream
 from .sizes import SizeLaw
 
-__all__ = ["Trainer", "adapt_config", "read_run", "resolve_device"]
+__all__ = ["Trainer", "adapt_config", "configure", "read_run", "resolve_device"]
 
 RUN = "optimizer.safetensors"
 
 # What large graphs cost is bounded by cells of padded matrices: a step by memory, an epoch by time. Graphs of 20 nodes
 # reach neither bound.
 BATCH_CELLS = 1 << 21
-EPOCH_CELLS = 6000 * 20**2
+EPOCH_NODES = 20
 VALIDATION_BATCH = 32
 
 
@@ -91,6 +92,35 @@ def adapt_config(config: ModelConfig, graphs: Sequence[SimpleGraph]) -> ModelCon
         max_nodes=max(graph.nodes for graph in graphs),
         node_features=widths.pop(),
     )
+
+
+def configure(
+    name: str, graphs: Sequence[SimpleGraph], law: Family | None = None, **changes: Any
+) -> tuple[ModelConfig, TrainConfig]:
+    """The settings of a preset with some changed, fitted to the graphs.
+
+    Weighted graphs are decided in one stage. The nodes of a family arrive in the order that serves it best; nodes with
+    features of their own in any order.
+
+    Arguments:
+        name: The preset.
+        graphs: What will be trained and validated on.
+        law: The family they come from.
+        changes: The settings that differ from the preset's.
+
+    Raises:
+        ConfigError: The preset or a setting is unknown, or a value does not fit.
+        DatasetError: There are no graphs, or they are of mixed kinds.
+    """
+    weighted = any(graph.is_weighted for graph in graphs)
+    if weighted and "stages" not in changes:
+        changes["stages"] = 1
+    model, training = preset(name, **changes)
+    if model.is_staged and "order" not in changes:
+        featured = any(graph.features is not None for graph in graphs)
+        model = replace(model, order="uniform" if featured else law.order if law is not None else model.order)
+
+    return adapt_config(model, graphs), training
 
 
 @dataclass
@@ -261,7 +291,8 @@ class Trainer:
         sizes = np.array([graph.nodes for graph in self.graphs])
         wanted = self.training.epoch_graphs or len(sizes)
         if self.training.epoch_graphs:
-            wanted = max(1, min(wanted, int(EPOCH_CELLS / np.square(sizes, dtype=np.float64).mean())))
+            cells = wanted * EPOCH_NODES**2
+            wanted = max(1, min(wanted, int(cells / np.square(sizes, dtype=np.float64).mean())))
         first, last = epoch * wanted // len(sizes), ((epoch + 1) * wanted - 1) // len(sizes)
         passes = [
             stream(self.training.seed, "pass", number).permutation(len(sizes)) for number in range(first, last + 1)

@@ -117,7 +117,7 @@ def test_a_preset_takes_changes_of_either_part_and_checks_them() -> None:
 
     assert model == replace(PRESETS["paper"][0], latent=4, encoder_features=("degree",))
     assert training == replace(PRESETS["paper"][1], epochs=3)
-    with pytest.raises(ConfigError, match="'preset' is 'best'; choose one of default, paper"):
+    with pytest.raises(ConfigError, match="'preset' is 'best'; choose one of default, one-shot, paper"):
         preset("best")
     with pytest.raises(ConfigError, match="Unknown setting 'colour'"):
         preset("default", colour=1)

@@ -17,7 +17,7 @@ def logits_of(network: torch.nn.Module, z: torch.Tensor, batch: GraphBatch) -> t
     return law.logits
 
 
-@pytest.mark.parametrize("name", ["default", "paper"])
+@pytest.mark.parametrize("name", ["one-shot", "paper"])
 @pytest.mark.parametrize("skip", ["convex", "incremental"])
 def test_graphite_with_a_skip_of_weight_zero_is_exactly_vgae(name: str, skip: str) -> None:
     graphite = small_network(name, skip=skip, skip_weight=0.0)
@@ -40,7 +40,7 @@ def test_the_four_kinds_are_assemblies_of_the_same_parts() -> None:
     assert parts["vgae"] < parts["graphite-vae"]
 
 
-@pytest.mark.parametrize("name", ["default", "paper"])
+@pytest.mark.parametrize("name", ["one-shot", "paper"])
 @pytest.mark.parametrize("features", [("degree",), ("constant", "degree"), ("degree", "random")])
 def test_renumbering_the_nodes_renumbers_posterior_and_logits(name: str, features: tuple[str, ...]) -> None:
     network = small_network(name, encoder_features=features, decoder_features=(), node_features=2, latent=4)
@@ -73,7 +73,7 @@ def test_weighted_graphs_have_a_normal_law_with_a_scale_that_is_learned() -> Non
     assert network.log_scale.grad != 0
 
 
-@pytest.mark.parametrize("name", ["default", "paper"])
+@pytest.mark.parametrize("name", ["one-shot", "paper"])
 def test_node_features_reach_encoder_and_decoder(name: str) -> None:
     network = small_network(name, node_features=2)
     batch = small_batch(features=2)

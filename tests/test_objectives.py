@@ -16,7 +16,7 @@ from graphite_gen.objectives import elbo, log_weights, reconstruction
 NETWORKS = [
     pytest.param(name, {"refinement": refinement, "skip": skip, "head": head, "skip_weight": 0.6, "latent": 4}, id=id_)
     for name, refinement, skip, head in product(
-        ("default", "paper"), ("gcn", "residual"), ("convex", "incremental"), ("inner", "signed")
+        ("one-shot", "paper"), ("gcn", "residual"), ("convex", "incremental"), ("inner", "signed")
     )
     for id_ in [f"{name}-{refinement}-{skip}-{head}"]
 ]

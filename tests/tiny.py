@@ -60,11 +60,11 @@ def all_graphs(nodes: int) -> list[SimpleGraph]:
     ]
 
 
-def small_config(name: str = "default", **changes: Any) -> ModelConfig:
+def small_config(name: str = "one-shot", **changes: Any) -> ModelConfig:
     return preset(name, **(SMALL | changes))[0]
 
 
-def small_network(name: str = "default", seed: int = 0, scale: float = 1.0, **changes: Any) -> GraphNetwork:
+def small_network(name: str = "one-shot", seed: int = 0, scale: float = 1.0, **changes: Any) -> GraphNetwork:
     """An untrained network, all of whose weights and biases matter."""
     network = build_network(small_config(name, **changes))
     generator = torch.Generator().manual_seed(seed)
@@ -75,7 +75,7 @@ def small_network(name: str = "default", seed: int = 0, scale: float = 1.0, **ch
     return network.eval()
 
 
-def small_model(name: str = "default", graphs: list[SimpleGraph] | None = None, **changes: Any) -> TrainedModel:
+def small_model(name: str = "one-shot", graphs: list[SimpleGraph] | None = None, **changes: Any) -> TrainedModel:
     graphs = [random_graph(nodes, nodes) for nodes in (3, 4, 4, 5)] if graphs is None else graphs
 
     return TrainedModel("tiny", small_network(name, **changes), SizeLaw.of(graphs), TrainConfig(), Provenance())
@@ -92,7 +92,7 @@ def coin_model(log_odds: float, **changes: Any) -> TrainedModel:
     return model
 
 
-def mild_model(name: str = "default", **changes: Any) -> TrainedModel:
+def mild_model(name: str = "one-shot", **changes: Any) -> TrainedModel:
     """A model whose posterior is near enough to its prior for a few thousand samples to do."""
     model = small_model(name, scale=0.7, **changes)
     with torch.no_grad():

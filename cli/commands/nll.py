@@ -25,7 +25,11 @@ SPLITS = ("test", "validation", "train", "all")
 @click.argument("graphs", type=click.Path(path_type=Path, allow_dash=True))
 @options.model
 @click.option(
-    "-k", "--samples", type=click.IntRange(1), metavar="K", default=1000, show_default=True, help="Proposals per graph."
+    "-k",
+    "--samples",
+    type=click.IntRange(1),
+    metavar="K",
+    help="Proposals per graph.  [default: 1000; 100 of a staged model]",
 )
 @click.option(
     "--method",
@@ -45,6 +49,7 @@ SPLITS = ("test", "validation", "train", "all")
 @click.option(
     "--check-graphs", type=click.IntRange(1), metavar="N", default=20, show_default=True, help="Graphs to check with."
 )
+@options.stages
 @click.option("--curve", is_flag=True, help="Show the NLL by K = 1, 10, 100, … too.")
 @click.option("--unlabelled", is_flag=True, help="Nats per isomorphism class; needs igraph.")
 @click.option(
@@ -70,12 +75,13 @@ SPLITS = ("test", "validation", "train", "all")
 def nll(
     graphs: Path,
     model: str | None,
-    samples: int,
+    samples: int | None,
     method: str,
     chains: int,
     steps: int,
     check: bool,
     check_graphs: int,
+    stages: int | None,
     curve: bool,
     unlabelled: bool,
     convention: str,
@@ -110,6 +116,7 @@ def nll(
 
     from graphite_gen.formats import read_graphs
     from graphite_gen.likelihood import iterate_nll, summarise
+    from graphite_gen.likelihood.estimate import default_samples
 
     from ..console import track
     from ..models import choose_model, use_threads
@@ -120,11 +127,21 @@ def nll(
     law = _law(family, dict(parameters), reader.provenance)
     chosen = _choose_split([graph.unweighted() if ignore_weights else graph for graph in reader], split)
     trained = choose_model(model, device, prefer=None if law is None else law.name)
+    samples = samples or default_samples(trained)
     _warn(trained, chosen, convention, _family(reader.provenance, law))
     labellings = _labellings(trained, chosen) if unlabelled else None
 
     scores = iterate_nll(
-        trained, chosen, samples, seed, convention, method=method, chains=chains, steps=steps, curve=curve
+        trained,
+        chosen,
+        samples,
+        seed,
+        convention,
+        method=method,
+        chains=chains,
+        steps=steps,
+        curve=curve,
+        stages=stages,
     )
     rows = list(track(scores, len(chosen), "Scoring"))
     floor = _floor(law, chosen, rows, convention)

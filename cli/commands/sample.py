@@ -20,6 +20,7 @@ from ..command import Command
 @options.nodes(None, "Nodes per graph, drawn evenly from a range.  [default: as in training]")
 @click.option("--connected", is_flag=True, help="Draw again until a graph is connected.")
 @click.option("--largest-component", is_flag=True, help="Keep the largest component of each graph.")
+@options.stages
 @click.option("--with-latents", is_flag=True, help="Keep latents as node attributes z0, z1, ….")
 @click.option(
     "--features",
@@ -40,6 +41,7 @@ def sample(
     nodes: tuple[int, int] | None,
     connected: bool,
     largest_component: bool,
+    stages: int | None,
     with_latents: bool,
     features: Path | None,
     simplify: bool,
@@ -92,6 +94,7 @@ def sample(
         largest=largest_component,
         latents=with_latents,
         evidence=[] if features is None else list(read_graphs(features, simplify=simplify)),
+        stages=stages,
     )
     write(
         sampler,

@@ -31,10 +31,10 @@ INTERRUPTED = 130
 @options.ignore_weights
 @click.option(
     "--preset",
-    type=click.Choice(("default", "paper")),
+    type=click.Choice(("default", "one-shot", "paper")),
     default="default",
     show_default=True,
-    help="Settings to start from.",
+    help="Settings to start from: staged decoding, all pairs at once, or the paper's.",
 )
 @click.option("--name", type=NAME, metavar="NAME", help="The model's name.  [default: the family's or the file's]")
 @click.option(

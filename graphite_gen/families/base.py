@@ -43,6 +43,7 @@ class Family(ABC):
         summary: One line for the table of families.
         has_law: Whether :meth:`log_prob` is tractable for some parameters.
         most_nodes: The largest graphs it draws: they take :math:`n^2` memory on the way, here about a gigabyte.
+        order: The order of arrival by which staged models learn it best (``benchmarks/orders.py``).
     """
 
     name: ClassVar[str]
@@ -50,6 +51,7 @@ class Family(ABC):
     summary: ClassVar[str]
     has_law: ClassVar[bool] = True
     most_nodes: ClassVar[int] = 5000
+    order: ClassVar[str] = "breadth"
 
     def __init_subclass__(cls) -> None:
         if "name" in cls.__dict__:

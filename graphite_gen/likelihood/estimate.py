@@ -14,12 +14,22 @@ from ..checkpoint import TrainedModel
 from ..errors import ConfigError, DatasetError
 from ..graph import SimpleGraph
 from ..records import CurvePoint, GraphNLL, NLLEstimate
+from ..schedule import Schedule
 from ..seeding import stream
 from .annealed import CHAINS, STEPS, annealed_log_weights
 from .diagnostics import KHAT_LIMIT, needs_annealing, nll_curve, smooth_weights
 from .importance import graph_log_weights
 
-__all__ = ["METHODS", "check_model", "check_suits", "estimate_nll", "iterate_nll", "mean_with_error", "summarise"]
+__all__ = [
+    "METHODS",
+    "check_model",
+    "check_suits",
+    "default_samples",
+    "estimate_nll",
+    "iterate_nll",
+    "mean_with_error",
+    "summarise",
+]
 
 CONVENTIONS = ("pairs", "paper")
 METHODS = ("is", "ais", "auto")
@@ -28,7 +38,7 @@ METHODS = ("is", "ais", "auto")
 def iterate_nll(
     model: TrainedModel,
     graphs: Iterable[SimpleGraph],
-    samples: int = 1000,
+    samples: int | None = None,
     seed: int = 0,
     convention: str = "pairs",
     *,
@@ -36,6 +46,7 @@ def iterate_nll(
     chains: int = CHAINS,
     steps: int = STEPS,
     curve: bool = False,
+    stages: int | None = None,
 ) -> Iterator[GraphNLL]:
     r"""The NLL of each graph, in nats.
 
@@ -44,7 +55,7 @@ def iterate_nll(
     Arguments:
         model: A variational model.
         graphs: What to score; read once, one at a time.
-        samples: Proposals per graph, :math:`K`, of importance sampling.
+        samples: Proposals per graph, :math:`K`, of importance sampling; None for as many as the model needs.
         seed: The run's seed.
         convention: ``pairs`` (a law over graphs) or ``paper`` (all cells of the padded matrix).
         method: ``is`` for importance sampling from the encoder, ``ais`` for annealed importance sampling, ``auto`` for
@@ -52,13 +63,16 @@ def iterate_nll(
         chains: Chains per graph of annealed importance sampling.
         steps: Temperatures of each chain.
         curve: Whether to keep the estimates that fewer samples would have given.
+        stages: The stages of a staged model, 0 for one pair at a time; None for its default.
 
     Raises:
         ConfigError: There is no such convention or method, or there are no samples.
         DatasetError: A graph does not suit the model.
     """
+    samples = default_samples(model) if samples is None else samples
     _check_settings(convention, method, samples=samples, chains=chains, steps=steps)
     check_model(model, convention)
+    schedule = _schedule(model, method, stages)
     for index, graph in enumerate(graphs):
         check_suits(model, graph, index)
         width = max(graph.nodes, model.sizes.largest) if convention == "paper" else graph.nodes
@@ -66,14 +80,34 @@ def iterate_nll(
         row: GraphNLL | None = None
         points: tuple[tuple[int, float], ...] = ()
         if method != "ais":
-            weights = graph_log_weights(model.network, batch, samples, seed, index, convention).numpy()
+            weights = graph_log_weights(model.network, batch, samples, seed, index, convention, schedule).numpy()
             points = _curve(weights, seed, index) if curve else ()
             row = _estimate(model, graph, weights, convention, "is", points)
-        if row is None or (method == "auto" and needs_annealing(row.khat)):
+        if row is None or (method == "auto" and schedule is None and needs_annealing(row.khat)):
             weights = annealed_log_weights(model.network, batch, chains, steps, seed, index).numpy()
             points = _curve(weights, seed, index) if curve and row is None else points
             row = _estimate(model, graph, weights, convention, "ais", points)
         yield row
+
+
+def default_samples(model: TrainedModel) -> int:
+    """How many proposals per graph serve a model: orders of a staged one are costly, and few of them do."""
+    return 100 if model.config.is_staged else 1000
+
+
+def _schedule(model: TrainedModel, method: str, stages: int | None) -> Schedule | None:
+    """The schedule of a staged model, None for others."""
+    if not model.config.is_staged:
+        if stages not in (None, 1):
+            raise ConfigError(f"'{model.name}' decides all pairs at once, so stages have no use. Leave them out.")
+        return None
+    if method == "ais":
+        raise ConfigError(
+            f"'{model.name}' is a staged model, and orders of arrival cannot be annealed. Use method 'is' with more "
+            f"samples."
+        )
+
+    return Schedule(model.config.stages if stages is None else stages)
 
 
 def _check_settings(convention: str, method: str, **counts: int) -> None:
@@ -98,6 +132,8 @@ def check_model(model: TrainedModel, convention: str = "pairs") -> None:
             f"'{model.name}' is a {model.config.kind}: an autoencoder has no likelihood. "
             f"Train with '--kind graphite-vae'."
         )
+    if convention == "paper" and model.config.is_staged:
+        raise DatasetError("A staged model has no convention 'paper': it scores pairs. Use '--convention pairs'.")
     if convention == "paper" and model.config.observation == "normal":
         raise DatasetError("Convention 'paper' is for unweighted graphs. Use '--convention pairs'.")
 
@@ -233,7 +269,7 @@ def _mean_or_none(values: Sequence[float | None]) -> float | None:
 def estimate_nll(
     model: TrainedModel,
     graphs: Iterable[SimpleGraph],
-    samples: int = 1000,
+    samples: int | None = None,
     seed: int = 0,
     convention: str = "pairs",
     *,
@@ -241,12 +277,25 @@ def estimate_nll(
     chains: int = CHAINS,
     steps: int = STEPS,
     curve: bool = False,
+    stages: int | None = None,
 ) -> NLLEstimate:
     """The mean NLL of graphs, in nats per graph, with its standard error; the arguments are those of
     :func:`iterate_nll`.
     """
+    samples = default_samples(model) if samples is None else samples
     rows = list(
-        iterate_nll(model, graphs, samples, seed, convention, method=method, chains=chains, steps=steps, curve=curve)
+        iterate_nll(
+            model,
+            graphs,
+            samples,
+            seed,
+            convention,
+            method=method,
+            chains=chains,
+            steps=steps,
+            curve=curve,
+            stages=stages,
+        )
     )
     anneals = method != "is"
 

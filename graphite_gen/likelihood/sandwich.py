@@ -22,38 +22,14 @@ from ..graph import SimpleGraph
 from ..records import Record
 from ..seeding import stream
 from .annealed import CHAINS, STEPS, AnnealedPath
-from .diagnostics import needs_annealing, smooth_weights
+from .bounds import GraphSandwich
+from .diagnostics import smooth_weights
 from .estimate import check_model, mean_with_error
+from .growth import growth_bounds
 from .importance import graph_log_weights
 from .proposal import standard_normal
 
 __all__ = ["GraphSandwich", "Sandwich", "iterate_sandwich", "join_sandwich", "sandwich_nll"]
-
-
-@dataclass(frozen=True)
-class GraphSandwich(Record):
-    """The bounds of one graph that the model drew, in nats.
-
-    Attributes:
-        nodes: Its number of nodes.
-        edges: Its number of pairs that are not zero.
-        lower: The lower bound on -log p(A|n), by chains from the very latents of the graph.
-        upper: The upper bound, by chains from the proposal: what method ``ais`` gives.
-        importance: What method ``is`` gives.
-        khat: The Pareto shape of the weights of ``is``; None where there are too few to tell.
-    """
-
-    nodes: int
-    edges: int
-    lower: float
-    upper: float
-    importance: float
-    khat: float | None
-
-    @property
-    def auto(self) -> float:
-        """What method ``auto`` gives."""
-        return self.upper if needs_annealing(self.khat) else self.importance
 
 
 @dataclass(frozen=True)
@@ -144,6 +120,9 @@ def iterate_sandwich(
     width = model.config.node_features
     if width and not evidence:
         raise DatasetError(f"'{model.name}' draws edges given {width} node features. Pass graphs that have them.")
+    if model.config.is_staged:
+        yield from growth_bounds(model, graphs, seed, samples, evidence if width else ())
+        return
     for index in range(graphs):
         batch, z = _draw(model, seed, index, evidence[index % len(evidence)] if width else None)
         rng = stream(seed, "sandwich", index)

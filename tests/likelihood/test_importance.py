@@ -43,7 +43,7 @@ def test_a_model_of_coins_has_exactly_the_closed_form(features: tuple[str, ...])
         assert (row.nodes, row.edges) == (graph.nodes, edges)
 
 
-@pytest.mark.parametrize("name", ["default", "paper"])
+@pytest.mark.parametrize("name", ["one-shot", "paper"])
 def test_probabilities_of_all_graphs_on_four_nodes_sum_to_one(name: str) -> None:
     model = mild_model(name, latent=3)
     total, variance = 0.0, 0.0
