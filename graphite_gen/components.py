@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from .graph import SimpleGraph
 
-__all__ = ["are_connected", "is_connected", "largest_component"]
+__all__ = ["are_connected", "component_labels", "is_connected", "largest_component"]
 
 
 def is_connected(graph: SimpleGraph) -> bool:
@@ -22,7 +24,7 @@ def are_connected(graphs: list[SimpleGraph]) -> NDArray[np.bool_]:
     sizes = np.array([graph.nodes for graph in graphs])
     starts = np.concatenate([[0], np.cumsum(sizes)])
     pairs = np.concatenate([graph.edges + start for graph, start in zip(graphs, starts, strict=False)])
-    labels = _components(pairs, int(starts[-1]))
+    labels = component_labels(pairs, int(starts[-1]))
     owner = np.repeat(np.arange(len(graphs)), sizes)
     first = np.full(len(graphs), -1)
     first[owner[::-1]] = labels[::-1]
@@ -32,7 +34,7 @@ def are_connected(graphs: list[SimpleGraph]) -> NDArray[np.bool_]:
 
 def largest_component(graph: SimpleGraph) -> SimpleGraph:
     """The subgraph on the largest component, its nodes renumbered in order; the first one among equals."""
-    labels = _components(graph.edges, graph.nodes)
+    labels = component_labels(graph.edges, graph.nodes)
     kept = labels == np.argmax(np.bincount(labels)) if graph.nodes else np.zeros(0, dtype=np.bool_)
     number = np.cumsum(kept) - 1
     inside = kept[graph.edges[:, 0]]
@@ -55,7 +57,7 @@ def largest_component(graph: SimpleGraph) -> SimpleGraph:
     )
 
 
-def _components(edges: NDArray[np.int32], nodes: int) -> NDArray[np.int64]:
+def component_labels(edges: NDArray[np.integer[Any]], nodes: int) -> NDArray[np.int64]:
     """The smallest node of each node's component, with shape :math:`(n,)`.
 
     Every node starts as its own root. Roots that an edge joins become one, the larger under the smaller, and nodes

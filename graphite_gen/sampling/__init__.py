@@ -1,5 +1,17 @@
 """New graphs from the prior, through the decoder."""
 
+from .constraints import Acyclic, Connected, Constraint, Degrees, Edges, MaxDegree, Planar, Regular, Tree
 from .sampler import Sampler
 
-__all__ = ["Sampler"]
+__all__ = [
+    "Acyclic",
+    "Connected",
+    "Constraint",
+    "Degrees",
+    "Edges",
+    "MaxDegree",
+    "Planar",
+    "Regular",
+    "Sampler",
+    "Tree",
+]

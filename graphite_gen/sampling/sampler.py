@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -12,11 +13,17 @@ from torch import Tensor
 
 from ..batch import node_mask
 from ..checkpoint import TrainedModel
-from ..components import are_connected, largest_component
+from ..components import largest_component
+from ..distributions import EdgeBernoulli
 from ..errors import SamplingError
 from ..graph import SimpleGraph
 from ..schedule import Schedule
 from ..seeding import stream
+from ..sizes import SizeLaw
+from .arrival import Arrival
+from .conditional import draw_held, exact_draw
+from .constraints import AllOf, Connected, Constraint
+from .demands import Demands
 
 __all__ = ["Sampler"]
 
@@ -24,13 +31,26 @@ __all__ = ["Sampler"]
 # asked for and whoever draws its block. A block is halved while its padded cells pass the budget.
 BLOCK = 128
 BLOCK_CELLS = 1 << 23
-MAX_ATTEMPTS = 1000
+# Where at least this part of a block does what it must, the rest is drawn again so many times before it is made to.
+COMMON = 0.05
+MAX_REDRAWS = 50
+MAX_ATTEMPTS = 200
 
 
 class Sampler:
     """Draws graphs one after another.
 
-    Iterating gives the graphs; ``drawn`` and ``kept`` then say how many were rejected.
+    Iterating gives the graphs. What must hold of them is first waited for: plain draws that do it follow exactly the
+    model's law given that they do. Where such draws are rare, graphs are made to while their pairs are decided. Each
+    graph says in its attributes ``constraints`` and ``enforced`` what held of it, and by which of these ways:
+
+    - ``exact``: it is a plain draw.
+    - ``exact given latents``: a model that decides all pairs at once drew it exactly, given latents from the prior;
+      for trees, and for a number of edges.
+    - ``masks``: pairs that would have broken a constraint were not asked about.
+
+    ``drawn`` then says how many plain draws there were, ``kept`` how many of them were kept, and ``made`` how many
+    graphs came by the other ways.
     """
 
     def __init__(
@@ -41,6 +61,7 @@ class Sampler:
         nodes: int | tuple[int, int] | None = None,
         seed: int = 0,
         connected: bool = False,
+        constraints: Sequence[Constraint] = (),
         largest: bool = False,
         latents: bool = False,
         evidence: Sequence[SimpleGraph] = (),
@@ -54,27 +75,31 @@ class Sampler:
             nodes: Their number of nodes, or a range to draw it from uniformly; None for the sizes of the training
                 graphs.
             seed: The run's seed.
-            connected: Draw again until a graph is connected.
+            connected: Whether ``Connected()`` is one of the constraints.
+            constraints: What must hold of every graph. Sizes for which it cannot are not drawn, and the nodes of a
+                staged model then arrive one at a time, in however few stages it decides otherwise.
             largest: Keep the largest component of each graph.
             latents: Keep each node's latents as node attributes ``z0``, ``z1``, ….
             evidence: Graphs whose node features condition the model, used in turn.
             stages: In how many stages a staged model decides, 0 for one pair at a time; None for the model's default.
 
         Raises:
-            SamplingError: The model cannot be sampled as asked.
+            SamplingError: The model cannot be sampled as asked, or no graph does what it must.
         """
         self.model = model
         self.count = count
         self.seed = seed
-        self.connected = connected
+        self.constraint = AllOf((*constraints, Connected()) if connected else tuple(constraints))
         self.largest = largest
         self.latents = latents
         self.evidence = evidence
         self.schedule = Schedule(model.config.stages if stages is None else stages)
-        self.drawn = 0
-        self.kept = 0
-        self._range = _node_range(nodes)
+        self.drawn = self.kept = self.made = 0
+        self._range = _node_range(self.constraint.nodes if nodes is None and not evidence else nodes)
         self._check()
+        self._demands = {size: self.constraint.demands(size) for size in self._possible_sizes()}
+        if self.constraint.constraints and self.schedule.stages:
+            self.schedule = Schedule(max(self.schedule.stages, self._most_nodes()))
 
     def _check(self) -> None:
         config = self.model.config
@@ -113,13 +138,42 @@ class Sampler:
                 f"knows {config.max_nodes} of them. Ask for fewer, or train with '--preset default'."
             )
 
+        constrained = self.constraint.constraints
+        if constrained and self.largest:
+            raise SamplingError(
+                f"What is cut out of a graph need not be '{self.constraint.label}' as the graph is. "
+                f"Ask for the largest component or for constraints, not for both."
+            )
+        if config.observation == "normal" and any(not isinstance(part, Connected) for part in constrained):
+            raise SamplingError(
+                f"'{self.model.name}' draws a weight for every pair, so its graphs are complete and never "
+                f"'{self.constraint.label}'. Train with '--ignore-weights'."
+            )
+
+    def _possible_sizes(self) -> list[int]:
+        """The sizes in question for which nothing speaks against the constraints."""
+        if self.evidence:
+            sizes = sorted({graph.nodes for graph in self.evidence})
+        else:
+            sizes = list(range(self._range[0], self._range[1] + 1)) if self._range else list(self.model.sizes.graphs)
+        possible = [size for size in sizes if self.constraint.obstacle(size) is None]
+        if not possible or (self.evidence and len(possible) < len(sizes)):
+            size = next(size for size in sizes if size not in possible)
+            others = f", nor on any of {len(sizes)} sizes up to {sizes[-1]}" if len(sizes) > 1 and not possible else ""
+            raise SamplingError(
+                f"No graph on {size} nodes can be '{self.constraint.label}'{others}: "
+                f"{self.constraint.obstacle(size)}. Change the constraints or the number of nodes."
+            )
+
+        return possible
+
     def _most_nodes(self) -> int:
         if self.evidence:
             return max(graph.nodes for graph in self.evidence)
         return self._range[1] if self._range else self.model.sizes.largest
 
     def __iter__(self) -> Iterator[SimpleGraph]:
-        self.drawn = self.kept = 0
+        self.drawn = self.kept = self.made = 0
         block = BLOCK
         while block > 1 and block * self._most_nodes() ** 2 > BLOCK_CELLS:
             block //= 2
@@ -130,59 +184,95 @@ class Sampler:
         if self.evidence:
             return np.array([self._evidence(number * block + row).nodes for row in range(block)])
         rng = stream(self.seed, "sizes", number)
+        possible = list(self._demands)
         if self._range:
-            return rng.integers(self._range[0], self._range[1], size=block, endpoint=True)
-        return self.model.sizes.sample(block, rng)
+            return np.array(possible)[rng.integers(0, len(possible), size=block)]
+        seen = self.model.sizes
+        law = SizeLaw({n: seen.graphs[n] for n in possible}, {n: seen.edges[n] for n in possible})
+
+        return law.sample(block, rng)
 
     def _evidence(self, index: int) -> SimpleGraph:
         return self.evidence[index % len(self.evidence)]
 
     def _block(self, number: int, block: int) -> list[SimpleGraph]:
-        """The graphs of one block, drawn again where they must be connected and are not."""
+        """The graphs of one block, drawn again, and in the end made, where they are not what they must be."""
         sizes = self._sizes(number, block)
         graphs: list[SimpleGraph | None] = [None] * block
         # Rows beyond the count are drawn to keep the block's stream, but never tried again.
         wanted = min(block, self.count - number * block)
         rows = np.arange(block)
+        redraws = 1
         for attempt in range(MAX_ATTEMPTS):
-            drawn = self._draw(number, attempt, sizes, rows, block)
-            accepted = are_connected(drawn) if self.connected else np.ones(len(rows), dtype=np.bool_)
-            for row, graph, accept in zip(rows.tolist(), drawn, accepted.tolist(), strict=True):
-                if accept:
-                    graphs[row] = graph
-            self.drawn += int((rows < wanted).sum())
-            self.kept += int((rows[accepted] < wanted).sum())
-            rows = rows[~accepted]
+            plain = attempt < redraws
+            drawn = self._draw(number, attempt, sizes, rows, block, plain)
+            holds = np.array([self.constraint.holds(graph) for graph in drawn], dtype=np.bool_)
+            for k in np.flatnonzero(holds):
+                graphs[rows[k]] = self._labelled(drawn[k], plain)
+            self._count(rows < wanted, holds, plain)
+            if not attempt and holds.mean() >= COMMON:
+                redraws = MAX_REDRAWS
+            rows = rows[~holds]
             rows = rows[rows < wanted]
             if not len(rows):
                 return [graph for graph in graphs[:wanted] if graph is not None]
         raise SamplingError(
-            f"No connected graph on {sizes[rows[0]]} nodes in {MAX_ATTEMPTS} draws "
-            f"({self.kept} of {self.drawn} draws were connected). Use '--largest-component', or other '--nodes'."
+            f"No graph on {sizes[rows[0]]} nodes was found that is '{self.constraint.label}', in {redraws} plain draws "
+            f"and {MAX_ATTEMPTS - redraws} that were held to it. Ask for less, or for another number of nodes."
         )
+
+    def _count(self, counted: NDArray[np.bool_], holds: NDArray[np.bool_], plain: bool) -> None:
+        if plain:
+            self.drawn += int(counted.sum())
+            self.kept += int((counted & holds).sum())
+        else:
+            self.made += int((counted & holds).sum())
+
+    def _labelled(self, graph: SimpleGraph, plain: bool) -> SimpleGraph:
+        if not self.constraint.constraints:
+            return graph
+        if plain:
+            way = "exact"
+        else:
+            known = not self.model.config.is_staged and exact_draw(self._demands[graph.nodes]) is not None
+            way = "exact given latents" if known else "masks"
+
+        return replace(graph, attributes={**graph.attributes, "constraints": self.constraint.label, "enforced": way})
 
     @torch.no_grad()
     def _draw(
-        self, number: int, attempt: int, sizes: NDArray[np.int64], rows: NDArray[np.int64], block: int
+        self,
+        number: int,
+        attempt: int,
+        sizes: NDArray[np.int64],
+        rows: NDArray[np.int64],
+        block: int,
+        plain: bool = True,
     ) -> list[SimpleGraph]:
-        """Draw the graphs of some rows of a block, once."""
+        """Draw the graphs of some rows of a block, once: plainly, or held to what they must be."""
         config, device = self.model.config, self.model.device
         most = self._most_nodes()
         rng = stream(self.seed, "sample", number, attempt)
         noise = rng.standard_normal((block, most, config.latent), dtype=np.float32)[rows]
-        uniform = rng.random((block, most, most), dtype=np.float32)[rows]
+        uniform = torch.from_numpy(rng.random((block, most, most), dtype=np.float32)[rows]).to(device)
+        keys = rng.random((block, most))[rows]
 
         mask = node_mask(torch.from_numpy(sizes[rows]), most).to(device)
         z = self.model.network.prior(mask).sample(torch.from_numpy(noise).to(device))
         x = self._features(number * block + rows, most).to(z)
+        demands = [self._demands[size] for size in sizes[rows].tolist()]
         if config.is_staged:
-            keys = rng.random((block, most))[rows] + 2 * (np.arange(most) >= sizes[rows, None])
-            adj = self._grow(z, x, sizes[rows], np.argsort(keys, axis=1), uniform)
+            adj = self._grow(z, x, demands, keys, uniform, plain)
         else:
             law = self.model.network.decode(z, x, mask)
-            adj = law.sample(torch.from_numpy(uniform).to(device)).cpu().numpy()
+            if plain:
+                adj = law.sample(uniform)
+            else:
+                assert isinstance(law, EdgeBernoulli)
+                streams = [stream(self.seed, "conditional", number, attempt, row) for row in rows.tolist()]
+                adj = draw_held(law.logits, demands, keys, uniform, streams)
 
-        graphs = _split(adj, sizes[rows], weighted=config.observation == "normal")
+        graphs = _split(adj.cpu().numpy(), sizes[rows], weighted=config.observation == "normal")
         if config.node_features or self.latents:
             graphs = [
                 self._with_node_data(graph, row, index)
@@ -192,18 +282,19 @@ class Sampler:
         return [largest_component(graph) for graph in graphs] if self.largest else graphs
 
     def _grow(
-        self, z: Tensor, x: Tensor, sizes: NDArray[np.int64], orders: NDArray[np.int64], uniform: NDArray[np.float32]
-    ) -> NDArray[np.float32]:
+        self,
+        z: Tensor,
+        x: Tensor,
+        demands: Sequence[Demands],
+        keys: NDArray[np.float64],
+        uniform: Tensor,
+        plain: bool,
+    ) -> Tensor:
         """Grow graphs whose nodes arrive in random orders, so that their numbers say nothing of it."""
-        rows = torch.arange(len(z), device=z.device).unsqueeze(-1)
-        order = torch.from_numpy(orders).to(z.device)
-        law = self.model.network.grow(
-            z[rows, order], x[rows, order], torch.from_numpy(sizes).to(z.device), self.schedule
-        )
-        grown = law.sample(torch.from_numpy(uniform).to(z.device))
-        place = order.argsort(-1)
+        arrival = Arrival(demands, keys, held=not plain, device=z.device)
+        law = self.model.network.grow(arrival.nodes(z), arrival.nodes(x), arrival.sizes, self.schedule)
 
-        return grown[rows.unsqueeze(-1), place.unsqueeze(-1), place.unsqueeze(-2)].cpu().numpy()
+        return arrival.back(law.sample(uniform, arrival.limits))
 
     def _features(self, indices: NDArray[np.int64], most: int) -> Tensor:
         width = self.model.config.node_features

@@ -1,0 +1,67 @@
+"""Keeping a planar graph planar while a node arrives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from ..components import component_labels
+
+__all__ = ["PlanarRow"]
+
+
+class PlanarRow:
+    """A planar graph and a node that arrives, which may not make it non-planar.
+
+    Fewer edges never harm, so a row of edges is tested at once, and only one that fails is searched for the edges to
+    leave out.
+    """
+
+    def __init__(self, adjacency: NDArray[np.bool_]) -> None:
+        """Prepare for the next node of a graph, whose matrix has shape :math:`(r, r)`."""
+        self._arriving = len(adjacency)
+        pairs = np.argwhere(np.triu(adjacency, 1))
+        self._labels = component_labels(pairs, self._arriving)
+        self._graph = nx.Graph(pairs.tolist())
+        self._known: dict[tuple[int, ...], bool] = {}
+
+    def keep(self, wanted: Sequence[int]) -> list[int]:
+        """The neighbours that asking one by one accepts: each that leaves the graph planar, given those before it."""
+        kept: list[int] = []
+        left = list(wanted)
+        while left:
+            fitting = self._fitting(kept, left)
+            kept += left[:fitting]
+            # The one after those that fit crosses something.
+            left = left[fitting + 1 :]
+
+        return kept
+
+    def _fitting(self, kept: list[int], left: list[int]) -> int:
+        """How many of the next neighbours fit, by bisection."""
+        if self._is_planar(kept + left):
+            return len(left)
+        low, high = 0, len(left)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._is_planar(kept + left[:middle]):
+                low = middle
+            else:
+                high = middle
+
+        return low
+
+    def _is_planar(self, neighbours: list[int]) -> bool:
+        # Into each component a single edge can always be drawn.
+        if len(np.unique(self._labels[neighbours])) == len(neighbours):
+            return True
+        key = tuple(neighbours)
+        if key not in self._known:
+            self._graph.add_edges_from((self._arriving, neighbour) for neighbour in neighbours)
+            self._known[key] = nx.check_planarity(self._graph)[0]
+            self._graph.remove_node(self._arriving)
+
+        return self._known[key]
