@@ -10,10 +10,21 @@ from typing import Any
 
 import torch
 
-__all__ = ["publish"]
+__all__ = ["FOLDER", "lines", "publish"]
 
 FOLDER = Path(__file__).resolve().parent / "results"
 README = Path(__file__).resolve().parents[1] / "README.md"
+
+
+def lines(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
+    """The lines of a Markdown table, in columns of even width."""
+    cells = [list(header), *([_text(cell) for cell in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    cells.insert(1, ["-" * width for width in widths])
+
+    return [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in cells
+    ]
 
 
 def publish(name: str, title: str, header: Sequence[str], rows: Sequence[Sequence[Any]], details: Any) -> None:
@@ -26,20 +37,15 @@ def publish(name: str, title: str, header: Sequence[str], rows: Sequence[Sequenc
         rows: The cells, as text or numbers.
         details: Whatever else the JSON file should hold: settings, seeds, every run's figures.
     """
-    cells = [[_text(cell) for cell in row] for row in rows]
-    widths = [max(len(line[column]) for line in [list(header), *cells]) for column in range(len(header))]
-    lines = [
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |"
-        for line in [list(header), ["-" * width for width in widths], *cells]
-    ]
+    table = "\n".join(lines(header, rows))
     print(f"\n{title}\n")
-    print("\n".join(lines))
+    print(table)
 
     FOLDER.mkdir(exist_ok=True)
     machine = {"python": platform.python_version(), "torch": torch.__version__, "processor": platform.machine()}
     content = {"title": title, "header": list(header), "rows": rows, "details": details, "machine": machine}
     (FOLDER / f"{name}.json").write_text(json.dumps(content, indent=2, default=str) + "\n", encoding="utf-8")
-    text = f"{title}:\n\n" + "\n".join(lines) + "\n"
+    text = f"{title}:\n\n{table}\n"
     (FOLDER / f"{name}.md").write_text(text, encoding="utf-8")
     _update_readme(name, text)
 
