@@ -12,7 +12,7 @@ from .types import FEATURES, STAGES
 __all__ = ["SETTINGS", "settings"]
 
 KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
-ORDERS = ("uniform", "hub", "frontier", "breadth", "depth", "cardinality", "peel")
+ORDERS = ("uniform", "hub", "frontier", "breadth", "depth", "cardinality", "peel", "even")
 
 F = TypeVar("F", bound=Callable[..., Any])
 

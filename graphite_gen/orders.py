@@ -27,7 +27,9 @@ ORDERS = {
     "depth": "a neighbour of the node that came last",
     "cardinality": "a node with the most neighbours among what is there",
     "peel": "the reverse of removing, again and again, a node of the lowest degree left",
+    "even": "the reverse of removing a node that brought as many edges as every other would, if all brought as many",
 }
+_BACKWARD = ("peel", "even")
 
 _FAR = 1 << 40
 
@@ -64,7 +66,7 @@ def order_log_prob(
     """
     # The place as a tie-break makes the walk choose the given order wherever the rule allows it.
     places = np.argsort(orders, axis=1).astype(np.float64)
-    walked, log_q = _walk(adj, sizes, rule, lambda: places if rule == "peel" else -places)
+    walked, log_q = _walk(adj, sizes, rule, lambda: places if rule in _BACKWARD else -places)
 
     return np.where((walked == orders).all(1), log_q, -np.inf)
 
@@ -75,36 +77,68 @@ def _walk(
     """Choose node after node: one of the least key, and among those the one of the highest tie-break."""
     graphs, nodes = adj.shape[:2]
     rows = np.arange(graphs)
-    degrees = adj.sum(-1)
     left = np.arange(nodes) < sizes[:, None]
+    degrees = adj.sum(-1)
+    brought = _brought(degrees, sizes)
     orders = np.tile(np.arange(nodes), (graphs, 1))
     log_q = np.zeros(graphs)
     key = _first_key(degrees, rule)
     for step in range(int(sizes.max(initial=0))):
+        if rule == "even":
+            key = _unevenness(adj, degrees, left, brought)
         here = np.where(left, key, 2 * _FAR)
         best = left & (here == here.min(1)[:, None])
         chosen = np.where(best, ties(), -np.inf).argmax(1)
         live = step < sizes
         log_q -= np.where(live, np.log(np.maximum(best.sum(1), 1)), 0)
-        place = sizes - 1 - step if rule == "peel" else np.full(graphs, step)
+        place = sizes - 1 - step if rule in _BACKWARD else np.full(graphs, step)
         orders[rows[live], place[live]] = chosen[live]
         left[rows[live], chosen[live]] = False
-        key = _next_key(key, adj[rows, chosen], rule, step)
+        near = adj[rows, chosen]
+        degrees = degrees - near
+        key = _next_key(key, near, degrees, rule, step)
 
     return orders, log_q
+
+
+def _brought(degrees: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    r"""The :math:`m` of a graph with :math:`m (n - m)` edges: what each node after the first m would bring.
+
+    It is rounded where there is none such, and has shape :math:`(B, 1)`.
+    """
+    edges = degrees.sum(1) / 2
+
+    return np.round((sizes - np.sqrt(np.maximum(sizes**2 - 4 * edges, 0))) / 2).astype(np.int64)[:, None]
+
+
+def _unevenness(
+    adj: NDArray[np.bool_], degrees: NDArray[np.int64], left: NDArray[np.bool_], brought: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """How little a node looks like one that came last, with shape :math:`(B, N)`.
+
+    Its degree should be what a node brings, and its neighbours should not have come later: without it, they would have
+    brought too few.
+    """
+    off = 2 * np.abs(degrees - brought) + (degrees > brought)
+    same = (left & (degrees == brought)).astype(np.float32)
+    beside = np.matmul(adj.astype(np.float32), same[:, :, None])[:, :, 0].astype(np.int64)
+
+    return off * adj.shape[1] + beside
 
 
 def _first_key(degrees: NDArray[np.int64], rule: str) -> NDArray[np.int64]:
     if rule == "uniform":
         return np.zeros_like(degrees)
     if rule == "peel":
-        return degrees.astype(np.int64)
+        return degrees
     # The first node of a graph, and of each further component, is one of the highest degree.
     return _FAR - degrees
 
 
-def _next_key(key: NDArray[np.int64], near: NDArray[np.bool_], rule: str, step: int) -> NDArray[np.int64]:
-    """The keys after a node has been chosen, given who its neighbours are."""
+def _next_key(
+    key: NDArray[np.int64], near: NDArray[np.bool_], degrees: NDArray[np.int64], rule: str, step: int
+) -> NDArray[np.int64]:
+    """The keys after a node has been chosen, given who its neighbours are and the degrees that are left."""
     if rule == "hub":
         return np.zeros_like(key)
     if rule == "frontier":
@@ -116,6 +150,6 @@ def _next_key(key: NDArray[np.int64], near: NDArray[np.bool_], rule: str, step: 
     if rule == "cardinality":
         return np.where(near, np.minimum(key, 0) - 1, key)
     if rule == "peel":
-        return key - near
+        return degrees
 
     return key

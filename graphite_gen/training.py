@@ -6,6 +6,7 @@ weights, the optimiser's moments and the place in the epoch are the whole of it.
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import time
@@ -205,7 +206,9 @@ class Trainer:
         self._optimiser = torch.optim.AdamW(
             self.network.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay
         )
-        self._best = _copy(self.network.state_dict())
+        # What is validated and kept: the weights, or their running mean.
+        self._judged = copy.deepcopy(self.network) if training.average else self.network
+        self._best = _copy(self._judged.state_dict())
         self._sketch = TrainedModel(name, self.network, SizeLaw.of(graphs), training, provenance or Provenance())
         if resume:
             self._restore()
@@ -328,6 +331,7 @@ class Trainer:
 
         self._is_whole = False
         self._optimiser.step()
+        self._follow()
         progress.step += 1
         progress.batch += 1
         progress.loss_sum += float(loss.detach().sum())
@@ -335,6 +339,15 @@ class Trainer:
         progress.graphs_seen += len(indices)
         progress.learning_rate = rate
         self._is_whole = True
+
+    def _follow(self) -> None:
+        """Move the running mean of the weights towards them; its memory grows with the run to begin with."""
+        if self._judged is self.network:
+            return
+        memory = min(self.training.average, (1 + self._progress.step) / (10 + self._progress.step))
+        with torch.no_grad():
+            for mean, weight in zip(self._judged.parameters(), self.network.parameters(), strict=True):
+                mean.lerp_(weight, 1 - memory)
 
     def _loss(self, batch: GraphBatch, generator: torch.Generator, fraction: float) -> tuple[Tensor, Tensor]:
         """What is minimised, and the divergence, each with shape :math:`(B,)`."""
@@ -383,7 +396,7 @@ class Trainer:
 
     def _validate(self, epoch: int) -> float:
         """Score the validation graphs."""
-        figure = validation_figure(self.network, self.validation, self.training)
+        figure = validation_figure(self._judged, self.validation, self.training)
         if not math.isfinite(figure):
             raise TrainingError(
                 f"The validation figure became {figure} after epoch {epoch}. "
@@ -397,7 +410,7 @@ class Trainer:
         progress = self._progress
         if figure is None or progress.best is None or figure < progress.best:
             progress.best, progress.best_epoch, progress.stale = figure, record.epoch, 0
-            self._best = _copy(self.network.state_dict())
+            self._best = _copy(self._judged.state_dict())
         else:
             progress.stale += 1
         if self.training.patience and progress.stale >= self.training.patience:
@@ -429,11 +442,13 @@ class Trainer:
             for name in (RUN, "state.json"):
                 (self.folder / name).unlink(missing_ok=True)
         # Before the first validation the latest weights are the best there are.
-        best = self._best if self._progress.best_epoch else self.network.state_dict()
+        best = self._best if self._progress.best_epoch else self._judged.state_dict()
         save_checkpoint(replace(self._sketch, results=self._results()), self.folder, best)
         lines = "".join(json.dumps(record.to_json()) + "\n" for record in self.history)
         write_atomically(self.folder / "history.jsonl", lines.encode())
         tensors = {f"weights/{name}": tensor for name, tensor in self.network.state_dict().items()}
+        if self._judged is not self.network:
+            tensors |= {f"mean/{name}": tensor for name, tensor in self._judged.state_dict().items()}
         for (name, _), moments in zip(self.network.named_parameters(), self._moments(), strict=True):
             tensors |= {f"{moment}/{name}": tensor for moment, tensor in moments.items()}
         state = {"progress": asdict(self._progress), "data": self._data, "threads": torch.get_num_threads()}
@@ -464,6 +479,8 @@ class Trainer:
         except TypeError as error:
             raise CheckpointError(f"'{path}' does not say where its run was. Train anew with '--force'.") from error
         load_weights(self.network, _under("weights/", tensors), path)
+        if self._judged is not self.network:
+            load_weights(self._judged, _under("mean/", tensors), path)
         for name, parameter in self.network.named_parameters():
             moments = {key: tensors[f"{key}/{name}"] for key in _MOMENTS if f"{key}/{name}" in tensors}
             if moments:

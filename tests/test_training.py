@@ -594,7 +594,14 @@ def test_large_graphs_bound_a_step_and_an_epoch(monkeypatch: pytest.MonkeyPatch)
     assert sum(map(len, batches)) == int(100 / np.mean([graph.nodes**2 for graph in GRAPHS]))
 
 
-STAGED: dict[str, Any] = {"stages": 0, "encoder": "none", "latent": 2, "coarse": 0.5, "validation_samples": 2}
+STAGED: dict[str, Any] = {
+    "stages": 0,
+    "encoder": "none",
+    "latent": 2,
+    "coarse": 0.5,
+    "average": 0.9,
+    "validation_samples": 2,
+}
 
 
 @pytest.mark.parametrize("encoder", ["none", "residual"])

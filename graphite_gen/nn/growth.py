@@ -56,7 +56,7 @@ class GrowthDecoder(nn.Module):
         # Latents start unheard: they are noise until training finds a use for them.
         nn.init.zeros_(self.latents.weight)
         self.evidence = nn.Linear(node_features, width, bias=False) if node_features else None
-        self.graph = nn.Sequential(nn.Linear(2 * len(RAMPS) + 6, width), nn.ReLU(), nn.Linear(width, width))
+        self.graph = nn.Sequential(nn.Linear(2 * len(RAMPS) + 9, width), nn.ReLU(), nn.Linear(width, width))
         self.project = nn.ModuleList(nn.Linear(width, rank) for _ in range(layers))
         self.layers = nn.ModuleList(ResidualMessages(width, graphs=3) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
@@ -214,6 +214,10 @@ def _graph_features(seen: PartialGraphs) -> Tensor:
                     arrived / sizes.clamp_min(1),
                     edges / sizes.clamp_min(1),
                     edges / arrived.clamp_min(1),
+                    # As they are, so that a count which is fixed by the size can be kept exactly.
+                    sizes / 16,
+                    arrived / 16,
+                    edges / 32,
                 ],
                 dim=-1,
             ),

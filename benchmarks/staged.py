@@ -1,0 +1,192 @@
+"""Staged decoding: how near the floor, how valid, how fast, and what fewer stages cost.
+
+The bundled models are scored on 300 fresh graphs of each family by the multi-order bound and held against the true law
+graph by graph; their samples are checked against the family, against each other and against the training graphs.
+Geometric graphs have no exact law: theirs is the mean of the two bounds that ``geometric_bounds.py`` keeps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import igraph
+import matplotlib
+import numpy as np
+import torch
+from tables import FOLDER, publish
+
+from graphite_gen.api import NODES, training_set
+from graphite_gen.checkpoint import TrainedModel, bundled_folder, load_checkpoint
+from graphite_gen.dataset import generate
+from graphite_gen.families import FAMILIES, Family, family
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.likelihood import estimate_nll
+from graphite_gen.sampling import Sampler
+from graphite_gen.sampling.constraints import Regular, Tree
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+TEST_SEED = 1000
+STAGES = (1, 4, 8, 16, 32, 64, 0)
+CONSTRAINTS = {"regular": Regular(4), "powerlaw-tree": Tree()}
+PICTURE = Path(__file__).resolve().parents[1] / "docs" / "stages.png"
+
+
+def floors(law: Family, graphs: Sequence[SimpleGraph]) -> np.ndarray:
+    """-log p(A|n) of each graph under its law, in nats."""
+    if law.name != "geometric":
+        return np.array([-law.log_prob(graph) for graph in graphs])
+    bounds = json.loads((FOLDER / "geometric_bounds.json").read_text(encoding="utf-8"))["graphs"][: len(graphs)]
+    assert [row["nodes"] for row in bounds] == [graph.nodes for graph in graphs], "the bounds are of other graphs"
+
+    return np.array([(row["lower"] + row["upper"]) / 2 for row in bounds])
+
+
+def canonical(graph: SimpleGraph) -> bytes:
+    """The same bytes for isomorphic graphs and for no others."""
+    own = igraph.Graph(n=graph.nodes, edges=graph.edges.tolist())
+    edges = np.sort(np.array(own.permute_vertices(own.canonical_permutation()).get_edgelist()).reshape(-1, 2), axis=1)
+
+    return bytes([graph.nodes]) + edges[np.lexsort(edges.T)].astype(np.int32).tobytes()
+
+
+def rate(model: TrainedModel, count: int, stages: int | None = None, rounds: int = 3) -> float:
+    """Graphs per second, the best of a few rounds."""
+    best = math.inf
+    for seed in range(rounds):
+        started = time.perf_counter()
+        for _ in Sampler(model, count, seed=seed, stages=stages):
+            pass
+        best = min(best, time.perf_counter() - started)
+
+    return count / best
+
+
+def measure(name: str, graphs: int, orders: int, samples: int) -> dict[str, Any]:
+    """The figures of one family."""
+    law, model = family(name), load_checkpoint(bundled_folder() / name)
+    test = generate(law, graphs, seed=TEST_SEED).graphs
+    estimate = estimate_nll(model, test, orders)
+    excess = np.array([row.nll for row in estimate.per_graph]) - floors(law, test)
+    one = np.array([-row.elbo for row in estimate.per_graph]) - floors(law, test)
+
+    drawn = list(Sampler(model, samples, seed=1))
+    valid = [graph for graph in drawn if law.contains(graph)]
+    classes = {canonical(graph) for graph in valid}
+    known = set(
+        map(canonical, training_set(law, preset_name="default", count=None, nodes=NODES, seed=0).split("train"))
+    )
+    constraint = CONSTRAINTS.get(name)
+    kept = list(Sampler(model, samples, seed=1, constraints=[constraint])) if constraint else []
+
+    return {
+        "family": name,
+        "parameters": sum(parameter.numel() for parameter in model.network.parameters()),
+        "order": model.config.order,
+        "training_seconds": model.results["seconds"],
+        "nll": estimate.nll,
+        "floor": float(floors(law, test).mean()),
+        "excess": float(excess.mean()),
+        "excess_error": float(excess.std(ddof=1) / math.sqrt(len(excess))),
+        "excess_one_order": float(one.mean()),
+        "baseline": estimate.baseline,
+        "khat": estimate.khat,
+        "valid": len(valid) / len(drawn),
+        "distinct": len(classes) / max(len(valid), 1),
+        "novel": sum(canonical(graph) not in known for graph in valid) / max(len(valid), 1),
+        "constrained": sum(map(law.contains, kept)) / len(kept) if kept else None,
+        "rate": rate(model, samples),
+    }
+
+
+def curve(name: str, graphs: int, orders: int, samples: int) -> list[dict[str, Any]]:
+    """Validity, excess and speed by the number of stages."""
+    law, model = family(name), load_checkpoint(bundled_folder() / name)
+    test = generate(law, graphs, seed=TEST_SEED).graphs
+    rows = []
+    for stages in STAGES:
+        drawn = list(Sampler(model, samples, seed=1, stages=stages))
+        estimate = estimate_nll(model, test, orders, stages=stages)
+        excess = np.array([row.nll for row in estimate.per_graph]) - floors(law, test)
+        rows.append(
+            {
+                "family": name,
+                "stages": stages,
+                "valid": sum(map(law.contains, drawn)) / len(drawn),
+                "excess": float(excess.mean()),
+                "rate": rate(model, samples, stages, rounds=1),
+            }
+        )
+
+    return rows
+
+
+def draw(rows: Sequence[dict[str, Any]]) -> None:
+    """The picture: what more stages buy, and what they cost."""
+    figure, panels = plt.subplots(1, 3, figsize=(11, 3.2), dpi=110)
+    styles = ("o-", "s--", "^-.", "D:", "v-", "P--")
+    places = [str(stages or "all") for stages in STAGES]
+    for style, name in zip(styles, FAMILIES, strict=True):
+        own = [row for row in rows if row["family"] == name]
+        for panel, key in zip(panels, ("valid", "excess", "rate"), strict=True):
+            if own and not (name == "erdos-renyi" and key == "valid"):
+                panel.plot(places, [row[key] for row in own], style, label=name, markersize=4, linewidth=1.2)
+    for panel, title in zip(panels, ("valid samples", "nats above the floor", "graphs per second"), strict=True):
+        panel.set_title(title, fontsize=10)
+        panel.set_xlabel("stages")
+        panel.grid(alpha=0.3)
+    panels[0].set_ylim(-0.03, 1.03)
+    panels[1].set_yscale("symlog", linthresh=0.1)
+    panels[2].set_yscale("log")
+    panels[1].legend(fontsize=7)
+    figure.tight_layout()
+    figure.savefig(PICTURE)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("families", nargs="*", default=list(FAMILIES))
+    parser.add_argument("--graphs", type=int, default=300, help="fresh graphs to score")
+    parser.add_argument("--orders", type=int, default=100, help="orders per graph")
+    parser.add_argument("--samples", type=int, default=1000, help="graphs to draw")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--curve-graphs", type=int, default=40, help="fresh graphs for the curve; 0 leaves it out")
+    arguments = parser.parse_args()
+
+    torch.set_num_threads(arguments.threads)
+    found = [measure(name, arguments.graphs, arguments.orders, arguments.samples) for name in arguments.families]
+    header = ["family", "floor", "NLL", "excess", "one order", "ER baseline"]
+    header += ["valid", "with its constraint", "distinct", "novel", "graphs/s"]
+    rows = [
+        [
+            row["family"],
+            row["floor"],
+            row["nll"],
+            f"{row['excess']:.3f} ± {row['excess_error']:.3f}",
+            f"{row['excess_one_order']:.3f}",
+            row["baseline"],
+            f"{row['valid']:.1%}",
+            "–" if row["constrained"] is None else f"{row['constrained']:.1%}",
+            f"{row['distinct']:.1%}",
+            f"{row['novel']:.1%}",
+            round(row["rate"]),
+        ]
+        for row in found
+    ]
+    title = f"Staged models on {arguments.graphs} fresh graphs, nats per graph over pairs, {arguments.orders} orders"
+    curves: list[dict[str, Any]] = []
+    if arguments.curve_graphs:
+        curves = [row for name in arguments.families for row in curve(name, arguments.curve_graphs, 10, 256)]
+        draw(curves)
+    publish("staged", title, header, rows, {"settings": vars(arguments), "families": found, "curve": curves})
+
+
+if __name__ == "__main__":
+    main()
