@@ -158,6 +158,7 @@ class GrowingGraphs:
         sizes = self.sizes.cpu().numpy()
         block = self.schedule.block(sizes)
         assert limits is None or (block == 1).all(), "limits are kept by nodes that arrive one at a time"
+        uniform = uniform.to(self.z)
         adj = torch.zeros_like(uniform)
         for start in range(int(np.max(-(-sizes // block), initial=0))):
             first, last = np.maximum(start * block, 1), np.minimum((start + 1) * block, sizes)
@@ -166,8 +167,8 @@ class GrowingGraphs:
             rows = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
             if not len(owners):
                 continue
-            answers = self._answer(adj, owners, rows, uniform, limits)
             who, at = torch.from_numpy(owners).to(adj.device), torch.from_numpy(rows).to(adj.device)
+            answers, _ = self.draw_rows(adj, owners, rows, uniform[who, at], limits)
             nodes = answers.shape[-1]
             # Rows of one block share columns: what another row has written stays.
             adj[who, at, :nodes] += answers
@@ -175,35 +176,46 @@ class GrowingGraphs:
 
         return adj
 
-    def _answer(
+    def draw_rows(
         self,
         adj: Tensor,
         owners: NDArray[np.int64],
         rows: NDArray[np.int64],
         uniform: Tensor,
-        limits: Limits | None,
-    ) -> Tensor:
-        """Draw the pairs of arriving nodes, with shape :math:`(M, T)`.
+        limits: Limits | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Draw the pairs of arriving nodes.
 
         All pairs are answered at once from the answers so far, until nothing changes: pair i is right as soon as those
         before it are, so the outcome is that of asking one by one (Song et al., 2021), mostly in a few rounds.
+
+        Arguments:
+            adj: The edges decided so far, with shape :math:`(B, N, N)`.
+            owners: The graph that each arriving node belongs to, with shape :math:`(M,)`.
+            rows: The arriving nodes, with shape :math:`(M,)`.
+            uniform: Noise in [0, 1), with shape :math:`(M, N)`.
+            limits: What must hold of the edges.
+
+        Returns:
+            The answers, and the log-odds that each was drawn with, both with shape :math:`(M, T)`.
         """
         seen = self._seen(adj, owners, rows)
         nodes = seen.adj.shape[-1]
         at = torch.from_numpy(rows).to(adj.device)
         asked = node_mask(at, nodes)
         who = torch.from_numpy(owners).to(adj.device)
-        noise = uniform[who, at, :nodes]
+        noise = uniform[:, :nodes]
         reach = self._reach(owners, rows, nodes)
         h = self.decoder.states(seen)
         held = None if limits is None else limits(who, seen.adj, at, seen.sizes)
 
-        answers = torch.zeros_like(noise)
+        answers, odds = torch.zeros_like(noise), torch.zeros_like(noise)
         open_rows = torch.arange(len(rows), device=adj.device)
         for _ in range(nodes + 1):
             part = _select(seen, open_rows)
             before = answers[open_rows]
             logits = self.decoder.row(h[open_rows], part, at[open_rows], before, reach[open_rows])
+            odds[open_rows] = logits
             after = (noise[open_rows] < torch.sigmoid(logits)) & asked[open_rows]
             if held is not None:
                 after = held.settle(open_rows, after, before) & asked[open_rows]
@@ -212,7 +224,7 @@ class GrowingGraphs:
             if not len(open_rows):
                 break
 
-        return answers
+        return answers, odds
 
 
 def _select(seen: PartialGraphs, rows: Tensor) -> PartialGraphs:
