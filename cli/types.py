@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +14,7 @@ else:
     # Older versions of click have no generic one.
     ParamType = click.ParamType
 
-__all__ = ["FEATURES", "NAME", "NODES", "PARAMETER", "SEED", "STAGES"]
+__all__ = ["DEGREES", "FEATURES", "NAME", "NODES", "PARAMETER", "SEED", "STAGES"]
 
 LARGEST_SEED = 2**63 - 1
 ENCODER_FEATURES = ("identity", "constant", "degree", "random")
@@ -70,6 +71,28 @@ class ParameterType(ParamType):
         return key.strip().replace("-", "_"), text.strip()
 
 
+class DegreesType(ParamType):
+    """Numbers of neighbours, written out or in a file."""
+
+    name = "list or file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        if isinstance(value, tuple):
+            return value
+        text = str(value)
+        if not re.fullmatch(r"[\d,\s]+", text, re.ASCII):
+            try:
+                text = Path(text).read_text(encoding="utf-8")
+            except (OSError, ValueError):
+                self.fail(f"'{value}' is no list of degrees, as in 3,2,2,1, nor a file that has one.", param, ctx)
+        words = [word for word in re.split(r"[,\s]+", text.strip()) if word]
+        wrong = next((word for word in words if not re.fullmatch(r"\d{1,9}", word, re.ASCII)), None)
+        if wrong is not None or not words:
+            self.fail(f"'{wrong or value}' is no degree: list whole numbers, one for each node.", param, ctx)
+
+        return tuple(map(int, words))
+
+
 class SeedType(ParamType):
     """A whole number that every generator takes."""
 
@@ -113,6 +136,7 @@ class NameType(ParamType):
         return text
 
 
+DEGREES = DegreesType()
 NODES = NodesType()
 PARAMETER = ParameterType()
 SEED = SeedType()

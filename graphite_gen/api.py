@@ -1,4 +1,4 @@
-"""The library in four words: load, fit, sample, nll. The commands call the same functions."""
+"""The library in five words: load, fit, sample, complete, nll. The commands call the same functions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .checkpoint import TrainedModel, find_checkpoint, load_checkpoint, save_checkpoint
+from .completion import PARTICLES, RUNS, Completion, PartialGraph, complete
 from .dataset import SPLITS, Dataset, generate, split_of
 from .errors import ConfigError, DatasetError
 from .families import Family, family
@@ -16,7 +17,7 @@ from .graph import SimpleGraph, as_simple_graph
 from .likelihood import estimate_nll
 from .likelihood.annealed import CHAINS, STEPS
 from .records import NLLEstimate, Provenance, TrainRecord
-from .sampling import Sampler
+from .sampling import Constraint, Sampler
 from .seeding import derive_seed, stream
 from .training import Trainer, configure, resolve_device
 
@@ -59,6 +60,7 @@ class Model:
         nodes: int | tuple[int, int] | None = None,
         seed: int = 0,
         connected: bool = False,
+        constraints: Sequence[Constraint] = (),
         largest_component: bool = False,
         with_latents: bool = False,
         features: Iterable[nx.Graph | SimpleGraph] = (),
@@ -70,7 +72,9 @@ class Model:
             count: How many.
             nodes: Their number of nodes, or a range to draw it from; None for the sizes of the training graphs.
             seed: Graph i is the same for a seed, however many are drawn.
-            connected: Draw again until a graph is connected.
+            connected: Whether graphs must be connected.
+            constraints: What every graph must be, such as ``[gg.Tree()]`` or ``[gg.Planar(), gg.MaxDegree(4)]``. The
+                graph attributes ``constraints`` and ``enforced`` say what was, and how.
             largest_component: Keep the largest component of each graph.
             with_latents: Keep each node's latents as node attributes ``z0``, ``z1``, ….
             features: Graphs whose node features condition a model trained with features; used in turn.
@@ -82,6 +86,7 @@ class Model:
             nodes=nodes,
             seed=seed,
             connected=connected,
+            constraints=constraints,
             largest=largest_component,
             latents=with_latents,
             evidence=[as_simple_graph(graph) for graph in features],
@@ -89,6 +94,44 @@ class Model:
         )
 
         return [graph.to_networkx() for graph in sampler]
+
+    def complete(
+        self,
+        graph: nx.Graph | SimpleGraph,
+        count: int,
+        *,
+        unknown: Iterable[Sequence[Any]] | None = None,
+        unlisted: str | None = None,
+        add_nodes: int = 0,
+        seed: int = 0,
+        particles: int = PARTICLES,
+        runs: int = RUNS,
+        stages: int | None = None,
+    ) -> Completion:
+        """Complete a graph that is known in part: ``graphs`` of the result are samples, ``scores`` probabilities.
+
+        Arguments:
+            graph: The nodes and what is known of their pairs.
+            count: How many completed graphs.
+            unknown: The pairs of nodes of which nothing is known. None reads it off the edges: their attribute
+                ``state`` is ``present``, ``absent`` or ``unknown``, and present where they have none.
+            unlisted: With ``unknown=None``, what pairs are that are no edges: ``absent`` or ``unknown``. None is
+                ``unknown`` where edges are marked absent and none unknown, else ``absent``.
+            add_nodes: How many nodes to add, of whose pairs nothing is known.
+            seed: Graph i is the same for a seed, however many are drawn.
+            particles: Particles of each run; more make the answer more exact.
+            runs: Independent runs, whose differences tell how exact it is.
+            stages: In how many stages a staged model decides, 0 for one pair at a time; None for its default.
+        """
+        simple = as_simple_graph(graph)
+        if unknown is None:
+            partial = PartialGraph.from_marks(simple, unlisted=unlisted, add_nodes=add_nodes)
+        elif unlisted is not None:
+            raise ConfigError("'unlisted' has no use where 'unknown' says which pairs are unknown. Pass one of them.")
+        else:
+            partial = PartialGraph.from_pairs(simple, unknown, add_nodes=add_nodes)
+
+        return complete(self.trained, partial, count, seed=seed, particles=particles, runs=runs, stages=stages)
 
     def nll(
         self,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from .. import options
 from ..command import Command
+from ..constraints import build
+from ..constraints import options as constraint_options
 
 
 @click.command(cls=Command, short_help="Sample new graphs from a model.")
@@ -18,7 +21,7 @@ from ..command import Command
 @options.output_format()
 @options.model
 @options.nodes(None, "Nodes per graph, drawn evenly from a range.  [default: as in training]")
-@click.option("--connected", is_flag=True, help="Draw again until a graph is connected.")
+@constraint_options
 @click.option("--largest-component", is_flag=True, help="Keep the largest component of each graph.")
 @options.stages
 @click.option("--with-latents", is_flag=True, help="Keep latents as node attributes z0, z1, ….")
@@ -39,7 +42,7 @@ def sample(
     format: str | None,
     model: str | None,
     nodes: tuple[int, int] | None,
-    connected: bool,
+    constraints: dict[str, Any],
     largest_component: bool,
     stages: int | None,
     with_latents: bool,
@@ -56,17 +59,25 @@ def sample(
     Graph i is the same graph for a seed, however many are drawn. With '--features' the sizes are those of the graphs
     in that file, which '--simplify' reads leniently.
 
+    '--tree', '--regular', '--degrees', '--connected', '--acyclic', '--planar', '--edges' and '--max-degree' always
+    hold, also together. Where plain draws often do what is asked, others are drawn again, which is exact; elsewhere the
+    pairs that would break it are not asked about, node by node. The graph attribute 'enforced' says which.
+
     \b
     Example:
         graphite-gen sample -n 100 -o out.graphml
         graphite-gen sample -n 1000 --format g6 -o - | python my_networkx_script.py
+        graphite-gen sample --model powerlaw-tree --tree --max-degree 4 -o trees.h5
         graphite-gen sample --model ego --nodes 15 --connected -o 'out/{index:04d}.graphml'
     """
     if features is not None and nodes is not None:
         raise click.UsageError("'--nodes' and '--features' exclude each other: the file says how many nodes there are.")
 
-    if connected and largest_component:
-        raise click.UsageError("'--connected' and '--largest-component' exclude each other: a component is connected.")
+    if constraints and largest_component:
+        name = next(iter(constraints)).replace("_", "-")
+        raise click.UsageError(
+            f"'--{name}' and '--largest-component' exclude each other: the one would undo the other."
+        )
 
     from graphite_gen.formats import check_node_attributes, format_of, read_graphs
 
@@ -90,7 +101,7 @@ def sample(
         count,
         nodes=nodes,
         seed=seed,
-        connected=connected,
+        constraints=build(constraints),
         largest=largest_component,
         latents=with_latents,
         evidence=[] if features is None else list(read_graphs(features, simplify=simplify)),
@@ -105,5 +116,7 @@ def sample(
         union=union,
         total=count,
     )
-    if connected:
-        note(f"{sampler.kept} of {sampler.drawn} draws were connected ({sampler.kept / sampler.drawn:.1%}).")
+    if constraints:
+        label, rate = sampler.constraint.label, sampler.kept / sampler.drawn
+        made = f"; {sampler.made} more were held to it while deciding" if sampler.made else ""
+        note(f"{sampler.kept} of {sampler.drawn} plain draws were '{label}' ({rate:.1%}){made}.")

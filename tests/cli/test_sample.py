@@ -11,6 +11,7 @@ import pytest
 from graphite_gen.api import load
 from graphite_gen.checkpoint import read_tensors, write_tensors
 from graphite_gen.formats import read_graphs
+from graphite_gen.graph import SimpleGraph
 
 from .conftest import TINY, Invoke, is_one_line, program
 
@@ -44,10 +45,61 @@ def test_nodes_set_the_sizes(invoke: Invoke, model: Path, nodes: str, sizes: set
 
 def test_connected_samples_are_connected_and_the_rate_is_told(invoke: Invoke, model: Path) -> None:
     result = invoke("sample", "--model", model, "-n", 30, "--connected", "-o", "out.graphml")
-    count, total = (int(word) for word in result.stderr.splitlines()[-1].split()[:3:2])
+    kept, drawn = (int(word) for word in result.stderr.splitlines()[-1].split()[:3:2])
 
-    assert count == 30 <= total
+    assert kept <= 30 <= drawn
     assert all(nx.is_connected(graph.to_networkx()) for graph in read_graphs("out.graphml"))
+
+
+@pytest.mark.parametrize("format", ["h5", "graphml", "jsonl", "gml"])
+def test_files_say_what_held_of_their_graphs_and_how(invoke: Invoke, model: Path, format: str) -> None:
+    line = ("sample", "--model", model, "-n", 12, "--tree", "--max-degree", 3, "-o", f"out.{format}")
+    assert invoke(*line).exit_code == 0
+
+    for graph in map(SimpleGraph.to_networkx, read_graphs(f"out.{format}")):
+        assert nx.is_tree(graph)
+        assert max(dict(graph.degree).values()) <= 3
+        assert graph.graph["constraints"] == "tree, max-degree 3"
+        assert graph.graph["enforced"] in ("exact", "masks")
+
+
+def test_degrees_are_listed_or_in_a_file_and_set_the_size(invoke: Invoke, model: Path) -> None:
+    Path("degrees.txt").write_text("3 2 2\n2, 1\n")
+    assert invoke("sample", "--model", model, "-n", 9, "--degrees", "degrees.txt", "-o", "a.g6").exit_code == 0
+    assert invoke("sample", "--model", model, "-n", 9, "--degrees", "3,2,2,2,1", "-o", "b.g6").exit_code == 0
+
+    assert Path("a.g6").read_bytes() == Path("b.g6").read_bytes()
+    assert all(graph.degrees().tolist() == [3, 2, 2, 2, 1] for graph in read_graphs("a.g6"))
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("--tree --edges 12 --nodes 10", "at least 12 edges are wanted, and at most 9 are possible"),
+        ("--regular 3 --nodes 9", "the degrees sum to 27, which is odd"),
+        ("--regular 9 --nodes 9", "a node has at most 8 neighbours, and 9 are wanted"),
+        ("--degrees 3,3,1,1 --nodes 4", "no graph has these degrees"),
+        ("--degrees 2,2,2 --nodes 4", "3 degrees are given"),
+        ("--edges 11 --nodes 5", "at least 11 edges are wanted, and at most 10 are possible"),
+        ("--planar --edges 10 --nodes 5", "at least 10 edges are wanted, and at most 9 are possible"),
+        ("--connected --edges 3 --nodes 5", "at least 4 edges are wanted, and at most 3 are possible"),
+        ("--connected --max-degree 1 --nodes 5", "at least 4 edges are wanted, and at most 2 are possible"),
+        ("--regular 3 --max-degree 2", "a node would have at least 3 and at most 2 neighbours"),
+        ("--regular 9", "nor on any of 4 sizes up to 8"),
+    ],
+)
+def test_what_no_graph_can_be_is_refused_in_one_line(invoke: Invoke, model: Path, line: str, reason: str) -> None:
+    result = invoke("sample", "--model", model, *line.split(), "-o", "a.g6")
+
+    assert result.exit_code == 1
+    assert is_one_line(result.stderr.splitlines()[-1] + "\n")
+    assert reason in result.stderr
+    assert not Path("a.g6").exists()
+
+
+@pytest.mark.parametrize("degrees", ["nowhere.txt", "3,x", ",", "-1"])
+def test_degrees_that_are_no_numbers_are_wrong_usage(invoke: Invoke, model: Path, degrees: str) -> None:
+    assert invoke("sample", "--model", model, "--degrees", degrees, "-o", "a.g6").exit_code == 2
 
 
 def test_latents_are_node_attributes(invoke: Invoke, model: Path) -> None:

@@ -1,0 +1,94 @@
+"""Exact draws follow the law of independent edges given what they are, as an enumeration has it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tiny import all_graphs
+
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.sampling.conditional import draw_with_edges, exact_draw, spanning_tree
+from graphite_gen.sampling.constraints import Acyclic, AllOf, Connected, Constraint, Edges, MaxDegree, Planar, Tree
+
+
+def symmetric(nodes: int, scale: float, seed: int = 0) -> NDArray[np.float64]:
+    logits = np.triu(scale * np.random.default_rng(seed).normal(size=(nodes, nodes)), 1)
+
+    return logits + logits.T
+
+
+def assert_follows(
+    constraint: Constraint, logits: NDArray[np.float64], draw: Callable[[], NDArray[np.bool_]], draws: int = 6000
+) -> None:
+    graphs = [graph for graph in all_graphs(len(logits)) if constraint.holds(graph)]
+    weights = np.array([np.exp(logits[tuple(graph.edges.T)].sum()) for graph in graphs])
+    expected = draws * weights / weights.sum()
+
+    counts = Counter(SimpleGraph.from_adjacency(draw()).edges.tobytes() for _ in range(draws))
+    observed = np.array([counts[graph.edges.tobytes()] for graph in graphs])
+
+    assert observed.sum() == draws
+    large = expected > 5
+    statistic = ((observed - expected)[large] ** 2 / expected[large]).sum()
+    assert statistic < large.sum() + 5 * np.sqrt(2 * large.sum())
+
+
+@pytest.mark.parametrize(("nodes", "scale"), [(3, 1.0), (4, 0.0), (4, 1.5), (5, 1.0)])
+def test_spanning_trees_are_drawn_in_proportion_to_their_odds(nodes: int, scale: float) -> None:
+    logits, rng = symmetric(nodes, scale), np.random.default_rng(1)
+
+    assert_follows(Tree(), logits, lambda: spanning_tree(logits, rng))
+
+
+@pytest.mark.parametrize("edges", [0, 1, 3, 6])
+def test_given_their_number_edges_are_drawn_in_proportion_to_their_odds(edges: int) -> None:
+    logits, rng = symmetric(4, 1.5), np.random.default_rng(1)
+
+    def draw() -> NDArray[np.bool_]:
+        drawn = draw_with_edges(logits, rng, edges)
+        assert drawn is not None
+        return drawn
+
+    assert_follows(Edges(edges), logits, draw, draws=3000)
+
+
+@pytest.mark.parametrize("scale", [0.0, 20.0, 1000.0])
+@pytest.mark.parametrize("nodes", [1, 2, 9, 40])
+def test_odds_of_any_size_give_trees(nodes: int, scale: float) -> None:
+    with np.errstate(all="raise", under="ignore"):
+        tree = spanning_tree(symmetric(nodes, scale), np.random.default_rng(0))
+
+    assert Tree().holds(SimpleGraph.from_adjacency(tree))
+
+
+@pytest.mark.parametrize("scale", [0.0, 20.0, 1000.0])
+@pytest.mark.parametrize("edges", [0, 1, 10, 35, 36])
+def test_odds_of_any_size_give_so_many_edges(edges: int, scale: float) -> None:
+    drawn = draw_with_edges(symmetric(9, scale), np.random.default_rng(0), edges)
+
+    assert drawn is not None
+    assert drawn.sum() == 2 * edges
+
+
+@pytest.mark.parametrize(
+    ("constraints", "known"),
+    [
+        ((Tree(),), True),
+        ((Connected(), Acyclic()), True),
+        ((Tree(), Planar(), Edges(5)), True),
+        ((Connected(), Edges(5)), True),
+        ((Edges(7),), True),
+        ((Edges(7), MaxDegree(5)), True),
+        ((Edges(7), MaxDegree(4)), False),
+        ((Edges(6), Connected()), False),
+        ((Connected(),), False),
+        ((Acyclic(), Edges(4)), False),
+        ((Planar(), Edges(7)), False),
+    ],
+)
+def test_exact_draws_are_used_where_they_are_known(constraints: tuple[Constraint, ...], known: bool) -> None:
+    assert (exact_draw(AllOf(constraints).demands(6)) is not None) == known
