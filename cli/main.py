@@ -14,7 +14,7 @@ from .command import Command
 
 __all__ = ["main", "run"]
 
-COMMANDS = ("train", "sample", "nll", "generate", "families", "convert", "inspect")
+COMMANDS = ("train", "sample", "complete", "nll", "generate", "families", "convert", "inspect")
 INTERRUPTED = 130
 
 

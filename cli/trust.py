@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING
 from .console import nats
 
 if TYPE_CHECKING:
+    from graphite_gen.completion import Completion
     from graphite_gen.likelihood.sandwich import Sandwich
     from graphite_gen.records import NLLEstimate
 
-__all__ = ["diagnosis", "is_trusted", "verdict"]
+__all__ = ["completion_diagnosis", "diagnosis", "is_trusted", "verdict"]
 
 CLOSE = 1.0
 """Bounds this many nats apart are as good as one figure."""
 
 SURE = 2.0
 """Standard errors beyond which a difference is more than noise."""
+
+FEW = 20
+"""Fewer effective particles than this are too few to tell probabilities by."""
 
 
 def diagnosis(estimate: NLLEstimate) -> str:
@@ -100,3 +104,18 @@ def verdict(sandwich: Sandwich, method: str) -> str:
         f"not trusted: {where}, method '{method}' is up to {off} nats too high in the mean. "
         f"Use '--method ais', or raise '-k'."
     )
+
+
+def completion_diagnosis(completion: Completion) -> str:
+    """What the particles say about completed graphs, and what to do."""
+    evidence, baseline = nats(completion.log_evidence, completion.spread), nats(completion.baseline)
+    figures = (
+        f"log-evidence {evidence} nats (ER baseline {baseline}), "
+        f"{completion.ess:.0f} of {completion.particles} particles effective"
+    )
+    if completion.ess < FEW or (completion.spread is not None and completion.spread > CLOSE):
+        return f"Not settled: {figures}. Samples may be alike and probabilities rough: raise '--particles'."
+    if completion.log_evidence < completion.baseline - CLOSE:
+        return f"Unlike the training graphs: {figures}. Use a model of such graphs."
+
+    return f"Settled: {figures}."

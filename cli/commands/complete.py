@@ -1,0 +1,180 @@
+"""The rest of a graph that is known in part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .. import options
+from ..command import Command
+
+if TYPE_CHECKING:
+    from graphite_gen.checkpoint import TrainedModel
+    from graphite_gen.completion import PartialGraph
+    from graphite_gen.graph import SimpleGraph
+
+
+@click.command(cls=Command, short_help="Complete a graph that is known in part.")
+@click.argument("partial", type=click.Path(path_type=Path, allow_dash=True))
+@click.option(
+    "-n",
+    "--count",
+    type=click.IntRange(1),
+    metavar="N",
+    default=10,
+    show_default=True,
+    help="How many completed graphs.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="A file, '-' for stdout, or a template like 'out/{index:04d}.graphml' for one file each.  "
+    "[default: stdout, in the format read; nothing if the scores go there]",
+)
+@options.output_format()
+@click.option(
+    "--scores",
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="Write unknown pairs with the probability of an edge, likeliest first, to a '.csv' or '.json' file; "
+    "'-' is CSV on stdout.  [default: none]",
+)
+@click.option(
+    "--add-nodes",
+    type=click.IntRange(0),
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="Nodes to add, pairs unknown.",
+)
+@click.option(
+    "--unlisted",
+    type=click.Choice(("absent", "unknown")),
+    help="What pairs are that the file does not list.  [default: unknown if it lists absent but no unknown ones, else "
+    "absent]",
+)
+@click.option("--graph", "index", type=click.IntRange(0), metavar="I", help="Which graph of a file of many, from 0.")
+@options.model
+@click.option(
+    "--particles",
+    type=click.IntRange(1),
+    metavar="N",
+    default=256,
+    show_default=True,
+    help="Particles of each run; more are more exact.",
+)
+@click.option(
+    "--runs",
+    type=click.IntRange(1),
+    metavar="N",
+    default=4,
+    show_default=True,
+    help="Independent runs, whose differences tell how exact.",
+)
+@options.stages
+@options.input_format("--input-format")
+@options.simplify
+@options.ignore_weights
+@options.force
+@options.seed
+@options.device
+@options.threads
+def complete(
+    partial: Path,
+    count: int,
+    output: Path | None,
+    format: str | None,
+    scores: Path | None,
+    add_nodes: int,
+    unlisted: str | None,
+    index: int | None,
+    model: str | None,
+    particles: int,
+    runs: int,
+    stages: int | None,
+    input_format: str | None,
+    simplify: bool,
+    ignore_weights: bool,
+    force: bool,
+    seed: int,
+    device: str,
+    threads: int | None,
+) -> None:
+    """Sample what is unknown of the graph PARTIAL, given what is known.
+
+    An edge attribute 'state' says of a pair of nodes that it is 'present', 'absent' or 'unknown'; an edge without it is
+    present. Nodes keep their names; an attribute 'sampled' tells new edges from known ones, and 'added' new nodes.
+
+    \b
+    Example:
+        graphite-gen complete partial.graphml -n 10 -o completed.graphml
+        graphite-gen complete partial.graphml --scores ranking.csv -o completed.jsonl
+        graphite-gen complete graph.graphml --add-nodes 5 -n 10 -o larger.graphml
+    """
+    if output is not None and str(output) == str(scores) == "-":
+        raise click.UsageError("'-o' and '--scores' cannot both be stdout.")
+
+    from graphite_gen.completion import PartialGraph
+    from graphite_gen.completion import complete as complete_graph
+    from graphite_gen.records import Provenance
+
+    from ..console import note
+    from ..models import choose_model, use_threads
+    from ..ranking import check_scores, write_scores
+    from ..trust import completion_diagnosis
+    from ..writing import write
+
+    use_threads(threads)
+    if scores is not None:
+        check_scores(scores, force)
+    graph, found, family = _read(partial, input_format, simplify, index)
+    if ignore_weights:
+        graph = graph.unweighted()
+    known = PartialGraph.from_marks(graph, unlisted=unlisted, add_nodes=add_nodes)
+    trained = choose_model(model, device, prefer=family)
+    _tell(known, trained)
+
+    result = complete_graph(trained, known, count, seed=seed, particles=particles, runs=runs, stages=stages)
+    note(completion_diagnosis(result))
+    if scores is not None:
+        write_scores(result.scores, scores, force)
+    if output is None:
+        if str(scores) == "-":
+            return
+        output, format = Path("-"), format or found
+    provenance = Provenance(source="complete", model=trained.name, seed=seed)
+    write(result.samples, output, format=format, provenance=provenance, force=force, union=False, total=count)
+
+
+def _read(path: Path, format: str | None, simplify: bool, index: int | None) -> tuple[SimpleGraph, str, str | None]:
+    """The graph, the format it was read in, and the family that the file names."""
+    from graphite_gen.errors import DatasetError
+    from graphite_gen.formats import read_graphs
+
+    reader = read_graphs(path, format=format, simplify=simplify)
+    graphs = list(reader)
+    if index is None and len(graphs) > 1:
+        raise DatasetError(f"'{path}' holds {len(graphs)} graphs, and one is completed. Choose it with '--graph I'.")
+    if index is not None and index >= len(graphs):
+        raise DatasetError(f"'{path}' holds {len(graphs)} graphs, and '--graph' counts from 0: pass less than that.")
+
+    return graphs[index or 0], reader.format, reader.provenance.family
+
+
+def _tell(partial: PartialGraph, model: TrainedModel) -> None:
+    """Say how much is known, and what the model has not seen."""
+    from math import comb
+
+    from ..console import note
+
+    pairs, unknown = comb(partial.nodes, 2), len(partial.unknown)
+    edges = len(partial.graph.edges)
+    note(f"Of {pairs} pairs {unknown} are unknown, {edges} are edges and {pairs - unknown - edges} are absent.")
+    seen = model.sizes.graphs
+    if not min(seen) <= partial.nodes <= max(seen):
+        note(
+            f"'{model.name}' was trained on {min(seen)} to {max(seen)} nodes, and the graph has {partial.nodes}: "
+            f"expect little of it there."
+        )

@@ -1,0 +1,170 @@
+"""Completions of a graph that is known in part, by any variational model of unweighted graphs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..checkpoint import TrainedModel
+from ..errors import SamplingError
+from ..graph import SimpleGraph
+from ..records import Record
+from ..schedule import Schedule
+from ..seeding import stream
+from .growth import grow_completions
+from .latents import decode_completions
+from .partial import PartialGraph
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["PARTICLES", "RUNS", "Completion", "EdgeScore", "complete"]
+
+RUNS = 4
+PARTICLES = 256
+
+
+@dataclass(frozen=True)
+class EdgeScore(Record):
+    """How likely an unknown pair is an edge.
+
+    Attributes:
+        source: The name of one node.
+        target: The name of the other.
+        probability: The probability of an edge given all that is known.
+        standard_error: Its standard error over independent runs.
+    """
+
+    source: Any
+    target: Any
+    probability: float
+    standard_error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Completion:
+    """Completed graphs, and what is believed of each unknown pair.
+
+    Attributes:
+        samples: The completed graphs, as :class:`SimpleGraph`; every edge says in an attribute ``sampled`` whether it
+            was unknown, every node in ``added`` whether it is new, where there are new ones.
+        scores: The unknown pairs, the likeliest edges first.
+        log_evidence: The log-probability of the known pairs under the model, in nats.
+        spread: The standard deviation of its estimates by single runs, in nats; None for one run.
+        ess: The effective number of particles, from 1 to ``particles``.
+        particles: The number of particles of all runs.
+        baseline: The log-probability of the known pairs under the ER baseline, in nats.
+    """
+
+    samples: tuple[SimpleGraph, ...]
+    scores: tuple[EdgeScore, ...]
+    log_evidence: float
+    spread: float | None
+    ess: float
+    particles: int
+    baseline: float
+
+    @property
+    def graphs(self) -> list[nx.Graph]:
+        """The completed graphs, for networkx."""
+        return [graph.to_networkx() for graph in self.samples]
+
+
+def complete(
+    model: TrainedModel,
+    partial: PartialGraph,
+    count: int,
+    *,
+    seed: int = 0,
+    particles: int = PARTICLES,
+    runs: int = RUNS,
+    stages: int | None = None,
+) -> Completion:
+    """Sample what is unknown of a graph, given what is known.
+
+    Arguments:
+        model: A variational model of unweighted graphs.
+        partial: What is known.
+        count: How many completed graphs.
+        seed: The run's seed; graph i is the same for a seed, however many are asked for.
+        particles: Particles of each run; more make the answer more exact.
+        runs: Independent runs, whose differences tell how exact it is.
+        stages: In how many stages a staged model decides, 0 for one pair at a time; None for its default.
+
+    Raises:
+        SamplingError: The model cannot complete such a graph, or gives what is known no chance at all.
+    """
+    _check(model, partial, count, particles, runs)
+    rng = stream(seed, "completion")
+    if model.config.is_staged:
+        schedule = Schedule(model.config.stages if stages is None else stages)
+        posterior = grow_completions(model, partial, runs=runs, particles=particles, schedule=schedule, rng=rng)
+    elif stages not in (None, 1):
+        raise SamplingError(f"'{model.name}' decides all pairs at once, so stages have no use. Use a staged model.")
+    else:
+        posterior = decode_completions(model, partial, runs=runs, particles=particles, rng=rng)
+    if not math.isfinite(posterior.log_evidence):
+        raise SamplingError(
+            f"'{model.name}' gives what is known of the graph no chance at all. "
+            f"Use a model of such graphs, or more particles ('--particles')."
+        )
+
+    means, errors = posterior.edge_probabilities()
+    names = partial.names
+    ranked = np.argsort(-means, kind="stable")
+
+    return Completion(
+        samples=tuple(partial.completed(answers) for answers in posterior.samples(count, seed)),
+        scores=tuple(
+            EdgeScore(names[i], names[j], float(means[pair]), float(errors[pair]))
+            for pair, (i, j) in zip(ranked, partial.unknown[ranked].tolist(), strict=True)
+        ),
+        log_evidence=posterior.log_evidence,
+        spread=float(posterior.run_log_evidence.std(ddof=1)) if runs > 1 else None,
+        ess=posterior.ess,
+        particles=runs * particles,
+        baseline=_baseline(model, partial),
+    )
+
+
+def _baseline(model: TrainedModel, partial: PartialGraph) -> float:
+    density = model.sizes.density(partial.nodes)
+    edges = len(partial.graph.edges)
+    absent = math.comb(partial.nodes, 2) - len(partial.unknown) - edges
+
+    return edges * math.log(density) + absent * math.log1p(-density)
+
+
+def _check(model: TrainedModel, partial: PartialGraph, count: int, particles: int, runs: int) -> None:
+    config, graph = model.config, partial.graph
+    if not config.is_variational:
+        raise SamplingError(
+            f"'{model.name}' is a {config.kind}: an autoencoder has no law to complete graphs by. "
+            f"Train with '--kind graphite-vae'."
+        )
+    if config.observation == "normal":
+        raise SamplingError(
+            f"'{model.name}' draws a weight for every pair and has no absent edges to tell from present ones. "
+            f"Train with '--ignore-weights'."
+        )
+    if graph.is_weighted:
+        raise SamplingError(
+            f"The graph is weighted, and '{model.name}' knows edges alone. "
+            f"Pass '--ignore-weights' (in Python, a graph without weights)."
+        )
+    width = 0 if graph.features is None else graph.features.shape[1]
+    if config.node_features and width != config.node_features:
+        raise SamplingError(
+            f"'{model.name}' reads {config.node_features} node features, and the graph's nodes have {width}. "
+            f"Pass a graph like those it was trained on, and add no nodes."
+        )
+    if "identity" in config.decoder_features and partial.nodes > config.max_nodes:
+        raise SamplingError(
+            f"The graph has {partial.nodes} nodes, but '{model.name}' tells nodes apart by number and knows "
+            f"{config.max_nodes} of them. Use a model trained with '--preset default'."
+        )
+    if count < 0 or particles < 1 or runs < 1:
+        raise SamplingError("Ask for at least 0 graphs, 1 particle and 1 run.")

@@ -1,0 +1,69 @@
+"""What is believed of the unknown pairs: weighted particles, from independent runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..seeding import stream
+
+__all__ = ["Posterior"]
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    r"""The law of the unknown pairs given the known ones, as :math:`P` weighted particles of each of :math:`R` runs.
+
+    The mean weight of a run is an unbiased estimate of the probability of what is known.
+
+    Attributes:
+        probabilities: The probability of an edge, pair by pair and independently, given the particle; 0 or 1 where a
+            particle is a graph. With shape :math:`(R, P, U)`.
+        log_weights: With shape :math:`(R, P)`, in nats.
+    """
+
+    probabilities: NDArray[np.float32]
+    log_weights: NDArray[np.float64]
+
+    @property
+    def log_evidence(self) -> float:
+        """The log-probability of the known pairs, in nats."""
+        return float(np.logaddexp.reduce(self.log_weights, axis=None)) - math.log(self.log_weights.size)
+
+    @property
+    def run_log_evidence(self) -> NDArray[np.float64]:
+        """The same by each run, with shape :math:`(R,)`."""
+        return np.logaddexp.reduce(self.log_weights, axis=1) - math.log(self.log_weights.shape[1])
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Weights that sum to one, with shape :math:`(R, P)`."""
+        return np.exp(self.log_weights - np.logaddexp.reduce(self.log_weights, axis=None))
+
+    @property
+    def ess(self) -> float:
+        """The effective number of particles, from 1 to :math:`R P`."""
+        return float(1 / np.square(self.weights).sum())
+
+    def edge_probabilities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The probability of an edge at each unknown pair and its standard error over runs, both of shape (U,)."""
+        parts = np.einsum("rp,rpu->ru", self.weights, self.probabilities.astype(np.float64))
+        runs = self.weights.sum(1)
+        means = parts.sum(0)
+        # The error of a ratio of two means, of which both numerator and denominator vary from run to run.
+        errors = np.sqrt(np.square(parts - runs[:, None] * means).sum(0) * len(runs) / max(len(runs) - 1, 1))
+
+        return means.clip(0, 1), errors
+
+    def samples(self, count: int, seed: int) -> Iterator[NDArray[np.bool_]]:
+        """Edges at the unknown pairs, each with shape :math:`(U,)`; sample i is the same however many are drawn."""
+        steps = self.weights.ravel().cumsum()
+        flat = self.probabilities.reshape(len(steps), -1)
+        for index in range(count):
+            rng = stream(seed, "completion sample", index)
+            particle = min(int(np.searchsorted(steps, rng.random() * steps[-1], side="right")), len(steps) - 1)
+            yield rng.random(flat.shape[1]) < flat[particle]
