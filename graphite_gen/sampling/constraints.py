@@ -267,11 +267,9 @@ class AllOf(Constraint):
         return joined
 
     def obstacle(self, nodes: int) -> str | None:
-        for constraint in self.constraints:
-            if (reason := constraint.obstacle(nodes)) is not None:
-                return reason
+        wrong = next((part for part in self.constraints if part.nodes not in (None, nodes)), None)
 
-        return super().obstacle(nodes)
+        return super().obstacle(nodes) if wrong is None else wrong.obstacle(nodes)
 
     def holds(self, graph: SimpleGraph) -> bool:
         return all(constraint.holds(graph) for constraint in self.constraints)

@@ -86,11 +86,11 @@ class Demands:
         if len(clash):
             low, high = tight.lowest[clash[0]], tight.highest[clash[0]]
             return f"a node would have at least {low} and at most {high} neighbours"
-        if (tight.lowest == tight.highest).all():
-            total = int(tight.lowest.sum())
+        if (self.lowest == self.highest).all():
+            total = int(self.lowest.sum())
             if total % 2:
                 return f"the degrees sum to {total}, which is odd"
-            if not is_graphical(tight.lowest):
+            if not is_graphical(self.lowest):
                 return "no graph has these degrees"
         if tight.least > tight.most:
             return f"at least {tight.least} edges are wanted, and at most {tight.most} are possible"
