@@ -123,8 +123,10 @@ def one_parameter(train: list[SimpleGraph], test: list[SimpleGraph]) -> float:
 def run_all(jobs: Sequence[tuple[str, str, str, str, int]], log: Path, *, quick: bool) -> None:
     """Do the jobs that the log does not have, adding a line for each."""
     torch.set_num_threads(1)
-    done = {(row["family"], row["kind"], row["preset"], row["convention"], row["run"]) for row in read_log(log)}
-    log.parent.mkdir(parents=True, exist_ok=True)
+    rows = read_log(log)
+    done = {(row["family"], row["kind"], row["preset"], row["convention"], row["run"]) for row in rows}
+    # Written anew, so that no line is added to one that was cut off.
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     for job in jobs:
         if job not in done:
             row = measure(*job, quick=quick)
