@@ -32,6 +32,7 @@ def draw_held(
     keys: NDArray[np.float64],
     uniform: Tensor,
     streams: Sequence[np.random.Generator],
+    by_degree: bool = False,
 ) -> Tensor:
     """Independent edges held to what is asked of their graphs, with shape :math:`(B, N, N)`.
 
@@ -43,10 +44,11 @@ def draw_held(
         keys: Noise in [0, 1) for the orders, with shape :math:`(B, N)`.
         uniform: Noise in [0, 1) for the pairs, with shape :math:`(B, N, N)`.
         streams: The randomness of exact draws, one for each graph.
+        by_degree: Whether nodes that may have more neighbours arrive first.
     """
     draws = [exact_draw(demand) for demand in demands]
     if any(draw is None for draw in draws):
-        arrival = Arrival(demands, keys, held=True, device=logits.device)
+        arrival = Arrival(demands, keys, held=True, device=logits.device, by_degree=by_degree)
         law = GrowingGraphs(GivenOdds(), arrival.pairs(logits), logits[..., :0], arrival.sizes)
         adj = arrival.back(law.sample(uniform.to(logits), arrival.limits))
     else:

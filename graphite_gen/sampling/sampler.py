@@ -261,8 +261,10 @@ class Sampler:
         z = self.model.network.prior(mask).sample(torch.from_numpy(noise).to(device))
         x = self._features(number * block + rows, most).to(z)
         demands = [self._demands[size] for size in sizes[rows].tolist()]
+        # Orders that lead into dead ends differ from degrees to degrees: every other attempt tries another kind.
+        by_degree = attempt % 2 == 0
         if config.is_staged:
-            adj = self._grow(z, x, demands, keys, uniform, plain)
+            adj = self._grow(z, x, demands, keys, uniform, plain, by_degree)
         else:
             law = self.model.network.decode(z, x, mask)
             if plain:
@@ -270,7 +272,7 @@ class Sampler:
             else:
                 assert isinstance(law, EdgeBernoulli)
                 streams = [stream(self.seed, "conditional", number, attempt, row) for row in rows.tolist()]
-                adj = draw_held(law.logits, demands, keys, uniform, streams)
+                adj = draw_held(law.logits, demands, keys, uniform, streams, by_degree)
 
         graphs = _split(adj.cpu().numpy(), sizes[rows], weighted=config.observation == "normal")
         if config.node_features or self.latents:
@@ -289,9 +291,10 @@ class Sampler:
         keys: NDArray[np.float64],
         uniform: Tensor,
         plain: bool,
+        by_degree: bool,
     ) -> Tensor:
         """Grow graphs whose nodes arrive in random orders, so that their numbers say nothing of it."""
-        arrival = Arrival(demands, keys, held=not plain, device=z.device)
+        arrival = Arrival(demands, keys, held=not plain, device=z.device, by_degree=by_degree)
         law = self.model.network.grow(arrival.nodes(z), arrival.nodes(x), arrival.sizes, self.schedule)
 
         return arrival.back(law.sample(uniform, arrival.limits))

@@ -22,7 +22,7 @@ def symmetric(nodes: int, scale: float, seed: int = 0) -> NDArray[np.float64]:
 
 
 def assert_follows(
-    constraint: Constraint, logits: NDArray[np.float64], draw: Callable[[], NDArray[np.bool_]], draws: int = 6000
+    constraint: Constraint, logits: NDArray[np.float64], draw: Callable[[], NDArray[np.bool_]], draws: int = 2000
 ) -> None:
     graphs = [graph for graph in all_graphs(len(logits)) if constraint.holds(graph)]
     weights = np.array([np.exp(logits[tuple(graph.edges.T)].sum()) for graph in graphs])
@@ -53,7 +53,7 @@ def test_given_their_number_edges_are_drawn_in_proportion_to_their_odds(edges: i
         assert drawn is not None
         return drawn
 
-    assert_follows(Edges(edges), logits, draw, draws=3000)
+    assert_follows(Edges(edges), logits, draw, draws=1000)
 
 
 @pytest.mark.parametrize("scale", [0.0, 20.0, 1000.0])

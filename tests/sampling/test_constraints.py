@@ -143,7 +143,7 @@ def test_plain_draws_that_do_what_they_must_are_kept_as_they_are() -> None:
 
 def test_redrawn_graphs_follow_the_models_law_given_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampler, "COMMON", 0)
-    model, count = small_model(stages=1, encoder="residual"), 3000
+    model, count = small_model(stages=1, encoder="residual"), 800
     plain = [graph for graph in Sampler(model, count, nodes=3, seed=1) if Connected().holds(graph)]
     held = list(Sampler(model, count, nodes=3, seed=2, constraints=[Connected()]))
 
