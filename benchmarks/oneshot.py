@@ -29,7 +29,7 @@ def measure(name: str, graphs: int, samples: int, epochs: int) -> dict[str, Any]
     torch.set_num_threads(1)
     law = family(name)
     test = generate(law, graphs, seed=TEST_SEED).graphs
-    default = estimate_nll(load_checkpoint(bundled_folder() / name), test, samples)
+    default = estimate_nll(load_checkpoint(bundled_folder() / f"{name}-one-shot"), test, samples)
     data = training_set(law, preset_name="default", count=None, nodes=NODES, seed=0)
     plain = fit(data, name="paper", preset_name="paper", epochs=epochs, validate_every=2)
     paper = estimate_nll(plain.trained, test, samples)

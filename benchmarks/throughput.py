@@ -73,7 +73,7 @@ def rates(rounds: int, tasks: dict[str, tuple[int, Callable[[], Any]]]) -> dict[
 
 def sampling(name: str, count: int, rounds: int, folder: Path) -> dict[str, float]:
     """Sample a family: by networkx, by our own generator, by the bundled model."""
-    model = load_checkpoint(bundled_folder() / name)
+    model = load_checkpoint(bundled_folder() / f"{name}-one-shot")
     law = family(name)
     sizes = stream(0, "benchmark").integers(10, 20, size=count, endpoint=True).tolist()
     generator = GENERATORS[name]
@@ -126,7 +126,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         rows = []
-        for name in (name for name in GENERATORS if name in bundled_names()):
+        for name in (name for name in GENERATORS if f"{name}-one-shot" in bundled_names()):
             found = details[name] = sampling(name, arguments.count, arguments.rounds, folder)
             figures = [round(found[key]) for key in ("networkx", "generate", "model_to_networkx", "model_to_hdf5")]
             rows.append([name, *figures, f"{found['model_to_hdf5'] / found['networkx']:.1f}×"])

@@ -284,12 +284,13 @@ _STAGED_MODEL = ModelConfig(
     stages=0,
 )
 _STAGED_TRAINING = TrainConfig(
-    epochs=80,
+    epochs=60,
     epoch_graphs=24_000,
     batch_size=256,
     learning_rate=3e-3,
     clip=20.0,
     average=0.998,
+    coarse=0.05,
     kl_warmup=0.0,
     validation_samples=2,
     samples=1,

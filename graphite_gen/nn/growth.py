@@ -16,6 +16,7 @@ __all__ = ["GrowthDecoder", "PartialGraphs"]
 # Counts are read as ramps that end at these numbers: exact for the small ones, smooth for the large.
 RAMPS = (1, 2, 3, 4, 6, 8, 12, 16)
 SCORES = 8
+MESSAGES = 6
 # Log-odds beyond this say nothing more.
 LARGEST = 15.0
 
@@ -113,12 +114,21 @@ class GrowthDecoder(nn.Module):
         known = (places < reach.unsqueeze(-1)) & asked.unsqueeze(-2)
         accepted = known.to(h) * answers.unsqueeze(-2)
         rejected = known.to(h) - accepted
-        graphs = (accepted / 2, rejected / 8, accepted * seen.adj, rejected * seen.adj / 3)
+        alike = _alike(seen.adj)
+        graphs = (
+            accepted / 2,
+            rejected / 8,
+            accepted * seen.adj,
+            rejected * seen.adj / 3,
+            accepted * alike,
+            rejected * alike,
+        )
 
         # What is still to be asked is looked at before there are answers: none of them may see itself.
         later = ((places > places.unsqueeze(-1)) & asked.unsqueeze(-2)).to(h)
         odds = self._odds(r, asked)
         r = r + self.later(later @ r / later.sum(-1, keepdim=True).clamp_min(1))
+        sums = [graph.sum(-1) for graph in graphs]
         edges = accepted.sum(-1)
         waiting = (places - reach).to(h)
         left = (rows.unsqueeze(-1) - places).clamp_min(0).to(h)
@@ -126,7 +136,7 @@ class GrowthDecoder(nn.Module):
             [
                 _ramps(edges),
                 _ramps(left),
-                torch.stack([edges / 4, graphs[2].sum(-1) / 4, waiting.clamp_max(1), torch.log1p(waiting)], dim=-1),
+                torch.stack([*sums, waiting.clamp_max(1), torch.log1p(waiting)], dim=-1),
                 odds,
             ],
             dim=-1,
@@ -155,12 +165,12 @@ class _RowLayer(nn.Module):
         super().__init__()
 
         self.norm = nn.LayerNorm(width)
-        self.own = nn.Linear(width, 5 * width)
-        self.counts = nn.Linear(2 * len(RAMPS) + 4 + SCORES, width, bias=False)
+        self.own = nn.Linear(width, (1 + MESSAGES) * width)
+        self.counts = nn.Linear(2 * len(RAMPS) + MESSAGES + 2 + SCORES, width, bias=False)
         self.out = nn.Linear(width, width)
 
     def forward(self, graphs: tuple[Tensor, ...], r: Tensor, counts: Tensor) -> Tensor:
-        hidden, *messages = self.own(self.norm(r)).chunk(5, dim=-1)
+        hidden, *messages = self.own(self.norm(r)).chunk(1 + MESSAGES, dim=-1)
         hidden = hidden + self.counts(counts)
         for graph, message in zip(graphs, messages, strict=True):
             hidden = hidden + graph @ message
@@ -224,6 +234,13 @@ def _graph_features(seen: PartialGraphs) -> Tensor:
         ],
         dim=-1,
     )
+
+
+def _alike(adj: Tensor) -> Tensor:
+    """The part of their neighbours that two nodes share, which tells how far apart they are, with shape of ``adj``."""
+    scale = adj.sum(-1).clamp_min(1).rsqrt()
+
+    return scale.unsqueeze(-1) * (adj @ adj) * scale.unsqueeze(-2)
 
 
 def _ramps(counts: Tensor) -> Tensor:

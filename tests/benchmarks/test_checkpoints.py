@@ -30,12 +30,12 @@ def test_a_card_has_the_gap_with_its_error_and_how_it_was_measured(
 
     monkeypatch.setattr(checkpoints, "sandwich_nll", check)
     folder = tmp_path / "ego"
-    shutil.copytree(bundled_folder() / "ego", folder)
+    shutil.copytree(bundled_folder() / "ego-one-shot", folder)
 
     line = checkpoints.write_card(folder, graphs=3, samples=20, check_graphs=2)
 
     card = (folder / "README.md").read_text(encoding="utf-8")
-    assert asked == [("ego", 2, 20)]
+    assert asked == [("ego-one-shot", 2, 20)]
     assert "| 0.40 ± 0.20 |" in card
     assert "2 graphs of its own, 64 chains of 60 temperatures" in card
     assert "gap 0.40 ± 0.20" in line

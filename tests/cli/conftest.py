@@ -63,7 +63,9 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a tiny model of ego networks on 5 to 8 nodes."""
     out = tmp_path_factory.mktemp("models")
-    result = CliRunner().invoke(main, [str(arg) for arg in ("train", "--family", "ego", *TINY, "--out", out)])
+    result = CliRunner().invoke(
+        main, [str(arg) for arg in ("train", "--family", "ego", "--preset", "one-shot", *TINY, "--out", out)]
+    )
     assert result.exit_code == 0, result.stderr
 
     return out / "ego"
