@@ -107,10 +107,9 @@ def test_ends_of_the_interval_are_where_the_normal_test_just_rejects(count: int,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["barabasi", "powerlaw-tree", "regular"])
-def test_a_thousand_samples_are_scored_against_a_large_training_set_in_seconds(name: str) -> None:
-    train = generate(name, 24_000, nodes=(10, 20), seed=1).graphs
-    samples = generate(name, 1000, nodes=(10, 20), seed=2).graphs
+def test_a_thousand_samples_are_scored_against_a_large_training_set_in_seconds() -> None:
+    train = generate("barabasi", 24_000, nodes=(10, 20), seed=1).graphs
+    samples = generate("barabasi", 1000, nodes=(10, 20), seed=2).graphs
 
     started = time.process_time()
     score_vun(samples, train)
