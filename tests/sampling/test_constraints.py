@@ -145,11 +145,13 @@ def test_redrawn_graphs_follow_the_models_law_given_what_they_are(monkeypatch: p
     monkeypatch.setattr(sampler, "COMMON", 0)
     model, count = small_model(stages=1, encoder="residual"), 800
     plain = [graph for graph in Sampler(model, count, nodes=3, seed=1) if Connected().holds(graph)]
-    held = list(Sampler(model, count, nodes=3, seed=2, constraints=[Connected()]))
+    # Those that run out of redraws are made connected and say so: they make no such claim.
+    drawn = Sampler(model, count, nodes=3, seed=2, constraints=[Connected()])
+    held = [graph for graph in drawn if graph.attributes["enforced"] == "exact"]
 
-    assert {graph.attributes["enforced"] for graph in held} == {"exact"}
+    assert len(held) == drawn.kept > 0.8 * count
     triangles = [np.mean([len(graph.edges) == 3 for graph in graphs]) for graphs in (plain, held)]
-    assert abs(triangles[0] - triangles[1]) < 5 * 0.5 * (len(plain) ** -0.5 + count**-0.5)
+    assert abs(triangles[0] - triangles[1]) < 5 * 0.5 * (len(plain) ** -0.5 + len(held) ** -0.5)
 
 
 def test_sizes_that_cannot_be_are_not_drawn() -> None:
