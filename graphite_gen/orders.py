@@ -82,10 +82,8 @@ def _walk(
     brought = _brought(degrees, sizes)
     orders = np.tile(np.arange(nodes), (graphs, 1))
     log_q = np.zeros(graphs)
-    key = _first_key(degrees, rule)
+    key = _first_key(degrees, brought, rule)
     for step in range(int(sizes.max(initial=0))):
-        if rule == "even":
-            key = _unevenness(adj, degrees, left, brought)
         here = np.where(left, key, 2 * _FAR)
         best = left & (here == here.min(1)[:, None])
         chosen = np.where(best, ties(), -np.inf).argmax(1)
@@ -96,7 +94,7 @@ def _walk(
         left[rows[live], chosen[live]] = False
         near = adj[rows, chosen]
         degrees = degrees - near
-        key = _next_key(key, near, degrees, rule, step)
+        key = _next_key(key, near, degrees, brought, rule, step)
 
     return orders, log_q
 
@@ -111,32 +109,29 @@ def _brought(degrees: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np
     return np.round((sizes - np.sqrt(np.maximum(sizes**2 - 4 * edges, 0))) / 2).astype(np.int64)[:, None]
 
 
-def _unevenness(
-    adj: NDArray[np.bool_], degrees: NDArray[np.int64], left: NDArray[np.bool_], brought: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """How little a node looks like one that came last, with shape :math:`(B, N)`.
-
-    Its degree should be what a node brings, and its neighbours should not have come later: without it, they would have
-    brought too few.
-    """
-    off = 2 * np.abs(degrees - brought) + (degrees > brought)
-    same = (left & (degrees == brought)).astype(np.float32)
-    beside = np.matmul(adj.astype(np.float32), same[:, :, None])[:, :, 0].astype(np.int64)
-
-    return off * adj.shape[1] + beside
+def _unevenness(degrees: NDArray[np.int64], brought: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How far degrees are from what a node brings, those above it a little further than those below."""
+    return 2 * np.abs(degrees - brought) + (degrees > brought)
 
 
-def _first_key(degrees: NDArray[np.int64], rule: str) -> NDArray[np.int64]:
+def _first_key(degrees: NDArray[np.int64], brought: NDArray[np.int64], rule: str) -> NDArray[np.int64]:
     if rule == "uniform":
         return np.zeros_like(degrees)
     if rule == "peel":
         return degrees
+    if rule == "even":
+        return _unevenness(degrees, brought)
     # The first node of a graph, and of each further component, is one of the highest degree.
     return _FAR - degrees
 
 
 def _next_key(
-    key: NDArray[np.int64], near: NDArray[np.bool_], degrees: NDArray[np.int64], rule: str, step: int
+    key: NDArray[np.int64],
+    near: NDArray[np.bool_],
+    degrees: NDArray[np.int64],
+    brought: NDArray[np.int64],
+    rule: str,
+    step: int,
 ) -> NDArray[np.int64]:
     """The keys after a node has been chosen, given who its neighbours are and the degrees that are left."""
     if rule == "hub":
@@ -151,5 +146,7 @@ def _next_key(
         return np.where(near, np.minimum(key, 0) - 1, key)
     if rule == "peel":
         return degrees
+    if rule == "even":
+        return _unevenness(degrees, brought)
 
     return key
