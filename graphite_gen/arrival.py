@@ -17,7 +17,7 @@ def arrange(batch: GraphBatch, rule: str, rng: np.random.Generator) -> tuple[Gra
 
     Arguments:
         batch: The graphs.
-        rule: One of :data:`graphite_gen.orders.ORDERS`.
+        rule: One of :data:`graphite_gen.config.ORDERS`.
         rng: The randomness.
 
     Returns:

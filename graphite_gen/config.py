@@ -11,11 +11,21 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from .errors import ConfigError
-from .orders import ORDERS
 
-__all__ = ["KINDS", "PRESETS", "ModelConfig", "TrainConfig", "preset"]
+__all__ = ["KINDS", "ORDERS", "PRESETS", "ModelConfig", "TrainConfig", "preset"]
 
 KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
+# In which order nodes arrive in a staged model: what a rule prefers, given what is there; ties are broken evenly.
+ORDERS = {
+    "uniform": "any node",
+    "hub": "a node of the highest degree first, then any node",
+    "frontier": "any neighbour of what is there",
+    "breadth": "a neighbour of the node that came first",
+    "depth": "a neighbour of the node that came last",
+    "cardinality": "a node with the most neighbours among what is there",
+    "peel": "the reverse of removing, again and again, a node of the lowest degree left",
+    "even": "the reverse of removing a node that brought as many edges as every other would, if all brought as many",
+}
 ENCODER_FEATURES = ("identity", "constant", "degree", "random")
 
 C = TypeVar("C", bound="_Config")
@@ -98,7 +108,7 @@ class ModelConfig(_Config):
         head_rank: The rank of the signed inner product; in a staged model, that of its low-rank graph.
         stages: In how many stages pairs are decided: 1 is the paper's factorised observation (eq. 10), any other
             number makes a staged model and is its own default, 0 for one pair at a time.
-        order: In which order a staged model thinks that nodes arrive, a rule of :mod:`graphite_gen.orders`.
+        order: In which order a staged model thinks that nodes arrive, one of ``ORDERS``.
         row_layers: How often the answers of an arriving node are passed on within its row (staged only).
     """
 

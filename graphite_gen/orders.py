@@ -16,19 +16,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ORDERS", "draw_orders", "order_log_prob"]
+__all__ = ["draw_orders", "order_log_prob"]
 
-# What each rule prefers, given what has arrived; ties are broken uniformly.
-ORDERS = {
-    "uniform": "any node",
-    "hub": "a node of the highest degree first, then any node",
-    "frontier": "any neighbour of what is there",
-    "breadth": "a neighbour of the node that came first",
-    "depth": "a neighbour of the node that came last",
-    "cardinality": "a node with the most neighbours among what is there",
-    "peel": "the reverse of removing, again and again, a node of the lowest degree left",
-    "even": "the reverse of removing a node that brought as many edges as every other would, if all brought as many",
-}
 _BACKWARD = ("peel", "even")
 
 _FAR = 1 << 40
@@ -42,7 +31,7 @@ def draw_orders(
     Arguments:
         adj: Symmetric adjacency matrices, False at dummy nodes, with shape :math:`(B, N, N)`.
         sizes: The number of real nodes of each graph, with shape :math:`(B,)`.
-        rule: One of ``ORDERS``.
+        rule: One of :data:`graphite_gen.config.ORDERS`.
         rng: The randomness.
 
     Returns:
@@ -61,7 +50,7 @@ def order_log_prob(
     Arguments:
         adj: Symmetric adjacency matrices, with shape :math:`(B, N, N)`.
         sizes: The number of real nodes of each graph, with shape :math:`(B,)`.
-        rule: One of ``ORDERS``.
+        rule: One of :data:`graphite_gen.config.ORDERS`.
         orders: The node at each place, with shape :math:`(B, N)`.
     """
     # The place as a tie-break makes the walk choose the given order wherever the rule allows it.

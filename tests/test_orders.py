@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from graphite_gen.orders import ORDERS, draw_orders, order_log_prob
+from graphite_gen.config import ORDERS
+from graphite_gen.orders import draw_orders, order_log_prob
 
 # A triangle with a tail and a stranger, padded by one place.
 EDGES = [(0, 1), (1, 2), (2, 3), (1, 3)]

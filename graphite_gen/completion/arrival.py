@@ -37,7 +37,7 @@ class ArrivalProposal:
 
         Arguments:
             partial: What is known.
-            rule: The model's rule, one of :data:`graphite_gen.orders.ORDERS`.
+            rule: The model's rule, one of :data:`graphite_gen.config.ORDERS`.
             density: The share of unknown pairs that are guessed to be edges.
             rng: The randomness.
         """

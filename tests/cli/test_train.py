@@ -86,7 +86,8 @@ def test_a_file_is_trained_on_by_its_splits_and_names_the_model(invoke: Invoke, 
 def test_help_shows_the_presets_own_defaults(invoke: Invoke) -> None:
     text = " ".join(invoke("train", "--help").stdout.split())
 
-    assert f"[default: {PRESETS['default'][1].epochs}; paper: {PRESETS['paper'][1].epochs}; x>=1]" in text
+    epochs = {name: training.epochs for name, (_, training) in PRESETS.items()}
+    assert f"[default: {epochs['default']}; one-shot: {epochs['one-shot']}; paper: {epochs['paper']}; x>=1]" in text
     assert f"[default: {TRAINING_GRAPHS}; paper: 100]" in text
 
 

@@ -13,11 +13,11 @@ from tiny import all_graphs, random_graph, small_model
 from graphite_gen.arrival import in_order
 from graphite_gen.batch import collate
 from graphite_gen.checkpoint import TrainedModel
+from graphite_gen.config import ORDERS
 from graphite_gen.errors import ConfigError, DatasetError
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.likelihood import estimate_nll
 from graphite_gen.likelihood.sandwich import sandwich_nll
-from graphite_gen.orders import ORDERS
 from graphite_gen.sampling import Sampler
 from graphite_gen.schedule import Schedule
 
