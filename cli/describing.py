@@ -135,16 +135,14 @@ def _graph_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _model_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     config, training, results = facts["config"], facts["training"], facts["results"]
-    rounds = f"{config['rounds']} rounds, {config['skip']} skip, λ = {config['skip_weight']:g}"
-    features = ", ".join(config["encoder_features"])
 
     return [
         ("model", facts["name"]),
         ("folder", facts["folder"]),
         ("kind", f"{facts['kind']} for {'weighted' if config['observation'] == 'normal' else 'unweighted'} graphs"),
         ("parameters", f"{facts['parameters']:,}".replace(",", " ")),
-        ("encoder", f"{config['encoder']}, {config['encoder_layers']} layers of {config['width']}, reads {features}"),
-        ("decoder", f"latent {config['latent']}, {config['refinement']}, {rounds}, {config['head']} head"),
+        ("encoder", _encoder(config)),
+        ("decoder", _decoder(config)),
         ("node features", str(config["node_features"] or "none")),
         ("exchangeable", "yes" if facts["exchangeable"] else "no: NLL depends on how nodes are numbered"),
         ("trained on", f"{results.get('training_graphs', '?')} graphs from {_origin(facts['provenance'])}"),
@@ -152,6 +150,24 @@ def _model_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("training", f"{results.get('epochs', '?')} of {training['epochs']} epochs, seed {training['seed']}"),
         ("validation", f"{nats(results.get('validation'))} nats per graph (epoch {results.get('best_epoch', '?')})"),
     ]
+
+
+def _encoder(config: Mapping[str, Any]) -> str:
+    if config["encoder"] == "none":
+        return "none: latents are noise"
+    features = ", ".join(config["encoder_features"])
+
+    return f"{config['encoder']}, {config['encoder_layers']} layers of {config['width']}, reads {features}"
+
+
+def _decoder(config: Mapping[str, Any]) -> str:
+    if config["stages"] == 1:
+        rounds = f"{config['rounds']} rounds, {config['skip']} skip, λ = {config['skip_weight']:g}"
+        return f"all pairs at once, latent {config['latent']}, {config['refinement']}, {rounds}, {config['head']} head"
+    stages = f"in {config['stages']} stages" if config["stages"] else "one pair at a time"
+    layers = f"{config['rounds']} layers of {config['width']}, {config['row_layers']} in a row"
+
+    return f"{stages}, nodes arrive by '{config['order']}', latent {config['latent']}, {layers}"
 
 
 def _range(values: Mapping[str, float], form: str = "g") -> str:
