@@ -1,0 +1,93 @@
+"""Which order of arrival serves which family: short trainings that differ in nothing else.
+
+Every rule is trained for the same few epochs and scored on the same fresh graphs, by one order and by several: the first
+says how well the model has learned the rule, the second how near its law is to the truth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from staged import floors
+from tables import FOLDER, publish
+
+from graphite_gen.api import NODES, fit, training_set
+from graphite_gen.config import ORDERS
+from graphite_gen.dataset import generate
+from graphite_gen.families import FAMILIES, family
+from graphite_gen.likelihood import estimate_nll
+from graphite_gen.sampling import Sampler
+
+TEST_SEED = 1000
+LOG = FOLDER / "orders.jsonl"
+
+
+def measure(name: str, order: str, epochs: int, graphs: int) -> dict[str, Any]:
+    """Train one family by one rule and score it."""
+    law = family(name)
+    data = training_set(law, preset_name="default", count=None, nodes=NODES, seed=0)
+    model = fit(data, name=f"{name}-{order}", order=order, epochs=epochs, coarse=0.0).trained
+    test = generate(law, graphs, seed=TEST_SEED).graphs
+    estimate = estimate_nll(model, test, 16)
+    excess = np.array([row.nll for row in estimate.per_graph]) - floors(law, test)
+    one = np.array([-row.elbo for row in estimate.per_graph]) - floors(law, test)
+    drawn = list(Sampler(model, 256, seed=1))
+
+    return {
+        "family": name,
+        "order": order,
+        "epochs": epochs,
+        "one": float(one.mean()),
+        "excess": float(excess.mean()),
+        "excess_error": float(excess.std(ddof=1) / math.sqrt(len(excess))),
+        "valid": sum(map(law.contains, drawn)) / len(drawn),
+    }
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """What has been measured."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("families", nargs="*", default=list(FAMILIES))
+    parser.add_argument("--orders", nargs="+", default=list(ORDERS), choices=list(ORDERS))
+    parser.add_argument("--epochs", type=int, default=8)
+    parser.add_argument("--graphs", type=int, default=60)
+    arguments = parser.parse_args()
+
+    torch.set_num_threads(1)
+    done = {(row["family"], row["order"], row["epochs"]) for row in read_log(LOG)}
+    for name in arguments.families:
+        for order in arguments.orders:
+            if (name, order, arguments.epochs) not in done:
+                row = measure(name, order, arguments.epochs, arguments.graphs)
+                with LOG.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(row) + "\n")
+                print(row, flush=True)
+    found = [row for row in read_log(LOG) if row["epochs"] == arguments.epochs]
+    rows = [
+        [
+            row["family"],
+            row["order"],
+            f"{row['excess']:.2f} ± {row['excess_error']:.2f}",
+            row["one"],
+            f"{row['valid']:.0%}",
+        ]
+        for row in sorted(found, key=lambda row: (row["family"], row["excess"]))
+    ]
+    title = (
+        f"Orders of arrival after {arguments.epochs} epochs: nats above the floor on {arguments.graphs} fresh graphs"
+    )
+    publish("orders", title, ["family", "order", "by 16 orders", "by one", "valid"], rows, {"runs": found})
+
+
+if __name__ == "__main__":
+    main()
