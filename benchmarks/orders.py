@@ -1,7 +1,7 @@
 """Which order of arrival serves which family: short trainings that differ in nothing else.
 
-Every rule is trained for the same few epochs and scored on the same fresh graphs, by one order and by several: the first
-says how well the model has learned the rule, the second how near its law is to the truth.
+Every rule is trained for the same few epochs and scored on the same fresh graphs, by one order and by several: the
+first says how well the model has learned the rule, the second how near its law is to the truth.
 """
 
 from __future__ import annotations
