@@ -21,8 +21,8 @@ CLOSE = 1.0
 SURE = 2.0
 """Standard errors beyond which a difference is more than noise."""
 
-FEW = 20
-"""Fewer effective particles than this are too few to tell probabilities by."""
+ROUGH = 0.1
+"""Probabilities with larger standard errors are not settled."""
 
 
 def diagnosis(estimate: NLLEstimate) -> str:
@@ -108,14 +108,13 @@ def verdict(sandwich: Sandwich, method: str) -> str:
 
 def completion_diagnosis(completion: Completion) -> str:
     """What the particles say about completed graphs, and what to do."""
-    evidence, baseline = nats(completion.log_evidence, completion.spread), nats(completion.baseline)
     figures = (
-        f"log-evidence {evidence} nats (ER baseline {baseline}), "
-        f"{completion.ess:.0f} of {completion.particles} particles effective"
+        f"probabilities ± {completion.error:.2f}, log-evidence {nats(completion.log_evidence, completion.spread)} nats "
+        f"(ER baseline {nats(completion.baseline)})"
     )
-    if completion.ess < FEW or (completion.spread is not None and completion.spread > CLOSE):
-        return f"Not settled: {figures}. Samples may be alike and probabilities rough: raise '--particles'."
-    if completion.log_evidence < completion.baseline - CLOSE:
+    if completion.error > ROUGH:
+        return f"Not settled: {figures}. Raise '--steps' (of a staged model) or '--particles'."
+    if completion.log_evidence < completion.baseline - CLOSE - completion.spread:
         return f"Unlike the training graphs: {figures}. Use a model of such graphs."
 
     return f"Settled: {figures}."

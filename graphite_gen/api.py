@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .checkpoint import TrainedModel, find_checkpoint, load_checkpoint, save_checkpoint
-from .completion import PARTICLES, RUNS, Completion, PartialGraph, complete
+from .completion import CHAIN_STEPS, RUNS, Completion, PartialGraph, complete
 from .dataset import SPLITS, Dataset, generate, split_of
 from .errors import ConfigError, DatasetError
 from .families import Family, family
@@ -104,7 +104,8 @@ class Model:
         unlisted: str | None = None,
         add_nodes: int = 0,
         seed: int = 0,
-        particles: int = PARTICLES,
+        particles: int | None = None,
+        steps: int = CHAIN_STEPS,
         runs: int = RUNS,
         stages: int | None = None,
     ) -> Completion:
@@ -119,8 +120,9 @@ class Model:
                 ``unknown`` where edges are marked absent and none unknown, else ``absent``.
             add_nodes: How many nodes to add, of whose pairs nothing is known.
             seed: Graph i is the same for a seed, however many are drawn.
-            particles: Particles of each run; more make the answer more exact.
-            runs: Independent runs, whose differences tell how exact it is.
+            particles: Particles of each run; None for 64 of a staged model, 256 of another.
+            steps: Steps by which chains move the particles of a staged model; more make the answer more exact.
+            runs: Runs, at least 2, whose differences tell how exact the answer is.
             stages: In how many stages a staged model decides, 0 for one pair at a time; None for its default.
         """
         simple = as_simple_graph(graph)
@@ -131,7 +133,9 @@ class Model:
         else:
             partial = PartialGraph.from_pairs(simple, unknown, add_nodes=add_nodes)
 
-        return complete(self.trained, partial, count, seed=seed, particles=particles, runs=runs, stages=stages)
+        return complete(
+            self.trained, partial, count, seed=seed, particles=particles, steps=steps, runs=runs, stages=stages
+        )
 
     def nll(
         self,

@@ -61,17 +61,23 @@ if TYPE_CHECKING:
     "--particles",
     type=click.IntRange(1),
     metavar="N",
-    default=256,
+    help="Particles of each run.  [default: 256; 64 of a staged model]",
+)
+@click.option(
+    "--steps",
+    type=click.IntRange(4),
+    metavar="N",
+    default=100,
     show_default=True,
-    help="Particles of each run; more are more exact.",
+    help="Steps by which the particles of a staged model are moved; more are more exact.",
 )
 @click.option(
     "--runs",
-    type=click.IntRange(1),
+    type=click.IntRange(2),
     metavar="N",
     default=4,
     show_default=True,
-    help="Independent runs, whose differences tell how exact.",
+    help="Runs, whose differences tell how exact.",
 )
 @options.stages
 @options.input_format("--input-format")
@@ -91,7 +97,8 @@ def complete(
     unlisted: str | None,
     index: int | None,
     model: str | None,
-    particles: int,
+    particles: int | None,
+    steps: int,
     runs: int,
     stages: int | None,
     input_format: str | None,
@@ -136,7 +143,9 @@ def complete(
     trained = choose_model(model, device, prefer=family)
     _tell(known, trained)
 
-    result = complete_graph(trained, known, count, seed=seed, particles=particles, runs=runs, stages=stages)
+    result = complete_graph(
+        trained, known, count, seed=seed, particles=particles, steps=steps, runs=runs, stages=stages
+    )
     note(completion_diagnosis(result))
     if scores is not None:
         write_scores(result.scores, scores, force)

@@ -14,16 +14,20 @@ from ..graph import SimpleGraph
 from ..records import Record
 from ..schedule import Schedule
 from ..seeding import stream
-from .growth import grow_completions
+from .growth import grow_particles
 from .latents import decode_completions
+from .moves import move_particles
 from .partial import PartialGraph
 
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["PARTICLES", "RUNS", "Completion", "EdgeScore", "complete"]
+__all__ = ["CHAIN_STEPS", "RUNS", "Completion", "EdgeScore", "complete"]
 
 RUNS = 4
+CHAIN_STEPS = 100
+# Particles of a run: of a staged model, whose chains do the rest, and of another.
+STAGED_PARTICLES = 64
 PARTICLES = 256
 
 
@@ -53,18 +57,16 @@ class Completion:
             was unknown, every node in ``added`` whether it is new, where there are new ones.
         scores: The unknown pairs, the likeliest edges first.
         log_evidence: The log-probability of the known pairs under the model, in nats.
-        spread: The standard deviation of its estimates by single runs, in nats; None for one run.
-        ess: The effective number of particles, from 1 to ``particles``.
-        particles: The number of particles of all runs.
+        spread: The standard deviation of its estimates by single runs, in nats.
+        error: The root mean square of the standard errors of the scores.
         baseline: The log-probability of the known pairs under the ER baseline, in nats.
     """
 
     samples: tuple[SimpleGraph, ...]
     scores: tuple[EdgeScore, ...]
     log_evidence: float
-    spread: float | None
-    ess: float
-    particles: int
+    spread: float
+    error: float
     baseline: float
 
     @property
@@ -79,7 +81,8 @@ def complete(
     count: int,
     *,
     seed: int = 0,
-    particles: int = PARTICLES,
+    particles: int | None = None,
+    steps: int = CHAIN_STEPS,
     runs: int = RUNS,
     stages: int | None = None,
 ) -> Completion:
@@ -90,18 +93,24 @@ def complete(
         partial: What is known.
         count: How many completed graphs.
         seed: The run's seed; graph i is the same for a seed, however many are asked for.
-        particles: Particles of each run; more make the answer more exact.
-        runs: Independent runs, whose differences tell how exact it is.
+        particles: Particles of each run; None for 64 of a staged model, 256 of another.
+        steps: Steps by which chains move the particles of a staged model; more make the answer more exact.
+        runs: Runs, at least 2, whose differences tell how exact the answer is.
         stages: In how many stages a staged model decides, 0 for one pair at a time; None for its default.
 
     Raises:
         SamplingError: The model cannot complete such a graph, or gives what is known no chance at all.
     """
-    _check(model, partial, count, particles, runs)
+    _check(model, partial)
+    if count < 0 or steps < 4 or runs < 2 or (particles is not None and particles < 1):
+        raise SamplingError("Ask for at least 0 graphs, 1 particle, 4 steps and 2 runs.")
+    particles = particles or (STAGED_PARTICLES if model.config.is_staged else PARTICLES)
     rng = stream(seed, "completion")
     if model.config.is_staged:
         schedule = Schedule(model.config.stages if stages is None else stages)
-        posterior = grow_completions(model, partial, runs=runs, particles=particles, schedule=schedule, rng=rng)
+        posterior = grow_particles(model, partial, runs=runs, particles=particles, schedule=schedule, rng=rng)
+        if math.isfinite(posterior.log_evidence):
+            posterior = move_particles(model, partial, posterior, steps=steps, schedule=schedule, rng=rng)
     elif stages not in (None, 1):
         raise SamplingError(f"'{model.name}' decides all pairs at once, so stages have no use. Use a staged model.")
     else:
@@ -123,9 +132,8 @@ def complete(
             for pair, (i, j) in zip(ranked, partial.unknown[ranked].tolist(), strict=True)
         ),
         log_evidence=posterior.log_evidence,
-        spread=float(posterior.run_log_evidence.std(ddof=1)) if runs > 1 else None,
-        ess=posterior.ess,
-        particles=runs * particles,
+        spread=float(posterior.run_log_evidence.std(ddof=1)),
+        error=float(np.sqrt(np.square(errors).mean())),
         baseline=_baseline(model, partial),
     )
 
@@ -138,7 +146,7 @@ def _baseline(model: TrainedModel, partial: PartialGraph) -> float:
     return edges * math.log(density) + absent * math.log1p(-density)
 
 
-def _check(model: TrainedModel, partial: PartialGraph, count: int, particles: int, runs: int) -> None:
+def _check(model: TrainedModel, partial: PartialGraph) -> None:
     config, graph = model.config, partial.graph
     if not config.is_variational:
         raise SamplingError(
@@ -166,5 +174,3 @@ def _check(model: TrainedModel, partial: PartialGraph, count: int, particles: in
             f"The graph has {partial.nodes} nodes, but '{model.name}' tells nodes apart by number and knows "
             f"{config.max_nodes} of them. Use a model trained with '--preset default'."
         )
-    if count < 0 or particles < 1 or runs < 1:
-        raise SamplingError("Ask for at least 0 graphs, 1 particle and 1 run.")

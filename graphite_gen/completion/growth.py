@@ -1,4 +1,4 @@
-r"""Completion by a staged model: sequential Monte Carlo over arriving nodes.
+r"""Completions by a staged model: sequential Monte Carlo over arriving nodes.
 
 A staged model has the law :math:`p(A) = \frac{1}{n!} \sum_\sigma p(A_\sigma)`. A particle is an order of arrival so far
 and the edges among those who came. The next node is proposed by :class:`ArrivalProposal`; of its pairs the known ones
@@ -8,7 +8,8 @@ are held and the others drawn from the model, each seeing the ones before it. Wi
 
 weighted particles are samples of orders and unknown pairs given the known ones, and the mean weight is the probability
 of what is known. Particles that explain little of it are dropped for copies of others as soon as the weights differ
-much (Doucet & Johansen, 2009).
+much (Doucet & Johansen, 2009). What a node must be for later ones to fit is not foreseen, so where models are sure of
+much, few particles come through: :mod:`graphite_gen.completion.moves` then goes on from those.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from .arrival import ArrivalProposal
 from .partial import PartialGraph
 from .posterior import Posterior
 
-__all__ = ["grow_completions"]
+__all__ = ["grow_particles"]
 
 # Matrices of particles worked on at once.
 CHUNK_CELLS = 1 << 21
 
 
 @torch.no_grad()
-def grow_completions(
+def grow_particles(
     model: TrainedModel,
     partial: PartialGraph,
     *,
@@ -46,7 +47,7 @@ def grow_completions(
     schedule: Schedule,
     rng: np.random.Generator,
 ) -> Posterior:
-    """The posterior of the unknown pairs under a staged model.
+    """Weighted completions by a staged model.
 
     Arguments:
         model: A staged model.
@@ -78,7 +79,7 @@ def grow_completions(
 
     total = log_weights + log_means[:, None] - math.lgamma(nodes + 1)
 
-    return Posterior(cloud.answers(partial.unknown).reshape(runs, particles, -1), total)
+    return Posterior.weighted(cloud.answers(partial.unknown).reshape(runs, particles, -1), total)
 
 
 @dataclass

@@ -95,7 +95,7 @@ def decode_completions(
         probabilities.append(torch.sigmoid(joint.logits(z)[:, i, j]).cpu())
         left -= len(z)
 
-    return Posterior(
+    return Posterior.weighted(
         torch.cat(probabilities).float().numpy().reshape(runs, particles, -1),
         torch.cat(weights).numpy().reshape(runs, particles),
     )

@@ -18,26 +18,28 @@ __all__ = ["Posterior"]
 class Posterior:
     r"""The law of the unknown pairs given the known ones, as :math:`P` weighted particles of each of :math:`R` runs.
 
-    The mean weight of a run is an unbiased estimate of the probability of what is known.
-
     Attributes:
         probabilities: The probability of an edge, pair by pair and independently, given the particle; 0 or 1 where a
             particle is a graph. With shape :math:`(R, P, U)`.
         log_weights: With shape :math:`(R, P)`, in nats.
+        run_log_evidence: The log-probability of the known pairs by each run, in nats, with shape :math:`(R,)`.
     """
 
     probabilities: NDArray[np.float32]
     log_weights: NDArray[np.float64]
+    run_log_evidence: NDArray[np.float64]
+
+    @classmethod
+    def weighted(cls, probabilities: NDArray[np.float32], log_weights: NDArray[np.float64]) -> Posterior:
+        """Particles whose mean weight in a run is an unbiased estimate of the probability of what is known."""
+        evidence = np.logaddexp.reduce(log_weights, axis=1) - math.log(log_weights.shape[1])
+
+        return cls(probabilities, log_weights, evidence)
 
     @property
     def log_evidence(self) -> float:
         """The log-probability of the known pairs, in nats."""
-        return float(np.logaddexp.reduce(self.log_weights, axis=None)) - math.log(self.log_weights.size)
-
-    @property
-    def run_log_evidence(self) -> NDArray[np.float64]:
-        """The same by each run, with shape :math:`(R,)`."""
-        return np.logaddexp.reduce(self.log_weights, axis=1) - math.log(self.log_weights.shape[1])
+        return float(np.logaddexp.reduce(self.run_log_evidence)) - math.log(len(self.run_log_evidence))
 
     @property
     def weights(self) -> NDArray[np.float64]:

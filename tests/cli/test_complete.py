@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from graphite_gen.formats import read_graphs
+
+from .conftest import Invoke, is_one_line
+
+FAST = ("--steps", 8, "--particles", 8, "--threads", 1)
+
+
+@pytest.fixture
+def partial(own_folder: Path) -> Path:
+    """A star with two unknown and one absent edge, between named nodes."""
+    graph = nx.Graph([("hub", name) for name in "abcd"])
+    graph.add_edge("a", "b", state="unknown")
+    graph.add_edge("c", "d", state="unknown")
+    graph.add_edge("a", "c", state="absent")
+    path = own_folder / "partial.graphml"
+    nx.write_graphml(graph, path)
+
+    return path
+
+
+def test_known_pairs_stay_in_every_completed_graph(invoke: Invoke, model: Path, partial: Path) -> None:
+    result = invoke("complete", partial, "-n", 5, "--model", model, *FAST, "-o", "out.graphml")
+
+    assert result.exit_code == 0, result.stderr
+    assert "Of 10 pairs 2 are unknown, 4 are edges and 4 are absent." in result.stderr
+    assert "log-evidence" in result.stderr
+    reader = read_graphs("out.graphml")
+    assert (reader.provenance.source, reader.provenance.model) == ("complete", "ego")
+    graphs = [graph.to_networkx() for graph in reader]
+    assert len(graphs) == 5
+    for graph in graphs:
+        assert set(graph) == {"hub", *"abcd"}
+        assert set(graph["hub"]) == set("abcd")
+        assert {frozenset(edge) for edge in graph.edges} - {frozenset(("hub", n)) for n in "abcd"} <= {
+            frozenset("ab"),
+            frozenset("cd"),
+        }
+
+
+def test_without_an_output_graphs_go_to_stdout_in_the_format_read(invoke: Invoke, model: Path, partial: Path) -> None:
+    result = invoke("complete", partial, "-n", 2, "--model", model, *FAST)
+
+    assert result.exit_code == 0, result.stderr
+    Path("again.graphml").write_text(result.stdout, encoding="utf-8")
+    assert len(list(read_graphs("again.graphml"))) == 2
+
+
+def test_scores_are_ranked_as_csv_and_as_json(invoke: Invoke, model: Path, partial: Path) -> None:
+    result = invoke("complete", partial, "--model", model, *FAST, "--scores", "-", "--unlisted", "unknown")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    again = invoke(
+        "complete", partial, "--model", model, *FAST, "--scores", "s.json", "--unlisted", "unknown", "-o", "o.jsonl"
+    )
+    table = json.loads(Path("s.json").read_text(encoding="utf-8"))
+
+    assert result.exit_code == again.exit_code == 0, again.stderr
+    assert {frozenset((row["source"], row["target"])) for row in rows} == {
+        frozenset(pair) for pair in ("ab", "cd", "ad", "bc", "bd")
+    }
+    chances = [float(row["probability"]) for row in rows]
+    assert chances == sorted(chances, reverse=True)
+    assert [(row["source"], row["target"]) for row in table] == [(row["source"], row["target"]) for row in rows]
+    assert set(table[0]) == {"source", "target", "probability", "standard_error"}
+
+
+def test_added_nodes_are_marked_and_named(invoke: Invoke, model: Path, graphs: Path) -> None:
+    line = ("complete", graphs, "--graph", 1, "--add-nodes", 2, "-n", 3, "--model", model, *FAST, "-o", "out.jsonl")
+    before = list(read_graphs(graphs))[1]
+    assert invoke(*line).exit_code == 0
+
+    for graph in read_graphs("out.jsonl"):
+        assert graph.nodes == before.nodes + 2
+        assert graph.node_attributes["added"] == [False] * before.nodes + [True] * 2
+        old = [edge for edge in graph.edges.tolist() if edge[1] < before.nodes]
+        assert old == before.edges.tolist()
+
+
+def test_the_seed_decides(invoke: Invoke, model: Path, partial: Path) -> None:
+    line = ("complete", partial, "--model", model, *FAST, "--unlisted", "unknown", "--format", "g6", "-o", "-")
+    one, two, other = (invoke(*line, "--seed", seed).stdout for seed in (1, 1, 2))
+
+    assert one == two != other
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--graph", 3), "counts from 0"),
+        (("--scores", "ranking.txt"), "'.csv' or '.json'"),
+        (("--scores", "partial.graphml"), "'.csv' or '.json'"),
+        (("--scores", "missing/s.csv"), "no folder"),
+        (("--add-nodes", 5000), "at most 1000"),
+        (("--input-format", "g6"), "partial.graphml"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(
+    invoke: Invoke, model: Path, partial: Path, options: tuple[object, ...], message: str
+) -> None:
+    result = invoke("complete", partial, "--model", model, *FAST, *options)
+
+    assert result.exit_code == 1
+    assert is_one_line(result.stderr)
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("edges", "message"),
+    [
+        ([("a", "b", {})], "nothing to complete"),
+        ([("a", "b", {"state": "perhaps"})], "marked 'perhaps'"),
+        ([("a", "a", {"state": "unknown"})], "its own neighbour"),
+    ],
+)
+def test_files_that_cannot_be_completed_are_told_in_one_line(
+    invoke: Invoke, model: Path, edges: list[tuple[str, str, dict[str, str]]], message: str
+) -> None:
+    nx.write_graphml(nx.Graph(edges), "bad.graphml")
+    result = invoke("complete", "bad.graphml", "--model", model, *FAST)
+
+    assert result.exit_code == 1
+    assert is_one_line(result.stderr)
+    assert message in result.stderr
+
+
+def test_weighted_graphs_ask_for_leave_to_ignore_weights(invoke: Invoke, model: Path) -> None:
+    graph = nx.Graph()
+    graph.add_weighted_edges_from([(0, 1, 2.0), (1, 2, 1.5)])
+    nx.write_graphml(graph, "weighted.graphml")
+    line = ("complete", "weighted.graphml", "--unlisted", "unknown", "--model", model, *FAST, "--format", "g6")
+
+    refused = invoke(*line)
+    assert refused.exit_code == 1
+    assert "'--ignore-weights'" in refused.stderr.splitlines()[-1]
+    assert invoke(*line, "--ignore-weights").exit_code == 0
+
+
+def test_a_file_of_many_graphs_needs_a_choice(invoke: Invoke, model: Path, graphs: Path) -> None:
+    result = invoke("complete", graphs, "--model", model, "--unlisted", "unknown", *FAST)
+
+    assert result.exit_code == 1
+    assert "holds 12 graphs" in result.stderr
+
+
+def test_two_results_do_not_share_stdout(invoke: Invoke, partial: Path) -> None:
+    assert invoke("complete", partial, "-o", "-", "--scores", "-").exit_code == 2

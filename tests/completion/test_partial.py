@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from tiny import path
+
+from graphite_gen.completion import PartialGraph
+from graphite_gen.errors import DatasetError
+from graphite_gen.graph import SimpleGraph
+
+
+def marked(*states: str | None, names: tuple[str, ...] | None = None) -> SimpleGraph:
+    """A path whose edges are marked in turn."""
+    plain = path(len(states) + 1)
+
+    return SimpleGraph(plain.nodes, plain.edges, names=names, edge_attributes={"state": list(states)})
+
+
+def pairs(partial: PartialGraph) -> set[tuple[int, ...]]:
+    return {tuple(pair) for pair in partial.unknown.tolist()}
+
+
+def test_marks_say_which_edges_are_there_and_which_are_unknown() -> None:
+    partial = PartialGraph.from_marks(marked("present", "unknown", "absent", None, " Unknown "))
+
+    assert partial.graph.edges.tolist() == [[0, 1], [3, 4]]
+    assert pairs(partial) == {(1, 2), (4, 5)}
+    assert "state" not in partial.graph.edge_attributes
+
+
+def test_unlisted_pairs_are_unknown_only_where_absent_ones_alone_are_listed() -> None:
+    everything = {(0, 2), (0, 3), (1, 3)}
+
+    assert pairs(PartialGraph.from_marks(marked("present", "absent", None))) == everything
+    assert pairs(PartialGraph.from_marks(marked("unknown", "absent", None))) == {(0, 1)}
+    assert pairs(PartialGraph.from_marks(marked("unknown", None, None), unlisted="unknown")) == everything | {(0, 1)}
+    assert pairs(PartialGraph.from_marks(path(4), unlisted="unknown")) == everything
+
+
+def test_known_is_everything_else() -> None:
+    known = PartialGraph.from_marks(marked("unknown", "absent", "present")).known()
+
+    assert not known[0, 1]
+    assert not known[1, 0]
+    assert known.sum() == 14
+
+
+def test_pairs_are_named_and_hide_edges() -> None:
+    graph = SimpleGraph(3, path(3).edges, names=("a", "b", "c"))
+    partial = PartialGraph.from_pairs(graph, [("c", "b"), ("a", "c"), ("b", "c")])
+
+    assert partial.graph.edges.tolist() == [[0, 1]]
+    assert pairs(partial) == {(1, 2), (0, 2)}
+
+
+@pytest.mark.parametrize("pair", [("a", "z"), ("a", "a"), ("a",), ("a", "b", "c")])
+def test_pairs_that_are_none_are_refused(pair: tuple[str, ...]) -> None:
+    with pytest.raises(DatasetError, match="unknown pair"):
+        PartialGraph.from_pairs(SimpleGraph(3, path(3).edges, names=("a", "b", "c")), [pair])
+
+
+def test_pairs_of_added_nodes_are_unknown() -> None:
+    partial = PartialGraph.from_marks(path(3), add_nodes=2)
+
+    assert partial.nodes == 5
+    assert pairs(partial) == {(i, j) for j in (3, 4) for i in range(j)}
+    assert partial.graph.node_attributes["added"] == [False] * 3 + [True] * 2
+
+
+@pytest.mark.parametrize(
+    ("names", "new"),
+    [(None, (0, 1, 2, 3, 4)), ((7, 3, 5), (7, 3, 5, 8, 9)), (("a", "new1", 2), ("a", "new1", 2, "new2", "new3"))],
+)
+def test_added_nodes_get_names_of_their_own(names: tuple[object, ...] | None, new: tuple[object, ...]) -> None:
+    assert PartialGraph.from_marks(SimpleGraph(3, path(3).edges, names=names), add_nodes=2).names == new
+
+
+def test_completed_graphs_keep_what_the_file_says_and_tell_new_edges() -> None:
+    graph = nx.Graph([("a", "b", {"kind": "x"}), ("b", "c", {"state": "unknown"}), ("c", "d", {"kind": "y"})])
+    partial = PartialGraph.from_marks(SimpleGraph.from_networkx(graph), unlisted="unknown")
+    done = partial.completed(np.array([tuple(pair) in {(1, 2), (0, 3)} for pair in partial.unknown.tolist()]))
+    found = done.to_networkx()
+
+    assert {frozenset(edge): data["sampled"] for *edge, data in found.edges(data=True)} == {
+        frozenset("ab"): False,
+        frozenset("bc"): True,
+        frozenset("cd"): False,
+        frozenset("ad"): True,
+    }
+    assert found.edges["c", "d"]["kind"] == "y"
+    assert "kind" not in found.edges["b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("graph", "options", "message"),
+    [
+        (path(3), {}, "No pair of the graph is unknown"),
+        (marked("maybe"), {}, "marked 'maybe'.*present, absent, unknown"),
+        (marked("unknown"), {"unlisted": "missing"}, "cannot be 'missing'"),
+        (path(3), {"add_nodes": -1}, "cannot be added"),
+        (path(3), {"add_nodes": 10_000}, "at most 1000"),
+    ],
+)
+def test_what_cannot_be_completed_is_refused(graph: SimpleGraph, options: dict[str, object], message: str) -> None:
+    with pytest.raises(DatasetError, match=message):
+        PartialGraph.from_marks(graph, **options)  # type: ignore[arg-type]

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from graphite_gen.completion.posterior import Posterior
+
+
+def test_weights_average_over_runs_and_particles() -> None:
+    posterior = Posterior.weighted(
+        np.array([[[1, 0], [0, 0]], [[1, 1], [0, 1]]], dtype=np.float32), np.log([[1.0, 2.0], [3.0, 2.0]])
+    )
+    means, errors = posterior.edge_probabilities()
+
+    assert posterior.log_evidence == pytest.approx(np.log(2))
+    assert posterior.run_log_evidence == pytest.approx(np.log([1.5, 2.5]))
+    assert posterior.ess == pytest.approx(64 / 18)
+    assert means == pytest.approx([4 / 8, 5 / 8])
+    assert (errors > 0).all()
+
+
+def test_runs_that_agree_have_no_error() -> None:
+    posterior = Posterior.weighted(np.full((3, 2, 1), 0.4, dtype=np.float32), np.zeros((3, 2)))
+
+    assert posterior.edge_probabilities()[1] == pytest.approx([0], abs=1e-7)
+
+
+def test_samples_follow_the_weights_and_do_not_depend_on_how_many_are_drawn() -> None:
+    posterior = Posterior.weighted(np.array([[[0.9], [0.1]]], dtype=np.float32), np.log([[3.0, 1.0]]))
+    many = np.array(list(posterior.samples(4000, seed=1)))
+
+    assert many.mean() == pytest.approx(0.7, abs=0.03)
+    assert (np.array(list(posterior.samples(10, seed=1))) == many[:10]).all()
