@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RUN_FILES = ("optimizer.safetensors", "state.json")
 TEST_SEED = 1000
 # Epochs of staged models that are at their floor sooner than the default's; the others take the default.
-EPOCHS = {"ego": 12, "erdos-renyi": 12, "powerlaw-tree": 30, "regular": 30}
+EPOCHS = {"barabasi": 30, "ego": 12, "erdos-renyi": 12, "powerlaw-tree": 30, "regular": 30}
 
 CARD = """# {name}
 

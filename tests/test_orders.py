@@ -109,3 +109,27 @@ def test_peeling_removes_a_node_of_the_lowest_degree_left(seed: int) -> None:
     for node in reversed(order_of(graph, "peel", seed)):
         assert graph.degree[node] == min(degree for _, degree in graph.degree)
         graph.remove_node(node)
+
+
+def test_the_inverse_probabilities_of_even_orders_count_them() -> None:
+    draws = 3000
+    path = matrix([(0, 1), (1, 2), (2, 3)], places=5).repeat(draws, 0)
+
+    orders, log_q = draw_orders(path, np.full(draws, 4), "even", np.random.default_rng(0))
+
+    # A path on four nodes grows node by node, each with one edge, in 2^3 orders.
+    assert len(set(map(tuple, orders.tolist()))) == 8
+    assert np.exp(-log_q).mean() == pytest.approx(8, rel=0.05)
+
+
+def test_nodes_of_a_preferential_attachment_graph_bring_as_many_edges_each() -> None:
+    graphs = [nx.barabasi_albert_graph(12, 3, seed=seed) for seed in range(40)]
+    adj = np.stack([nx.to_numpy_array(graph) > 0 for graph in graphs])
+
+    orders, _ = draw_orders(adj, np.full(40, 12), "even", np.random.default_rng(0))
+
+    even = [
+        all(sum(graph.has_edge(order[k], other) for other in order[:k]) == 3 for k in range(3, 12))
+        for graph, order in zip(graphs, orders.tolist(), strict=True)
+    ]
+    assert np.mean(even) > 0.75
