@@ -107,6 +107,8 @@ def sample(
         evidence=[] if features is None else list(read_graphs(features, simplify=simplify)),
         stages=stages,
     )
+    if stages is not None and sampler.schedule.stages != stages:
+        note(f"Constraints need nodes that arrive one at a time: graphs take {sampler.schedule.stages} stages.")
     write(
         sampler,
         output,

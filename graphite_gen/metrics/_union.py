@@ -43,7 +43,9 @@ class Union:
 
     def totals(self, values: NDArray[Any]) -> NDArray[Any]:
         """The sum of whole numbers over the nodes of each graph, from shape :math:`(M, *)` to :math:`(G, *)`."""
-        sums = np.concatenate([np.zeros_like(values[:1]), np.cumsum(values, axis=0, dtype=values.dtype)])
+        sums = np.concatenate(
+            [np.zeros((1, *values.shape[1:]), values.dtype), np.cumsum(values, axis=0, dtype=values.dtype)]
+        )
 
         return sums[self.starts[1:]] - sums[self.starts[:-1]]
 

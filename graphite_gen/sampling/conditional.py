@@ -19,8 +19,8 @@ from .demands import Demands
 
 __all__ = ["GivenOdds", "draw_held", "draw_with_edges", "exact_draw", "spanning_tree"]
 
-# Odds beyond these are as good as certain, and tilting them further says nothing.
-LARGEST = 60.0
+# Log-odds beyond this are as good as certain.
+CERTAIN = 60.0
 BATCH = 64
 
 ExactDraw = Callable[[NDArray[np.float64], np.random.Generator], NDArray[np.bool_] | None]
@@ -155,7 +155,7 @@ def draw_with_edges(
     """
     nodes = len(logits)
     upper = np.triu_indices(nodes, 1)
-    odds = np.clip(logits[upper], -LARGEST, LARGEST)
+    odds = logits[upper]
     probabilities = _sigmoid(odds + _tilt(odds, edges))
     matrix = np.zeros((nodes, nodes), dtype=np.bool_)
     for _ in range(math.ceil(tries / BATCH)):
@@ -170,8 +170,8 @@ def draw_with_edges(
 
 def _tilt(odds: NDArray[np.float64], edges: int) -> float:
     """What to add to log-odds for so many edges to be expected, by bisection."""
-    low, high = -3 * LARGEST, 3 * LARGEST
-    for _ in range(60):
+    low, high = -odds.max(initial=0) - CERTAIN, -odds.min(initial=0) + CERTAIN
+    for _ in range(100):
         middle = (low + high) / 2
         if _sigmoid(odds + middle).sum() < edges:
             low = middle
@@ -182,4 +182,4 @@ def _tilt(odds: NDArray[np.float64], edges: int) -> float:
 
 
 def _sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    return 1 / (1 + np.exp(-x))
+    return 0.5 * (1 + np.tanh(x / 2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 
@@ -72,6 +73,15 @@ def test_odds_of_any_size_give_so_many_edges(edges: int, scale: float) -> None:
 
     assert drawn is not None
     assert drawn.sum() == 2 * edges
+
+
+def test_only_ratios_of_odds_matter_given_the_number_of_edges() -> None:
+    logits = np.array([[0.0, 101.0, 100.0], [101.0, 0.0, 100.0], [100.0, 100.0, 0.0]])
+    rng = np.random.default_rng(0)
+
+    first = [draw_with_edges(logits, rng, 1)[0, 1] for _ in range(2000)]
+
+    assert np.mean(first) == pytest.approx(math.e / (math.e + 2), abs=0.05)
 
 
 @pytest.mark.parametrize(
