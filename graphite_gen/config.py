@@ -1,4 +1,4 @@
-"""Frozen settings of models and of training runs, with JSON both ways and the two presets.
+"""Frozen settings of models and of training runs, with JSON both ways and the presets.
 
 A config object stops at :func:`graphite_gen.models.build_network`: layers get plain numbers.
 """

@@ -151,8 +151,8 @@ def growth_log_weights(
 
     .. math:: \log w = \log p(A_\sigma | Z) - \log n! - \log q(\sigma | A) + \log p(Z) - \log q(Z | A)
 
-    The mean weight is :math:`p(A) = \frac{1}{n!} \sum_\sigma p(A_\sigma)`, the law of a graph whose numbering says
-    nothing.
+    The mean weight is :math:`\frac{1}{n!} \sum_\sigma p(A_\sigma)` over the orders that the rule can give: at most
+    :math:`p(A)`, the law of a graph whose numbering says nothing, and close to it where the model has learned the rule.
 
     Arguments:
         network: A staged model.

@@ -37,7 +37,7 @@ from .graph import SimpleGraph
 from .models import GraphNetwork, build_network
 from .objectives import elbo, growth_bound, growth_log_weights, log_weights, reconstruction, weight_terms
 from .records import Provenance, TrainRecord
-from .schedule import FINEST, Schedule
+from .schedule import Schedule
 from .seeding import derive_seed, stream
 from .sizes import SizeLaw
 
@@ -379,7 +379,7 @@ class Trainer:
         rows = torch.from_numpy(1 + np.floor(rng.random(len(sizes)) * (sizes - 1)).astype(np.int64)).clamp_max(
             torch.from_numpy(sizes - 1)
         )
-        schedule = FINEST
+        schedule = Schedule(self.config.stages)
         if rng.random() < self.training.coarse:
             # Now and then a coarser schedule, so that a model knows what it loses by each.
             most = float(sizes.max() * (sizes.max() - 1) / 2)
@@ -574,7 +574,8 @@ def _growth_values(network: GraphNetwork, batch: GraphBatch, training: TrainConf
         ordered, log_q = arrange(batch, network.config.order, rng)
         noise = _normal(generator, batch, *batch.mask.shape, network.noise_features)
         epsilon = _normal(generator, batch, *batch.mask.shape, network.config.latent)
-        weights.append(growth_log_weights(network, ordered, noise, epsilon, log_q.to(noise)))
+        schedule = Schedule(network.config.stages)
+        weights.append(growth_log_weights(network, ordered, noise, epsilon, log_q.to(noise), schedule))
 
     return torch.stack(weights).logsumexp(0) - math.log(len(weights))
 

@@ -160,7 +160,7 @@ def nll(
         chains=chains if anneals else None,
         steps=steps if anneals else None,
     )
-    sandwich = _check(trained, chosen, check_graphs, seed, samples, chains, steps) if check else None
+    sandwich = _check(trained, chosen, check_graphs, seed, samples, chains, steps, stages) if check else None
     score = Score(estimate, floor, sandwich, unlabelled)
     if as_json:
         score.show_json(per_graph)
@@ -254,14 +254,23 @@ def _labellings(model: TrainedModel, graphs: list[SimpleGraph]) -> list[float]:
 
 
 def _check(
-    model: TrainedModel, graphs: list[SimpleGraph], count: int, seed: int, samples: int, chains: int, steps: int
+    model: TrainedModel,
+    graphs: list[SimpleGraph],
+    count: int,
+    seed: int,
+    samples: int,
+    chains: int,
+    steps: int,
+    stages: int | None,
 ) -> Sandwich:
     """Bounds on the NLL of graphs that the model draws."""
     from graphite_gen.likelihood.sandwich import iterate_sandwich, join_sandwich
 
     from ..console import track
 
-    bounds = iterate_sandwich(model, count, seed, samples=samples, chains=chains, steps=steps, evidence=graphs)
+    bounds = iterate_sandwich(
+        model, count, seed, samples=samples, chains=chains, steps=steps, evidence=graphs, stages=stages
+    )
 
     return join_sandwich(model.name, samples, chains, steps, list(track(bounds, count, "Checking")))
 

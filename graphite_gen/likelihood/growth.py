@@ -37,7 +37,12 @@ ANY_ORDER = 0.01
 
 @torch.no_grad()
 def growth_bounds(
-    model: TrainedModel, graphs: int, seed: int, samples: int, evidence: Sequence[SimpleGraph] = ()
+    model: TrainedModel,
+    graphs: int,
+    seed: int,
+    samples: int,
+    schedule: Schedule,
+    evidence: Sequence[SimpleGraph] = (),
 ) -> Iterator[GraphSandwich]:
     """The bounds of graphs that a staged model grows, one by one.
 
@@ -46,17 +51,18 @@ def growth_bounds(
         graphs: How many to grow.
         seed: The run's seed.
         samples: Orders and latents proposed per graph.
+        schedule: Which pairs are decided at once.
         evidence: Graphs whose node features condition the model, used in turn.
     """
     for index in range(graphs):
         rng = stream(seed, "growth bounds", index)
-        grown, z = _grow(model, rng, evidence[index % len(evidence)] if evidence else None)
-        true = _log_weights(model, grown, _as_grown(grown), rng, z)
+        grown, z = _grow(model, schedule, rng, evidence[index % len(evidence)] if evidence else None)
+        true = _log_weights(model, schedule, grown, _as_grown(grown), rng, z)
         blocks = [min(BLOCK, samples - start) for start in range(0, samples, BLOCK)]
         proposed = torch.cat(
-            [_log_weights(model, grown, _any_orders(model, grown, count, rng), rng) for count in blocks]
+            [_log_weights(model, schedule, grown, _any_orders(model, grown, count, rng), rng) for count in blocks]
         )
-        plain = smooth_weights(graph_log_weights(model.network, grown, samples, seed, index).numpy())
+        plain = smooth_weights(graph_log_weights(model.network, grown, samples, seed, index, schedule=schedule).numpy())
         yield GraphSandwich(
             nodes=grown.adj.shape[-1],
             edges=int(grown.adj.sum()) // 2,
@@ -67,14 +73,16 @@ def growth_bounds(
         )
 
 
-def _grow(model: TrainedModel, rng: np.random.Generator, evidence: SimpleGraph | None) -> tuple[GraphBatch, Tensor]:
+def _grow(
+    model: TrainedModel, schedule: Schedule, rng: np.random.Generator, evidence: SimpleGraph | None
+) -> tuple[GraphBatch, Tensor]:
     """A graph of the model in order of arrival, as a batch of one, and its latents, with shape :math:`(1, N, D)`."""
     nodes = int(model.sizes.sample(1, rng)[0]) if evidence is None else evidence.nodes
     like = next(model.network.parameters())
     features = np.zeros((nodes, 0)) if evidence is None or evidence.features is None else evidence.features
     x = torch.from_numpy(rng.permutation(features)).to(like).unsqueeze(0)
     z = standard_normal(rng, like, 1, nodes, model.config.latent)
-    law = model.network.grow(z, x, torch.tensor([nodes], device=like.device), Schedule(model.config.stages))
+    law = model.network.grow(z, x, torch.tensor([nodes], device=like.device), schedule)
     adj = law.sample(torch.from_numpy(rng.random((1, nodes, nodes))).to(like))
 
     return GraphBatch(adj, torch.ones(1, nodes, dtype=torch.bool, device=like.device), x), z
@@ -96,7 +104,12 @@ def _any_orders(model: TrainedModel, grown: GraphBatch, count: int, rng: np.rand
 
 
 def _log_weights(
-    model: TrainedModel, grown: GraphBatch, orders: NDArray[np.int64], rng: np.random.Generator, z: Tensor | None = None
+    model: TrainedModel,
+    schedule: Schedule,
+    grown: GraphBatch,
+    orders: NDArray[np.int64],
+    rng: np.random.Generator,
+    z: Tensor | None = None,
 ) -> Tensor:
     """The log-weights of orders, with latents from the proposal or given ones, with shape :math:`(K,)`."""
     network, count, nodes = model.network, *orders.shape
@@ -111,7 +124,7 @@ def _log_weights(
         posterior = network.encode(batch, noise)
         epsilon = (z - posterior.mu) / posterior.sigma
 
-    return growth_log_weights(network, batch, noise, epsilon, log_q, Schedule(model.config.stages)).double().cpu()
+    return growth_log_weights(network, batch, noise, epsilon, log_q, schedule).double().cpu()
 
 
 def _log_mean(log_weights: Tensor) -> float:

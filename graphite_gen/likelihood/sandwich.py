@@ -20,6 +20,7 @@ from ..checkpoint import TrainedModel
 from ..errors import ConfigError, DatasetError
 from ..graph import SimpleGraph
 from ..records import Record
+from ..schedule import Schedule
 from ..seeding import stream
 from .annealed import CHAINS, STEPS, AnnealedPath
 from .bounds import GraphSandwich
@@ -81,6 +82,7 @@ def sandwich_nll(
     chains: int = CHAINS,
     steps: int = STEPS,
     evidence: Sequence[SimpleGraph] = (),
+    stages: int | None = None,
 ) -> Sandwich:
     """Bounds on the mean NLL of graphs that the model draws itself.
 
@@ -92,12 +94,17 @@ def sandwich_nll(
         chains: Annealed chains per graph, in either direction.
         steps: Temperatures of each chain.
         evidence: Graphs whose node features condition the model, used in turn; only for models that read some.
+        stages: The stages of a staged model; None for its default. Chains and steps have no use there.
 
     Raises:
         ConfigError: A count is not positive.
         DatasetError: The model has no likelihood, or needs evidence.
     """
-    rows = list(iterate_sandwich(model, graphs, seed, samples=samples, chains=chains, steps=steps, evidence=evidence))
+    rows = list(
+        iterate_sandwich(
+            model, graphs, seed, samples=samples, chains=chains, steps=steps, evidence=evidence, stages=stages
+        )
+    )
 
     return join_sandwich(model.name, samples, chains, steps, rows)
 
@@ -111,6 +118,7 @@ def iterate_sandwich(
     chains: int = CHAINS,
     steps: int = STEPS,
     evidence: Sequence[SimpleGraph] = (),
+    stages: int | None = None,
 ) -> Iterator[GraphSandwich]:
     """The bounds of :func:`sandwich_nll`, graph by graph."""
     for name, count in (("graphs", graphs), ("samples", samples), ("chains", chains), ("steps", steps)):
@@ -121,7 +129,8 @@ def iterate_sandwich(
     if width and not evidence:
         raise DatasetError(f"'{model.name}' draws edges given {width} node features. Pass graphs that have them.")
     if model.config.is_staged:
-        yield from growth_bounds(model, graphs, seed, samples, evidence if width else ())
+        schedule = Schedule(model.config.stages if stages is None else stages)
+        yield from growth_bounds(model, graphs, seed, samples, schedule, evidence if width else ())
         return
     for index in range(graphs):
         batch, z = _draw(model, seed, index, evidence[index % len(evidence)] if width else None)
