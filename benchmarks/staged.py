@@ -36,6 +36,8 @@ import matplotlib.pyplot as plt
 TEST_SEED = 1000
 STAGES = (1, 4, 8, 16, 32, 64, 0)
 CONSTRAINTS = {"regular": Regular(4), "powerlaw-tree": Tree()}
+# What a sample must be; where it is not named, a graph of the family.
+VALID = {"powerlaw-tree": Tree().holds}
 # Whether a graph can be placed in the unit square is a search of seconds: fewer samples must do.
 JUDGED = {"geometric": 30}
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "stages.png"
@@ -81,7 +83,8 @@ def measure(name: str, graphs: int, orders: int, samples: int) -> dict[str, Any]
 
     drawn = list(Sampler(model, samples, seed=1))
     judged = drawn[: JUDGED.get(name)]
-    valid = [graph for graph in judged if law.contains(graph)]
+    is_valid = VALID.get(name, law.contains)
+    valid = [graph for graph in judged if is_valid(graph)]
     classes = {canonical(graph) for graph in valid}
     known = set(
         map(canonical, training_set(law, preset_name="default", count=None, nodes=NODES, seed=0).split("train"))
@@ -103,9 +106,10 @@ def measure(name: str, graphs: int, orders: int, samples: int) -> dict[str, Any]
         "khat": estimate.khat,
         "judged": len(judged),
         "valid": len(valid) / len(judged),
+        "in_family": sum(map(law.contains, judged)) / len(judged),
         "distinct": len(classes) / max(len(valid), 1),
         "novel": sum(canonical(graph) not in known for graph in valid) / max(len(valid), 1),
-        "constrained": sum(map(law.contains, kept)) / len(kept) if kept else None,
+        "constrained": sum(map(is_valid, kept)) / len(kept) if kept else None,
         "rate": rate(model, samples),
     }
 
@@ -123,7 +127,7 @@ def curve(name: str, graphs: int, orders: int, samples: int) -> list[dict[str, A
             {
                 "family": name,
                 "stages": stages,
-                "valid": sum(map(law.contains, drawn)) / len(drawn) if drawn else None,
+                "valid": sum(map(VALID.get(name, law.contains), drawn)) / len(drawn) if drawn else None,
                 "excess": float(excess.mean()),
                 "rate": rate(model, samples, stages, rounds=1),
             }
@@ -137,11 +141,11 @@ def draw(rows: Sequence[dict[str, Any]]) -> None:
     figure, panels = plt.subplots(1, 3, figsize=(11, 3.2), dpi=110)
     styles = ("o-", "s--", "^-.", "D:", "v-", "P--")
     places = [str(stages or "all") for stages in STAGES]
-    for style, name in zip(styles, FAMILIES, strict=True):
+    for number, (style, name) in enumerate(zip(styles, FAMILIES, strict=True)):
         own = [row for row in rows if row["family"] == name]
         for panel, key in zip(panels, ("valid", "excess", "rate"), strict=True):
             if own and not (name in ("erdos-renyi", *JUDGED) and key == "valid"):
-                panel.plot(places, [row[key] for row in own], style, label=name, markersize=4, linewidth=1.2)
+                panel.plot(places, [row[key] for row in own], style, color=f"C{number}", label=name, markersize=4)
     for panel, title in zip(panels, ("valid samples", "nats above the floor", "graphs per second"), strict=True):
         panel.set_title(title, fontsize=10)
         panel.set_xlabel("stages")
@@ -152,6 +156,13 @@ def draw(rows: Sequence[dict[str, Any]]) -> None:
     panels[1].legend(fontsize=7)
     figure.tight_layout()
     figure.savefig(PICTURE)
+
+
+def known() -> dict[str, Any]:
+    """What was measured before: families can be measured one at a time."""
+    path = FOLDER / "staged.json"
+
+    return dict(json.loads(path.read_text(encoding="utf-8"))["details"]) if path.exists() else {}
 
 
 def main() -> None:
@@ -165,10 +176,11 @@ def main() -> None:
     arguments = parser.parse_args()
 
     torch.set_num_threads(arguments.threads)
-    found = []
+    details = known()
+    found = {row["family"]: row for row in details.get("families", [])}
     for name in arguments.families:
-        found.append(measure(name, arguments.graphs, arguments.orders, arguments.samples))
-        print(found[-1], flush=True)
+        found[name] = measure(name, arguments.graphs, arguments.orders, arguments.samples)
+        print(found[name], flush=True)
     header = ["family", "floor", "NLL", "excess", "one order", "ER baseline"]
     header += ["valid", "with its constraint", "distinct", "novel", f"graphs/s, {arguments.threads} threads"]
     rows = [
@@ -185,14 +197,15 @@ def main() -> None:
             f"{row['novel']:.1%}",
             round(row["rate"]),
         ]
-        for row in found
+        for row in (found[name] for name in FAMILIES if name in found)
     ]
     title = f"Staged models on {arguments.graphs} fresh graphs, nats per graph over pairs, {arguments.orders} orders"
-    curves: list[dict[str, Any]] = []
+    curves: list[dict[str, Any]] = [row for row in details.get("curve", []) if row["family"] not in arguments.families]
     if arguments.curve_graphs:
-        curves = [row for name in arguments.families for row in curve(name, arguments.curve_graphs, 10, 256)]
+        curves += [row for name in arguments.families for row in curve(name, arguments.curve_graphs, 10, 256)]
         draw(curves)
-    publish("staged", title, header, rows, {"settings": vars(arguments), "families": found, "curve": curves})
+    details = {"settings": vars(arguments), "families": list(found.values()), "curve": curves}
+    publish("staged", title, header, rows, details)
 
 
 if __name__ == "__main__":

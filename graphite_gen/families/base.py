@@ -43,7 +43,7 @@ class Family(ABC):
         summary: One line for the table of families.
         has_law: Whether :meth:`log_prob` is tractable for some parameters.
         most_nodes: The largest graphs it draws: they take :math:`n^2` memory on the way, here about a gigabyte.
-        order: The order of arrival by which staged models learn it best (``benchmarks/orders.py``).
+        order: The order of arrival by which staged models are trained on it; ``benchmarks/orders.py`` compares them.
     """
 
     name: ClassVar[str]
