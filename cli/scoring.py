@@ -30,12 +30,14 @@ class Score:
         floor: What the true law says of the same graphs, or of graphs of their sizes.
         sandwich: The bounds on graphs of the model itself.
         unlabelled: Whether all of it is per isomorphism class.
+        anneals: Whether the model can be annealed, which a staged one cannot.
     """
 
     estimate: NLLEstimate
     floor: Floor | None = None
     sandwich: Sandwich | None = None
     unlabelled: bool = False
+    anneals: bool = True
 
     @property
     def covered(self) -> float | None:
@@ -60,14 +62,14 @@ class Score:
             "paired": floor and floor.paired,
             "covered": self.covered,
             "unlabelled": self.unlabelled,
-            "diagnosis": diagnosis(estimate),
+            "diagnosis": diagnosis(estimate, anneals=self.anneals),
         }
         if curve:
             value["curve"] = curve
         if self.sandwich is not None:
             value["check"] = {
                 "trusted": is_trusted(self.sandwich, estimate.method),
-                "verdict": verdict(self.sandwich, estimate.method),
+                "verdict": verdict(self.sandwich, estimate.method, anneals=self.anneals),
                 **self.sandwich.to_json(),
             }
         if per_graph:
@@ -122,17 +124,17 @@ class Score:
         facts = [
             ("method", _method(estimate)),
             ("median ESS", f"{estimate.ess:.1f}"),
-            ("diagnosis", diagnosis(estimate)),
+            ("diagnosis", diagnosis(estimate, anneals=self.anneals)),
         ]
         if self.sandwich is not None:
             bounds = self.sandwich
             facts += [
-                ("check", verdict(bounds, estimate.method)),
+                ("check", verdict(bounds, estimate.method, anneals=self.anneals)),
                 (
                     "",
                     f"Bounds {bounds.lower:.2f} to {bounds.upper:.2f}, gap "
-                    f"{nats(bounds.gap, bounds.gap_standard_error)}; 'is' gives {bounds.importance:.2f}, 'auto' "
-                    f"{bounds.auto:.2f}, 'ais' {bounds.upper:.2f}.",
+                    f"{nats(bounds.gap, bounds.gap_standard_error)}; 'is' gives {bounds.importance:.2f}"
+                    + (f", 'auto' {bounds.auto:.2f}, 'ais' {bounds.upper:.2f}." if self.anneals else "."),
                 ),
             ]
 

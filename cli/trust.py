@@ -25,13 +25,14 @@ ROUGH = 0.1
 """Probabilities with larger standard errors are not settled."""
 
 
-def diagnosis(estimate: NLLEstimate) -> str:
-    """What the weights say about the estimate, and what to do."""
+def diagnosis(estimate: NLLEstimate, *, anneals: bool = True) -> str:
+    """What the weights say about the estimate, and what to do; a staged model cannot be annealed."""
     of = f"of {estimate.graphs} graphs"
     unknown = sum(row.khat is None for row in estimate.per_graph)
     more = "Raise '-k'" if estimate.method == "is" else "Raise '--chains' or '--steps'"
     if estimate.flagged:
-        instead = ", or use '--method auto'" if estimate.method == "is" and estimate.convention == "pairs" else ""
+        can = anneals and estimate.method == "is" and estimate.convention == "pairs"
+        instead = ", or use '--method auto'" if can else ""
         return f"k̂ > 0.7 for {estimate.flagged} {of}: their NLL is likely too high. {more}{instead}."
     if unknown:
         return f"too few weights to tell k̂ for {unknown} {of}. {more} to 25 at least."
@@ -86,8 +87,8 @@ class _Distance:
         return nats(max(self.nats, 0), self.error if math.isfinite(self.error) else None)
 
 
-def verdict(sandwich: Sandwich, method: str) -> str:
-    """Whether what a method gives can be trusted, and what to do if not."""
+def verdict(sandwich: Sandwich, method: str, *, anneals: bool = True) -> str:
+    """Whether what a method gives can be trusted, and what to do if not; a staged model cannot be annealed."""
     off, gap = _Distance.of_method(sandwich, method), _Distance.of_method(sandwich, "ais")
     where = f"on {sandwich.graphs} graph{'s' * (sandwich.graphs != 1)} of the model itself"
     if off.is_small:
@@ -98,11 +99,11 @@ def verdict(sandwich: Sandwich, method: str) -> str:
             f"from {CLOSE:g}. Raise '--check-graphs'."
         )
     if not gap.is_small:
-        return f"not known: {where}, the bounds are {gap} nats apart. Check again with more '--steps' or '--chains'."
+        more = "'--steps' or '--chains'" if anneals else "samples ('-k')"
+        return f"not known: {where}, the bounds are {gap} nats apart. Check again with more {more}."
 
-    return (
-        f"not trusted: {where}, method '{method}' is up to {off} nats too high in the mean. "
-        f"Use '--method ais', or raise '-k'."
+    return f"not trusted: {where}, method '{method}' is up to {off} nats too high in the mean. " + (
+        "Use '--method ais', or raise '-k'." if anneals else "Raise '-k'."
     )
 
 

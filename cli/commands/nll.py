@@ -128,6 +128,8 @@ def nll(
     chosen = _choose_split([graph.unweighted() if ignore_weights else graph for graph in reader], split)
     trained = choose_model(model, device, prefer=None if law is None else law.name)
     samples = samples or default_samples(trained)
+    # Orders of arrival cannot be annealed: there 'auto' is 'is'.
+    method = "is" if method == "auto" and trained.config.is_staged else method
     _warn(trained, chosen, convention, _family(reader.provenance, law))
     labellings = _labellings(trained, chosen) if unlabelled else None
 
@@ -161,7 +163,7 @@ def nll(
         steps=steps if anneals else None,
     )
     sandwich = _check(trained, chosen, check_graphs, seed, samples, chains, steps, stages) if check else None
-    score = Score(estimate, floor, sandwich, unlabelled)
+    score = Score(estimate, floor, sandwich, unlabelled, anneals=not trained.config.is_staged)
     if as_json:
         score.show_json(per_graph)
     else:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -363,3 +364,18 @@ def test_defaults_are_the_librarys() -> None:
     defaults = {option.name: option.default for option in nll.params}
 
     assert (defaults["chains"], defaults["steps"]) == (CHAINS, STEPS)
+
+
+def test_a_staged_model_is_scored_checked_and_asked_for_fewer_stages(invoke: Invoke, graphs: Path) -> None:
+    assert invoke("train", "--family", "ego", *TINY, "--name", "staged").exit_code == 0
+
+    def score(*line: object) -> dict[str, Any]:
+        asked = ("--model", "staged", "--samples", 30, "--check", "--check-graphs", 3, "--json")
+        return only_json(invoke("nll", graphs, *asked, *line))
+
+    finest, one = score("--method", "auto"), score("--stages", 1)
+
+    assert finest["method"] == "is"
+    assert finest["nll"] != one["nll"]
+    assert finest["check"]["lower"] != one["check"]["lower"]
+    assert "anneal" in invoke("nll", graphs, "--model", "staged", "--method", "ais").stderr

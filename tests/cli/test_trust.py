@@ -85,3 +85,10 @@ def test_one_graph_settles_nothing() -> None:
     assert not is_trusted(sandwich([0.1]), "is")
     assert verdict(sandwich([0.1]), "is").startswith("not settled: on 1 graph of")
     assert "±" not in verdict(sandwich([0.1]), "is")
+
+
+def test_a_staged_model_is_not_told_to_anneal() -> None:
+    poor = sandwich(spread(6, 0.5))
+
+    assert "--method ais" not in verdict(poor, "is", anneals=False)
+    assert "-k" in verdict(poor, "is", anneals=False)
