@@ -16,6 +16,7 @@ __all__ = [
     "device",
     "family",
     "force",
+    "ignore_weights",
     "input_format",
     "model",
     "nodes",
@@ -24,6 +25,7 @@ __all__ = [
     "parameters",
     "seed",
     "simplify",
+    "stages",
     "threads",
     "union",
 ]

@@ -620,6 +620,8 @@ def test_a_staged_model_resumes_bit_for_bit(tmp_path: Path, encoder: str) -> Non
     assert timeless(resumed.history) == timeless(history)
     assert timeless(rest) == timeless(history[3:])
     assert same_weights(whole.network.state_dict(), resumed.network.state_dict())
+    assert same_weights(whole.model.network.state_dict(), resumed.model.network.state_dict())
+    assert not same_weights(whole.model.network.state_dict(), whole.network.state_dict())
 
 
 @pytest.mark.parametrize("order", ["breadth", "peel", "uniform"])
