@@ -11,16 +11,19 @@ on how its nodes are numbered.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["draw_orders", "order_log_prob"]
+__all__ = ["ANY_ORDER", "draw_loose_orders", "draw_orders", "loose_log_prob", "order_log_prob"]
 
 _BACKWARD = ("peel", "even")
 # How often an even order is tried for: a graph that grew evenly gives one in about four walks.
 TRIALS = 12
+# The part of loose orders that follow no rule.
+ANY_ORDER = 0.01
 
 _FAR = 1 << 40
 
@@ -71,6 +74,36 @@ def order_log_prob(
         log_q = np.where((share > 0) & ~is_even, -np.inf, log_q - np.log(np.where(share > 0, share, 1)))
 
     return np.where((walked == orders).all(1), log_q, -np.inf)
+
+
+def draw_loose_orders(
+    adj: NDArray[np.bool_], sizes: NDArray[np.int64], rule: str, rng: np.random.Generator, part: float = ANY_ORDER
+) -> NDArray[np.int64]:
+    """Orders by a rule, a few of them by none, of graphs without dummy nodes, with shape :math:`(B, N)`.
+
+    A model may grow a graph as its rule never would: where any order must be possible, none may have probability zero.
+
+    Arguments:
+        adj: Symmetric adjacency matrices, with shape :math:`(B, N, N)`.
+        sizes: The number of nodes of each graph, which is :math:`N`, with shape :math:`(B,)`.
+        rule: One of :data:`graphite_gen.config.ORDERS`.
+        rng: The randomness.
+        part: The part of them that follow no rule.
+    """
+    orders, _ = draw_orders(adj, sizes, rule, rng)
+    free = rng.random(len(orders)) < part
+    orders[free] = rng.permuted(orders[free], axis=1)
+
+    return orders
+
+
+def loose_log_prob(
+    adj: NDArray[np.bool_], sizes: NDArray[np.int64], rule: str, orders: NDArray[np.int64], part: float = ANY_ORDER
+) -> NDArray[np.float64]:
+    """The log-probability of given orders under :func:`draw_loose_orders`, with shape :math:`(B,)`."""
+    by_rule = math.log1p(-part) + order_log_prob(adj, sizes, rule, orders)
+
+    return np.logaddexp(by_rule, math.log(part) - math.lgamma(orders.shape[1] + 1))
 
 
 def _draw_even(

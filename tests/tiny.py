@@ -81,6 +81,17 @@ def small_model(name: str = "one-shot", graphs: list[SimpleGraph] | None = None,
     return TrainedModel("tiny", small_network(name, **changes), SizeLaw.of(graphs), TrainConfig(), Provenance())
 
 
+def staged_model(order: str = "breadth", scale: float = 0.3, **changes: Any) -> TrainedModel:
+    """An untrained staged model; without weights on its latents every order has an exact probability."""
+    model = small_model(**({"stages": 0, "encoder": "none", "order": order, "latent": 1} | changes))
+    with torch.no_grad():
+        for parameter in model.network.decoder.parameters():
+            parameter.mul_(scale)
+        model.network.decoder.latents.weight.zero_()
+
+    return model
+
+
 def coin_model(log_odds: float, **changes: Any) -> TrainedModel:
     """A model whose edges are coins of given odds, whatever the latents; its posterior is the prior."""
     model = small_model(**changes)

@@ -21,15 +21,13 @@ from ..batch import GraphBatch, node_mask
 from ..checkpoint import TrainedModel
 from ..likelihood.proposal import standard_normal
 from ..objectives import growth_log_weights
-from ..orders import draw_orders, order_log_prob
+from ..orders import ANY_ORDER, draw_loose_orders, loose_log_prob
 from ..schedule import Schedule
 from .partial import PartialGraph
 from .posterior import Posterior
 
 __all__ = ["Chains", "move_particles"]
 
-# The part of the orders that follow no rule: a model may grow a graph as its rule never would.
-ANY_ORDER = 0.01
 # Chains of a run, and the part of their steps that is not counted.
 CHAINS = 8
 UNCOUNTED = 0.25
@@ -150,11 +148,8 @@ class Chains:
         i, j = partial.unknown.T
         graphs[:, i, j] = graphs[:, j, i] = answers
 
-        orders, _ = draw_orders(graphs, sizes, rule, rng)
-        free = rng.random(count) < self.any_order
-        orders[free] = rng.permuted(orders[free], axis=1)
-        by_rule = math.log1p(-self.any_order) + order_log_prob(graphs, sizes, rule, orders)
-        log_q = np.logaddexp(by_rule, math.log(self.any_order) - math.lgamma(nodes + 1))
+        orders = draw_loose_orders(graphs, sizes, rule, rng, self.any_order)
+        log_q = loose_log_prob(graphs, sizes, rule, orders, self.any_order)
 
         features = partial.graph.features if self.model.config.node_features else None
         x = like.new_zeros(nodes, 0) if features is None else torch.from_numpy(features).to(like)

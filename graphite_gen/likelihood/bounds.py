@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+
+from torch import Tensor
 
 from ..records import Record
 from .diagnostics import needs_annealing
 
-__all__ = ["GraphSandwich"]
+__all__ = ["GraphSandwich", "log_mean"]
 
 
 @dataclass(frozen=True)
@@ -34,3 +37,8 @@ class GraphSandwich(Record):
     def auto(self) -> float:
         """What method ``auto`` gives."""
         return self.upper if needs_annealing(self.khat) else self.importance
+
+
+def log_mean(log_weights: Tensor) -> float:
+    """The logarithm of the plain mean of weights: smoothed, it would be no bound."""
+    return float(log_weights.logsumexp(0)) - math.log(len(log_weights))

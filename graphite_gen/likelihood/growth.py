@@ -7,7 +7,6 @@ among them bounds it from below (both in expectation; Sobolev & Vetrov, 2019).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -20,19 +19,15 @@ from ..batch import GraphBatch
 from ..checkpoint import TrainedModel
 from ..graph import SimpleGraph
 from ..objectives import growth_log_weights
-from ..orders import draw_orders, order_log_prob
+from ..orders import draw_loose_orders, loose_log_prob
 from ..schedule import Schedule
 from ..seeding import stream
-from .bounds import GraphSandwich
+from .bounds import GraphSandwich, log_mean
 from .diagnostics import smooth_weights
 from .importance import BLOCK, graph_log_weights
 from .proposal import standard_normal
 
 __all__ = ["growth_bounds"]
-
-# The part of the proposals that come in any order at all: a model may grow a graph as its rule never would, and the
-# true order must be among what is proposed.
-ANY_ORDER = 0.01
 
 
 @torch.no_grad()
@@ -66,8 +61,8 @@ def growth_bounds(
         yield GraphSandwich(
             nodes=grown.adj.shape[-1],
             edges=int(grown.adj.sum()) // 2,
-            lower=-_log_mean(torch.cat([true, proposed[1:]])),
-            upper=-_log_mean(proposed),
+            lower=-log_mean(torch.cat([true, proposed[1:]])),
+            upper=-log_mean(proposed),
             importance=-plain.log_mean,
             khat=plain.khat,
         )
@@ -96,11 +91,8 @@ def _any_orders(model: TrainedModel, grown: GraphBatch, count: int, rng: np.rand
     """Orders by the model's rule, a few of them by none, with shape :math:`(K, N)`."""
     nodes = grown.adj.shape[-1]
     adj = np.repeat(grown.adj.cpu().numpy() > 0, count, 0)
-    orders, _ = draw_orders(adj, np.full(count, nodes), model.config.order, rng)
-    free = rng.random(count) < ANY_ORDER
-    orders[free] = rng.permuted(orders[free], axis=1)
 
-    return orders
+    return draw_loose_orders(adj, np.full(count, nodes), model.config.order, rng)
 
 
 def _log_weights(
@@ -114,9 +106,8 @@ def _log_weights(
     """The log-weights of orders, with latents from the proposal or given ones, with shape :math:`(K,)`."""
     network, count, nodes = model.network, *orders.shape
     many = GraphBatch(*(part.expand(count, *part.shape[1:]) for part in (grown.adj, grown.mask, grown.x)))
-    by_rule = order_log_prob(many.adj.cpu().numpy() > 0, np.full(count, nodes), model.config.order, orders)
-    by_none = math.log(ANY_ORDER) - math.lgamma(nodes + 1)
-    log_q = torch.from_numpy(np.logaddexp(math.log1p(-ANY_ORDER) + by_rule, by_none)).to(grown.adj)
+    adj, sizes = many.adj.cpu().numpy() > 0, np.full(count, nodes)
+    log_q = torch.from_numpy(loose_log_prob(adj, sizes, model.config.order, orders)).to(grown.adj)
     batch = in_order(many, torch.from_numpy(orders).to(grown.adj.device))
     noise = standard_normal(rng, grown.adj, count, nodes, network.noise_features)
     epsilon = standard_normal(rng, grown.adj, count, nodes, model.config.latent)
@@ -125,7 +116,3 @@ def _log_weights(
         epsilon = (z - posterior.mu) / posterior.sigma
 
     return growth_log_weights(network, batch, noise, epsilon, log_q, schedule).double().cpu()
-
-
-def _log_mean(log_weights: Tensor) -> float:
-    return float(log_weights.logsumexp(0)) - math.log(len(log_weights))

@@ -7,7 +7,6 @@ above; where the bounds meet, the estimate between them is right, whatever any d
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -23,7 +22,7 @@ from ..records import Record
 from ..schedule import Schedule
 from ..seeding import stream
 from .annealed import CHAINS, STEPS, AnnealedPath
-from .bounds import GraphSandwich
+from .bounds import GraphSandwich, log_mean
 from .diagnostics import smooth_weights
 from .estimate import check_model, mean_with_error
 from .growth import growth_bounds
@@ -140,9 +139,9 @@ def iterate_sandwich(
         yield GraphSandwich(
             nodes=len(z),
             edges=int(torch.count_nonzero(batch.adj[0].triu(1))),
-            lower=_log_mean(path.reverse(z, chains, rng)),
+            lower=log_mean(path.reverse(z, chains, rng)),
             # Not smoothed: only the plain mean is a bound.
-            upper=-_log_mean(path.forward(chains, rng)),
+            upper=-log_mean(path.forward(chains, rng)),
             importance=-plain.log_mean,
             khat=plain.khat,
         )
@@ -162,10 +161,6 @@ def _draw(model: TrainedModel, seed: int, index: int, evidence: SimpleGraph | No
     adj = network.decode(z, x, mask).sample(torch.from_numpy(rng.random((1, nodes, nodes))).to(like))
 
     return GraphBatch(adj, mask, x), z[0]
-
-
-def _log_mean(log_weights: Tensor) -> float:
-    return float(log_weights.logsumexp(0)) - math.log(len(log_weights))
 
 
 def join_sandwich(model: str, samples: int, chains: int, steps: int, rows: Sequence[GraphSandwich]) -> Sandwich:

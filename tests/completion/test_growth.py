@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from tiny import all_graphs, path, small_model
+from tiny import all_graphs, path, staged_model
 
 from graphite_gen.checkpoint import TrainedModel
 from graphite_gen.completion.arrival import ArrivalProposal
@@ -22,14 +22,7 @@ HIDDEN = [(0, 1), (1, 3), (2, 3)]
 
 
 def staged(order: str = "breadth", **changes: object) -> TrainedModel:
-    model = small_model(**({"stages": 0, "encoder": "none", "order": order, "latent": 1} | changes))
-    with torch.no_grad():
-        for parameter in model.network.decoder.parameters():
-            parameter.mul_(0.6)
-        # Latents would have to be integrated over: here they say nothing.
-        model.network.decoder.latents.weight.zero_()
-
-    return model
+    return staged_model(order, 0.6, **changes)
 
 
 @torch.no_grad()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from tiny import all_graphs, random_graph, small_model
+from tiny import staged_model as staged
 
 from graphite_gen.arrival import in_order
 from graphite_gen.batch import collate
@@ -20,17 +21,6 @@ from graphite_gen.likelihood import estimate_nll
 from graphite_gen.likelihood.sandwich import sandwich_nll
 from graphite_gen.sampling import Sampler
 from graphite_gen.schedule import Schedule
-
-
-def staged(order: str = "breadth", **changes: object) -> TrainedModel:
-    """An untrained staged model; without weights on its latents every order has an exact probability."""
-    model = small_model(**({"stages": 0, "encoder": "none", "order": order, "latent": 1} | changes))
-    with torch.no_grad():
-        for parameter in model.network.decoder.parameters():
-            parameter.mul_(0.3)
-        model.network.decoder.latents.weight.zero_()
-
-    return model
 
 
 @torch.no_grad()
