@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import igraph
 import matplotlib
 import numpy as np
 import torch
@@ -27,6 +26,7 @@ from graphite_gen.dataset import generate
 from graphite_gen.families import FAMILIES, Family, family
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.likelihood import estimate_nll
+from graphite_gen.metrics import score_vun
 from graphite_gen.sampling import Sampler
 from graphite_gen.sampling.constraints import Regular, Tree
 
@@ -53,14 +53,6 @@ def floors(law: Family, graphs: Sequence[SimpleGraph]) -> np.ndarray:
     return np.array([(row["lower"] + row["upper"]) / 2 for row in bounds])
 
 
-def canonical(graph: SimpleGraph) -> bytes:
-    """The same bytes for isomorphic graphs and for no others."""
-    own = igraph.Graph(n=graph.nodes, edges=graph.edges.tolist())
-    edges = np.sort(np.array(own.permute_vertices(own.canonical_permutation()).get_edgelist()).reshape(-1, 2), axis=1)
-
-    return bytes([graph.nodes]) + edges[np.lexsort(edges.T)].astype(np.int32).tobytes()
-
-
 def rate(model: TrainedModel, count: int, stages: int | None = None, rounds: int = 3) -> float:
     """Graphs per second, the best of a few rounds."""
     best = math.inf
@@ -84,11 +76,8 @@ def measure(name: str, graphs: int, orders: int, samples: int) -> dict[str, Any]
     drawn = list(Sampler(model, samples, seed=1))
     judged = drawn[: JUDGED.get(name)]
     is_valid = VALID.get(name, law.contains)
-    valid = [graph for graph in judged if is_valid(graph)]
-    classes = {canonical(graph) for graph in valid}
-    known = set(
-        map(canonical, training_set(law, preset_name="default", count=None, nodes=NODES, seed=0).split("train"))
-    )
+    train = training_set(law, preset_name="default", count=None, nodes=NODES, seed=0).split("train")
+    judgement = score_vun(judged, train, is_valid)
     constraint = CONSTRAINTS.get(name)
     kept = list(Sampler(model, samples, seed=1, constraints=[constraint])) if constraint else []
 
@@ -105,10 +94,10 @@ def measure(name: str, graphs: int, orders: int, samples: int) -> dict[str, Any]
         "baseline": estimate.baseline,
         "khat": estimate.khat,
         "judged": len(judged),
-        "valid": len(valid) / len(judged),
+        "valid": judgement.valid.value,
         "in_family": sum(map(law.contains, judged)) / len(judged),
-        "distinct": len(classes) / max(len(valid), 1),
-        "novel": sum(canonical(graph) not in known for graph in valid) / max(len(valid), 1),
+        "distinct": judgement.unique_of_valid.value,
+        "novel": judgement.novel_of_valid.value,
         "constrained": sum(map(is_valid, kept)) / len(kept) if kept else None,
         "rate": rate(model, samples),
     }
@@ -200,8 +189,9 @@ def main() -> None:
         for row in (found[name] for name in FAMILIES if name in found)
     ]
     title = f"Staged models on {arguments.graphs} fresh graphs, nats per graph over pairs, {arguments.orders} orders"
-    curves: list[dict[str, Any]] = [row for row in details.get("curve", []) if row["family"] not in arguments.families]
+    curves: list[dict[str, Any]] = details.get("curve", [])
     if arguments.curve_graphs:
+        curves = [row for row in curves if row["family"] not in arguments.families]
         curves += [row for name in arguments.families for row in curve(name, arguments.curve_graphs, 10, 256)]
         draw(curves)
     details = {"settings": vars(arguments), "families": list(found.values()), "curve": curves}

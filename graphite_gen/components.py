@@ -1,4 +1,4 @@
-"""Connected components, of one graph or of many at once."""
+"""Connected components, of one graph or of many at once, and what follows from them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ from numpy.typing import NDArray
 
 from .graph import SimpleGraph
 
-__all__ = ["are_connected", "component_labels", "is_connected", "largest_component"]
+__all__ = ["are_connected", "component_labels", "is_connected", "is_tree", "largest_component"]
 
 
 def is_connected(graph: SimpleGraph) -> bool:
     """Whether the graph has one component."""
     return len(graph.edges) >= graph.nodes - 1 and bool(are_connected([graph])[0])
+
+
+def is_tree(graph: SimpleGraph) -> bool:
+    """Whether the graph is connected and has no cycle."""
+    return len(graph.edges) == graph.nodes - 1 and is_connected(graph)
 
 
 def are_connected(graphs: list[SimpleGraph]) -> NDArray[np.bool_]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from ..components import is_connected
+from ..components import is_connected, is_tree
 from ..graph import SimpleGraph
 from .blocks import find_blocks
 
@@ -21,11 +21,6 @@ BLOCK_SIZES = range(20, 41)
 AGREEMENT = 0.9
 # As in the published test; it also decides what becomes of two blocks without an edge between them.
 TINY = 1e-6
-
-
-def is_tree(graph: SimpleGraph) -> bool:
-    """Whether the graph is connected and has no cycle."""
-    return len(graph.edges) == graph.nodes - 1 and is_connected(graph)
 
 
 def is_planar(graph: SimpleGraph) -> bool:

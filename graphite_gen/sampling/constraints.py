@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..components import is_connected
+from ..components import is_connected, is_tree
 from ..errors import SamplingError
 from ..graph import SimpleGraph
 from .demands import Demands
@@ -66,7 +66,7 @@ class Tree(Constraint):
         return replace(Demands.nothing(nodes), connected=True, acyclic=True)
 
     def holds(self, graph: SimpleGraph) -> bool:
-        return len(graph.edges) == graph.nodes - 1 and is_connected(graph)
+        return is_tree(graph)
 
 
 @dataclass(frozen=True)
