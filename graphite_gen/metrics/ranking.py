@@ -1,0 +1,32 @@
+"""How well scores tell edges from non-edges."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import rankdata
+
+__all__ = ["area_under_curve", "average_precision"]
+
+
+def area_under_curve(positives: ArrayLike, negatives: ArrayLike) -> float:
+    """The area under the ROC curve: how often a positive scores above a negative, ties counted half.
+
+    Arguments:
+        positives: Scores of edges, with shape :math:`(P,)`.
+        negatives: Scores of non-edges, with shape :math:`(M,)`.
+    """
+    high, low = np.asarray(positives), np.asarray(negatives)
+    ranks = rankdata(np.concatenate([high, low]))
+
+    return float((ranks[: len(high)].sum() - len(high) * (len(high) + 1) / 2) / (len(high) * len(low)))
+
+
+def average_precision(positives: ArrayLike, negatives: ArrayLike) -> float:
+    """The mean precision at the score of each positive, with shape and arguments as above; ties stand together."""
+    high, low = np.sort(np.asarray(positives)), np.sort(np.asarray(negatives))
+    # From each positive's score on: how many of either kind score as high or higher.
+    true = len(high) - np.searchsorted(high, high, side="left")
+    false = len(low) - np.searchsorted(low, high, side="left")
+
+    return float(np.mean(true / (true + false)))

@@ -1,0 +1,217 @@
+"""A large graph with what is known about its nodes, from any file we read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..errors import DatasetError, FormatError
+from ..formats import format_of, read_graphs
+from ..formats._build import Context
+from ..formats._h5_reader import dataset
+from ..graph import SimpleGraph
+from .annotations import read_features, read_labels
+from .planetoid import is_planetoid, read_planetoid
+
+__all__ = ["NodeSplit", "SingleGraph", "describe_nodes", "read_single_graph"]
+
+PARTS = {"train": "train", "val": "validation", "valid": "validation", "validation": "validation", "test": "test"}
+
+
+@dataclass(frozen=True, eq=False)
+class NodeSplit:
+    """Which labels are learned from, chosen by and tested on, as node numbers."""
+
+    train: NDArray[np.int64]
+    validation: NDArray[np.int64]
+    test: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class SingleGraph:
+    """One graph and its nodes.
+
+    Attributes:
+        graph: The nodes, their names and the edges.
+        features: Node features :math:`X`, sparse, or None, with shape :math:`(n, F)`.
+        labels: The class of each node, -1 where it is not known, or None, with shape :math:`(n,)`.
+        classes: The names of the classes, in the order of their numbers.
+        split: Which labels are for what, or None.
+    """
+
+    graph: SimpleGraph
+    features: sparse.csr_array | None = None
+    labels: NDArray[np.int64] | None = None
+    classes: tuple[Any, ...] = ()
+    split: NodeSplit | None = None
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes :math:`n`."""
+        return self.graph.nodes
+
+    @property
+    def edges(self) -> NDArray[np.int32]:
+        """Node pairs with ``i < j``, with shape :math:`(E, 2)`."""
+        return self.graph.edges
+
+    def name(self, node: int) -> Any:
+        """What the file calls a node."""
+        return node if self.graph.names is None else self.graph.names[node]
+
+
+def read_single_graph(
+    source: str | Path,
+    *,
+    format: str | None = None,
+    simplify: bool = False,
+    features: str | Path | None = None,
+    labels: str | Path | None = None,
+) -> SingleGraph:
+    """The one graph of a file, with the features, labels and split that it has.
+
+    They are those of the single-graph HDF5 layout or of Planetoid's raw files; in other formats node ``features``, and
+    the node attributes ``label`` and ``split`` (train, validation or test).
+
+    Arguments:
+        source: A file of any format we read, ``-`` for stdin, or one of Planetoid's files, such as ``ind.cora.graph``.
+        format: The format, where the suffix does not tell.
+        simplify: Whether to ignore directions and drop self-loops and repeated edges, rather than refuse them.
+        features: A CSV or npz file of features that take the place of the graph's own, joined by node id.
+        labels: A CSV or npz file of labels, and maybe of the split, that take the place of the graph's own.
+
+    Raises:
+        FormatError: A file is missing, damaged or not what it claims to be.
+        DatasetError: There is more than one graph, or what is known of nodes does not fit them.
+    """
+    if format is None and is_planetoid(source):
+        raw = read_planetoid(source)
+        # Planetoid lists citations, which come both ways, more than once, and now and then to the paper itself.
+        found = describe_nodes(raw.graph, raw.features, raw.labels, raw.split)
+    else:
+        found = _read(source, format, simplify)
+    graph = found.graph
+    x = found.features if features is None else read_features(Path(features), graph)
+    if labels is None:
+        return SingleGraph(graph, x, found.labels, found.classes, found.split)
+    values, parts = read_labels(Path(labels), graph)
+
+    return describe_nodes(graph, x, values, parts or found.split)
+
+
+def describe_nodes(
+    graph: SimpleGraph,
+    features: sparse.csr_array | None,
+    labels: Sequence[Any] | None,
+    split: Sequence[Any] | NodeSplit | None = None,
+) -> SingleGraph:
+    """A graph whose nodes have labels of any kind; None is no label.
+
+    Arguments:
+        graph: The graph.
+        features: Node features, with shape :math:`(n, F)`.
+        labels: A label per node.
+        split: The split, or the part of it that each node belongs to.
+    """
+    parts = split if split is None or isinstance(split, NodeSplit) else _split(split)
+    if labels is None or all(label is None for label in labels):
+        return SingleGraph(graph, features, split=parts)
+    # Numbers in their order, then words in theirs; so files with labels 0, 1, … keep those as numbers of the classes.
+    classes = sorted({label for label in labels if label is not None}, key=lambda each: (isinstance(each, str), each))
+    number = {label: index for index, label in enumerate(classes)}
+    codes = np.array([-1 if label is None else number[label] for label in labels], dtype=np.int64)
+
+    return SingleGraph(graph, features, codes, tuple(classes), parts)
+
+
+def _split(parts: Sequence[Any]) -> NodeSplit | None:
+    words = [None if part is None else PARTS.get(str(part).strip().lower(), str(part)) for part in parts]
+    wrong = next((word for word in words if word not in (None, *PARTS.values())), None)
+    if wrong is not None:
+        raise DatasetError(f"A node is in the part '{wrong}' of the split: wanted 'train', 'validation' or 'test'.")
+    if not any(words):
+        return None
+
+    return NodeSplit(*(np.flatnonzero([word == part for word in words]) for part in ("train", "validation", "test")))
+
+
+def _read(source: str | Path, format: str | None, simplify: bool) -> SingleGraph:
+    with read_graphs(source, format=format, simplify=simplify) as graphs:
+        graph = next(graphs)
+        if next(graphs, None) is not None:
+            raise DatasetError(
+                f"'{source}' holds more than one graph, and this is about a single one: write the one you mean to a "
+                f"file of its own with 'graphite-gen convert'."
+            )
+    split: Sequence[Any] | NodeSplit | None
+    if format_of(source, format) == "h5" and (extras := _h5_extras(Path(source), graph.nodes)):
+        x, split = extras
+    else:
+        x = None if graph.features is None else sparse.csr_array(graph.features)
+        split = graph.node_attributes.get("split")
+
+    return describe_nodes(graph, x, _hashable(graph.node_attributes), split)
+
+
+def _hashable(attributes: Mapping[str, list[Any]]) -> list[Any] | None:
+    labels = attributes.get("label")
+    # A list or a dict is no class of nodes.
+    return labels if labels is None or all(isinstance(each, str | int | float | None) for each in labels) else None
+
+
+def _h5_extras(path: Path, nodes: int) -> tuple[sparse.csr_array | None, NodeSplit | None] | None:
+    """The features and the split of the single-graph layout; None if the file has another."""
+    context = Context(str(path))
+    with h5py.File(path, "r") as file:
+        if "edge_index" not in file:
+            return None
+        try:
+            return _h5_features(file, context, nodes), _h5_split(file, context, nodes)
+        except (OSError, RuntimeError, LookupError, ValueError, TypeError, AttributeError) as error:
+            raise FormatError(f"'{path}' is damaged ({error}).") from error
+
+
+def _h5_features(file: Any, context: Context, nodes: int) -> sparse.csr_array | None:
+    if "features" not in file:
+        return None
+    group = file["features"]
+    if isinstance(group, h5py.Dataset):
+        dense = dataset(context, file, "features", "biuf", width=0)
+        return _checked_rows(context, sparse.csr_array(dense[:].astype(np.float32)), nodes)
+    data, indices, indptr = (
+        dataset(context, group, name, kinds)[:]
+        for name, kinds in (("data", "iuf"), ("indices", "iu"), ("indptr", "iu"))
+    )
+    rows, width = (int(each) for each in group.attrs["shape"])
+    x = sparse.csr_array((data.astype(np.float32), indices, indptr), shape=(rows, width))
+    x.check_format()
+
+    return _checked_rows(context, x, nodes)
+
+
+def _checked_rows(context: Context, x: sparse.csr_array, nodes: int) -> sparse.csr_array:
+    if x.shape[0] != nodes:
+        raise context.error("'features'", f"{x.shape[0]} rows for {nodes} nodes; wanted a row for each node.")
+    if not np.isfinite(x.data).all():
+        raise context.error("'features'", "a feature is not a finite number; replace it, or leave features out.")
+
+    return x
+
+
+def _h5_split(file: Any, context: Context, nodes: int) -> NodeSplit | None:
+    names = ("train_idx", "val_idx", "test_idx")
+    if not all(name in file for name in names):
+        return None
+    parts = [dataset(context, file, name, "iu")[:].astype(np.int64) for name in names]
+    for name, part in zip(names, parts, strict=True):
+        if len(part) and not 0 <= part.min() <= part.max() < nodes:
+            raise context.error(f"dataset '{name}'", f"a node out of range; the nodes are 0 to {nodes - 1}.")
+
+    return NodeSplit(*parts)
