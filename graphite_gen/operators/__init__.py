@@ -3,5 +3,6 @@
 from .dense import gcn_normalise
 from .low_rank import LowRankGraph
 from .protocol import Graph
+from .sparse import SparseGraph
 
-__all__ = ["Graph", "LowRankGraph", "gcn_normalise"]
+__all__ = ["Graph", "LowRankGraph", "SparseGraph", "gcn_normalise"]

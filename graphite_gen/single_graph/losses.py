@@ -1,0 +1,133 @@
+"""The reconstruction loss of one large graph: exact over all pairs, or an unbiased estimate of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
+
+from .pairs import PairLogits
+
+__all__ = ["exact_loss", "pair_count", "sampled_loss"]
+
+# A tile of logits and its probabilities stay in a core's second-level cache.
+_ROWS, _COLUMNS = 256, 512
+
+
+def pair_count(nodes: int) -> int:
+    """How many unordered pairs there are."""
+    return nodes * (nodes - 1) // 2
+
+
+def exact_loss(logits: PairLogits, edges: Tensor, *, positive_weight: float = 1.0) -> Tensor:
+    r"""The negative log-likelihood of a graph over all pairs (eq. 10), in nats, a scalar.
+
+    .. math:: -\sum_{i<j} w a_{ij} \log \sigma(l_{ij}) + (1 - a_{ij}) \log \sigma(-l_{ij})
+
+    Time is that of all pairs; memory is that of one tile of them, forward and backward.
+
+    Arguments:
+        logits: The logits of all pairs.
+        edges: The edges, each once, with shape :math:`(2, E)`.
+        positive_weight: :math:`w`, how much an edge counts beside a pair without one.
+    """
+    left, right = logits.two_sided()
+    # Every pair is first scored as if it had no edge; w softplus(-l) - softplus(l) = (w - 1) softplus(-l) - l.
+    nothing: Tensor = _SoftplusOfPairs.apply(left, right)  # type: ignore[no-untyped-call]
+    observed = logits.of(edges)
+    correction = -observed
+    if positive_weight != 1:
+        correction = correction + (positive_weight - 1) * F.softplus(-observed)
+
+    return nothing + correction.sum()
+
+
+def sampled_loss(
+    logits: PairLogits, edges: Tensor, count: int, generator: torch.Generator, *, positive_weight: float = 1.0
+) -> Tensor:
+    r"""An unbiased estimate of :func:`exact_loss` in :math:`O(E + M)`, a scalar.
+
+    All edges are scored; of the far more pairs without one, :math:`M` drawn uniformly, with replacement, stand for all.
+
+    Arguments:
+        logits: The logits of all pairs.
+        edges: The edges, each once and with i < j, with shape :math:`(2, E)`.
+        count: :math:`M`, the number of pairs to draw; the paper's :math:`c |E|`.
+        generator: The source of the pairs, on the device of the edges.
+        positive_weight: How much an edge counts beside a pair without one.
+    """
+    present = positive_weight * F.softplus(-logits.of(edges)).sum()
+    pairs = uniform_pairs(logits.nodes, count, generator)
+    # A drawn pair that is an edge counts nothing, so each draw stands for all pairs over the number of draws.
+    drawn = pairs[:, ~contains(edges, pairs, logits.nodes)]
+    absent = F.softplus(logits.of(drawn)).sum()
+
+    return present + absent * (pair_count(logits.nodes) / max(count, 1))
+
+
+def uniform_pairs(nodes: int, count: int, generator: torch.Generator) -> Tensor:
+    """Pairs i < j drawn uniformly with replacement, with shape :math:`(2, M)`; none where there is no pair."""
+    if nodes < 2:
+        count = 0
+    # The second node is any but the first: every unordered pair has two ways to be drawn.
+    first = torch.randint(max(nodes, 1), (count,), generator=generator, device=generator.device)
+    step = torch.randint(1, max(nodes, 2), (count,), generator=generator, device=generator.device)
+    second = (first + step) % max(nodes, 1)
+
+    return torch.stack([torch.minimum(first, second), torch.maximum(first, second)])
+
+
+def contains(edges: Tensor, pairs: Tensor, nodes: int) -> Tensor:
+    """Whether each pair is one of the edges, both with i < j, with shape :math:`(M,)`."""
+    if edges.shape[1] == 0:
+        return torch.zeros(pairs.shape[1], dtype=torch.bool, device=pairs.device)
+    keys = edges[0] * nodes + edges[1]
+    if (keys[1:] < keys[:-1]).any():
+        keys = keys.sort().values
+    wanted = pairs[0] * nodes + pairs[1]
+    place = torch.searchsorted(keys, wanted).clamp_max(len(keys) - 1)
+
+    return keys[place] == wanted
+
+
+class _SoftplusOfPairs(torch.autograd.Function):
+    r"""The sum of :math:`\log(1 + e^{l_{ij}})` over pairs i < j, where :math:`l = L R^T`.
+
+    The derivative is needed where the value is, so gradients are summed up on the way: nothing is kept for later but
+    what has the shape of the factors.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, left: Tensor, right: Tensor) -> Tensor:
+        total = torch.zeros((), dtype=torch.float64, device=left.device)
+        wanted = any(ctx.needs_input_grad)
+        gradients = (torch.zeros_like(left), torch.zeros_like(right)) if wanted else None
+        nodes = len(left)
+        for start in range(0, nodes, _ROWS):
+            rows = slice(start, min(start + _ROWS, nodes))
+            for begin in range(start, nodes, _COLUMNS):
+                columns = slice(begin, min(begin + _COLUMNS, nodes))
+                tile = left[rows] @ right[columns].mT
+                if begin < rows.stop:
+                    # Cells on and below the diagonal are no pairs: they get a probability of zero.
+                    row = torch.arange(rows.start, rows.stop, device=left.device)
+                    column = torch.arange(columns.start, columns.stop, device=left.device)
+                    tile.masked_fill_(row[:, None] >= column, -torch.inf)
+                total += F.softplus(tile).sum()
+                if gradients is not None:
+                    probability = tile.sigmoid_()
+                    gradients[0][rows].addmm_(probability, right[columns])
+                    gradients[1][columns].addmm_(probability.mT, left[rows])
+        ctx.gradients = gradients
+
+        return total.to(left.dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, scale: Tensor) -> tuple[Tensor, Tensor]:
+        left, right = ctx.gradients
+
+        return scale * left, scale * right
