@@ -16,10 +16,24 @@ from .batch import node_mask
 from .nn.growth import PartialGraphs
 from .schedule import FINEST, Schedule
 
-__all__ = ["GrowingGraphs", "Limits", "RowDecoder", "RowLimits"]
+__all__ = ["GrowingGraphs", "Limits", "Questions", "RowDecoder", "RowLimits"]
 
 # Rows are scored together while their padding stays small and their matrices within memory.
 CHUNK_CELLS = 1 << 20
+# Rows are drawn together while what is computed for them stays near the processor.
+DRAWN_CELLS = 1 << 16
+
+
+class Questions(Protocol):
+    """The pairs of one arriving node per graph; :class:`RowQuestions` are those of a staged model."""
+
+    def select(self, rows: Tensor) -> Questions:
+        """Some of the arriving nodes."""
+        ...
+
+    def log_odds(self, answers: Tensor) -> Tensor:
+        """Log-odds of the pairs given the answers so far, both with shape :math:`(B, T)`."""
+        ...
 
 
 class RowDecoder(Protocol):
@@ -29,8 +43,8 @@ class RowDecoder(Protocol):
         """The state of every node, with shape :math:`(B, T, d)`."""
         ...
 
-    def row(self, h: Tensor, seen: PartialGraphs, rows: Tensor, answers: Tensor, reach: Tensor) -> Tensor:
-        """Log-odds of the pairs of one arriving node per graph, with shape :math:`(B, T)`."""
+    def ask(self, h: Tensor, seen: PartialGraphs, rows: Tensor, reach: Tensor) -> Questions:
+        """What to ask one arriving node per graph about the nodes before it."""
         ...
 
 
@@ -117,7 +131,8 @@ class GrowingGraphs:
         asked = node_mask(at, nodes)
         answers = adj[torch.from_numpy(owners).to(adj.device), at, :nodes] * asked
 
-        logits = self.decoder.row(self.decoder.states(seen), seen, at, answers, self._reach(owners, rows, nodes))
+        questions = self.decoder.ask(self.decoder.states(seen), seen, at, self._reach(owners, rows, nodes))
+        logits = questions.log_odds(answers)
 
         return ((answers * logits - F.softplus(logits)) * asked).sum(-1)
 
@@ -165,16 +180,27 @@ class GrowingGraphs:
             counts = np.maximum(last - first, 0)
             owners = np.repeat(np.arange(len(sizes)), counts)
             rows = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
-            if not len(owners):
-                continue
-            who, at = torch.from_numpy(owners).to(adj.device), torch.from_numpy(rows).to(adj.device)
-            answers, _ = self.draw_rows(adj, owners, rows, uniform[who, at], limits)
-            nodes = answers.shape[-1]
-            # Rows of one block share columns: what another row has written stays.
-            adj[who, at, :nodes] += answers
-            adj[who, :nodes, at] += answers
+            size = max(1, DRAWN_CELLS // int(last.max()) ** 2)
+            for part in (slice(at, at + size) for at in range(0, len(rows), size)):
+                self._write_rows(adj, owners[part], rows[part], uniform, limits)
 
         return adj
+
+    def _write_rows(
+        self,
+        adj: Tensor,
+        owners: NDArray[np.int64],
+        rows: NDArray[np.int64],
+        uniform: Tensor,
+        limits: Limits | None,
+    ) -> None:
+        """Draw the pairs of arriving nodes and write them into the graphs."""
+        who, at = torch.from_numpy(owners).to(adj.device), torch.from_numpy(rows).to(adj.device)
+        answers, _ = self.draw_rows(adj, owners, rows, uniform[who, at], limits)
+        nodes = answers.shape[-1]
+        # Rows of one block share columns: what another row has written stays.
+        adj[who, at, :nodes] += answers
+        adj[who, :nodes, at] += answers
 
     def draw_rows(
         self,
@@ -199,30 +225,39 @@ class GrowingGraphs:
         Returns:
             The answers, and the log-odds that each was drawn with, both with shape :math:`(M, T)`.
         """
-        seen = self._seen(adj, owners, rows)
+        # Nodes of one block see the same graph: its states are found once.
+        blocks = rows // self.schedule.block(self.sizes.cpu().numpy()[owners])
+        _, first, shared = np.unique(np.stack([owners, blocks]), axis=1, return_index=True, return_inverse=True)
+        seen = self._seen(adj, owners[first], rows[first])
+        h = self.decoder.states(seen)
+        if len(first) < len(rows):
+            which = torch.from_numpy(shared.ravel()).to(adj.device)
+            seen, h = _select(seen, which), h[which]
+
         nodes = seen.adj.shape[-1]
         at = torch.from_numpy(rows).to(adj.device)
         asked = node_mask(at, nodes)
-        who = torch.from_numpy(owners).to(adj.device)
         noise = uniform[:, :nodes]
         reach = self._reach(owners, rows, nodes)
-        h = self.decoder.states(seen)
-        held = None if limits is None else limits(who, seen.adj, at, seen.sizes)
+        questions = self.decoder.ask(h, seen, at, reach)
+        held = None if limits is None else limits(torch.from_numpy(owners).to(adj.device), seen.adj, at, seen.sizes)
+        # Without limits a pair is right once all pairs within its reach are: as many rounds as there are reaches.
+        rounds = nodes + 1 if held else int((reach.diff(dim=-1) != 0).logical_and(asked[:, 1:]).sum(-1).max()) + 1
 
         answers, odds = torch.zeros_like(noise), torch.zeros_like(noise)
         open_rows = torch.arange(len(rows), device=adj.device)
-        for _ in range(nodes + 1):
-            part = _select(seen, open_rows)
+        for _ in range(rounds):
             before = answers[open_rows]
-            logits = self.decoder.row(h[open_rows], part, at[open_rows], before, reach[open_rows])
-            odds[open_rows] = logits
+            logits = questions.log_odds(before)
             after = (noise[open_rows] < torch.sigmoid(logits)) & asked[open_rows]
             if held is not None:
                 after = held.settle(open_rows, after, before) & asked[open_rows]
-            answers[open_rows] = after.to(answers)
-            open_rows = open_rows[(after.to(before) != before).any(-1)]
-            if not len(open_rows):
+            odds[open_rows], answers[open_rows] = logits, after.to(answers)
+            changed = (after.to(before) != before).any(-1)
+            if not changed.any():
                 break
+            if not changed.all():
+                open_rows, questions = open_rows[changed], questions.select(changed.nonzero().squeeze(-1))
 
         return answers, odds
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from graphite_gen import growing
 from graphite_gen.growing import GrowingGraphs
 from graphite_gen.nn.growth import GrowthDecoder
 from graphite_gen.schedule import Schedule
@@ -58,11 +59,11 @@ def test_the_law_sums_to_one_over_all_graphs_on_four_nodes(decoder: GrowthDecode
 @pytest.mark.parametrize("stages", STAGES)
 def test_the_rows_of_a_graph_add_up_to_it(decoder: GrowthDecoder, stages: int) -> None:
     graphs = all_graphs(4, padded=6)[::7]
-    growing = law(decoder, torch.full((len(graphs),), 4), 6, stages)
+    grown = law(decoder, torch.full((len(graphs),), 4), 6, stages)
 
-    rows = [growing.row_log_prob(graphs, torch.full((len(graphs),), row)) for row in (1, 2, 3)]
+    rows = [grown.row_log_prob(graphs, torch.full((len(graphs),), row)) for row in (1, 2, 3)]
 
-    assert torch.allclose(sum(rows), growing.log_prob(graphs))
+    assert torch.allclose(sum(rows), grown.log_prob(graphs))
 
 
 def test_one_stage_is_the_factorised_law_of_the_paper(decoder: GrowthDecoder) -> None:
@@ -79,13 +80,13 @@ def test_one_stage_is_the_factorised_law_of_the_paper(decoder: GrowthDecoder) ->
 @pytest.mark.parametrize("stages", STAGES)
 def test_samples_follow_the_law(decoder: GrowthDecoder, stages: int) -> None:
     draws = 4_000
-    growing = law(decoder, torch.full((draws,), 4), 5, stages)
+    grown = law(decoder, torch.full((draws,), 4), 5, stages)
     uniform = torch.rand(draws, 5, 5, generator=torch.Generator().manual_seed(3))
     graphs = all_graphs(4, padded=5)
     expected = draws * law(decoder, torch.full((64,), 4), 5, stages).log_prob(graphs).exp().detach().numpy()
 
     with torch.no_grad():
-        counts = Counter(tuple(sample.flatten().tolist()) for sample in growing.sample(uniform))
+        counts = Counter(tuple(sample.flatten().tolist()) for sample in grown.sample(uniform))
     observed = np.array([counts[tuple(graph.flatten().tolist())] for graph in graphs])
 
     assert observed.sum() == draws
@@ -105,12 +106,50 @@ def test_a_graph_scores_the_same_in_any_company(decoder: GrowthDecoder) -> None:
 
 
 def test_a_single_node_has_one_graph(decoder: GrowthDecoder) -> None:
-    growing = law(decoder, torch.tensor([1]), 1, 0)
+    grown = law(decoder, torch.tensor([1]), 1, 0)
 
-    assert growing.log_prob(torch.zeros(1, 1, 1)).item() == 0
-    assert growing.sample(torch.rand(1, 1, 1)).sum() == 0
+    assert grown.log_prob(torch.zeros(1, 1, 1)).item() == 0
+    assert grown.sample(torch.rand(1, 1, 1)).sum() == 0
 
 
-def test_stages_are_counted_as_they_are_taken() -> None:
-    assert [Schedule(stages).count(10) for stages in (1, 2, 5, 10, 0)] == [1, 2, 5, 9, 45]
-    assert Schedule(1).count(1) == 0
+@pytest.mark.parametrize("stages", STAGES)
+def test_rows_drawn_a_few_at_a_time_are_the_same(
+    decoder: GrowthDecoder, stages: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grown = law(decoder, torch.tensor([4, 5, 2]), 5, stages)
+    uniform = torch.rand(3, 5, 5, generator=torch.Generator().manual_seed(4))
+
+    with torch.no_grad():
+        at_once = grown.sample(uniform)
+        monkeypatch.setattr(growing, "DRAWN_CELLS", 1)
+        one_by_one = grown.sample(uniform)
+
+    assert torch.equal(at_once, one_by_one)
+
+
+@pytest.mark.parametrize(("stages", "states"), [(1, 8), (3, 8 * 3), (8, 8 * 7), (0, 8 * 7)])
+def test_nodes_that_arrive_together_share_the_states_of_what_they_see(
+    decoder: GrowthDecoder, stages: int, states: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[int] = []
+    of = decoder.states
+    monkeypatch.setattr(decoder, "states", lambda seen: found.append(len(seen.sizes)) or of(seen))
+
+    law(decoder, torch.full((8,), 8), 8, stages).sample(torch.rand(8, 8, 8))
+
+    assert sum(found) == states
+
+
+@pytest.mark.parametrize(("stages", "most"), [(1, 7), (8, 7), (16, 7 + 6)])
+def test_a_row_takes_no_more_rounds_than_its_pairs_have_stages(
+    decoder: GrowthDecoder, stages: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds: list[int] = []
+    of = decoder.answer
+    monkeypatch.setattr(
+        decoder, "answer", lambda questions, answers: rounds.append(len(answers)) or of(questions, answers)
+    )
+
+    law(decoder, torch.tensor([8]), 8, stages).sample(torch.rand(1, 8, 8, generator=torch.Generator().manual_seed(0)))
+
+    assert 7 <= sum(rounds) <= most

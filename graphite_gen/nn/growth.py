@@ -6,16 +6,19 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from ..batch import node_mask
 from ..operators import LowRankGraph, gcn_normalise
 from .conv import ResidualMessages, masked_mean
 
-__all__ = ["GrowthDecoder", "PartialGraphs"]
+__all__ = ["GrowthDecoder", "PartialGraphs", "RowQuestions"]
 
 # Counts are read as ramps that end at these numbers: exact for the small ones, smooth for the large.
 RAMPS = (1, 2, 3, 4, 6, 8, 12, 16)
 SCORES = 8
+# Over all answers, those of neighbours and those of nodes with shared neighbours, in the two cases "no" and "yes".
+SCALES = ((1 / 8, 1 / 3, 1.0), (1 / 2, 1.0, 1.0))
 MESSAGES = 6
 # Log-odds beyond this say nothing more.
 LARGEST = 15.0
@@ -46,7 +49,7 @@ class GrowthDecoder(nn.Module):
     r"""Log-odds of the pairs of arriving nodes.
 
     ``states`` passes messages over what is decided and over the low-rank graph :math:`\hat{A}` of the states (eq. 8);
-    ``row`` then asks an arriving node about the nodes before it, each answer seeing the earlier ones.
+    ``ask`` then asks an arriving node about the nodes before it, and ``answer`` lets each answer see the earlier ones.
     """
 
     def __init__(self, latent: int, node_features: int, width: int, layers: int, row_layers: int, rank: int) -> None:
@@ -95,15 +98,14 @@ class GrowthDecoder(nn.Module):
 
         return self.norm(h) * real
 
-    def row(self, h: Tensor, seen: PartialGraphs, rows: Tensor, answers: Tensor, reach: Tensor) -> Tensor:
-        """Log-odds of the pairs of one arriving node per graph, with shape :math:`(B, T)`.
+    def ask(self, h: Tensor, seen: PartialGraphs, rows: Tensor, reach: Tensor) -> RowQuestions:
+        """What to ask one arriving node per graph about the nodes before it.
 
         Arguments:
             h: The states of the nodes, with shape :math:`(B, T, d)`.
             seen: What the states were made from.
             rows: The arriving node, with shape :math:`(B,)`; it is asked about the nodes before it.
-            answers: One where it has an edge, with shape :math:`(B, T)`; pair :math:`i` sees those before its reach.
-            reach: How many answers each pair sees, with shape :math:`(B, T)`.
+            reach: How many answers each pair sees, from the first on, with shape :math:`(B, T)`.
         """
         nodes = h.shape[-2]
         places = torch.arange(nodes, device=h.device)
@@ -111,40 +113,49 @@ class GrowthDecoder(nn.Module):
         own = h.gather(-2, rows[:, None, None].expand(-1, 1, h.shape[-1]))
         r = self.asked(h) + self.arriving(own) + self.everyone(masked_mean(h, node_mask(seen.present, nodes)))
 
-        known = (places < reach.unsqueeze(-1)) & asked.unsqueeze(-2)
-        accepted = known.to(h) * answers.unsqueeze(-2)
-        rejected = known.to(h) - accepted
-        alike = _alike(seen.adj)
-        graphs = (
-            accepted / 2,
-            rejected / 8,
-            accepted * seen.adj,
-            rejected * seen.adj / 3,
-            accepted * alike,
-            rejected * alike,
-        )
-
         # What is still to be asked is looked at before there are answers: none of them may see itself.
         later = ((places > places.unsqueeze(-1)) & asked.unsqueeze(-2)).to(h)
         odds = self._odds(r, asked)
         r = r + self.later(later @ r / later.sum(-1, keepdim=True).clamp_min(1))
-        sums = [graph.sum(-1) for graph in graphs]
-        edges = accepted.sum(-1)
-        waiting = (places - reach).to(h)
-        left = (rows.unsqueeze(-1) - places).clamp_min(0).to(h)
-        counts = torch.cat(
-            [
-                _ramps(edges),
-                _ramps(left),
-                torch.stack([*sums, waiting.clamp_max(1), torch.log1p(waiting)], dim=-1),
-                odds,
-            ],
-            dim=-1,
-        )
-        for layer in self.rows:
-            r = layer(graphs, r, counts)
 
-        return (self.out(r) + self.direct(odds)).squeeze(-1)
+        known = (places < reach.unsqueeze(-1)) & asked.unsqueeze(-2) & asked.unsqueeze(-1)
+        graphs = None
+        if known.any():
+            sight = known.to(h)
+            graphs = torch.stack([sight, sight * seen.adj, sight * _alike(seen.adj)], dim=-1).flatten(-2)
+        waiting = (places - reach).clamp_min(0).to(h)
+        left = _ramps((rows.unsqueeze(-1) - places).clamp_min(0).to(h))
+        waits = torch.stack([waiting.clamp_max(1), torch.log1p(waiting)], dim=-1)
+
+        layers = self._row_layers()
+
+        return RowQuestions(self, r, layers[0].speak(r, graphs) if layers else r, odds, left, waits, graphs)
+
+    def answer(self, questions: RowQuestions, answers: Tensor) -> Tensor:
+        """Log-odds of the pairs of arriving nodes, with shape :math:`(B, T)`; those of pairs not asked say nothing.
+
+        Arguments:
+            questions: What they are asked.
+            answers: One where they have an edge, with shape :math:`(B, T)`; a pair sees those within its reach.
+        """
+        r, graphs = questions.r, questions.graphs
+        scales = answers.new_tensor(SCALES)[answers.long()]
+        # One column for each graph and answer.
+        sums = answers.new_zeros(*answers.shape, MESSAGES)
+        if graphs is not None:
+            of_graph = torch.diag_embed(scales)
+            accepted = of_graph * answers[..., None, None]
+            sums = graphs @ torch.stack([accepted, of_graph - accepted], dim=-1).flatten(-2).flatten(-3, -2)
+        edges = sums[..., 0] / SCALES[1][0]
+        counts = torch.cat([_ramps(edges), questions.left, sums, questions.waits, questions.odds], dim=-1)
+        for number, layer in enumerate(self._row_layers()):
+            said = layer.speak(r, graphs) if number else questions.said
+            r = layer(r, said, graphs, answers, scales, counts)
+
+        return (self.out(r) + self.direct(questions.odds)).squeeze(-1)
+
+    def _row_layers(self) -> list[_RowLayer]:
+        return [layer for layer in self.rows if isinstance(layer, _RowLayer)]
 
     def _odds(self, r: Tensor, asked: Tensor) -> Tensor:
         r"""How a pair stands against all pairs after it: :math:`u_i - \log \sum_{j > i} e^{u_j}`.
@@ -158,6 +169,41 @@ class GrowthDecoder(nn.Module):
         return (u - rest).clamp(-LARGEST, LARGEST) / 3
 
 
+@dataclass(frozen=True)
+class RowQuestions:
+    """The pairs of one arriving node per graph, with all that is known of them before any is answered.
+
+    Attributes:
+        decoder: What knows the odds.
+        r: The state of each pair, with shape :math:`(B, T, d)`.
+        said: What the first layer makes of it, with shape :math:`(B, T, m)`.
+        odds: How it stands against the pairs after it, with shape :math:`(B, T, s)`.
+        left: How many pairs come after it, with shape :math:`(B, T, f)`.
+        waits: How many answers are given before it that it does not see, with shape :math:`(B, T, 2)`.
+        graphs: The answers that a pair sees: all of them, those of neighbours of its node, and those of nodes that
+            share neighbours with it, with shape :math:`(B, T, 3 T)`; None where no pair sees an answer.
+    """
+
+    decoder: GrowthDecoder
+    r: Tensor
+    said: Tensor
+    odds: Tensor
+    left: Tensor
+    waits: Tensor
+    graphs: Tensor | None
+
+    def select(self, rows: Tensor) -> RowQuestions:
+        """Some of the arriving nodes."""
+        parts = (self.r, self.said, self.odds, self.left, self.waits)
+        graphs = None if self.graphs is None else self.graphs[rows]
+
+        return RowQuestions(self.decoder, *(part[rows] for part in parts), graphs)
+
+    def log_odds(self, answers: Tensor) -> Tensor:
+        """Log-odds given the answers so far, both with shape :math:`(B, T)`."""
+        return self.decoder.answer(self, answers)
+
+
 class _RowLayer(nn.Module):
     """One residual step of message passing from earlier answers to later questions."""
 
@@ -169,11 +215,24 @@ class _RowLayer(nn.Module):
         self.counts = nn.Linear(2 * len(RAMPS) + MESSAGES + 2 + SCORES, width, bias=False)
         self.out = nn.Linear(width, width)
 
-    def forward(self, graphs: tuple[Tensor, ...], r: Tensor, counts: Tensor) -> Tensor:
-        hidden, *messages = self.own(self.norm(r)).chunk(1 + MESSAGES, dim=-1)
-        hidden = hidden + self.counts(counts)
-        for graph, message in zip(graphs, messages, strict=True):
-            hidden = hidden + graph @ message
+    def speak(self, r: Tensor, graphs: Tensor | None) -> Tensor:
+        """What each pair keeps and, where there is a graph to send them over, its messages, one after another."""
+        said = r.shape[-1] * (1 if graphs is None else 1 + MESSAGES)
+
+        heard: Tensor = self.norm(r)
+
+        return F.linear(heard, self.own.weight[:said], self.own.bias[:said])
+
+    def forward(
+        self, r: Tensor, said: Tensor, graphs: Tensor | None, answers: Tensor, scales: Tensor, counts: Tensor
+    ) -> Tensor:
+        width = r.shape[-1]
+        hidden = said[..., :width] + self.counts(counts)
+        if graphs is not None:
+            # Over each graph a pair sends one message if it is an edge, another if it is not.
+            accepted, rejected = said[..., width:].unflatten(-1, (-1, 2, width)).unbind(-2)
+            messages = torch.where(answers[..., None, None] > 0, accepted, rejected) * scales.unsqueeze(-1)
+            hidden = hidden + graphs @ messages.flatten(-3, -2)
 
         return r + self.out(torch.relu(hidden))
 

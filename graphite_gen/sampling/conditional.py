@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -88,11 +89,30 @@ class GivenOdds:
         """The log-odds of each node's pairs, with shape :math:`(B, T, N)`."""
         return seen.z
 
-    def row(self, h: Tensor, seen: PartialGraphs, rows: Tensor, answers: Tensor, reach: Tensor) -> Tensor:
-        """The log-odds of one arriving node per graph, with shape :math:`(B, T)`."""
+    def ask(self, h: Tensor, seen: PartialGraphs, rows: Tensor, reach: Tensor) -> GivenRows:
+        """The log-odds of one arriving node per graph."""
         nodes = seen.adj.shape[-1]
 
-        return h.gather(-2, rows[:, None, None].expand(-1, 1, h.shape[-1])).squeeze(-2)[:, :nodes]
+        return GivenRows(h.gather(-2, rows[:, None, None].expand(-1, 1, h.shape[-1])).squeeze(-2)[:, :nodes])
+
+
+@dataclass(frozen=True)
+class GivenRows:
+    """Log-odds that no answer changes.
+
+    Attributes:
+        logits: The log-odds, with shape :math:`(B, T)`.
+    """
+
+    logits: Tensor
+
+    def select(self, rows: Tensor) -> GivenRows:
+        """Some of the arriving nodes."""
+        return GivenRows(self.logits[rows])
+
+    def log_odds(self, answers: Tensor) -> Tensor:
+        """The log-odds, whatever the answers, with shape :math:`(B, T)`."""
+        return self.logits
 
 
 def spanning_tree(logits: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.bool_]:
