@@ -20,8 +20,8 @@ __all__ = ["GrowingGraphs", "Limits", "Questions", "RowDecoder", "RowLimits"]
 
 # Rows are scored together while their padding stays small and their matrices within memory.
 CHUNK_CELLS = 1 << 20
-# Rows are drawn together while what is computed for them stays near the processor.
-DRAWN_CELLS = 1 << 16
+# The most cells of the matrices of rows that are drawn together, unless one alone has more.
+DRAWN_CELLS = 1 << 19
 
 
 class Questions(Protocol):
@@ -177,30 +177,35 @@ class GrowingGraphs:
         adj = torch.zeros_like(uniform)
         for start in range(int(np.max(-(-sizes // block), initial=0))):
             first, last = np.maximum(start * block, 1), np.minimum((start + 1) * block, sizes)
-            counts = np.maximum(last - first, 0)
-            owners = np.repeat(np.arange(len(sizes)), counts)
-            rows = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
-            size = max(1, DRAWN_CELLS // int(last.max()) ** 2)
-            for part in (slice(at, at + size) for at in range(0, len(rows), size)):
-                self._write_rows(adj, owners[part], rows[part], uniform, limits)
+            for graphs in _pieces(np.flatnonzero(first < last), int(last.max())):
+                self._write_block(adj, graphs, first[graphs], last[graphs], uniform, limits)
 
         return adj
 
-    def _write_rows(
+    def _write_block(
         self,
         adj: Tensor,
-        owners: NDArray[np.int64],
-        rows: NDArray[np.int64],
+        graphs: NDArray[np.int64],
+        first: NDArray[np.int64],
+        last: NDArray[np.int64],
         uniform: Tensor,
         limits: Limits | None,
     ) -> None:
-        """Draw the pairs of arriving nodes and write them into the graphs."""
-        who, at = torch.from_numpy(owners).to(adj.device), torch.from_numpy(rows).to(adj.device)
-        answers, _ = self.draw_rows(adj, owners, rows, uniform[who, at], limits)
-        nodes = answers.shape[-1]
-        # Rows of one block share columns: what another row has written stays.
-        adj[who, at, :nodes] += answers
-        adj[who, :nodes, at] += answers
+        """Draw the pairs of the block of nodes that arrives in some graphs, and write them into these."""
+        # Nodes of one block see the same graph: its states are found once.
+        seen = self._seen(adj, graphs, first)
+        h = self.decoder.states(seen)
+        which = np.repeat(np.arange(len(graphs)), last - first)
+        rows = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
+        for part in _pieces(np.arange(len(rows)), h.shape[-2]):
+            shared = torch.from_numpy(which[part]).to(adj.device)
+            owners = graphs[which[part]]
+            who, at = torch.from_numpy(owners).to(adj.device), torch.from_numpy(rows[part]).to(adj.device)
+            answers, _ = self._answer(_select(seen, shared), h[shared], owners, rows[part], uniform[who, at], limits)
+            nodes = answers.shape[-1]
+            # Rows of one block share columns: what another row has written stays.
+            adj[who, at, :nodes] += answers
+            adj[who, :nodes, at] += answers
 
     def draw_rows(
         self,
@@ -225,27 +230,32 @@ class GrowingGraphs:
         Returns:
             The answers, and the log-odds that each was drawn with, both with shape :math:`(M, T)`.
         """
-        # Nodes of one block see the same graph: its states are found once.
-        blocks = rows // self.schedule.block(self.sizes.cpu().numpy()[owners])
-        _, first, shared = np.unique(np.stack([owners, blocks]), axis=1, return_index=True, return_inverse=True)
-        seen = self._seen(adj, owners[first], rows[first])
-        h = self.decoder.states(seen)
-        if len(first) < len(rows):
-            which = torch.from_numpy(shared.ravel()).to(adj.device)
-            seen, h = _select(seen, which), h[which]
+        seen = self._seen(adj, owners, rows)
 
+        return self._answer(seen, self.decoder.states(seen), owners, rows, uniform, limits)
+
+    def _answer(
+        self,
+        seen: PartialGraphs,
+        h: Tensor,
+        owners: NDArray[np.int64],
+        rows: NDArray[np.int64],
+        uniform: Tensor,
+        limits: Limits | None,
+    ) -> tuple[Tensor, Tensor]:
+        """The answers of arriving nodes given what they see, and its states."""
         nodes = seen.adj.shape[-1]
-        at = torch.from_numpy(rows).to(adj.device)
+        at = torch.from_numpy(rows).to(uniform.device)
         asked = node_mask(at, nodes)
         noise = uniform[:, :nodes]
         reach = self._reach(owners, rows, nodes)
         questions = self.decoder.ask(h, seen, at, reach)
-        held = None if limits is None else limits(torch.from_numpy(owners).to(adj.device), seen.adj, at, seen.sizes)
+        held = None if limits is None else limits(torch.from_numpy(owners).to(uniform.device), seen.adj, at, seen.sizes)
         # Without limits a pair is right once all pairs within its reach are: as many rounds as there are reaches.
         rounds = nodes + 1 if held else int((reach.diff(dim=-1) != 0).logical_and(asked[:, 1:]).sum(-1).max()) + 1
 
         answers, odds = torch.zeros_like(noise), torch.zeros_like(noise)
-        open_rows = torch.arange(len(rows), device=adj.device)
+        open_rows = torch.arange(len(rows), device=uniform.device)
         for _ in range(rounds):
             before = answers[open_rows]
             logits = questions.log_odds(before)
@@ -264,6 +274,13 @@ class GrowingGraphs:
 
 def _select(seen: PartialGraphs, rows: Tensor) -> PartialGraphs:
     return PartialGraphs(*(getattr(seen, name)[rows] for name in seen.__dataclass_fields__))
+
+
+def _pieces(indices: NDArray[np.int64], nodes: int) -> Iterator[NDArray[np.int64]]:
+    """Cut indices of matrices on so many nodes into pieces of bounded memory."""
+    size = max(1, DRAWN_CELLS // nodes**2)
+    for start in range(0, len(indices), size):
+        yield indices[start : start + size]
 
 
 def _chunks(rows: NDArray[np.int64], order: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:

@@ -194,10 +194,15 @@ class RowQuestions:
 
     def select(self, rows: Tensor) -> RowQuestions:
         """Some of the arriving nodes."""
-        parts = (self.r, self.said, self.odds, self.left, self.waits)
-        graphs = None if self.graphs is None else self.graphs[rows]
-
-        return RowQuestions(self.decoder, *(part[rows] for part in parts), graphs)
+        return RowQuestions(
+            self.decoder,
+            self.r[rows],
+            self.said[rows],
+            self.odds[rows],
+            self.left[rows],
+            self.waits[rows],
+            None if self.graphs is None else self.graphs[rows],
+        )
 
     def log_odds(self, answers: Tensor) -> Tensor:
         """Log-odds given the answers so far, both with shape :math:`(B, T)`."""
@@ -230,7 +235,7 @@ class _RowLayer(nn.Module):
         hidden = said[..., :width] + self.counts(counts)
         if graphs is not None:
             # Over each graph a pair sends one message if it is an edge, another if it is not.
-            accepted, rejected = said[..., width:].unflatten(-1, (-1, 2, width)).unbind(-2)
+            accepted, rejected = said[..., width:].reshape(*r.shape[:-1], -1, 2, width).unbind(-2)
             messages = torch.where(answers[..., None, None] > 0, accepted, rejected) * scales.unsqueeze(-1)
             hidden = hidden + graphs @ messages.flatten(-3, -2)
 
