@@ -26,36 +26,35 @@ class Arrival:
 
     def __init__(
         self,
-        demands: Sequence[Demands],
+        sizes: NDArray[np.int64],
         keys: NDArray[np.float64],
-        *,
-        held: bool,
         device: torch.device,
+        demands: Sequence[Demands] | None = None,
+        *,
         by_degree: bool = False,
     ) -> None:
         """Order nodes by random keys.
 
         Arguments:
-            demands: What is asked of each graph.
+            sizes: The number of nodes of each graph, with shape :math:`(B,)`.
             keys: Noise in [0, 1), with shape :math:`(B, N)`.
-            held: Whether the graphs are to be held to it.
             device: Where to compute.
+            demands: What each graph is held to; None for nothing.
             by_degree: Whether nodes that may have more neighbours come first: among unequal degrees that leads into
                 dead ends less often than a random order does, though not never.
         """
-        keys = keys.copy()
-        for row, demand in zip(keys, demands, strict=True):
-            row[demand.nodes :] += 2
-            if held and demand.connected:
+        keys = keys + 2 * (np.arange(keys.shape[1]) >= sizes[:, None])
+        for row, demand in zip(keys, demands or (), strict=False):
+            if demand.connected:
                 # Nodes that may have one neighbour alone would leave nothing to connect to: they come last.
                 row[: demand.nodes] += demand.highest <= 1
-            if held and by_degree:
+            if by_degree:
                 row[: demand.nodes] -= demand.highest
         order = np.argsort(keys, axis=1)
         self.order = torch.from_numpy(order).to(device)
-        self.sizes = torch.tensor([demand.nodes for demand in demands], device=device)
+        self.sizes = torch.from_numpy(sizes).to(device)
         self.limits = None
-        if held:
+        if demands is not None:
             arranged = (demand.ordered(line[: demand.nodes]) for demand, line in zip(demands, order, strict=True))
             self.limits = DemandLimits(list(arranged), device)
 

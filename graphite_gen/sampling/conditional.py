@@ -49,7 +49,8 @@ def draw_held(
     """
     draws = [exact_draw(demand) for demand in demands]
     if any(draw is None for draw in draws):
-        arrival = Arrival(demands, keys, held=True, device=logits.device, by_degree=by_degree)
+        sizes = np.array([demand.nodes for demand in demands])
+        arrival = Arrival(sizes, keys, logits.device, demands, by_degree=by_degree)
         law = GrowingGraphs(GivenOdds(), arrival.pairs(logits), logits[..., :0], arrival.sizes)
         adj = arrival.back(law.sample(uniform.to(logits), arrival.limits))
     else:

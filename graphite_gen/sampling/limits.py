@@ -38,7 +38,8 @@ class DemandLimits:
         self._most = torch.tensor([demand.most for demand in tight], dtype=torch.int64, device=device)
         self._connected = any(demand.connected for demand in tight)
         self._acyclic = any(demand.acyclic for demand in tight)
-        self._planar = any(demand.planar for demand in tight)
+        # A forest is planar.
+        self._planar = any(demand.planar for demand in tight) and not self._acyclic
 
     def __call__(self, graphs: Tensor, adj: Tensor, rows: Tensor, sizes: Tensor) -> RowBounds:
         nodes = adj.shape[-1]
@@ -81,6 +82,10 @@ class DemandLimits:
         # Edges: the rows to come can take so many, and must take so many.
         pairs = (sizes * (sizes - 1) - (rows + 1) * rows) // 2
         later_most = torch.minimum(pairs, (later * highest).sum(-1))
+        if self._planar:
+            # A node can always be joined to three that share a face; to count on more leads into dead ends.
+            joined = torch.minimum(torch.maximum(places.clamp_max(3), lowest), highest)
+            later_most = torch.minimum(later_most, (later * joined).sum(-1))
         later_least = ((later * lowest).sum(-1) + 1) // 2
         if self._connected:
             later_least = torch.maximum(later_least, still)
@@ -144,10 +149,10 @@ class RowBounds:
         settled = may & (must | ((wanted | short) & room))
 
         if self.planar is not None:
-            for row, line in zip(rows.tolist(), settled, strict=True):
-                neighbours = torch.nonzero(line).flatten().tolist()
-                kept = self.planar[row].keep(neighbours)
-                line[sorted(set(neighbours) - set(kept))] = False
+            for row, line, open_, fewest in zip(rows.tolist(), settled, may, least.flatten().tolist(), strict=True):
+                kept = self.planar[row].keep(line.tolist(), open_.tolist(), fewest)
+                line.zero_()
+                line[kept] = True
 
         return settled
 

@@ -28,10 +28,51 @@ class PlanarRow:
         self._graph = nx.Graph(pairs.tolist())
         self._known: dict[tuple[int, ...], bool] = {}
 
-    def keep(self, wanted: Sequence[int]) -> list[int]:
-        """The neighbours that asking one by one accepts: each that leaves the graph planar, given those before it."""
+    def keep(self, wanted: Sequence[bool], possible: Sequence[bool], least: int = 0) -> list[int]:
+        """The neighbours that asking one by one accepts: each that leaves the graph planar, given those before it.
+
+        Arguments:
+            wanted: Whether each node is wanted as a neighbour.
+            possible: Whether it may be one.
+            least: How many neighbours there have to be. Nodes without which too few can be found are taken though they
+                are not wanted, and those with which too few can be found are not taken though they are.
+        """
+        if least <= 0:
+            return self._first_fitting([node for node in range(self._arriving) if wanted[node]])
+
         kept: list[int] = []
-        left = list(wanted)
+        # Nodes that can be taken after those kept, as many as are needed.
+        spare = self._spare(kept, 0, possible, least)
+        for node in range(self._arriving):
+            if wanted[node] and (node in spare or self._is_planar([*kept, node])):
+                rest = [n for n in spare if n != node]
+                if node not in spare:
+                    rest = self._spare([*kept, node], node + 1, possible, least)
+                if len(kept) + 1 + len(rest) >= min(least, len(kept) + len(spare)):
+                    kept, spare = [*kept, node], rest
+                    continue
+            if node in spare:
+                rest = self._spare(kept, node + 1, possible, least)
+                if len(kept) + len(rest) < least:
+                    kept, rest = [*kept, node], [n for n in spare if n != node]
+                spare = rest
+
+        return kept
+
+    def _spare(self, kept: list[int], start: int, possible: Sequence[bool], least: int) -> list[int]:
+        """Nodes from ``start`` on that fit with those kept, each given the ones before it, until there are enough."""
+        spare: list[int] = []
+        for node in range(start, self._arriving):
+            if len(kept) + len(spare) >= least:
+                break
+            if possible[node] and self._is_planar([*kept, *spare, node]):
+                spare.append(node)
+
+        return spare
+
+    def _first_fitting(self, nodes: list[int]) -> list[int]:
+        kept: list[int] = []
+        left = nodes
         while left:
             fitting = self._fitting(kept, left)
             kept += left[:fitting]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -31,10 +33,16 @@ __all__ = ["Sampler"]
 # asked for and whoever draws its block. A block is halved while its padded cells pass the budget.
 BLOCK = 128
 BLOCK_CELLS = 1 << 23
-# Where at least this part of a block does what it must, the rest is drawn again so many times before it is made to.
+# The most cells of one graph's matrix. A staged model works on some twenty such matrices at once, others on a few.
+STAGED_CELLS = 1 << 22
+ONE_SHOT_CELLS = 1 << 25
+# Where at least this part of a block's first graphs do what they must, the rest is drawn again so many times before it
+# is made to. Those first graphs are drawn even if fewer are asked for: what becomes of a graph may not depend on that.
 COMMON = 0.05
+FIRST = 16
 MAX_REDRAWS = 50
-MAX_ATTEMPTS = 200
+# So many draws in a row that were held to what they must be, and are not, say that it is as good as impossible.
+IN_VAIN = 200
 
 
 class Sampler:
@@ -97,7 +105,8 @@ class Sampler:
         self.drawn = self.kept = self.made = 0
         self._range = _node_range(self.constraint.nodes if nodes is None and not evidence else nodes)
         self._check()
-        self._demands = {size: self.constraint.demands(size) for size in self._possible_sizes()}
+        self._demands: dict[int, Demands] = {}
+        self._possible = self._possible_sizes()
         if self.constraint.constraints and self.schedule.stages:
             self.schedule = Schedule(max(self.schedule.stages, self._most_nodes()))
 
@@ -131,6 +140,12 @@ class Sampler:
                 f"Graphs on {self._range[0]} to {self._range[1]} nodes were asked for. "
                 f"Pass at least 1, the smaller number first."
             )
+        limit = math.isqrt(STAGED_CELLS if config.is_staged else ONE_SHOT_CELLS)
+        if self._most_nodes() > limit:
+            raise SamplingError(
+                f"Graphs on {self._most_nodes()} nodes were asked for. '{self.model.name}' keeps matrices over all "
+                f"pairs of nodes, which fit in memory up to {limit} nodes: ask for at most so many."
+            )
         identity = "identity" in config.decoder_features
         if identity and self._most_nodes() > config.max_nodes:
             raise SamplingError(
@@ -156,6 +171,8 @@ class Sampler:
             sizes = sorted({graph.nodes for graph in self.evidence})
         else:
             sizes = list(range(self._range[0], self._range[1] + 1)) if self._range else list(self.model.sizes.graphs)
+        if not self.constraint.constraints:
+            return sizes
         possible = [size for size in sizes if self.constraint.obstacle(size) is None]
         if not possible or (self.evidence and len(possible) < len(sizes)):
             size = next(size for size in sizes if size not in possible)
@@ -166,6 +183,13 @@ class Sampler:
             )
 
         return possible
+
+    def _demands_on(self, size: int) -> Demands:
+        """What is asked of graphs of one size."""
+        if size not in self._demands:
+            self._demands[size] = self.constraint.demands(size)
+
+        return self._demands[size]
 
     def _most_nodes(self) -> int:
         if self.evidence:
@@ -184,11 +208,10 @@ class Sampler:
         if self.evidence:
             return np.array([self._evidence(number * block + row).nodes for row in range(block)])
         rng = stream(self.seed, "sizes", number)
-        possible = list(self._demands)
         if self._range:
-            return np.array(possible)[rng.integers(0, len(possible), size=block)]
+            return np.array(self._possible)[rng.integers(0, len(self._possible), size=block)]
         seen = self.model.sizes
-        law = SizeLaw({n: seen.graphs[n] for n in possible}, {n: seen.edges[n] for n in possible})
+        law = SizeLaw({n: seen.graphs[n] for n in self._possible}, {n: seen.edges[n] for n in self._possible})
 
         return law.sample(block, rng)
 
@@ -199,27 +222,31 @@ class Sampler:
         """The graphs of one block, drawn again, and in the end made, where they are not what they must be."""
         sizes = self._sizes(number, block)
         graphs: list[SimpleGraph | None] = [None] * block
-        # Rows beyond the count are drawn to keep the block's stream, but never tried again.
         wanted = min(block, self.count - number * block)
-        rows = np.arange(block)
-        redraws = 1
-        for attempt in range(MAX_ATTEMPTS):
+        first = min(block, FIRST) if self.constraint.constraints else 0
+        rows = np.arange(max(wanted, first))
+        redraws, in_vain = 1, 0
+        for attempt in itertools.count():
             plain = attempt < redraws
             drawn = self._draw(number, attempt, sizes, rows, block, plain)
             holds = np.array([self.constraint.holds(graph) for graph in drawn], dtype=np.bool_)
             for k in np.flatnonzero(holds):
                 graphs[rows[k]] = self._labelled(drawn[k], plain)
             self._count(rows < wanted, holds, plain)
-            if not attempt and holds.mean() >= COMMON:
+            if not attempt and first and holds[:first].mean() >= COMMON:
                 redraws = MAX_REDRAWS
-            rows = rows[~holds]
-            rows = rows[rows < wanted]
+            in_vain = 0 if plain or holds.any() else in_vain + len(rows)
+            rows = rows[~holds & (rows < wanted)]
             if not len(rows):
-                return [graph for graph in graphs[:wanted] if graph is not None]
-        raise SamplingError(
-            f"No graph on {sizes[rows[0]]} nodes was found that is '{self.constraint.label}', in {redraws} plain draws "
-            f"and {MAX_ATTEMPTS - redraws} that were held to it. Ask for less, or for another number of nodes."
-        )
+                break
+            if in_vain >= IN_VAIN:
+                raise SamplingError(
+                    f"{self.kept + self.made} of {self.count} graphs were found that are '{self.constraint.label}': "
+                    f"the last {in_vain} draws that were held to it, on {_listed(sizes[rows])} nodes, are not. "
+                    f"Ask for less, or for another number of nodes."
+                )
+
+        return [graph for graph in graphs[:wanted] if graph is not None]
 
     def _count(self, counted: NDArray[np.bool_], holds: NDArray[np.bool_], plain: bool) -> None:
         if plain:
@@ -234,7 +261,7 @@ class Sampler:
         if plain:
             way = "exact"
         else:
-            known = not self.model.config.is_staged and exact_draw(self._demands[graph.nodes]) is not None
+            known = not self.model.config.is_staged and exact_draw(self._demands_on(graph.nodes)) is not None
             way = "exact given latents" if known else "masks"
 
         return replace(graph, attributes={**graph.attributes, "constraints": self.constraint.label, "enforced": way})
@@ -260,14 +287,17 @@ class Sampler:
         mask = node_mask(torch.from_numpy(sizes[rows]), most).to(device)
         z = self.model.network.prior(mask).sample(torch.from_numpy(noise).to(device))
         x = self._features(number * block + rows, most).to(z)
-        demands = [self._demands[size] for size in sizes[rows].tolist()]
+        demands = None if plain else [self._demands_on(size) for size in sizes[rows].tolist()]
         # Orders that lead into dead ends differ from degrees to degrees: every other attempt tries another kind.
         by_degree = attempt % 2 == 0
         if config.is_staged:
-            adj = self._grow(z, x, demands, keys, uniform, plain, by_degree)
+            # Nodes arrive in random orders, so that their numbers say nothing of it.
+            arrival = Arrival(sizes[rows], keys, device, demands, by_degree=by_degree)
+            grown = self.model.network.grow(arrival.nodes(z), arrival.nodes(x), arrival.sizes, self.schedule)
+            adj = arrival.back(grown.sample(uniform, arrival.limits))
         else:
             law = self.model.network.decode(z, x, mask)
-            if plain:
+            if demands is None:
                 adj = law.sample(uniform)
             else:
                 assert isinstance(law, EdgeBernoulli)
@@ -282,22 +312,6 @@ class Sampler:
             ]
 
         return [largest_component(graph) for graph in graphs] if self.largest else graphs
-
-    def _grow(
-        self,
-        z: Tensor,
-        x: Tensor,
-        demands: Sequence[Demands],
-        keys: NDArray[np.float64],
-        uniform: Tensor,
-        plain: bool,
-        by_degree: bool,
-    ) -> Tensor:
-        """Grow graphs whose nodes arrive in random orders, so that their numbers say nothing of it."""
-        arrival = Arrival(demands, keys, held=not plain, device=z.device, by_degree=by_degree)
-        law = self.model.network.grow(arrival.nodes(z), arrival.nodes(x), arrival.sizes, self.schedule)
-
-        return arrival.back(law.sample(uniform, arrival.limits))
 
     def _features(self, indices: NDArray[np.int64], most: int) -> Tensor:
         width = self.model.config.node_features
@@ -328,6 +342,13 @@ def _node_range(nodes: int | tuple[int, int] | None) -> tuple[int, int] | None:
         raise SamplingError(
             f"'nodes' is {nodes!r}; it should be a number such as 15 or a pair such as (10, 20)."
         ) from error
+
+
+def _listed(sizes: NDArray[np.int64]) -> str:
+    """The smallest and the largest of some sizes."""
+    low, high = int(sizes.min()), int(sizes.max())
+
+    return str(low) if low == high else f"{low} to {high}"
 
 
 def _split(adj: NDArray[np.float32], sizes: NDArray[np.int64], weighted: bool) -> list[SimpleGraph]:

@@ -182,6 +182,7 @@ def test_what_cannot_be_done_is_one_line(invoke: Invoke, model: Path) -> None:
         ("--model", model, "-o", "there.g6"),
         ("--model", model, "-o", "-", "--format", "h5"),
         ("--model", model, "-o", "a.g6", "--union"),
+        ("--model", model, "-o", "a.g6", "--nodes", "10:100000"),
     ):
         result = invoke("sample", *line)
         assert result.exit_code == 1

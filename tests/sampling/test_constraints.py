@@ -27,6 +27,7 @@ from graphite_gen.sampling import (
     Tree,
     sampler,
 )
+from graphite_gen.sampling.demands import Demands
 
 ORACLES: list[tuple[Constraint, Callable[[nx.Graph], bool]]] = [
     (Tree(), nx.is_tree),
@@ -116,17 +117,19 @@ def test_a_seed_gives_the_same_graphs_however_many_are_drawn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sampler, "BLOCK", 8)
+    monkeypatch.setattr(sampler, "FIRST", 4)
 
-    many, few, again, other = (
+    many, few, one, again, other = (
         [(graph.nodes, graph.edges.tolist(), graph.attributes) for graph in draws]
         for draws in (
             Sampler(models[kind], count, nodes=(4, 9), constraints=constraints, seed=seed)
-            for count, seed in ((20, 5), (11, 5), (20, 5), (20, 6))
+            for count, seed in ((20, 5), (11, 5), (1, 5), (20, 5), (20, 6))
         )
     )
 
     assert many == again != other
     assert few == many[:11]
+    assert one == many[:1]
 
 
 def test_plain_draws_that_do_what_they_must_are_kept_as_they_are() -> None:
@@ -169,12 +172,32 @@ def test_nodes_arrive_one_at_a_time_in_however_few_stages_a_model_decides_otherw
 
 
 def test_what_is_never_found_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampler, "MAX_ATTEMPTS", 5)
-    monkeypatch.setattr(sampler, "BLOCK", 4)
+    monkeypatch.setattr(sampler, "IN_VAIN", 5)
+    monkeypatch.setattr(sampler, "FIRST", 1)
+    draws = Sampler(small_model(stages=1, encoder="residual"), 2, nodes=14, constraints=[Planar(), Regular(5)])
 
     # The degrees of a planar graph on 14 nodes that are all five: there is none.
-    with pytest.raises(SamplingError, match=r"No graph on 14 nodes was found that is 'planar, regular 5', in 1 plain"):
-        list(Sampler(small_model(stages=1, encoder="residual"), 1, nodes=14, constraints=[Planar(), Regular(5)]))
+    with pytest.raises(SamplingError, match=r"0 of 2 graphs were found that are 'planar, regular 5': the last 6 draws"):
+        list(draws)
+    assert draws.drawn == 2
+
+
+def test_nothing_is_given_up_while_graphs_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampler, "IN_VAIN", 4)
+    monkeypatch.setattr(sampler, "COMMON", 2)
+    held = iter([[False] * 4, [True, False, False, False], [False] * 3, [False, True, False], [True, True]])
+    draws = Sampler(small_model(stages=1, encoder="residual"), 4, nodes=3, constraints=[Connected()])
+    answers: list[bool] = []
+
+    def holds(_: SimpleGraph) -> bool:
+        if not answers:
+            answers.extend(next(held))
+        return answers.pop(0)
+
+    monkeypatch.setattr(sampler, "FIRST", 1)
+    monkeypatch.setattr(Connected, "holds", lambda _, graph: holds(graph))
+
+    assert len(list(draws)) == 4 == draws.made
 
 
 def test_components_and_weights_are_refused() -> None:
@@ -197,3 +220,17 @@ def test_a_forest_of_many_nodes_is_recognised() -> None:
 
     assert Acyclic().holds(path)
     assert not Acyclic().holds(SimpleGraph.from_pairs(50, [*path.edges.tolist(), (3, 40)]))
+
+
+@pytest.mark.parametrize("kind", ["one-shot trained", "staged trained"])
+def test_as_many_edges_as_the_plane_holds_are_found_at_once(models: dict[str, TrainedModel], kind: str) -> None:
+    draws = Sampler(models[kind], 4, nodes=11, constraints=[Planar(), Edges(3 * 11 - 6)])
+
+    assert all(map(Planar().holds, draws))
+    assert draws.made == 4
+
+
+def test_demands_are_not_worked_out_where_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Demands, "nothing", None)
+
+    assert len(list(Sampler(small_model(stages=0, encoder="none"), 2, nodes=(2, 9)))) == 2

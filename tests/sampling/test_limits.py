@@ -30,6 +30,8 @@ SETS: list[tuple[Constraint, ...]] = [
     (Acyclic(),),
     (Acyclic(), Edges(5)),
     (Planar(),),
+    (Planar(), Edges(18)),
+    (Planar(), Connected(), Edges(14)),
     (Regular(4),),
     (Edges(11),),
     (MaxDegree(3), Connected()),
@@ -110,7 +112,9 @@ def test_a_planar_row_keeps_what_asking_one_by_one_keeps() -> None:
         if not nx.check_planarity(graph)[0]:
             continue
         wanted = np.flatnonzero(rng.random(9) < 0.8).tolist()
-        kept = PlanarRow(nx.to_numpy_array(graph, nodelist=range(9)) > 0).keep(wanted)
+        kept = PlanarRow(nx.to_numpy_array(graph, nodelist=range(9)) > 0).keep(
+            [node in wanted for node in range(9)], [True] * 9
+        )
 
         expected = []
         for node in wanted:
@@ -120,3 +124,23 @@ def test_a_planar_row_keeps_what_asking_one_by_one_keeps() -> None:
             else:
                 graph.remove_edge(9, node)
         assert kept == expected
+
+
+def test_a_planar_row_has_as_many_edges_as_it_must_where_they_fit() -> None:
+    import networkx as nx
+
+    rng = np.random.default_rng(0)
+    octahedron = nx.octahedral_graph()
+    row = PlanarRow(nx.to_numpy_array(octahedron, nodelist=range(6)) > 0)
+
+    for least in (0, 1, 2, 3):
+        for _ in range(20):
+            wanted = (rng.random(6) < 0.3).tolist()
+            kept = row.keep(wanted, [True] * 6, least)
+            grown = octahedron.copy()
+            grown.add_edges_from((6, node) for node in kept)
+            assert nx.check_planarity(grown)[0]
+            assert len(kept) >= least
+    # Every face is a triangle: no four nodes share one.
+    assert len(row.keep([True] * 6, [True] * 6, 4)) == 3
+    assert row.keep([False] * 6, [False, True, False, True, False, False], 2) == [1, 3]

@@ -217,6 +217,8 @@ def test_one_large_graph_is_drawn_in_blocks_of_few(monkeypatch: pytest.MonkeyPat
         ({}, {"evidence": [random_graph(3, 0, features=2)]}, r"have width \[2\], but 'tiny' was trained with 0"),
         ({}, {"nodes": 0}, "Graphs on 0 to 0 nodes were asked for"),
         ({}, {"nodes": (7, 3)}, "Graphs on 7 to 3 nodes were asked for"),
+        ({}, {"nodes": 10**9}, "Graphs on 1000000000 nodes were asked for.*up to 5792 nodes"),
+        ({"stages": 0, "encoder": "none"}, {"nodes": (3, 2049)}, "Graphs on 2049 nodes were asked for.*up to 2048"),
         ({"name": "paper"}, {"nodes": 9}, "9 nodes were asked for, but 'tiny' tells nodes apart by number and knows 8"),
     ],
 )
@@ -247,3 +249,16 @@ def test_numbers_of_nodes_may_be_numpy_integers() -> None:
 def test_fewer_than_no_graphs_are_refused() -> None:
     with pytest.raises(SamplingError, match="at least 0"):
         Sampler(small_model(), -1)
+
+
+@pytest.mark.parametrize("changes", [{}, {"stages": 0, "encoder": "none"}])
+@pytest.mark.parametrize(("count", "drawn"), [(1, [1]), (3, [3]), (18, [16, 2])])
+def test_no_more_graphs_are_drawn_than_are_asked_for(
+    changes: dict, count: int, drawn: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = small_model(**changes)
+    prior, found = model.network.prior, []
+    monkeypatch.setattr(model.network, "prior", lambda mask: found.append(len(mask)) or prior(mask))
+
+    assert len(list(Sampler(model, count))) == count
+    assert found == drawn
