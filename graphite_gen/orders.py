@@ -17,13 +17,24 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ANY_ORDER", "draw_loose_orders", "draw_orders", "loose_log_prob", "order_log_prob"]
+__all__ = [
+    "ANY_ORDER",
+    "chosen_log_prob",
+    "draw_chosen_orders",
+    "draw_loose_orders",
+    "draw_orders",
+    "even_degree",
+    "loose_log_prob",
+    "order_log_prob",
+]
 
 _BACKWARD = ("peel", "even")
 # How often an even order is tried for: a graph that grew evenly gives one in about four walks.
 TRIALS = 12
-# The part of loose orders that follow no rule.
+# The part of chosen orders that follow no rule: a model may grow a graph as its rule never would.
 ANY_ORDER = 0.01
+# How much less a candidate that is not even counts than one that is.
+UNEVEN = 0.01
 
 _FAR = 1 << 40
 
@@ -65,15 +76,25 @@ def order_log_prob(
         rule: One of :data:`graphite_gen.config.ORDERS`.
         orders: The node at each place, with shape :math:`(B, N)`.
     """
-    # The place as a tie-break makes the walk choose the given order wherever the rule allows it.
-    places = np.argsort(orders, axis=1).astype(np.float64)
-    walked, log_q, is_even = _walk(adj, sizes, rule, lambda: places if rule in _BACKWARD else -places)
+    log_q, is_even = _retrace(adj, sizes, rule, orders)
     if rule == "even":
         # The part of walks that come out even, or one where none do, as in drawing them.
         share = _even_share(adj, sizes, np.random.default_rng(0))
         log_q = np.where((share > 0) & ~is_even, -np.inf, log_q - np.log(np.where(share > 0, share, 1)))
 
-    return np.where((walked == orders).all(1), log_q, -np.inf)
+    return log_q
+
+
+def _retrace(
+    adj: NDArray[np.bool_], sizes: NDArray[np.int64], rule: str, orders: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The log-probability of walking in given orders, -inf where no walk does, and whether they are even."""
+    # The place as a tie-break makes the walk choose the given order wherever the rule allows it.
+    places = np.argsort(orders, axis=1).astype(np.float64)
+    walked, log_q, is_even = _walk(adj, sizes, rule, lambda: places if rule in _BACKWARD else -places)
+    is_walk = (walked == orders).all(1)
+
+    return np.where(is_walk, log_q, -np.inf), is_even & is_walk
 
 
 def draw_loose_orders(
@@ -101,9 +122,89 @@ def loose_log_prob(
     adj: NDArray[np.bool_], sizes: NDArray[np.int64], rule: str, orders: NDArray[np.int64], part: float = ANY_ORDER
 ) -> NDArray[np.float64]:
     """The log-probability of given orders under :func:`draw_loose_orders`, with shape :math:`(B,)`."""
-    by_rule = math.log1p(-part) + order_log_prob(adj, sizes, rule, orders)
+    return _loosened(order_log_prob(adj, sizes, rule, orders), orders.shape[1], part)
 
-    return np.logaddexp(by_rule, math.log(part) - math.lgamma(orders.shape[1] + 1))
+
+def draw_chosen_orders(
+    adj: NDArray[np.bool_], sizes: NDArray[np.int64], rule: str, rng: np.random.Generator, part: float = ANY_ORDER
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    r"""Orders by a rule, a few of them by none, with unbiased inverse probabilities, of graphs without dummy nodes.
+
+    Candidates :math:`\sigma_k` come from :math:`q = (1 - \epsilon) q_{walk} + \epsilon / n!`, which is exact where the
+    share of even walks is not known, and one of them is chosen in proportion to :math:`g`, which is small for those
+    that are not even. With
+
+    .. math:: \hat{q}(\sigma_k) = q(\sigma_k)\, g(\sigma_k) / \tfrac{1}{K} \sum_l g(\sigma_l)
+
+    :math:`E[f(\sigma) / \hat{q}(\sigma)] = \sum_\sigma f(\sigma)` (Talbot et al., 2005). Other rules than ``even``
+    have one candidate, and :math:`\hat{q} = q`.
+
+    Arguments:
+        adj: Symmetric adjacency matrices, with shape :math:`(B, N, N)`.
+        sizes: The number of nodes of each graph, which is :math:`N`, with shape :math:`(B,)`.
+        rule: One of :data:`graphite_gen.config.ORDERS`.
+        rng: The randomness.
+        part: The part :math:`\epsilon` of the candidates that follow no rule.
+
+    Returns:
+        The node at each place, with shape :math:`(B, N)`, and :math:`\log \hat{q}` with shape :math:`(B,)`.
+    """
+    graphs = len(adj)
+    trials = _trials(rule)
+    orders, log_q, liking = _candidates(adj, sizes, rule, rng, part, trials)
+    steps = liking.cumsum(1)
+    choice = (steps <= rng.random((graphs, 1)) * steps[:, -1:]).sum(1)
+    chosen = np.arange(graphs) * trials + choice
+
+    return orders[chosen], log_q[chosen] + np.log(liking[np.arange(graphs), choice] / liking.mean(1))
+
+
+def chosen_log_prob(
+    adj: NDArray[np.bool_],
+    sizes: NDArray[np.int64],
+    rule: str,
+    orders: NDArray[np.int64],
+    rng: np.random.Generator,
+    part: float = ANY_ORDER,
+) -> NDArray[np.float64]:
+    r"""The :math:`\log \hat{q}` of given orders under :func:`draw_chosen_orders`, with shape :math:`(B,)`.
+
+    Each is one candidate among others that are drawn anew: what bounds with a true order among proposals ask for.
+    """
+    log_q, is_even = _retrace(adj, sizes, rule, orders)
+    own = _liking(is_even)
+    others = _candidates(adj, sizes, rule, rng, part, _trials(rule) - 1)[2]
+    mean = np.concatenate([own[:, None], others], axis=1).mean(1)
+
+    return _loosened(log_q, orders.shape[1], part) + np.log(own / mean)
+
+
+def _trials(rule: str) -> int:
+    """How many candidates a chosen order has: only the rule ``even`` has something to choose by."""
+    return TRIALS if rule == "even" else 1
+
+
+def _candidates(
+    adj: NDArray[np.bool_], sizes: NDArray[np.int64], rule: str, rng: np.random.Generator, part: float, trials: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Orders by walks, a few by none, and their log-probabilities, ``trials`` rows of each graph, and their liking."""
+    graphs, nodes = adj.shape[:2]
+    many, counts = adj.repeat(trials, 0), sizes.repeat(trials)
+    orders, log_q, is_even = _walk(many, counts, rule, lambda: rng.random((graphs * trials, nodes)))
+    free = np.flatnonzero(rng.random(len(orders)) < part)
+    orders[free] = rng.permuted(orders[free], axis=1)
+    log_q[free], is_even[free] = _retrace(many[free], counts[free], rule, orders[free])
+
+    return orders, _loosened(log_q, nodes, part), _liking(is_even).reshape(graphs, trials)
+
+
+def _loosened(log_q: NDArray[np.float64], nodes: int, part: float) -> NDArray[np.float64]:
+    """The log-probability of orders of which a part follows no rule."""
+    return np.logaddexp(math.log1p(-part) + log_q, math.log(part) - math.lgamma(nodes + 1))
+
+
+def _liking(is_even: NDArray[np.bool_]) -> NDArray[np.float64]:
+    return np.where(is_even, 1.0, UNEVEN)
 
 
 def _draw_even(
@@ -167,13 +268,13 @@ def _walk(
 
 
 def _brought(degrees: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    r"""The :math:`m` of a graph with :math:`m (n - m)` edges: what each node after the first m would bring.
+    """What each node after the first few would bring in graphs of these degrees, with shape :math:`(B, 1)`."""
+    return even_degree(degrees.sum(1) / 2, sizes)[:, None]
 
-    It is rounded where there is none such, and has shape :math:`(B, 1)`.
-    """
-    edges = degrees.sum(1) / 2
 
-    return np.round((sizes - np.sqrt(np.maximum(sizes**2 - 4 * edges, 0))) / 2).astype(np.int64)[:, None]
+def even_degree(edges: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The :math:`m` of graphs with :math:`m (n - m)` edges, rounded where there is none, with shape :math:`(B,)`."""
+    return np.round((sizes - np.sqrt(np.maximum(sizes**2 - 4 * edges, 0))) / 2).astype(np.int64)
 
 
 def _unevenness(degrees: NDArray[np.int64], brought: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -60,18 +60,5 @@ class Schedule:
 
         return places // length * length
 
-    def count(self, size: int) -> int:
-        """The number of stages that a graph of this size really takes."""
-        if size < 2:
-            return 0
-        sizes = np.array([size])
-        block = int(self.block(sizes)[0])
-        if block > 1:
-            return -(-size // block)
-        rows = np.arange(1, size)
-        reach = self.reach(np.full(size - 1, size), rows, size)
-
-        return int(sum(len(np.unique(line[:row])) for line, row in zip(reach, rows, strict=True)))
-
 
 FINEST = Schedule()

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from graphite_gen import orders as orders_module
 from graphite_gen.config import ORDERS
-from graphite_gen.orders import draw_orders, order_log_prob
+from graphite_gen.orders import draw_chosen_orders, draw_orders, order_log_prob
 
 # A triangle with a tail and a stranger, padded by one place.
 EDGES = [(0, 1), (1, 2), (2, 3), (1, 3)]
@@ -133,3 +134,21 @@ def test_nodes_of_a_preferential_attachment_graph_bring_as_many_edges_each() -> 
         for graph, order in zip(graphs, orders.tolist(), strict=True)
     ]
     assert np.mean(even) > 0.75
+
+
+@pytest.mark.parametrize("rule", ORDERS)
+def test_inverse_probabilities_of_chosen_orders_sum_anything_over_all_orders(
+    rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # More orders by no rule than in use, so that a few thousand draws show what the rule leaves out.
+    monkeypatch.setattr(orders_module, "UNEVEN", 0.3)
+    draws, nodes = 6000, 4
+    adj, sizes = matrix([(0, 1), (1, 2), (2, 3)], places=nodes).repeat(draws, 0), np.full(draws, nodes)
+    worth = {order: 1 + number for number, order in enumerate(itertools.permutations(range(nodes)))}
+
+    orders, log_q = draw_chosen_orders(adj, sizes, rule, np.random.default_rng(0), 0.5)
+    terms = np.array([worth[tuple(order)] for order in orders.tolist()]) * np.exp(-log_q)
+
+    error = terms.std() / math.sqrt(draws)
+    assert error < 0.1 * sum(worth.values())
+    assert abs(terms.mean() - sum(worth.values())) < 5 * error

@@ -2,7 +2,7 @@ r"""Annealed importance sampling (Neal, 2001): from a proposal to the posterior 
 
 The way leads over :math:`f_\beta(Z) = \bar{q}(Z)^{1-\beta} \, p(A, Z)^\beta`, :math:`\beta` from 0 to 1. Run forwards,
 its mean weight is :math:`p(A)`, so the logarithm is a lower bound in expectation; run backwards from an exact posterior
-sample, its mean weight is :math:`1/p(A)`, which bounds from above (Grosse et al., 2015). Steps are Hamiltonian. The
+sample, it gives the weight of the truth, which among forward ones bounds from above. Steps are Hamiltonian. The
 proposal and the step sizes come from runs of their own and stay fixed afterwards, so the weights are unbiased.
 """
 
@@ -132,25 +132,50 @@ class AnnealedPath:
 
         return torch.cat(weights)
 
-    def reverse(self, z: Tensor, chains: int, rng: np.random.Generator) -> Tensor:
-        """Log-weights whose mean weight is 1/p(A), in double precision, with shape :math:`(K,)`.
+    def reverse(self, z: Tensor, chains: int, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
+        """Log-weights of the truth: the mean of their inverse weights is 1/p(A).
 
         Arguments:
             z: The very latents the graph was decoded from, which are an exact sample of the posterior, with shape
                 :math:`(N, D)`.
             chains: The number of chains, which all begin there.
             rng: The randomness of the chains.
+
+        Returns:
+            The log-weights in double precision, with shape :math:`(J,)`, and where the chains end, with shape
+            :math:`(J, N, D)`.
         """
-        weights = []
+        weights, ends = [], []
         for count in self._blocks(chains):
             state = self._at(z.expand(count, *z.shape))
             total = torch.zeros(count, dtype=torch.float64)
             for (before, beta), size in reversed(list(zip(pairwise(self.betas), self.sizes, strict=True))):
                 state, _ = self.transition(state, beta, size, rng)
-                total -= (beta - before) * state.log_ratio
+                total += (beta - before) * state.log_ratio
             weights.append(total)
+            ends.append(state.z)
 
-        return torch.cat(weights)
+        return torch.cat(weights), torch.cat(ends)
+
+    def beside(self, forward: Tensor, ends: Tensor, rng: np.random.Generator) -> Tensor:
+        """The weights of forward chains that belong beside each reverse chain, with shape :math:`(J, K - 1)`.
+
+        Forward chains begin in all components in turn, so they are not independent: a reverse chain takes the place of
+        one that began in the component where it ends.
+
+        Arguments:
+            forward: The log-weights of all forward chains, with shape :math:`(K,)`.
+            ends: Where reverse chains end, with shape :math:`(J, N, D)`.
+            rng: The randomness of the places.
+        """
+        chains, rows = len(forward), []
+        for component in self.proposal.draw_components(ends, rng):
+            slot = int(rng.integers(chains))
+            start = slot // self._block * self._block
+            seat = start + self.proposal.seat(slot - start, min(self._block, chains - start), component)
+            rows.append(torch.cat([forward[:seat], forward[seat + 1 :]]))
+
+        return torch.stack(rows)
 
     def transition(self, state: _State, beta: float, size: float, rng: np.random.Generator) -> tuple[_State, float]:
         r"""One Hamiltonian step that leaves :math:`f_\beta` as it is; gives the states and the mean acceptance."""

@@ -16,6 +16,8 @@ KHAT_LIMIT = 0.7
 FEWEST = 5
 # Log-weights this close differ by rounding: the proposal is the posterior itself.
 SAME = 1e-4
+# With an effective share above this the weights are as good as equal, whatever shape their largest few have.
+EQUAL = 0.99
 
 
 @dataclass(frozen=True)
@@ -24,8 +26,8 @@ class SmoothedWeights:
 
     Attributes:
         log_weights: The smoothed log-weights, in the order they came, with shape :math:`(K,)`.
-        khat: The Pareto shape :math:`\hat{k}` of the largest weights: 0 where all weights are equal, infinite where a
-            few outweigh all others, None where there are too few to tell.
+        khat: The Pareto shape :math:`\hat{k}` of the largest weights: 0 where all weights are as good as equal,
+            infinite where a few outweigh all others, None where there are too few to tell.
         ess: The effective sample size :math:`(\sum w)^2 / \sum w^2` of the raw weights, from 1 to :math:`K`.
     """
 
@@ -79,10 +81,11 @@ def smooth_weights(log_weights: NDArray[np.float64]) -> SmoothedWeights:
     raw = np.asarray(log_weights, dtype=np.float64)
     smoothed = raw.copy()
     tail = math.ceil(min(len(smoothed) / 5, 3 * math.sqrt(len(smoothed))))
-    khat = _smooth_tail(smoothed, tail) if tail >= FEWEST else None
     ess = math.exp(2 * np.logaddexp.reduce(raw) - np.logaddexp.reduce(2 * raw))
+    if tail >= FEWEST and ess > EQUAL * len(raw):
+        return SmoothedWeights(raw, 0.0, ess)
 
-    return SmoothedWeights(smoothed, khat, ess)
+    return SmoothedWeights(smoothed, _smooth_tail(smoothed, tail) if tail >= FEWEST else None, ess)
 
 
 def _smooth_tail(log_weights: NDArray[np.float64], tail: int) -> float:

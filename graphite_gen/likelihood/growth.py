@@ -11,20 +11,17 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from ..arrival import in_order
 from ..batch import GraphBatch
 from ..checkpoint import TrainedModel
 from ..graph import SimpleGraph
-from ..objectives import growth_log_weights
-from ..orders import draw_loose_orders, loose_log_prob
+from ..orders import chosen_log_prob
 from ..schedule import Schedule
 from ..seeding import stream
-from .bounds import GraphSandwich, log_mean
+from .bounds import GraphSandwich, log_mean, lower_bound
 from .diagnostics import smooth_weights
-from .importance import BLOCK, graph_log_weights
+from .importance import graph_log_weights, order_log_weights
 from .proposal import standard_normal
 
 __all__ = ["growth_bounds"]
@@ -52,16 +49,13 @@ def growth_bounds(
     for index in range(graphs):
         rng = stream(seed, "growth bounds", index)
         grown, z = _grow(model, schedule, rng, evidence[index % len(evidence)] if evidence else None)
-        true = _log_weights(model, schedule, grown, _as_grown(grown), rng, z)
-        blocks = [min(BLOCK, samples - start) for start in range(0, samples, BLOCK)]
-        proposed = torch.cat(
-            [_log_weights(model, schedule, grown, _any_orders(model, grown, count, rng), rng) for count in blocks]
-        )
-        plain = smooth_weights(graph_log_weights(model.network, grown, samples, seed, index, schedule=schedule).numpy())
+        true = _true_log_weight(model, schedule, grown, z, rng)
+        proposed = graph_log_weights(model.network, grown, samples, seed, index, schedule=schedule)
+        plain = smooth_weights(proposed.numpy())
         yield GraphSandwich(
             nodes=grown.adj.shape[-1],
             edges=int(grown.adj.sum()) // 2,
-            lower=-log_mean(torch.cat([true, proposed[1:]])),
+            lower=lower_bound(true, proposed[1:]),
             upper=-log_mean(proposed),
             importance=-plain.log_mean,
             khat=plain.khat,
@@ -83,36 +77,12 @@ def _grow(
     return GraphBatch(adj, torch.ones(1, nodes, dtype=torch.bool, device=like.device), x), z
 
 
-def _as_grown(grown: GraphBatch) -> NDArray[np.int64]:
-    return np.arange(grown.adj.shape[-1])[None]
-
-
-def _any_orders(model: TrainedModel, grown: GraphBatch, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Orders by the model's rule, a few of them by none, with shape :math:`(K, N)`."""
-    nodes = grown.adj.shape[-1]
-    adj = np.repeat(grown.adj.cpu().numpy() > 0, count, 0)
-
-    return draw_loose_orders(adj, np.full(count, nodes), model.config.order, rng)
-
-
-def _log_weights(
-    model: TrainedModel,
-    schedule: Schedule,
-    grown: GraphBatch,
-    orders: NDArray[np.int64],
-    rng: np.random.Generator,
-    z: Tensor | None = None,
+def _true_log_weight(
+    model: TrainedModel, schedule: Schedule, grown: GraphBatch, z: Tensor, rng: np.random.Generator
 ) -> Tensor:
-    """The log-weights of orders, with latents from the proposal or given ones, with shape :math:`(K,)`."""
-    network, count, nodes = model.network, *orders.shape
-    many = GraphBatch(*(part.expand(count, *part.shape[1:]) for part in (grown.adj, grown.mask, grown.x)))
-    adj, sizes = many.adj.cpu().numpy() > 0, np.full(count, nodes)
-    log_q = torch.from_numpy(loose_log_prob(adj, sizes, model.config.order, orders)).to(grown.adj)
-    batch = in_order(many, torch.from_numpy(orders).to(grown.adj.device))
-    noise = standard_normal(rng, grown.adj, count, nodes, network.noise_features)
-    epsilon = standard_normal(rng, grown.adj, count, nodes, model.config.latent)
-    if z is not None:
-        posterior = network.encode(batch, noise)
-        epsilon = (z - posterior.mu) / posterior.sigma
+    """The log-weight of the order and the latents that the graph was grown with, with shape :math:`(1,)`."""
+    nodes = grown.adj.shape[-1]
+    order = np.arange(nodes)[None]
+    log_q = chosen_log_prob(grown.adj.cpu().numpy() > 0, np.array([nodes]), model.config.order, order, rng)
 
-    return growth_log_weights(network, batch, noise, epsilon, log_q, schedule).double().cpu()
+    return order_log_weights(model.network, grown, order, log_q, schedule, rng, z)

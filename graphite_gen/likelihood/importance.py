@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from ..arrival import arrange
+from ..arrival import in_order
 from ..batch import GraphBatch
 from ..models import GraphNetwork
 from ..objectives import growth_log_weights, log_weights
+from ..orders import draw_chosen_orders
 from ..schedule import Schedule
 from ..seeding import stream
 from .proposal import standard_normal
 
-__all__ = ["graph_log_weights"]
+__all__ = ["graph_log_weights", "order_log_weights"]
 
 # Proposals of one block: a mixture of MIXTURE encoders, each with its own random features. Blocks are the same
 # whatever the machine, so that an estimate never depends on how it was cut.
@@ -72,18 +75,52 @@ def graph_log_weights(
 def _growth_log_weights(
     network: GraphNetwork, batch: GraphBatch, samples: int, seed: int, index: int, schedule: Schedule
 ) -> Tensor:
-    """The same of a staged model: each proposal is an order of arrival and latents."""
+    """The same of a staged model: each proposal is an order of arrival, rarely by no rule, and latents."""
     nodes = batch.mask.shape[-1]
     largest = max(1, min(BLOCK, BLOCK_CELLS // max(nodes, 1) ** 2))
     weights = []
     for number, start in enumerate(range(0, samples, largest)):
         count = min(largest, samples - start)
         rng = stream(seed, "nll", index, number)
-        many = GraphBatch(*(part.expand(count, *part.shape[1:]) for part in (batch.adj, batch.mask, batch.x)))
-        ordered, log_q = arrange(many, network.config.order, rng)
-        noise = standard_normal(rng, batch.adj, count, nodes, network.noise_features)
-        epsilon = standard_normal(rng, batch.adj, count, nodes, network.config.latent)
-        found = growth_log_weights(network, ordered, noise, epsilon, log_q.to(batch.adj), schedule)
-        weights.append(found.double().cpu())
+        adj = np.repeat(batch.adj.cpu().numpy() > 0, count, 0)
+        orders, log_q = draw_chosen_orders(adj, np.full(count, nodes), network.config.order, rng)
+        weights.append(order_log_weights(network, batch, orders, log_q, schedule, rng))
 
     return torch.cat(weights)
+
+
+@torch.no_grad()
+def order_log_weights(
+    network: GraphNetwork,
+    batch: GraphBatch,
+    orders: NDArray[np.int64],
+    log_q: NDArray[np.float64],
+    schedule: Schedule,
+    rng: np.random.Generator,
+    z: Tensor | None = None,
+) -> Tensor:
+    """The log-weights of orders of one graph, in double precision, with shape :math:`(K,)`.
+
+    Arguments:
+        network: A staged model.
+        batch: A batch of that one graph, without dummy nodes.
+        orders: The node at each place, with shape :math:`(K, N)`.
+        log_q: The log-probabilities of the orders, with shape :math:`(K,)`.
+        schedule: Which pairs are decided at once.
+        rng: The randomness of the encoder's features and of the latents.
+        z: Latents in these orders, with shape :math:`(K, N, D)`; None draws them from the encoder.
+    """
+    count, nodes = orders.shape
+    many = GraphBatch(*(part.expand(count, *part.shape[1:]) for part in (batch.adj, batch.mask, batch.x)))
+    ordered = in_order(many, torch.from_numpy(orders).to(batch.adj.device))
+    # Each proposal has random features of its own and is weighed by them alone: unbiased, as they are drawn alike
+    # whatever the latents. Dividing by a mixture of encoders, as in one stage, would be tighter and cost one more pass.
+    noise = standard_normal(rng, batch.adj, count, nodes, network.noise_features)
+    if z is None:
+        epsilon = standard_normal(rng, batch.adj, count, nodes, network.config.latent)
+    else:
+        posterior = network.encode(ordered, noise)
+        epsilon = (z - posterior.mu) / posterior.sigma
+    log_weights = growth_log_weights(network, ordered, noise, epsilon, torch.from_numpy(log_q).to(batch.adj), schedule)
+
+    return log_weights.double().cpu()

@@ -82,24 +82,44 @@ class Mixture:
         return self.log_sigma.mean(0).exp()
 
     def sample(self, count: int, rng: np.random.Generator) -> Tensor:
-        """Latents from all components in turn, beginning anywhere, with shape :math:`(K, N, D)`."""
-        which = (torch.arange(count) + int(rng.integers(len(self.mu)))) % len(self.mu)
+        """Latents from all components in turn, those of an incomplete round from any; with shape :math:`(K, N, D)`."""
+        rest = count % len(self.mu)
+        which = torch.arange(count) % len(self.mu)
+        which[count - rest :] = torch.from_numpy(rng.integers(len(self.mu), size=rest))
         noise = standard_normal(rng, self.mu, count, *self.mu.shape[1:])
 
         return self.mu[which] + self.log_sigma[which].exp() * noise
 
+    def seat(self, slot: int, count: int, component: int) -> int:
+        """Where latents of a component sit in a sample, in the round of a slot; an incomplete round takes any."""
+        components = len(self.mu)
+
+        return slot // components * components + component if slot < count - count % components else slot
+
+    def draw_components(self, z: Tensor, rng: np.random.Generator) -> list[int]:
+        """The component that each of :math:`(K, N, D)` latents came from, drawn given the latents."""
+        steps = self._terms(z)[0].softmax(1).cumsum(1).cpu()
+        uniform = torch.from_numpy(rng.random((len(z), 1)))
+
+        return (steps < uniform * steps[:, -1:]).sum(1).tolist()
+
     def log_prob(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """Log-densities at latents of shape :math:`(K, N, D)`, with shape :math:`(K,)`, and their gradients in them."""
+        terms, flat, precision, pull = self._terms(z)
+        shares = terms.softmax(1)
+        gradient = (shares @ pull - (shares @ precision) * flat).view_as(z)
+
+        return (terms.logsumexp(1) - math.log(len(self.mu))).to(z), gradient.to(z)
+
+    def _terms(self, z: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Log-densities of the components, with shape :math:`(K, M)`, and what their gradients are made of."""
         # Squares are multiplied out, so that products of matrices do the work: what cancels needs double precision.
         flat, mu, log_sigma = (part.flatten(1).double() for part in (z, self.mu, self.log_sigma))
         precision = (-2 * log_sigma).exp()
         pull = precision * mu
         squares = flat.square() @ precision.mT - 2 * flat @ pull.mT + (pull * mu).sum(1)
-        terms = -0.5 * squares - log_sigma.sum(1) - 0.5 * _LOG_2PI * flat.shape[1]
-        shares = terms.softmax(1)
-        gradient = (shares @ pull - (shares @ precision) * flat).view_as(z)
 
-        return (terms.logsumexp(1) - math.log(len(mu))).to(z), gradient.to(z)
+        return -0.5 * squares - log_sigma.sum(1) - 0.5 * _LOG_2PI * flat.shape[1], flat, precision, pull
 
     def with_prior(self) -> Mixture:
         """The same mixture with the prior as one more component, so that no posterior mode is quite out of reach."""

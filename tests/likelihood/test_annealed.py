@@ -14,6 +14,7 @@ from graphite_gen.batch import collate
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.likelihood import annealed, annealed_log_weights, estimate_nll, iterate_nll, proposal
 from graphite_gen.likelihood.annealed import AnnealedPath
+from graphite_gen.likelihood.bounds import lower_bound
 from graphite_gen.likelihood.proposal import Joint, Mixture, fit_mixture
 
 
@@ -122,7 +123,7 @@ def test_both_directions_have_the_evidence_as_their_mean_weight(steps: int) -> N
     forward, error = log_mean_with_error(path.forward(20_000, np.random.default_rng(0)))
     starts = joint.mean + joint.sigma * normal(50, 3, 2, seed=5)
     reverse, other = log_mean_with_error(
-        torch.cat([path.reverse(z, 100, np.random.default_rng(index)) for index, z in enumerate(starts)])
+        torch.cat([-path.reverse(z, 100, np.random.default_rng(index))[0] for index, z in enumerate(starts)])
     )
 
     assert error < 0.3
@@ -130,6 +131,37 @@ def test_both_directions_have_the_evidence_as_their_mean_weight(steps: int) -> N
     if steps > 1:
         # A single start is one sample, not a hundred.
         assert abs(reverse - 7.5) < 5 * 10 * other
+
+
+@pytest.mark.parametrize("chains", [3, 5, 9])
+def test_a_true_chain_among_others_has_the_inverse_evidence_as_its_mean(
+    chains: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Rounds of three components, whole and in part, in blocks of six, of a proposal whose parts are worth differently.
+    monkeypatch.setattr(annealed, "BLOCK", 6)
+    _, joint = gaussian_path()
+    apart = torch.stack([joint.mean, joint.mean + 1, torch.zeros(3, 2)])
+    path = AnnealedPath(joint, Mixture(apart, torch.zeros(3, 3, 2)), annealed._betas(2), (0.6, 0.6))  # type: ignore[arg-type]
+    rng, inverse = np.random.default_rng(0), []
+    for z in joint.mean + joint.sigma * normal(1500, 3, 2, seed=6):
+        forward = path.forward(chains, rng)
+        true, ends = path.reverse(z, 1, rng)
+        inverse.append(lower_bound(true, path.beside(forward, ends, rng)) - 7.5)
+
+    # E[1 / mean weight] = 1 / p(A) exactly where the others are drawn as if the true one had been.
+    mean, error = log_mean_with_error(torch.tensor(inverse))
+    assert error < 0.05
+    assert abs(mean) < 4 * error
+
+
+def test_samples_of_a_mixture_take_its_components_in_turn() -> None:
+    mixture = Mixture(100 * torch.arange(3.0).view(3, 1, 1), torch.zeros(3, 1, 1))
+    rng = np.random.default_rng(0)
+    drawn = [mixture.draw_components(mixture.sample(8, rng), rng) for _ in range(300)]
+
+    assert all(row[:6] == [0, 1, 2, 0, 1, 2] for row in drawn)
+    assert np.mean([row[6:] for row in drawn]) == pytest.approx(1, abs=0.2)
+    assert [mixture.seat(slot, 8, 1) for slot in range(8)] == [1, 1, 1, 4, 4, 4, 6, 7]
 
 
 @pytest.mark.parametrize("graph", [random_graph(1, 0), SimpleGraph.from_pairs(4, []), star(5), random_graph(4, 0)])

@@ -91,6 +91,18 @@ def test_equal_weights_are_perfect_and_a_single_one_that_counts_is_hopeless() ->
     assert smooth_weights(alone).log_mean == pytest.approx(2000 - math.log(100))
 
 
+def test_weights_that_are_as_good_as_equal_raise_no_alarm() -> None:
+    # A heavy tail of differences too small to matter: the mean is known to a part in ten thousand.
+    log_weights = 1e-3 * np.minimum(np.random.default_rng(10).pareto(1.0, 1000), 300)
+
+    smoothed = smooth_weights(log_weights)
+
+    assert smoothed.ess > 990
+    assert smoothed.khat == 0
+    assert smoothed.log_mean == pytest.approx(math.log(np.exp(log_weights).mean()))
+    assert smooth_weights(100 * log_weights).khat != 0
+
+
 def test_ties_do_not_confuse_the_fit() -> None:
     rng = np.random.default_rng(7)
     log_weights = np.round(rng.normal(size=1000), 1)
