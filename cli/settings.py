@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import click
 
 from .types import FEATURES, STAGES
 
-__all__ = ["SETTINGS", "settings"]
+__all__ = ["SETTINGS", "check_used", "settings"]
 
 KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
+# Written out, because loading the library would slow every '--help'; a test holds them equal.
+ENCODERS = ("residual", "gcn", "none")
 ORDERS = ("uniform", "hub", "frontier", "breadth", "depth", "cardinality", "peel", "even")
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -55,6 +57,7 @@ _TABLE: tuple[tuple[str, str, Any, str], ...] = (
     ("kind", "--kind", click.Choice(KINDS), "What to build."),
     ("stages", "--stages", STAGES, "In how many stages pairs are decided; 1 decides all at once."),
     ("order", "--order", click.Choice(ORDERS), "In which order nodes arrive in a staged model."),
+    ("encoder", "--encoder", click.Choice(ENCODERS), "What reads a graph; 'none' leaves latents to be noise."),
     ("epochs", "--epochs", COUNT, "Rounds of training."),
     ("epoch_graphs", "--epoch-graphs", WHOLE, "Graphs in an epoch; 0 makes it one pass."),
     ("batch_size", "--batch-size", COUNT, "Graphs per step."),
@@ -62,7 +65,7 @@ _TABLE: tuple[tuple[str, str, Any, str], ...] = (
     ("latent", "--latent", click.IntRange(1, 1024), "Latent dimensions per node."),
     ("width", "--width", click.IntRange(1, 4096), "Units of hidden layers."),
     ("rounds", "--rounds", click.IntRange(0, 100), "Refinements in the decoder."),
-    ("row_layers", "--row-layers", click.IntRange(0, 100), "Layers over the answers of an arriving node."),
+    ("row_layers", "--row-layers", click.IntRange(0, 100), "Layers over an arriving node's answers (staged only)."),
     ("skip", "--skip", click.Choice(("convex", "incremental")), "How a refinement joins its input."),
     ("skip_weight", "--skip-weight", click.FloatRange(0, 10), "Weight λ of a refinement; 0 is VGAE."),
     ("mlp", "--mlp/--no-mlp", None, "Whether a network is applied to the latents first."),
@@ -75,6 +78,18 @@ _TABLE: tuple[tuple[str, str, Any, str], ...] = (
 
 SETTINGS = tuple(name for name, *_ in _TABLE)
 """The settings' names, in the order of the help."""
+
+
+def check_used(given: Iterable[str], unused: Mapping[str, str]) -> None:
+    """Refuse an option that was given and has no effect.
+
+    Arguments:
+        given: The settings that were given.
+        unused: The settings that a model does not read, each with what kind of model that is.
+    """
+    for name, flag, *_ in _TABLE:
+        if name in given and name in unused:
+            raise click.UsageError(f"'{flag}' has no effect on {unused[name]}. Leave it out.")
 
 
 def settings(command: F) -> F:

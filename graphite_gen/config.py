@@ -28,6 +28,12 @@ ORDERS = {
 }
 ENCODER_FEATURES = ("identity", "constant", "degree", "random")
 
+# Settings that some models never read.
+_STAGED_ONLY = ("order", "row_layers", "coarse")
+_REFINEMENT_ONLY = ("refinement", "rounds", "skip", "skip_weight")
+_ONE_SHOT_ONLY = ("mlp", "refinement", "skip", "skip_weight", "head", "samples", "samples_from")
+_ENCODER_ONLY = ("encoder_features", "random_features", "encoder_layers", "kl_warmup")
+
 C = TypeVar("C", bound="_Config")
 
 
@@ -167,16 +173,37 @@ class ModelConfig(_Config):
     def _check_staged(self) -> None:
         """Staged decoding is for laws over unweighted graphs."""
         if self.kind != "graphite-vae":
-            raise ConfigError(f"A '{self.kind}' decides all pairs at once. Use stages 1, or kind 'graphite-vae'.")
+            raise ConfigError(
+                f"A '{self.kind}' decides all pairs at once. Pass '--stages 1', or '--kind graphite-vae' for more."
+            )
         if self.observation != "bernoulli":
-            raise ConfigError("Weighted graphs are decided at once. Use stages 1, or ignore the weights.")
+            raise ConfigError("Weighted graphs are decided at once. Pass '--stages 1', or '--ignore-weights'.")
         if self.decoder_features:
-            raise ConfigError("A staged model knows its nodes by their arrival. Use stages 1 with decoder features.")
+            raise ConfigError(
+                "A staged model knows its nodes by their arrival, so its decoder reads no 'identity' features, as that "
+                "of the preset 'paper' does. Pass '--stages 1', or another '--preset'."
+            )
 
     @property
     def is_staged(self) -> bool:
         """Whether pairs are decided stage by stage rather than all at once."""
         return self.stages != 1
+
+    @property
+    def unused(self) -> Mapping[str, str]:
+        """The settings of model and training that have no effect on this kind of model, each with the reason."""
+        reasons: dict[str, str] = {}
+        if self.is_staged:
+            reasons |= dict.fromkeys(_ONE_SHOT_ONLY, "a staged model")
+            reasons |= dict.fromkeys(_ENCODER_ONLY if self.encoder == "none" else (), "a model without encoder")
+        else:
+            reasons |= dict.fromkeys(_STAGED_ONLY, "a model that decides all pairs at once")
+        if not self.is_variational:
+            reasons["kl_warmup"] = "an autoencoder"
+        if not self.kind.startswith("graphite"):
+            reasons |= dict.fromkeys(_REFINEMENT_ONLY, f"a '{self.kind}'")
+
+        return reasons
 
     @property
     def is_variational(self) -> bool:
@@ -317,7 +344,7 @@ def preset(name: str, **changes: Any) -> tuple[ModelConfig, TrainConfig]:
     """The settings of a preset, with some of them changed.
 
     ``default`` is staged; what only exists in one stage (``stages=1``, another kind than ``graphite-vae``, convention
-    ``paper``) starts from ``one-shot`` instead.
+    ``paper``) starts from ``one-shot`` instead. Asked for an encoder, it takes that of ``one-shot``.
 
     Raises:
         ConfigError: The preset or a setting is unknown, or a value does not fit.
@@ -330,6 +357,8 @@ def preset(name: str, **changes: Any) -> tuple[ModelConfig, TrainConfig]:
     ):
         name = "one-shot"
     model, training = PRESETS[name]
+    if model.encoder == "none" and changes.get("encoder", "none") != "none":
+        model, training = _with_encoder(model, training)
     split: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
     for key, value in changes.items():
         if key not in _names(model) + _names(training):
@@ -337,7 +366,19 @@ def preset(name: str, **changes: Any) -> tuple[ModelConfig, TrainConfig]:
         part = key in _names(training)
         split[part][key] = _checked(key, value, getattr((model, training)[part], key))
 
-    return replace(model, **split[0]), replace(training, **split[1])
+    model, training = replace(model, **split[0]), replace(training, **split[1])
+    if model.is_staged and training.convention == "paper":
+        raise ConfigError("A staged model has no convention 'paper': it scores pairs. Use stages 1, or 'pairs'.")
+
+    return model, training
+
+
+def _with_encoder(model: ModelConfig, training: TrainConfig) -> tuple[ModelConfig, TrainConfig]:
+    """Settings of a model without encoder with all that an encoder of the preset ``one-shot`` has."""
+    source, run = PRESETS["one-shot"]
+    names = ("encoder", "encoder_features", "random_features", "encoder_layers")
+
+    return replace(model, **{name: getattr(source, name) for name in names}), replace(training, kl_warmup=run.kl_warmup)
 
 
 def _names(config: ModelConfig | TrainConfig) -> list[str]:

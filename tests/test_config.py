@@ -158,3 +158,19 @@ def test_only_numbered_nodes_in_the_decoder_break_exchangeability() -> None:
     assert ModelConfig(encoder_features=("identity",)).is_exchangeable
     assert not preset("paper")[0].is_exchangeable
     assert preset("default")[0].is_exchangeable
+
+
+def test_a_staged_model_has_no_convention_of_the_paper() -> None:
+    with pytest.raises(ConfigError, match="no convention 'paper'"):
+        preset("default", convention="paper", stages=4)
+    with pytest.raises(ConfigError, match="'--stages 1', or another '--preset'"):
+        preset("paper", stages=4)
+
+
+def test_a_staged_model_asked_for_an_encoder_gets_that_of_one_stage() -> None:
+    model, training = preset("default", encoder="gcn")
+    one, run = PRESETS["one-shot"]
+
+    assert (model.encoder, model.encoder_features, training.kl_warmup) == ("gcn", one.encoder_features, run.kl_warmup)
+    assert "kl_warmup" in preset("default")[0].unused
+    assert "kl_warmup" not in model.unused

@@ -116,7 +116,7 @@ def nll(
 
     from graphite_gen.formats import read_graphs
     from graphite_gen.likelihood import iterate_nll, summarise
-    from graphite_gen.likelihood.estimate import default_samples
+    from graphite_gen.likelihood.estimate import check_model, default_samples
 
     from ..console import track
     from ..models import choose_model, use_threads
@@ -127,6 +127,7 @@ def nll(
     law = _law(family, dict(parameters), reader.provenance)
     chosen = _choose_split([graph.unweighted() if ignore_weights else graph for graph in reader], split)
     trained = choose_model(model, device, prefer=None if law is None else law.name)
+    check_model(trained, convention)
     samples = samples or default_samples(trained)
     # Orders of arrival cannot be annealed: there 'auto' is 'is'.
     method = "is" if method == "auto" and trained.config.is_staged else method

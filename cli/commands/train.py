@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from .. import options
 from ..command import Command
-from ..settings import SETTINGS, settings
+from ..settings import SETTINGS, check_used, settings
 from ..types import NAME
 
 OUT = Path("checkpoints")
@@ -110,6 +110,7 @@ def train(
         data = _data(source, law, values)
         changes = {key: values[key] for key in SETTINGS if values[key] is not None}
         trainer = start_run(folder.name, folder, data, changes, device=device, force=force)
+        check_used(changes, trainer.config.unused)
     begin = f"Resuming '{folder.name}' after {trainer.epoch} epochs" if resume else f"Training '{folder.name}'"
     note(f"{begin} on {len(trainer.graphs)} graphs, validating on {len(trainer.validation)}.")
     if trainer.config.observation == "normal":

@@ -10,9 +10,11 @@ from typing import Any
 import networkx as nx
 import pytest
 
+from graphite_gen import config
 from graphite_gen.api import TRAINING_GRAPHS, training_set
 from graphite_gen.checkpoint import load_checkpoint
-from graphite_gen.config import PRESETS
+from graphite_gen.cli.settings import ENCODERS, KINDS, ORDERS
+from graphite_gen.config import PRESETS, preset
 from graphite_gen.families import family
 
 from .conftest import TINY, Invoke, is_one_line, only_json, program
@@ -81,6 +83,30 @@ def test_a_file_is_trained_on_by_its_splits_and_names_the_model(invoke: Invoke, 
 
     assert value["name"] == "ego"
     assert (value["results"]["training_graphs"], value["results"]["validation_graphs"]) == (4, 4)
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        (("--skip", "convex"), "'--skip' has no effect on a staged model"),
+        (("--no-mlp",), "'--mlp/--no-mlp' has no effect on a staged model"),
+        (("--kl-warmup", 0.5), "'--kl-warmup' has no effect on a model without encoder"),
+        (("--encoder-features", "degree"), "'--encoder-features' has no effect on a model without encoder"),
+        (("--stages", 1, "--order", "peel"), "'--order' has no effect on a model that decides all pairs at once"),
+    ],
+)
+def test_an_option_without_effect_is_refused(invoke: Invoke, line: tuple[object, ...], what: str) -> None:
+    result = invoke("train", "--family", "ego", *TINY, *line)
+
+    assert result.exit_code == 2
+    assert what in result.stderr
+    assert not list(Path().iterdir())
+
+
+def test_choices_written_out_for_speed_are_those_of_the_library() -> None:
+    assert (config.KINDS, tuple(config.ORDERS)) == (KINDS, ORDERS)
+    for encoder in ENCODERS:
+        assert preset("default", encoder=encoder)[0].encoder == encoder
 
 
 def test_help_shows_the_presets_own_defaults(invoke: Invoke) -> None:
@@ -180,7 +206,7 @@ def test_a_run_is_not_resumed_on_other_graphs(invoke: Invoke, graphs: Path) -> N
 
 
 def test_an_interrupted_run_resumes_to_the_same_bytes(invoke: Invoke, own_folder: Path) -> None:
-    line = ("train", "--family", "ego", *TINY, "--epochs", 12, "--validate-every", 1, "--kl-warmup", 0.5)
+    line = ("train", "--family", "ego", *TINY, "--epochs", 12, "--validate-every", 1)
     whole = invoke(*line, "--name", "whole")
     assert whole.exit_code == 0
 
