@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ def check_scores(path: Path, force: bool) -> None:
     """Refuse a file that cannot be written, before the work is done.
 
     Raises:
-        OutputError: It exists, or its suffix is not one that ranked pairs are written in.
+        OutputError: It exists, may not be written, or its suffix is not one that ranked pairs are written in.
     """
     from graphite_gen.errors import OutputError
 
@@ -31,14 +32,26 @@ def check_scores(path: Path, force: bool) -> None:
         return
     if path.suffix.lower() not in (".csv", ".json"):
         raise OutputError(f"'{path}' is no file for scores: name it '.csv' or '.json', or pass '-' for CSV on stdout.")
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise OutputError(f"'{path}' is or is in no folder for a file of scores: pass a file in one that exists.")
+    folder = path.resolve().parent
+    if path.is_dir():
+        raise OutputError(f"'{path}' is a folder: pass a file for the scores.")
+    if not folder.is_dir():
+        raise OutputError(f"'{path}' cannot be written: the folder '{path.parent}' does not exist; make it first.")
+    if not os.access(folder, os.W_OK):
+        raise OutputError(f"'{path}' cannot be written: you may not write there; pass a file in another folder.")
     if path.exists() and not force:
-        raise OutputError(f"'{path}' exists: pass --force to replace it.")
+        raise OutputError(f"'{path}' exists: pass --force to replace it, or another name.")
 
 
 def write_scores(scores: Sequence[EdgeScore], path: Path, force: bool) -> None:
-    """Write pairs in the order they come, by suffix; CSV to stdout."""
+    """Write pairs in the order they come, by suffix; CSV to stdout.
+
+    Raises:
+        OutputError: The file cannot be written.
+    """
+    from graphite_gen.atomic import replacing
+    from graphite_gen.errors import OutputError
+
     from .console import note
 
     text = _json(scores) if path.suffix.lower() == ".json" else _csv(scores)
@@ -46,8 +59,12 @@ def write_scores(scores: Sequence[EdgeScore], path: Path, force: bool) -> None:
         click.echo(text, nl=False)
         return
     check_scores(path, force)
-    path.write_text(text, encoding="utf-8")
-    note(f"Wrote {len(scores)} scores to '{path}'.")
+    try:
+        with replacing(path.resolve()) as stream:
+            stream.write(text.encode("utf-8"))
+    except OSError as error:
+        raise OutputError(f"'{path}' cannot be written: {error.strerror or error}.") from error
+    note(f"Wrote {len(scores)} score{'s' * (len(scores) != 1)} to '{path}'.")
 
 
 def _json(scores: Sequence[EdgeScore]) -> str:

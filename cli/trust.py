@@ -24,6 +24,9 @@ SURE = 2.0
 ROUGH = 0.1
 """Probabilities with larger standard errors are not settled."""
 
+APART = 0.25
+"""Runs between which a larger part of the variance lies have seen too few graphs to agree."""
+
 
 def diagnosis(estimate: NLLEstimate, *, anneals: bool = True) -> str:
     """What the weights say about the estimate, and what to do; a staged model cannot be annealed."""
@@ -107,14 +110,17 @@ def verdict(sandwich: Sandwich, method: str, *, anneals: bool = True) -> str:
     )
 
 
-def completion_diagnosis(completion: Completion) -> str:
-    """What the particles say about completed graphs, and what to do."""
+def completion_diagnosis(completion: Completion, *, staged: bool) -> str:
+    """What the runs say about completed graphs, and what to do; of a staged model chains move the particles."""
     figures = (
         f"probabilities ± {completion.error:.2f}, log-evidence {nats(completion.log_evidence, completion.spread)} nats "
         f"(ER baseline {nats(completion.baseline)})"
     )
-    if completion.error > ROUGH:
-        return f"Not settled: {figures}. Raise '--steps' (of a staged model) or '--particles'."
+    if completion.error > ROUGH or completion.disagreement > APART:
+        more = "'--steps'" if staged else "'--particles'"
+        return f"Not settled, as the runs differ in what they find: {figures}. Raise {more}."
+    if completion.spread > CLOSE:
+        return f"Not settled, as the runs differ in log-evidence: {figures}. Raise '--particles'."
     if completion.log_evidence < completion.baseline - CLOSE - completion.spread:
         return f"Unlike the training graphs: {figures}. Use a model of such graphs."
 

@@ -32,9 +32,13 @@ if TYPE_CHECKING:
     "--output",
     type=click.Path(path_type=Path, allow_dash=True),
     help="A file, '-' for stdout, or a template like 'out/{index:04d}.graphml' for one file each.  "
-    "[default: stdout, in the format read; nothing if the scores go there]",
+    "[default: stdout; nothing if the scores go there]",
 )
-@options.output_format()
+@click.option(
+    "--format",
+    type=click.Choice(options.FORMATS, case_sensitive=False),
+    help="Format of the graphs written.  [default: by suffix; that of PARTIAL for stdout]",
+)
 @click.option(
     "--scores",
     type=click.Path(path_type=Path, allow_dash=True),
@@ -67,7 +71,7 @@ if TYPE_CHECKING:
     "--steps",
     type=click.IntRange(4),
     metavar="N",
-    default=100,
+    default=200,
     show_default=True,
     help="Steps by which the particles of a staged model are moved; more are more exact.",
 )
@@ -120,11 +124,13 @@ def complete(
         graphite-gen complete partial.graphml --scores ranking.csv -o completed.jsonl
         graphite-gen complete graph.graphml --add-nodes 5 -n 10 -o larger.graphml
     """
-    if output is not None and str(output) == str(scores) == "-":
-        raise click.UsageError("'-o' and '--scores' cannot both be stdout.")
+    if output is not None and scores is not None and _is_same(output, scores):
+        where = "stdout" if str(output) == "-" else f"'{output}'"
+        raise click.UsageError(f"'-o' and '--scores' cannot both be {where}: the one would spoil the other.")
 
     from graphite_gen.completion import PartialGraph
     from graphite_gen.completion import complete as complete_graph
+    from graphite_gen.formats import check_output
     from graphite_gen.records import Provenance
 
     from ..console import note
@@ -137,6 +143,10 @@ def complete(
     if scores is not None:
         check_scores(scores, force)
     graph, found, family = _read(partial, input_format, simplify, index)
+    if output is None and str(scores) != "-":
+        output = Path("-")
+    if output is not None:
+        format = check_output(output, format=format or (found if str(output) == "-" else None), force=force)
     if ignore_weights:
         graph = graph.unweighted()
     known = PartialGraph.from_marks(graph, unlisted=unlisted, add_nodes=add_nodes)
@@ -146,15 +156,20 @@ def complete(
     result = complete_graph(
         trained, known, count, seed=seed, particles=particles, steps=steps, runs=runs, stages=stages
     )
-    note(completion_diagnosis(result))
+    note(completion_diagnosis(result, staged=trained.config.is_staged))
     if scores is not None:
         write_scores(result.scores, scores, force)
-    if output is None:
-        if str(scores) == "-":
-            return
-        output, format = Path("-"), format or found
-    provenance = Provenance(source="complete", model=trained.name, seed=seed)
-    write(result.samples, output, format=format, provenance=provenance, force=force, union=False, total=count)
+    if output is not None:
+        provenance = Provenance(source="complete", model=trained.name, seed=seed)
+        write(result.samples, output, format=format, provenance=provenance, force=force, union=False, total=count)
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Whether two targets are one: '-' is stdout and no file."""
+    if "-" in (str(one), str(other)):
+        return str(one) == str(other)
+
+    return one.resolve() == other.resolve()
 
 
 def _read(path: Path, format: str | None, simplify: bool, index: int | None) -> tuple[SimpleGraph, str, str | None]:
@@ -167,7 +182,10 @@ def _read(path: Path, format: str | None, simplify: bool, index: int | None) -> 
     if index is None and len(graphs) > 1:
         raise DatasetError(f"'{path}' holds {len(graphs)} graphs, and one is completed. Choose it with '--graph I'.")
     if index is not None and index >= len(graphs):
-        raise DatasetError(f"'{path}' holds {len(graphs)} graphs, and '--graph' counts from 0: pass less than that.")
+        raise DatasetError(
+            f"'{path}' has no graph {index}: it holds {len(graphs)}, counted from 0. "
+            f"Pass '--graph' with at most {len(graphs) - 1}."
+        )
 
     return graphs[index or 0], reader.format, reader.provenance.family
 
@@ -180,7 +198,7 @@ def _tell(partial: PartialGraph, model: TrainedModel) -> None:
 
     pairs, unknown = comb(partial.nodes, 2), len(partial.unknown)
     edges = len(partial.graph.edges)
-    note(f"Of {pairs} pairs {unknown} are unknown, {edges} are edges and {pairs - unknown - edges} are absent.")
+    note(f"{pairs} pair{'s' * (pairs != 1)}: {unknown} unknown, {edges} present, {pairs - unknown - edges} absent.")
     seen = model.sizes.graphs
     if not min(seen) <= partial.nodes <= max(seen):
         note(

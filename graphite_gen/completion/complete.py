@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["CHAIN_STEPS", "RUNS", "Completion", "EdgeScore", "complete"]
 
 RUNS = 4
-CHAIN_STEPS = 100
+CHAIN_STEPS = 200
 # Particles of a run: of a staged model, whose chains do the rest, and of another.
 STAGED_PARTICLES = 64
 PARTICLES = 256
@@ -59,6 +59,8 @@ class Completion:
         log_evidence: The log-probability of the known pairs under the model, in nats.
         spread: The standard deviation of its estimates by single runs, in nats.
         error: The root mean square of the standard errors of the scores.
+        disagreement: The part of the variance of the unknown pairs that lies between runs: about one over the number
+            of independent graphs that a run has seen, and 1 where every run has its own single graph.
         baseline: The log-probability of the known pairs under the ER baseline, in nats.
     """
 
@@ -67,6 +69,7 @@ class Completion:
     log_evidence: float
     spread: float
     error: float
+    disagreement: float
     baseline: float
 
     @property
@@ -134,6 +137,7 @@ def complete(
         log_evidence=posterior.log_evidence,
         spread=float(posterior.run_log_evidence.std(ddof=1)),
         error=float(np.sqrt(np.square(errors).mean())),
+        disagreement=posterior.disagreement,
         baseline=_baseline(model, partial),
     )
 

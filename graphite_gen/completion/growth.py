@@ -29,7 +29,7 @@ from ..likelihood.proposal import standard_normal
 from ..schedule import Schedule
 from .arrival import ArrivalProposal
 from .partial import PartialGraph
-from .posterior import Posterior
+from .posterior import Posterior, pick_evenly
 
 __all__ = ["grow_particles"]
 
@@ -75,7 +75,7 @@ def grow_particles(
             if places.stop < nodes and place == places[-1]:
                 log_weights, log_means, chosen = _resample(log_weights, log_means, rng)
                 if chosen is not None:
-                    cloud.keep(chosen)
+                    cloud.keep(chosen, places.stop)
 
     total = log_weights + log_means[:, None] - math.lgamma(nodes + 1)
 
@@ -90,8 +90,8 @@ class _Cloud:
         model: The model.
         orders: The node at each place, with shape :math:`(K, N)`; places to come hold anything.
         adj: Edges in order of arrival, with shape :math:`(K, N, N)`.
-        z: Latents in order of arrival, with shape :math:`(K, N, D)`. They come from the prior, place by place, as they
-            do when the model samples.
+        z: Latents in order of arrival, with shape :math:`(K, N, D)`. They come from the prior with their nodes, as they
+            do when the model samples; places to come hold zeros.
         x: Node features in order of arrival, with shape :math:`(K, N, F)`.
         features: Those of the graph, with shape :math:`(N, F)`.
     """
@@ -113,7 +113,7 @@ class _Cloud:
             model,
             np.zeros((count, nodes), dtype=np.int64),
             like.new_zeros(count, nodes, nodes),
-            standard_normal(rng, like, count, nodes, model.config.latent),
+            like.new_zeros(count, nodes, model.config.latent),
             like.new_zeros(count, nodes, features.shape[1]),
             features.to(like),
         )
@@ -122,6 +122,7 @@ class _Cloud:
         """Choose who comes next, and give the log-probabilities of the choices, with shape :math:`(K,)`."""
         chosen, log_q = proposal.draw(self.orders[:, :place], rng)
         self.orders[:, place] = chosen
+        self.z[:, place] = standard_normal(rng, self.z, len(chosen), self.z.shape[-1])
         self.x[:, place] = self.features[torch.from_numpy(chosen).to(self.features.device)]
 
         return log_q
@@ -162,18 +163,20 @@ class _Cloud:
 
         return ((answers * logits - F.softplus(logits)) * held).sum(-1).double().cpu().numpy()
 
-    def keep(self, chosen: NDArray[np.int64]) -> None:
-        """Go on with some particles, each as often as it is named."""
+    def keep(self, chosen: NDArray[np.int64], places: int) -> None:
+        """Go on with some particles, each as often as it is named; only what is at the first places is copied."""
         at = torch.from_numpy(chosen).to(self.adj.device)
-        self.orders = self.orders[chosen]
-        self.adj, self.z, self.x = self.adj[at], self.z[at], self.x[at]
+        self.orders[:, :places] = self.orders[chosen, :places]
+        self.adj[:, :places, :places] = self.adj[at, :places, :places]
+        for values in (self.z, self.x):
+            values[:, :places] = values[at, :places]
 
-    def answers(self, pairs: NDArray[np.int64]) -> NDArray[np.float32]:
+    def answers(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
         """What the particles say of pairs of nodes, with shape :math:`(K, U)`."""
         places = np.argsort(self.orders, axis=1)
         rows = np.arange(len(places))[:, None]
 
-        return self.adj.cpu().numpy()[rows, places[:, pairs[:, 0]], places[:, pairs[:, 1]]].astype(np.float32)
+        return self.adj.cpu().numpy()[rows, places[:, pairs[:, 0]], places[:, pairs[:, 1]]] > 0
 
 
 @dataclass(frozen=True)
@@ -208,10 +211,7 @@ def _resample(
         return log_weights, log_means, None
     chosen = np.arange(runs * particles).reshape(runs, particles)
     for run in np.flatnonzero(poor):
-        # One draw for all: every particle goes on as often as its share says, up to rounding.
-        steps = np.exp(log_weights[run] - totals[run]).cumsum()
-        ticks = (np.arange(particles) + rng.random()) / particles * steps[-1]
-        chosen[run] = run * particles + np.searchsorted(steps, ticks, side="right").clip(max=particles - 1)
+        chosen[run] = run * particles + pick_evenly(log_weights[run], particles, rng)
     means = log_means + np.where(poor, totals - math.log(particles), 0)
 
     return np.where(poor[:, None], 0.0, log_weights), means, chosen.ravel()

@@ -21,16 +21,18 @@ from ..batch import GraphBatch, node_mask
 from ..checkpoint import TrainedModel
 from ..likelihood.proposal import standard_normal
 from ..objectives import growth_log_weights
-from ..orders import ANY_ORDER, draw_loose_orders, loose_log_prob
+from ..orders import ANY_ORDER, draw_chosen_orders
 from ..schedule import Schedule
+from .guesses import guess_even_graphs
 from .partial import PartialGraph
-from .posterior import Posterior
+from .posterior import Posterior, pick_evenly
 
-__all__ = ["Chains", "move_particles"]
+__all__ = ["CHAINS", "Chains", "first_answers", "move_particles"]
 
-# Chains of a run, and the part of their steps that is not counted.
-CHAINS = 8
-UNCOUNTED = 0.25
+# Chains of a run, the guesses that each may begin at instead, and the part of their steps that is not counted.
+CHAINS = 4
+GUESSES = 12
+UNCOUNTED = 0.5
 
 
 def move_particles(
@@ -48,22 +50,28 @@ def move_particles(
     Arguments:
         model: A staged model.
         partial: What is known.
-        start: Weighted completions; chains begin at them as often as their weights say, whatever their run.
+        start: Weighted completions; the chains of a run begin at its own as often as their weights say, so that runs
+            stay independent and their differences tell how far the chains have forgotten where they began.
         steps: Steps of each chain.
         schedule: Which pairs are decided at once.
         rng: The randomness.
         any_order: The part of the orders that follow no rule.
     """
     runs = len(start.log_weights)
-    shares = start.weights.ravel().cumsum()
-    ticks = rng.permutation((np.arange(runs * CHAINS) + rng.random()) / (runs * CHAINS))
-    chosen = np.searchsorted(shares, ticks * shares[-1], side="right").clip(max=len(shares) - 1)
-    answers = start.probabilities.reshape(len(shares), -1)[chosen] > 0.5
-    chains = Chains(model, partial, answers, schedule=schedule, rng=rng, any_order=any_order)
-    walked = np.stack(list(islice(chains, int(UNCOUNTED * steps), steps))).astype(np.float32)
+    chains = Chains(model, partial, first_answers(start, rng), schedule=schedule, rng=rng, any_order=any_order)
+    for _ in range(GUESSES if model.config.order == "even" else 0):
+        chains.try_guesses()
+    walked = np.stack(list(islice(chains, int(UNCOUNTED * steps), steps)))
     particles = walked.reshape(len(walked), runs, CHAINS, -1).transpose(1, 0, 2, 3).reshape(runs, -1, walked.shape[-1])
 
     return Posterior(particles, np.zeros(particles.shape[:2]), start.run_log_evidence)
+
+
+def first_answers(start: Posterior, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Where the chains of all runs begin, each run at particles of its own, with shape :math:`(R C, U)`."""
+    runs = zip(start.probabilities > 0.5, start.log_weights, strict=True)
+
+    return np.concatenate([particles[pick_evenly(log_weights, CHAINS, rng)] for particles, log_weights in runs])
 
 
 class Chains:
@@ -96,9 +104,6 @@ class Chains:
         """
         self.model, self.partial, self.schedule, self.rng = model, partial, schedule, rng
         self.any_order = any_order
-        i, j = partial.unknown.T
-        # Pairs with a node in common: an edge that moves from one to the other keeps that node's degree.
-        self.joined = (i[:, None] == i) | (i[:, None] == j) | (j[:, None] == i) | (j[:, None] == j)
         self.answers = answers
         self.accepted = 0
         self.log_p = self._estimate(answers)
@@ -107,36 +112,55 @@ class Chains:
         """The answers after each further step, with shape :math:`(C, U)`."""
         while True:
             moves = [self._move(row) for row in self.answers]
-            proposed = np.stack([row for row, _ in moves])
-            log_p = self._estimate(proposed)
-            log_ratio = log_p - self.log_p + np.array([ratio for _, ratio in moves])
-            accept = np.log(self.rng.random(len(moves))) < log_ratio
-            self.accepted += int(accept.sum())
-            self.answers = np.where(accept[:, None], proposed, self.answers)
-            self.log_p = np.where(accept, log_p, self.log_p)
+            self.accepted += self._go(np.stack([row for row, _ in moves]), np.array([ratio for _, ratio in moves]))
             yield self.answers
 
+    def try_guesses(self) -> None:
+        """Step to guesses, as if all were equally likely ones: this leaves the law, and is for the beginning alone.
+
+        Where a model is sure that all nodes bring as many edges, chains that begin elsewhere take long to find out.
+        """
+        density = self.model.sizes.density(self.partial.nodes)
+        guesses = guess_even_graphs(self.partial, density, len(self.answers), self.rng)
+        self._go(guesses, np.zeros(len(guesses)))
+
+    def _go(self, proposed: NDArray[np.bool_], log_ratio: NDArray[np.float64]) -> int:
+        """Accept or reject proposed answers, given the log-ratio of chances to propose the way back and the way there.
+
+        Returns:
+            How many were accepted.
+        """
+        log_p = self._estimate(proposed)
+        accept = np.log(self.rng.random(len(proposed))) < log_p - self.log_p + log_ratio
+        self.answers = np.where(accept[:, None], proposed, self.answers)
+        self.log_p = np.where(accept, log_p, self.log_p)
+
+        return int(accept.sum())
+
     def _move(self, row: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], float]:
-        """Turn one pair over, or move an edge to an absent pair, any one or one beside it; and the ratio of chances."""
-        kind = self.rng.integers(4)
+        """Turn one pair over, or move an edge to an absent pair, any one or one beside it; and the log-ratio of the
+        chances of the way back and the way there."""
+        kind, new = self.rng.integers(4), row.copy()
         if kind == 0:
-            new = row.copy()
             new[self.rng.integers(len(row))] ^= True
             return new, 0.0
-        swaps = row[:, None] & ~row
-        if kind > 1:
-            swaps &= self.joined
-        choices = np.flatnonzero(swaps)
-        if not len(choices):
+        edges = np.flatnonzero(row)
+        if not len(edges):
             return row, 0.0
-        edge, gap = divmod(int(choices[self.rng.integers(len(choices))]), len(row))
-        new = row.copy()
+        edge = self.rng.choice(edges)
+        gaps = np.flatnonzero(~row if kind == 1 else ~row & self._beside(edge))
+        if not len(gaps):
+            return row, 0.0
+        gap = self.rng.choice(gaps)
         new[edge], new[gap] = False, True
-        back = new[:, None] & ~new
-        if kind > 1:
-            back &= self.joined
+        # There are as many edges and as many gaps afterwards, though not beside every edge.
+        back = len(gaps) if kind == 1 else int((~new & self._beside(gap)).sum())
 
-        return new, math.log(len(choices)) - math.log(int(back.sum()))
+        return new, math.log(len(gaps)) - math.log(back)
+
+    def _beside(self, pair: int) -> NDArray[np.bool_]:
+        """True for unknown pairs with a node in common with one: an edge that moves between them keeps its degree."""
+        return (self.partial.unknown[:, :, None] == self.partial.unknown[pair]).any((1, 2))
 
     @torch.no_grad()
     def _estimate(self, answers: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -148,8 +172,7 @@ class Chains:
         i, j = partial.unknown.T
         graphs[:, i, j] = graphs[:, j, i] = answers
 
-        orders = draw_loose_orders(graphs, sizes, rule, rng, self.any_order)
-        log_q = loose_log_prob(graphs, sizes, rule, orders, self.any_order)
+        orders, log_q = draw_chosen_orders(graphs, sizes, rule, rng, self.any_order)
 
         features = partial.graph.features if self.model.config.node_features else None
         x = like.new_zeros(nodes, 0) if features is None else torch.from_numpy(features).to(like)

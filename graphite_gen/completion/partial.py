@@ -17,11 +17,18 @@ __all__ = ["MARK", "STATES", "PartialGraph"]
 MARK = "state"
 """The edge attribute that says what is known of a pair."""
 
+SAMPLED = "sampled"
+"""The edge attribute of completed graphs that says whether a pair was unknown."""
+
+ADDED = "added"
+"""The node attribute of completed graphs that says whether a node is new."""
+
 STATES = ("present", "absent", "unknown")
 UNLISTED = ("absent", "unknown")
 
-# Every particle holds a whole matrix.
-MOST_NODES = 1000
+# Every particle holds a whole matrix, and a step of a chain grows its graph anew, at the cost of the cube of its nodes:
+# beyond this a step takes minutes.
+MOST_NODES = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +98,13 @@ class PartialGraph:
     def _of(cls, graph: SimpleGraph, unknown: NDArray[np.bool_], add_nodes: int) -> PartialGraph:
         if add_nodes < 0:
             raise DatasetError(f"{add_nodes} nodes cannot be added. Pass at least 0.")
+        _refuse_marks_of_ours(graph, add_nodes)
         nodes = graph.nodes + add_nodes
         if nodes > MOST_NODES:
-            raise DatasetError(f"The graph would have {nodes} nodes, and at most {MOST_NODES} are completed.")
+            raise DatasetError(
+                f"The graph would have {nodes} nodes, and completion takes at most {MOST_NODES}: its work grows with "
+                f"their cube. Pass a part of the graph, or add fewer nodes."
+            )
         every = np.ones((nodes, nodes), dtype=np.bool_)
         every[: graph.nodes, : graph.nodes] = unknown
         pairs = np.argwhere(np.triu(every, 1))
@@ -135,7 +146,7 @@ class PartialGraph:
         columns: dict[str, list[Any]] = {
             key: column + [None] * len(new) for key, column in self.graph.edge_attributes.items()
         }
-        columns["sampled"] = [False] * len(self.graph.edges) + [True] * len(new)
+        columns[SAMPLED] = [False] * len(self.graph.edges) + [True] * len(new)
 
         return replace(
             self.graph,
@@ -152,6 +163,18 @@ def _state(graph: SimpleGraph, edge: int, mark: Any) -> str:
         raise DatasetError(f"The edge {u!r} - {v!r} is marked '{mark}'. '{MARK}' may be {', '.join(STATES)}.")
 
     return state
+
+
+def _refuse_marks_of_ours(graph: SimpleGraph, add_nodes: int) -> None:
+    """Refuse attributes that completed graphs would lose to ours of the same name."""
+    if SAMPLED in graph.edge_attributes:
+        what = f"edges have an attribute '{SAMPLED}', by which completed graphs tell new edges"
+    elif add_nodes and ADDED in graph.node_attributes:
+        what = f"nodes have an attribute '{ADDED}', by which completed graphs tell new nodes"
+    else:
+        return
+
+    raise DatasetError(f"The graph's {what}. Rename or drop it first.")
 
 
 def _kept(graph: SimpleGraph, kept: NDArray[np.bool_]) -> SimpleGraph:
@@ -171,7 +194,7 @@ def _with_nodes(graph: SimpleGraph, count: int) -> SimpleGraph:
     if graph.features is not None:
         raise DatasetError("The graph has node features, and nodes that are added have none. Add no nodes.")
     columns: dict[str, list[Any]] = {key: column + [None] * count for key, column in graph.node_attributes.items()}
-    columns["added"] = [False] * graph.nodes + [True] * count
+    columns[ADDED] = [False] * graph.nodes + [True] * count
     names = None if graph.names is None else (*graph.names, *_new_names(graph.names, count))
 
     return replace(graph, nodes=graph.nodes + count, names=names, node_attributes=columns)

@@ -11,7 +11,24 @@ from numpy.typing import NDArray
 
 from ..seeding import stream
 
-__all__ = ["Posterior"]
+__all__ = ["Posterior", "pick_evenly"]
+
+
+def pick_evenly(log_weights: NDArray[np.float64], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Particles as often as their share of the weights says, up to rounding: one draw for all (systematic resampling).
+
+    Arguments:
+        log_weights: With shape :math:`(P,)`, in nats.
+        count: How many to pick.
+        rng: The randomness.
+
+    Returns:
+        Indices in ascending order, with shape ``(count,)``.
+    """
+    steps = np.exp(log_weights - log_weights.max()).cumsum()
+    ticks = (np.arange(count) + rng.random()) / count * steps[-1]
+
+    return np.searchsorted(steps, ticks, side="right").clip(max=len(steps) - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,17 +37,17 @@ class Posterior:
 
     Attributes:
         probabilities: The probability of an edge, pair by pair and independently, given the particle; 0 or 1 where a
-            particle is a graph. With shape :math:`(R, P, U)`.
+            particle is a graph, which are kept as truth values. With shape :math:`(R, P, U)`.
         log_weights: With shape :math:`(R, P)`, in nats.
         run_log_evidence: The log-probability of the known pairs by each run, in nats, with shape :math:`(R,)`.
     """
 
-    probabilities: NDArray[np.float32]
+    probabilities: NDArray[np.float32 | np.bool_]
     log_weights: NDArray[np.float64]
     run_log_evidence: NDArray[np.float64]
 
     @classmethod
-    def weighted(cls, probabilities: NDArray[np.float32], log_weights: NDArray[np.float64]) -> Posterior:
+    def weighted(cls, probabilities: NDArray[np.float32 | np.bool_], log_weights: NDArray[np.float64]) -> Posterior:
         """Particles whose mean weight in a run is an unbiased estimate of the probability of what is known."""
         evidence = np.logaddexp.reduce(log_weights, axis=1) - math.log(log_weights.shape[1])
 
@@ -53,13 +70,22 @@ class Posterior:
 
     def edge_probabilities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The probability of an edge at each unknown pair and its standard error over runs, both of shape (U,)."""
-        parts = np.einsum("rp,rpu->ru", self.weights, self.probabilities.astype(np.float64))
+        # Run by run: the particles of all at once in double precision would be the largest array of a completion.
+        parts = np.stack([weights @ run for weights, run in zip(self.weights, self.probabilities, strict=True)])
         runs = self.weights.sum(1)
         means = parts.sum(0)
         # The error of a ratio of two means, of which both numerator and denominator vary from run to run.
         errors = np.sqrt(np.square(parts - runs[:, None] * means).sum(0) * len(runs) / max(len(runs) - 1, 1))
 
         return means.clip(0, 1), errors
+
+    @property
+    def disagreement(self) -> float:
+        """The part of the variance of the unknown pairs that lies between runs, from 0 to about 1."""
+        means, errors = self.edge_probabilities()
+        within = float((means * (1 - means)).sum())
+
+        return len(self.log_weights) * float(np.square(errors).sum()) / within if within else 0.0
 
     def samples(self, count: int, seed: int) -> Iterator[NDArray[np.bool_]]:
         """Edges at the unknown pairs, each with shape :math:`(U,)`; sample i is the same however many are drawn."""

@@ -36,6 +36,7 @@ __all__ = [
     "MAX_NODES",
     "GraphReader",
     "check_node_attributes",
+    "check_output",
     "dropped_by",
     "format_of",
     "keeps_node_attributes",
@@ -217,6 +218,29 @@ def _module(format: str) -> Any:
     return importlib.import_module(f"{__name__}.{format}")
 
 
+def check_output(target: str | Path, *, format: str | None = None, force: bool = False) -> str:
+    """Refuse a target that :func:`write_graphs` could not write, before any work is done for it, and give its format.
+
+    Raises:
+        FormatError: There is no such format.
+        OutputError: The target cannot be written.
+    """
+    path = None if str(target) == "-" else Path(target)
+    if path is not None and path.is_dir():
+        check_target(path, force)
+    name = format_of(target, format)
+    if name == "h5" and is_special(path):
+        raise OutputError(
+            f"'{target}' cannot be HDF5, which is not written front to back: pass a file, or another --format."
+        )
+    if "{index" in str(target):
+        Template(str(target)).check(force)
+    elif path is not None:
+        check_target(path, force)
+
+    return name
+
+
 def write_graphs(
     graphs: Iterable[SimpleGraph | nx.Graph],
     target: str | Path,
@@ -245,21 +269,11 @@ def write_graphs(
         OutputError: The target cannot be written, or the format cannot hold the graphs.
         DatasetError: A networkx graph is not a simple graph.
     """
+    name = check_output(target, format=format, force=force)
     path = None if str(target) == "-" else Path(target)
-    if path is not None and path.is_dir():
-        check_target(path, force)
-    name = format_of(target, format)
     template = Template(str(target)) if "{index" in str(target) else None
-    if name == "h5" and is_special(path):
-        raise OutputError(
-            f"'{target}' cannot be HDF5, which is not written front to back: pass a file, or another --format."
-        )
     if union:
         check_node_attributes(name, "a union")
-    if template is not None:
-        template.check(force)
-    elif path is not None:
-        check_target(path, force)
 
     checked = _checked(graphs)
     first = next(checked, None)

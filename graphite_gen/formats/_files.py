@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gzip
 import io
+import os
 import re
 import stat
 import string
@@ -146,6 +147,9 @@ def check_target(target: Path, force: bool) -> None:
         )
     if not target.parent.is_dir():
         raise OutputError(f"'{target}' cannot be written: the folder '{target.parent}' does not exist; make it first.")
+    # Files appear by taking their name in the folder, so that it is the folder that must let itself be written.
+    if not os.access(target if is_special(target) else target.resolve().parent, os.W_OK):
+        raise OutputError(f"'{target}' cannot be written: you may not write there; pass a file in another folder.")
     if target.exists() and not force and not is_special(target):
         raise OutputError(f"'{target}' exists: pass --force to replace it, or another name.")
 

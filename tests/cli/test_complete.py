@@ -8,6 +8,8 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
+from graphite_gen.cli.trust import completion_diagnosis
+from graphite_gen.completion import Completion
 from graphite_gen.formats import read_graphs
 
 from .conftest import Invoke, is_one_line
@@ -32,7 +34,7 @@ def test_known_pairs_stay_in_every_completed_graph(invoke: Invoke, model: Path, 
     result = invoke("complete", partial, "-n", 5, "--model", model, *FAST, "-o", "out.graphml")
 
     assert result.exit_code == 0, result.stderr
-    assert "Of 10 pairs 2 are unknown, 4 are edges and 4 are absent." in result.stderr
+    assert "10 pairs: 2 unknown, 4 present, 4 absent." in result.stderr
     assert "log-evidence" in result.stderr
     reader = read_graphs("out.graphml")
     assert (reader.provenance.source, reader.provenance.model) == ("complete", "ego")
@@ -95,11 +97,14 @@ def test_the_seed_decides(invoke: Invoke, model: Path, partial: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--graph", 3), "counts from 0"),
+        (("--graph", 3), "has no graph 3: it holds 1"),
         (("--scores", "ranking.txt"), "'.csv' or '.json'"),
         (("--scores", "partial.graphml"), "'.csv' or '.json'"),
-        (("--scores", "missing/s.csv"), "no folder"),
-        (("--add-nodes", 5000), "at most 1000"),
+        (("--scores", "missing/s.csv"), "'missing' does not exist"),
+        (("-o", "missing/o.jsonl"), "'missing' does not exist"),
+        (("-o", "partial.graphml"), "exists: pass --force"),
+        (("--format", "h5"), "cannot be HDF5"),
+        (("--add-nodes", 5000), "at most 200"),
         (("--input-format", "g6"), "partial.graphml"),
     ],
 )
@@ -153,3 +158,49 @@ def test_a_file_of_many_graphs_needs_a_choice(invoke: Invoke, model: Path, graph
 
 def test_two_results_do_not_share_stdout(invoke: Invoke, partial: Path) -> None:
     assert invoke("complete", partial, "-o", "-", "--scores", "-").exit_code == 2
+
+
+def test_two_results_do_not_share_a_file(invoke: Invoke, partial: Path) -> None:
+    result = invoke("complete", partial, "-o", "a.csv", "--format", "jsonl", "--scores", "./a.csv")
+
+    assert result.exit_code == 2
+    assert "cannot both be 'a.csv'" in result.stderr
+
+
+@pytest.mark.parametrize("options", [("-o", "no/o.jsonl"), ("--scores", "no/s.csv"), ("-o", "partial.graphml")])
+def test_outputs_are_refused_before_the_work(
+    invoke: Invoke, partial: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    def work(*_: object, **__: object) -> None:
+        raise AssertionError("the work began")
+
+    monkeypatch.setattr("graphite_gen.completion.complete", work)
+    result = invoke("complete", partial, *options)
+
+    assert result.exit_code == 1
+    assert is_one_line(result.stderr)
+
+
+def test_stdout_has_the_format_read_unless_told(invoke: Invoke, model: Path, partial: Path) -> None:
+    result = invoke("complete", partial, "-n", 1, "--model", model, *FAST, "-o", "-")
+
+    assert result.exit_code == 0, result.stderr
+    assert "<graphml" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("error", "disagreement", "spread", "word"),
+    [
+        (0.01, 0.02, 0.1, "Settled"),
+        (0.2, 0.02, 0.1, "--steps"),
+        (0.01, 0.6, 0.1, "--steps"),
+        (0.01, 0.02, 3.0, "--part"),
+    ],
+)
+def test_runs_that_differ_are_not_settled(error: float, disagreement: float, spread: float, word: str) -> None:
+    found = Completion((), (), -5.0, spread, error, disagreement, -6.0)
+
+    told = completion_diagnosis(found, staged=True)
+
+    assert word in told
+    assert told.startswith("Settled" if word == "Settled" else "Not settled")

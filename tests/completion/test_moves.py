@@ -10,8 +10,9 @@ import torch
 from numpy.typing import NDArray
 
 from graphite_gen.completion import PartialGraph
-from graphite_gen.completion.moves import Chains, move_particles
+from graphite_gen.completion.moves import CHAINS, Chains, first_answers, move_particles
 from graphite_gen.completion.posterior import Posterior
+from graphite_gen.graph import SimpleGraph
 from graphite_gen.schedule import Schedule
 
 from .test_growth import HIDDEN, PAW, exact, staged
@@ -37,17 +38,63 @@ def test_chains_follow_the_exact_law_wherever_they_begin() -> None:
     walked = np.stack(list(islice(chains, 30, 100)))
 
     assert 0 < chains.accepted < 100 * 150
-    assert shares(walked, answers) == pytest.approx(law, abs=0.035)
+    # Chains are independent of each other, so that their differences tell how near the law they must be.
+    each = np.stack([shares(walked[:, chain], answers) for chain in range(walked.shape[1])])
+    errors = each.std(0, ddof=1) / np.sqrt(len(each))
+    assert (np.abs(each.mean(0) - law) < 4 * errors + 0.002).all()
 
 
 def test_moved_particles_are_those_of_the_law_and_keep_the_evidence() -> None:
     model, partial = staged("uniform"), PartialGraph.from_pairs(PAW, HIDDEN)
     joint, answers = exact(model, partial, 0)
-    weights = np.tile(np.log(joint), (2, 1))
-    start = Posterior.weighted(np.tile(answers.astype(np.float32), (2, 1, 1)), weights)
+    weights = np.tile(np.log(joint), (24, 1))
+    start = Posterior.weighted(np.tile(answers.astype(np.float32), (24, 1, 1)), weights)
 
-    moved = move_particles(model, partial, start, steps=400, schedule=Schedule(), rng=np.random.default_rng(1))
+    moved = move_particles(model, partial, start, steps=40, schedule=Schedule(), rng=np.random.default_rng(1))
 
     assert moved.log_evidence == start.log_evidence
-    assert moved.probabilities.shape == (2, 8 * 300, 3)
-    assert moved.edge_probabilities()[0] == pytest.approx(joint / joint.sum() @ answers, abs=0.08)
+    assert moved.probabilities.shape == (24, CHAINS * 20, 3)
+    means, errors = moved.edge_probabilities()
+    assert (errors < 0.06).all()
+    assert (np.abs(means - joint / joint.sum() @ answers) < 4 * errors + 0.01).all()
+
+
+def test_chains_of_a_run_begin_at_its_own_particles() -> None:
+    particles = np.array([[[0, 0, 0], [0, 0, 1]], [[1, 1, 1], [1, 1, 0]]], dtype=np.bool_)
+    # By weight alone the second run would have all chains.
+    start = Posterior.weighted(particles, np.array([[-90.0, -90.0], [0.0, 0.0]]))
+
+    first, second = first_answers(start, np.random.default_rng(0)).reshape(2, CHAINS, 3)
+
+    assert not first[:, :2].any()
+    assert second[:, :2].all()
+    assert len(np.unique(first, axis=0)) == len(np.unique(second, axis=0)) == 2
+
+
+@pytest.mark.parametrize("edges", [0, 1, 3, 6])
+def test_moves_are_as_likely_one_way_as_their_ratio_says_of_the_other(edges: int) -> None:
+    partial = PartialGraph.from_pairs(SimpleGraph.from_pairs(5, []), [(0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (1, 4)])
+    row = np.arange(6) < edges
+    chains = Chains(staged("uniform"), partial, row[None], schedule=Schedule(), rng=np.random.default_rng(0))
+
+    there = law_of_moves(chains, row)
+
+    assert len(there) > 1
+    for new, (share, ratio) in there.items():
+        back, opposite = law_of_moves(chains, np.array(new))[tuple(row.tolist())]
+        # One way may be taken as an edge moved anywhere or beside, which have ratios of their own: they are averaged.
+        assert share * ratio == pytest.approx(back, abs=0.03)
+        assert back * opposite == pytest.approx(share, abs=0.03)
+
+
+def law_of_moves(
+    chains: Chains, row: NDArray[np.bool_], draws: int = 3000
+) -> dict[tuple[bool, ...], tuple[float, float]]:
+    """How often each other row is proposed, and the mean ratio of chances that comes with it."""
+    found: dict[tuple[bool, ...], list[float]] = {}
+    for _ in range(draws):
+        new, log_ratio = chains._move(row)
+        found.setdefault(tuple(new.tolist()), []).append(np.exp(log_ratio))
+    found.pop(tuple(row.tolist()), None)
+
+    return {new: (len(ratios) / draws, float(np.mean(ratios))) for new, ratios in found.items()}

@@ -6,6 +6,8 @@ import pytest
 from tiny import path
 
 from graphite_gen.completion import PartialGraph
+from graphite_gen.completion.moves import Chains
+from graphite_gen.completion.partial import MOST_NODES
 from graphite_gen.errors import DatasetError
 from graphite_gen.graph import SimpleGraph
 
@@ -99,9 +101,32 @@ def test_completed_graphs_keep_what_the_file_says_and_tell_new_edges() -> None:
         (marked("maybe"), {}, "marked 'maybe'.*present, absent, unknown"),
         (marked("unknown"), {"unlisted": "missing"}, "cannot be 'missing'"),
         (path(3), {"add_nodes": -1}, "cannot be added"),
-        (path(3), {"add_nodes": 10_000}, "at most 1000"),
+        (path(3), {"add_nodes": 10_000}, "at most 200"),
     ],
 )
 def test_what_cannot_be_completed_is_refused(graph: SimpleGraph, options: dict[str, object], message: str) -> None:
     with pytest.raises(DatasetError, match=message):
         PartialGraph.from_marks(graph, **options)  # type: ignore[arg-type]
+
+
+def test_attributes_that_ours_would_replace_are_refused() -> None:
+    edges = SimpleGraph(3, path(3).edges, edge_attributes={"sampled": [1, 2], "state": ["unknown", None]})
+    nodes = SimpleGraph(3, path(3).edges, node_attributes={"added": ["May", "June", None]})
+
+    with pytest.raises(DatasetError, match=r"edges have an attribute 'sampled'.*Rename"):
+        PartialGraph.from_marks(edges)
+    with pytest.raises(DatasetError, match=r"nodes have an attribute 'added'.*Rename"):
+        PartialGraph.from_marks(nodes, add_nodes=1)
+    kept = PartialGraph.from_marks(nodes, unlisted="unknown").completed(np.array([True]))
+    assert kept.node_attributes["added"] == ["May", "June", None]
+
+
+def test_graphs_of_the_most_nodes_have_moves() -> None:
+    # Arrays of pairs by pairs would take gigabytes.
+    partial = PartialGraph.from_marks(path(MOST_NODES), unlisted="unknown")
+    chains = Chains.__new__(Chains)
+    chains.partial, chains.rng = partial, np.random.default_rng(0)
+
+    rows = [chains._move(np.arange(len(partial.unknown)) % 9 == 0)[0] for _ in range(8)]
+
+    assert len({row.tobytes() for row in rows}) > 1

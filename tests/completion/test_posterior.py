@@ -31,3 +31,13 @@ def test_samples_follow_the_weights_and_do_not_depend_on_how_many_are_drawn() ->
 
     assert many.mean() == pytest.approx(0.7, abs=0.03)
     assert (np.array(list(posterior.samples(10, seed=1))) == many[:10]).all()
+
+
+def test_disagreement_is_the_part_of_the_variance_between_runs() -> None:
+    alike = np.tile(np.array([[[1], [0]]], dtype=np.bool_), (4, 1, 1))
+    apart = np.array([[[1], [1]], [[0], [0]], [[1], [1]], [[0], [0]]], dtype=np.bool_)
+
+    assert Posterior.weighted(alike, np.zeros((4, 2))).disagreement == pytest.approx(0)
+    # The variance of four values is estimated with three degrees of freedom.
+    assert Posterior.weighted(apart, np.zeros((4, 2))).disagreement == pytest.approx(4 / 3)
+    assert Posterior.weighted(np.ones((2, 2, 1), dtype=np.bool_), np.zeros((2, 2))).disagreement == 0
