@@ -1,23 +1,27 @@
 """Hidden pairs of Barabási-Albert graphs, ranked by the models and by networkx's scores.
 
 A fifth of the pairs of every graph is hidden at random. Models rank them by the probability of an edge given the other
-pairs; networkx scores them on the graph of the known edges. All rank the same pairs of the same fresh graphs.
+pairs; networkx scores them on the graph of the known edges. All rank the same pairs of the same fresh graphs. A graph
+whose hidden pairs are all edges or all absent has no AUC of its own, and counts among the pooled pairs alone.
 """
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
-from time import perf_counter
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from time import process_time
 from typing import Any
 
 import networkx as nx
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from tables import FOLDER, publish
+from tables import publish
 
-from graphite_gen.api import fit, load
+from graphite_gen.api import load
 from graphite_gen.checkpoint import TrainedModel
 from graphite_gen.completion import CHAIN_STEPS, PartialGraph, complete
 from graphite_gen.dataset import generate
@@ -27,7 +31,8 @@ from graphite_gen.seeding import stream
 
 TEST_SEED = 2000
 HIDDEN = 0.2
-CACHE = FOLDER.parent / ".cache" / "one-shot-barabasi"
+STAGED, ONE_SHOT = "staged model", "one-shot Graphite-VAE"
+PEERS = {"preferential attachment": nx.preferential_attachment, "Adamic-Adar": nx.adamic_adar_index}
 
 
 def hide(graph: SimpleGraph, index: int) -> PartialGraph:
@@ -42,7 +47,7 @@ def by_model(model: TrainedModel, partial: PartialGraph, steps: int) -> tuple[ND
     """The probabilities of the unknown pairs, and how settled they are."""
     result = complete(model, partial, 0, steps=steps)
     scores = {(score.source, score.target): score.probability for score in result.scores}
-    facts = {"error": result.error, "spread": result.spread, "log_evidence": result.log_evidence}
+    facts = {name: getattr(result, name) for name in ("error", "disagreement", "spread", "log_evidence")}
 
     return np.array([scores[i, j] for i, j in partial.unknown.tolist()]), facts
 
@@ -57,94 +62,133 @@ def by_networkx(score: Any, partial: PartialGraph) -> NDArray[np.float64]:
 
 
 def auc(scores: NDArray[np.float64], edges: NDArray[np.bool_]) -> float:
-    """The chance that an edge ranks above an absent pair; ties count half."""
+    """The chance that an edge ranks above an absent pair; ties count half. NaN if there are not both."""
+    if edges.all() or not edges.any():
+        return float("nan")
     above = scores[edges][:, None] - scores[~edges]
 
     return float(((above > 0) + 0.5 * (above == 0)).mean())
 
 
-def one_shot_model(path: Path | None, epochs: int) -> TrainedModel:
-    """The model at a path, or one trained here, once."""
-    if path is None and not (CACHE / "model.safetensors").exists():
-        fit("barabasi", name="one-shot-barabasi", preset_name="one-shot", epochs=epochs).save(CACHE)
+@dataclass(frozen=True)
+class Task:
+    """A graph with hidden pairs, and the models that rank them, by name or path."""
 
-    return load(path or CACHE).trained
+    index: int
+    graph: SimpleGraph
+    models: dict[str, str]
+    steps: int
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """What every method makes of the hidden pairs of a graph, which of them are edges, and what models say of it."""
+
+    scores: dict[str, NDArray[np.float64]]
+    edges: NDArray[np.bool_]
+    facts: dict[str, dict[str, Any]]
+
+    @property
+    def aucs(self) -> dict[str, float]:
+        return {name: auc(scores, self.edges) for name, scores in self.scores.items()}
+
+
+def rank(task: Task) -> Ranking:
+    """Rank the hidden pairs of a graph by every method."""
+    torch.set_num_threads(1)
+    partial = hide(task.graph, task.index)
+    scores, facts = {}, {}
+    for name, path in task.models.items():
+        model = load(path).trained
+        assert model.config.is_staged == (name == STAGED)
+        start = process_time()
+        scores[name], facts[name] = by_model(model, partial, task.steps)
+        facts[name]["seconds"] = process_time() - start
+    for name, score in PEERS.items():
+        scores[name] = by_networkx(score, partial)
+
+    return Ranking(scores, task.graph.adjacency()[tuple(partial.unknown.T)], facts)
+
+
+def summary(rankings: list[Ranking]) -> list[dict[str, Any]]:
+    """The figures of each method."""
+    edges = np.concatenate([ranking.edges for ranking in rankings])
+    aucs = {name: np.array([ranking.aucs[name] for ranking in rankings]) for name in rankings[0].scores}
+    figures: list[dict[str, Any]] = []
+    for name, values in aucs.items():
+        mean, error = _mean(values)
+        gain, gain_error = _mean(aucs[STAGED] - values)
+        told = [ranking.facts[name] for ranking in rankings if name in ranking.facts]
+        figures.append(
+            {
+                "method": name,
+                "auc": mean,
+                "auc_se": error,
+                "pooled_auc": auc(np.concatenate([ranking.scores[name] for ranking in rankings]), edges),
+                "staged_gain": gain,
+                "staged_gain_se": gain_error,
+                **{f"median_{fact}": float(np.median([facts[fact] for facts in told])) for fact in (told or [{}])[0]},
+            }
+        )
+
+    return figures
+
+
+def _mean(values: NDArray[np.float64]) -> tuple[float, float]:
+    """The mean over the graphs that have a value, and its standard error."""
+    values = values[~np.isnan(values)]
+
+    return float(values.mean()), float(values.std(ddof=1) / len(values) ** 0.5)
+
+
+def _known(values: dict[str, float]) -> dict[str, float | None]:
+    """The values, with None for NaN, which JSON has not."""
+    return {name: None if np.isnan(value) else value for name, value in values.items()}
+
+
+def shown(rankings: Iterable[Ranking]) -> Iterable[Ranking]:
+    """The rankings, each told of as it comes."""
+    for index, ranking in enumerate(rankings):
+        print(index, {name: round(value, 3) for name, value in ranking.aucs.items()}, flush=True)
+        yield ranking
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--graphs", type=int, default=100)
+    parser.add_argument("--graphs", type=int, default=30)
     parser.add_argument("--steps", type=int, default=CHAIN_STEPS, help="steps of the staged model's chains")
     parser.add_argument("--staged", default="bundled:barabasi", help="the staged model")
-    parser.add_argument("--one-shot", type=Path, help="the one-shot model; by default one is trained and kept")
-    parser.add_argument("--epochs", type=int, default=80, help="epochs of the one-shot model, where it is trained")
+    parser.add_argument("--one-shot", default="bundled:barabasi-one-shot", help="the one-shot model")
+    parser.add_argument("--workers", type=int, default=1, help="processes, of one thread each")
     arguments = parser.parse_args()
 
-    torch.set_num_threads(1)
-    models = {
-        "staged model": load(arguments.staged).trained,
-        "one-shot Graphite-VAE": one_shot_model(arguments.one_shot, arguments.epochs),
-    }
-    assert [model.config.is_staged for model in models.values()] == [True, False]
-    peers = {"preferential attachment": nx.preferential_attachment, "Adamic-Adar": nx.adamic_adar_index}
+    models = {STAGED: arguments.staged, ONE_SHOT: arguments.one_shot}
+    graphs = generate(family("barabasi"), arguments.graphs, seed=TEST_SEED).graphs
+    tasks = [Task(index, graph, models, arguments.steps) for index, graph in enumerate(graphs)]
+    with ProcessPoolExecutor(arguments.workers, mp_context=get_context("spawn")) as pool:
+        rankings = list(shown(pool.map(rank, tasks)))
 
-    scores: dict[str, list[NDArray[np.float64]]] = {name: [] for name in (*models, *peers)}
-    facts: dict[str, list[dict[str, Any]]] = {name: [] for name in models}
-    truth: list[NDArray[np.bool_]] = []
-    seconds = dict.fromkeys(models, 0.0)
-    for index, graph in enumerate(generate(family("barabasi"), arguments.graphs, seed=TEST_SEED).graphs):
-        partial = hide(graph, index)
-        truth.append(graph.adjacency()[tuple(partial.unknown.T)])
-        for name, model in models.items():
-            start = perf_counter()
-            found, fact = by_model(model, partial, arguments.steps)
-            seconds[name] += perf_counter() - start
-            scores[name].append(found)
-            facts[name].append(fact)
-        for name, score in peers.items():
-            scores[name].append(by_networkx(score, partial))
-        print(index, {name: round(auc(found[-1], truth[-1]), 3) for name, found in scores.items()}, flush=True)
-
-    rows, figures = [], []
-    each = {name: np.array([auc(*pair) for pair in zip(found, truth, strict=True)]) for name, found in scores.items()}
-    for name, found in scores.items():
-        gain = each["staged model"] - each[name]
-        row = {
-            "method": name,
-            "auc": float(each[name].mean()),
-            "auc_se": _error(each[name]),
-            "pooled_auc": auc(np.concatenate(found), np.concatenate(truth)),
-            "staged_gain": float(gain.mean()),
-            "staged_gain_se": _error(gain),
-            "seconds_per_graph": seconds[name] / len(truth) if name in models else None,
-            "error": float(np.median([fact["error"] for fact in facts[name]])) if name in models else None,
-            "spread": float(np.median([fact["spread"] for fact in facts[name]])) if name in models else None,
-        }
-        figures.append(row)
-        rows.append(
-            [
-                name,
-                f"{row['auc']:.3f} ± {row['auc_se']:.3f}",
-                f"{row['pooled_auc']:.3f}",
-                "–" if name == "staged model" else f"{row['staged_gain']:.3f} ± {row['staged_gain_se']:.3f}",
-            ]
-        )
+    figures = summary(rankings)
+    rows = [
+        [
+            row["method"],
+            f"{row['auc']:.3f} ± {row['auc_se']:.3f}",
+            f"{row['pooled_auc']:.3f}",
+            "–" if row["method"] == STAGED else f"{row['staged_gain']:.3f} ± {row['staged_gain_se']:.3f}",
+        ]
+        for row in figures
+    ]
     title = (
-        f"AUC of hidden pairs, {len(truth)} barabasi graphs on 10 to 20 nodes with {HIDDEN:.0%} of their pairs hidden, "
+        f"AUC of hidden pairs, {len(tasks)} barabasi graphs on 10 to 20 nodes with {HIDDEN:.0%} of their pairs hidden, "
         f"mean over graphs and all pairs pooled"
     )
     details = {
-        "settings": {key: str(value) for key, value in vars(arguments).items()},
+        "settings": vars(arguments),
         "test_seed": TEST_SEED,
         "methods": figures,
-        "per_graph": {name: values.tolist() for name, values in each.items()},
-        "diagnostics": facts,
+        "per_graph": [{"auc": _known(ranking.aucs), "facts": ranking.facts} for ranking in rankings],
     }
     publish("completion", title, ["ranked by", "AUC", "pooled AUC", "staged is better by"], rows, details)
-
-
-def _error(values: NDArray[np.float64]) -> float:
-    return float(values.std(ddof=1) / len(values) ** 0.5)
 
 
 if __name__ == "__main__":
