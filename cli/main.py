@@ -14,7 +14,19 @@ from .command import Command
 
 __all__ = ["main", "run"]
 
-COMMANDS = ("train", "sample", "complete", "nll", "generate", "families", "convert", "inspect")
+COMMANDS = (
+    "train",
+    "sample",
+    "complete",
+    "nll",
+    "generate",
+    "families",
+    "link",
+    "classify",
+    "embed",
+    "convert",
+    "inspect",
+)
 INTERRUPTED = 130
 
 

@@ -14,10 +14,12 @@ import click
 
 if TYPE_CHECKING:
     from graphite_gen.completion import EdgeScore
+    from graphite_gen.single_graph.link_prediction import PredictedLink
 
 __all__ = ["check_scores", "write_scores"]
 
-COLUMNS = ("source", "target", "probability", "standard_error")
+COLUMNS = ("source", "target", "probability")
+ERROR = "standard_error"
 
 
 def check_scores(path: Path, force: bool) -> None:
@@ -43,7 +45,7 @@ def check_scores(path: Path, force: bool) -> None:
         raise OutputError(f"'{path}' exists: pass --force to replace it, or another name.")
 
 
-def write_scores(scores: Sequence[EdgeScore], path: Path, force: bool) -> None:
+def write_scores(scores: Sequence[EdgeScore] | Sequence[PredictedLink], path: Path, force: bool) -> None:
     """Write pairs in the order they come, by suffix; CSV to stdout.
 
     Raises:
@@ -67,15 +69,18 @@ def write_scores(scores: Sequence[EdgeScore], path: Path, force: bool) -> None:
     note(f"Wrote {len(scores)} score{'s' * (len(scores) != 1)} to '{path}'.")
 
 
-def _json(scores: Sequence[EdgeScore]) -> str:
+def _json(scores: Sequence[EdgeScore] | Sequence[PredictedLink]) -> str:
     return json.dumps([score.to_json() for score in scores], indent=2, default=str) + "\n"
 
 
-def _csv(scores: Sequence[EdgeScore]) -> str:
+def _csv(scores: Sequence[EdgeScore] | Sequence[PredictedLink]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    # What is read off a trained model has no error of its own.
+    has_errors = all(hasattr(score, ERROR) for score in scores)
+    writer.writerow((*COLUMNS, ERROR) if has_errors else COLUMNS)
     for score in scores:
-        writer.writerow([score.source, score.target, f"{score.probability:.6g}", f"{score.standard_error:.3g}"])
+        row = [score.source, score.target, f"{score.probability:.6g}"]
+        writer.writerow([*row, f"{getattr(score, ERROR):.3g}"] if has_errors else row)
 
     return buffer.getvalue()

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["SparseGraph"]
+__all__ = ["SparseGraph", "compressed_rows"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class SparseGraph:
         order = torch.argsort(rows * nodes + columns)
         ends = torch.bincount(rows, minlength=nodes).cumsum(0)
 
-        return cls(_compressed(torch.cat([ends.new_zeros(1), ends]), columns[order], values[order]))
+        return cls(compressed_rows(torch.cat([ends.new_zeros(1), ends]), columns[order], values[order], nodes))
 
     def normalised(self) -> SparseGraph:
         r"""The propagation matrix of a GCN (eq. 3), with self-loops as in Kipf & Welling (2017).
@@ -60,7 +60,7 @@ class SparseGraph:
         degrees = values.new_zeros(len(ends) - 1).index_add_(0, rows, values.abs())
         scale = degrees.clamp_min(torch.finfo(values.dtype).tiny).rsqrt()
 
-        return SparseGraph(_compressed(ends, columns, scale[rows] * values * scale[columns]))
+        return SparseGraph(compressed_rows(ends, columns, scale[rows] * values * scale[columns], len(scale)))
 
     def __matmul__(self, h: Tensor) -> Tensor:
         product: Tensor = _SymmetricProduct.apply(self.matrix, h)  # type: ignore[no-untyped-call]
@@ -72,13 +72,20 @@ class SparseGraph:
         return self.matrix.to_dense()
 
 
-def _compressed(ends: Tensor, columns: Tensor, values: Tensor) -> Tensor:
-    size = (len(ends) - 1, len(ends) - 1)
+def compressed_rows(ends: Tensor, columns: Tensor, values: Tensor, width: int) -> Tensor:
+    """A sparse matrix as compressed rows, which nothing is checked of.
+
+    Arguments:
+        ends: Where each row begins, and the last one ends, with shape :math:`(N + 1,)`.
+        columns: The column of each value, with shape :math:`(M,)`.
+        values: The values, row by row, with shape :math:`(M,)`.
+        width: The number of columns.
+    """
     with warnings.catch_warnings():
         # Torch calls compressed rows a beta, once a process; a product by a dense matrix is all that is asked of them.
         warnings.filterwarnings("ignore", message="Sparse")
 
-        return torch.sparse_csr_tensor(ends, columns, values, size, check_invariants=False)
+        return torch.sparse_csr_tensor(ends, columns, values, (len(ends) - 1, width), check_invariants=False)
 
 
 class _SymmetricProduct(torch.autograd.Function):

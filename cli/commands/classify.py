@@ -1,0 +1,140 @@
+"""Semi-supervised classification of the nodes of one large graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .. import options, single
+from ..command import Command
+
+if TYPE_CHECKING:
+    from graphite_gen.single_graph.data import SingleGraph
+    from graphite_gen.single_graph.node_classification import ClassificationResult, ClassificationScore
+
+KINDS = ("graphite", "gcn")
+
+
+@click.command(cls=Command, short_help="Classify the nodes of one large graph.")
+@single.graph
+@click.option(
+    "--kind",
+    "kinds",
+    type=click.Choice(KINDS),
+    multiple=True,
+    help="A model to train; may be repeated.  [default: both]",
+)
+@click.option("--runs", type=click.IntRange(1), metavar="N", default=10, show_default=True, help="Starts to average.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, allow_dash=True),
+    metavar="FILE",
+    help="Write the class that the first model gives to each node, best run by validation, as CSV; '-' is stdout.",
+)
+@single.setting("ClassifierSettings", "--latent", click.IntRange(1, 1024), "Latent dimensions of the hybrid.")
+@single.setting("ClassifierSettings", "--width", click.IntRange(1, 4096), "Units of the hidden layer.")
+@single.setting("ClassifierSettings", "--dropout", click.FloatRange(0, 1, max_open=True), "Part of the units dropped.")
+@single.setting("ClassifierSettings", "--weight-decay", click.FloatRange(0, 1), "Penalty on the weights.")
+@single.setting("ClassifierSettings", "--reconstruction", click.FloatRange(0), "Weight of the autoencoder's objective.")
+@single.setting("ClassifierSettings", "--epochs", click.IntRange(1), "Steps of training.")
+@single.setting("ClassifierSettings", "--learning-rate", click.FloatRange(1e-9, 10), "Step size.")
+@single.setting("ClassifierSettings", "--patience", click.IntRange(0), "Epochs without progress; 0 never stops.")
+@options.force
+@options.seed
+@options.threads
+@options.as_json
+def classify(
+    graph: Path,
+    kinds: tuple[str, ...],
+    runs: int,
+    output: Path | None,
+    force: bool,
+    seed: int,
+    threads: int | None,
+    as_json: bool,
+    **rest: Any,
+) -> None:
+    """Learn the classes of GRAPH's nodes from a few labels, and say how often those of test nodes are right.
+
+    'gcn' is a graph convolutional network; 'graphite' also learns to give the graph back, with the same encoder. The
+    split is the graph's own, or one like Planetoid's: 20 labels of each class to learn from, 500 nodes to choose the
+    epoch by, 1000 to score.
+
+    \b
+    Example:
+        graphite-gen classify cora.h5 --runs 100
+        graphite-gen classify friends.graphml --node-labels clubs.csv -o classes.csv
+    """
+    if output is not None and str(output) == "-" and as_json:
+        raise click.UsageError("'-o -' and '--json' both print to stdout: write the classes to a file.")
+
+    from graphite_gen.single_graph.node_classification import iterate_classification, summarise_classification
+    from graphite_gen.single_graph.settings import ClassifierSettings
+
+    from ..console import track
+    from ..models import use_threads
+
+    if output is not None:
+        _check(output, force)
+    use_threads(threads)
+    found, features = single.read(graph, rest)
+    given = {name: value for name, value in rest.items() if value is not None}
+    results: list[ClassificationResult] = []
+    best: ClassificationScore | None = None
+    for kind in dict.fromkeys(kinds or KINDS):
+        settings = ClassifierSettings(kind=kind, **given)
+        scores = list(
+            track(iterate_classification(found, settings, runs, seed, features=features), runs, f"Training {kind}")
+        )
+        best = best or max(scores, key=lambda score: score.validation)
+        results.append(summarise_classification(kind, features, scores))
+    if output is not None and best is not None:
+        _write(found, best, output, force)
+    if output is None or str(output) != "-":
+        _show(results, as_json)
+
+
+def _show(rows: list[ClassificationResult], as_json: bool) -> None:
+    from ..console import note, show_json, show_rows
+
+    if as_json:
+        return show_json([row.to_json() for row in rows])
+    cells = [
+        (row.model, "yes" if row.features else "no", single.percent(row.accuracy, row.accuracy_se)) for row in rows
+    ]
+    show_rows(("model", "features", "accuracy, %"), cells, numbers=("accuracy, %",))
+    note(f"Mean ± standard error of {rows[0].runs} run{'s' * (rows[0].runs != 1)}.")
+
+    return None
+
+
+def _check(output: Path, force: bool) -> None:
+    from graphite_gen.errors import OutputError
+    from graphite_gen.formats._files import check_target
+
+    if str(output) == "-":
+        return
+    if output.suffix.lower() != ".csv":
+        raise OutputError(f"'{output}' is no file for classes: name it '.csv', or pass '-' for CSV on stdout.")
+    check_target(output, force)
+
+
+def _write(graph: SingleGraph, score: ClassificationScore, output: Path, force: bool) -> None:
+    import csv
+    import io
+
+    from graphite_gen.formats._files import open_output
+
+    from ..console import note
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("node", "label"))
+    writer.writerows((graph.name(node), graph.classes[code]) for node, code in enumerate(score.predictions.tolist()))
+    with open_output(None if str(output) == "-" else output, force) as stream:
+        stream.write(text.getvalue().encode())
+    if str(output) != "-":
+        note(f"Wrote the classes of {graph.nodes} nodes to '{output}'.")

@@ -1,0 +1,82 @@
+"""The latents of the nodes of one large graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .. import options, single
+from ..command import Command
+
+
+@click.command(cls=Command, short_help="Embed the nodes of one large graph.")
+@single.graph
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="Where latents go: '.h5', '.csv', or a graph such as '.graphml', as node attributes z0, z1, …; '-' is stdout.",
+)
+@options.output_format("--output-format")
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Draw a t-SNE picture, coloured by label, as '.png', '.svg' or '.pdf'; needs scikit-learn and matplotlib.",
+)
+@click.option(
+    "--kind", type=click.Choice(single.KINDS), default="graphite-vae", show_default=True, help="What to train."
+)
+@single.autoencoder
+@options.force
+@options.seed
+@options.threads
+def embed(
+    graph: Path,
+    output: Path | None,
+    output_format: str | None,
+    plot: Path | None,
+    kind: str,
+    force: bool,
+    seed: int,
+    threads: int | None,
+    **rest: Any,
+) -> None:
+    """Train an autoencoder on all edges of GRAPH, and write the mean of each node's latents.
+
+    \b
+    Example:
+        graphite-gen embed cora.h5 -o z.h5 --plot tsne.png
+        graphite-gen embed friends.graphml -o friends-z.graphml --latent 8
+    """
+    if output is None and plot is None:
+        raise click.UsageError("Nothing to write: pass '-o FILE', '--plot FILE' or both.")
+
+    from graphite_gen.single_graph.embedding import (
+        check_embedding_target,
+        check_picture,
+        draw_embedding,
+        project_to_plane,
+        write_embedding,
+    )
+    from graphite_gen.single_graph.link_prediction import train_on_all
+
+    from ..console import note
+    from ..models import use_threads
+
+    if output is not None:
+        check_embedding_target(output, output_format, force=force)
+    if plot is not None:
+        check_picture(plot, force)
+    use_threads(threads)
+    found, features = single.read(graph, rest)
+    z = train_on_all(found, single.link_settings(kind, rest), seed, features=features).latents().numpy()
+    if output is not None:
+        write_embedding(found, z, output, format=output_format, force=force, model=kind)
+        if str(output) != "-":
+            note(f"Wrote {z.shape[1]} latents of {z.shape[0]} nodes to '{output}'.")
+    if plot is not None:
+        draw_embedding(found, project_to_plane(z, seed), plot, force=force)
+        note(f"Drew {z.shape[0]} nodes to '{plot}'.")

@@ -1,0 +1,169 @@
+"""Link prediction in one large graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .. import options, single
+from ..command import Command
+
+if TYPE_CHECKING:
+    from graphite_gen.single_graph.data import SingleGraph
+    from graphite_gen.single_graph.link_prediction import LinkResult
+    from graphite_gen.single_graph.settings import LinkSettings
+
+BASELINES = ("spectral", "deepwalk", "node2vec", "adamic-adar", "pagerank")
+
+
+@click.command(cls=Command, short_help="Predict the edges of one large graph.")
+@single.graph
+@click.option(
+    "--kind",
+    "kinds",
+    type=click.Choice(single.KINDS),
+    multiple=True,
+    help="A model to train; may be repeated.  [default: graphite-vae]",
+)
+@click.option(
+    "--baseline",
+    "baselines",
+    type=click.Choice(BASELINES),
+    multiple=True,
+    help="A method to stand beside it, on the same splits; may be repeated. DeepWalk and node2vec need gensim.",
+)
+@click.option("--compare", is_flag=True, help="All four models, and the baselines that need no other package.")
+@click.option("--runs", type=click.IntRange(1), metavar="N", default=3, show_default=True, help="Splits to average.")
+@click.option(
+    "--split",
+    type=click.Choice(("connected", "random")),
+    default="connected",
+    show_default=True,
+    help="Whether what is left to train on stays as connected as the graph, as in the paper, or not.",
+)
+@click.option(
+    "--predict",
+    type=click.Path(path_type=Path, allow_dash=True),
+    metavar="FILE",
+    help="Train on all edges instead, and write the most likely missing ones as '.csv' or '.json'.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(1, 10**7),
+    metavar="N",
+    default=100,
+    show_default=True,
+    help="How many '--predict' writes.",
+)
+@single.autoencoder
+@options.force
+@options.seed
+@options.threads
+@options.as_json
+def link(
+    graph: Path,
+    kinds: tuple[str, ...],
+    baselines: tuple[str, ...],
+    compare: bool,
+    runs: int,
+    split: str,
+    predict: Path | None,
+    top: int,
+    force: bool,
+    seed: int,
+    threads: int | None,
+    as_json: bool,
+    **rest: Any,
+) -> None:
+    """Hold out edges of GRAPH and tell them from pairs without one, by AUC and average precision (AP).
+
+    Of the edges, 85 % are trained on; the epoch is chosen by 5 %, and 10 % are scored, beside as many non-edges. Node
+    features are used where there are any. With '--predict' nothing is held out, and the pairs that most look like
+    edges are written, best first.
+
+    \b
+    Example:
+        graphite-gen link cora.h5 --runs 10
+        graphite-gen link cora.h5 --no-features --compare
+        graphite-gen link friends.graphml --predict missing.csv --top 50
+    """
+    if predict is not None and (len(kinds) > 1 or baselines or compare):
+        raise click.UsageError("'--predict' takes one '--kind', and no '--baseline' or '--compare'.")
+
+    from ..models import use_threads
+
+    use_threads(threads)
+    if predict is not None:
+        from ..ranking import check_scores
+
+        check_scores(predict, force)
+    found, features = single.read(graph, rest)
+    if predict is not None:
+        kind = kinds[0] if kinds else "graphite-vae"
+        return _predict(found, features, single.link_settings(kind, rest), predict, top, force, seed)
+    chosen = single.KINDS if compare else kinds or (() if baselines else ("graphite-vae",))
+    others = tuple(dict.fromkeys([*baselines, *(("spectral", "adamic-adar", "pagerank") if compare else ())]))
+    rows = [
+        _score(found, features, single.link_settings(kind, rest), runs, seed, split) for kind in dict.fromkeys(chosen)
+    ]
+    rows += [_score_baseline(found, name, runs, seed, split) for name in others]
+
+    return _show(rows, as_json)
+
+
+def _score(graph: SingleGraph, features: bool, settings: LinkSettings, runs: int, seed: int, split: str) -> LinkResult:
+    from graphite_gen.single_graph.link_prediction import iterate_links, summarise_links
+
+    from ..console import track
+
+    scores = iterate_links(graph, settings, runs, seed, features=features, split=split)
+
+    return summarise_links(settings.kind, features, split, list(track(scores, runs, settings.kind)))
+
+
+def _score_baseline(graph: SingleGraph, name: str, runs: int, seed: int, split: str) -> LinkResult:
+    from graphite_gen.single_graph.link_prediction import iterate_baseline, summarise_links
+
+    from ..console import track
+
+    scores = iterate_baseline(graph, name, runs, seed, split=split)
+
+    return summarise_links(name, False, split, list(track(scores, runs, name)))
+
+
+def _show(rows: list[LinkResult], as_json: bool) -> None:
+    from ..console import note, show_json, show_rows
+
+    if as_json:
+        return show_json([row.to_json() for row in rows])
+    columns = ("model", "features", "AUC, %", "AP, %")
+    cells = [
+        (
+            row.model,
+            "yes" if row.features else "no",
+            single.percent(row.auc, row.auc_se),
+            single.percent(row.ap, row.ap_se),
+        )
+        for row in rows
+    ]
+    show_rows(columns, cells, numbers=("AUC, %", "AP, %"))
+    note(f"Mean ± standard error of {rows[0].runs} {rows[0].split} split{'s' * (rows[0].runs != 1)}.")
+
+    return None
+
+
+def _predict(
+    graph: SingleGraph, features: bool, settings: LinkSettings, target: Path, top: int, force: bool, seed: int
+) -> None:
+    from graphite_gen.single_graph.link_prediction import predict_links, train_on_all
+
+    from ..console import note
+    from ..ranking import write_scores
+
+    trained = train_on_all(graph, settings, seed, features=features)
+    links = predict_links(graph, trained.logits(), top)
+    if len(links) < top:
+        note(f"The graph has {len(links)} pairs without an edge: all of them are ranked.")
+    write_scores(links, target, force)

@@ -1,0 +1,152 @@
+"""What the commands about one large graph share: how the graph is read, and the settings of its autoencoder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from . import options
+
+if TYPE_CHECKING:
+    from graphite_gen.single_graph.data import SingleGraph
+    from graphite_gen.single_graph.settings import LinkSettings
+
+__all__ = ["KINDS", "SettingOption", "autoencoder", "graph", "link_settings", "percent", "read", "setting"]
+
+KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class SettingOption(click.Option):
+    """A setting whose default is the library's, shown when someone asks for help."""
+
+    def __init__(self, *args: Any, owner: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.owner = owner
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        # Free of everything heavy, and read only when someone asks for help.
+        from graphite_gen.single_graph import settings
+
+        record = super().get_help_record(ctx)
+        if record is None:
+            return None
+        value = getattr(getattr(settings, self.owner)(), str(self.name))
+        shown = f"{value:g}" if isinstance(value, float) else "auto" if value is None else str(value)
+        # What click adds at the end is the range.
+        text, _, bounds = record[1].partition("  [")
+
+        return record[0], f"{text}  [default: {shown}{'; ' + bounds if bounds else ']'}"
+
+
+def setting(owner: str, flag: str, kind: Any, help: str) -> Callable[[F], F]:
+    """An option for a setting of a class in the library; None is its default."""
+    metavar = None if isinstance(kind, click.Choice) else "N"
+
+    return click.option(flag, cls=SettingOption, owner=owner, type=kind, default=None, metavar=metavar, help=help)
+
+
+_READING = (
+    click.argument("graph", type=click.Path(path_type=Path, allow_dash=True)),
+    click.option(
+        "--features/--no-features",
+        default=None,
+        help="Whether node features are used.  [default: where there are any]",
+    ),
+    click.option(
+        "--node-features",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Features by node id, as '.csv' or '.npz'.  [default: those of GRAPH]",
+    ),
+    click.option(
+        "--node-labels",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Labels by node id, as '.csv' or '.npz', with a column 'label', and maybe 'split'.  "
+        "[default: those of GRAPH]",
+    ),
+    options.input_format(),
+    options.simplify,
+)
+
+_AUTOENCODER = (
+    ("--latent", click.IntRange(1, 1024), "Latent dimensions per node."),
+    ("--width", click.IntRange(0, 4096), "Units of the encoder's hidden layer; 0 has none."),
+    ("--hops", click.IntRange(0, 100), "How far the encoder listens, in steps over the graph."),
+    ("--rounds", click.IntRange(0, 100), "Refinements in the decoder (Graphite)."),
+    ("--skip", click.Choice(("convex", "incremental")), "How a refinement joins its input."),
+    ("--skip-weight", click.FloatRange(0, 10), "Weight λ of a refinement; 0 is VGAE."),
+    ("--head", click.Choice(("inner", "biased")), "Inner product of the paper, or with a bias per node."),
+    ("--edge-dropout", click.FloatRange(0, 1, max_open=True), "Part of the edges hidden from the encoder each epoch."),
+    ("--targets", click.Choice(("hidden", "all")), "Which edges are learned: the hidden ones, or all."),
+    ("--subsample", click.FloatRange(0), "Pairs without an edge scored in a step, per edge; 0 scores all."),
+    ("--epochs", click.IntRange(1), "Steps of training."),
+    ("--learning-rate", click.FloatRange(1e-9, 10), "Step size."),
+)
+
+
+def graph(command: F) -> F:
+    """The argument GRAPH, and how to read it."""
+    for decorate in reversed(_READING):
+        command = decorate(command)
+
+    return command
+
+
+def autoencoder(command: F) -> F:
+    """The settings of the autoencoder."""
+    for flag, kind, text in reversed(_AUTOENCODER):
+        command = setting("LinkSettings", flag, kind, text)(command)
+
+    return command
+
+
+def read(path: Path, rest: dict[str, Any]) -> tuple[SingleGraph, bool]:
+    """The graph, and whether its features are used; takes the options of reading out of the rest.
+
+    Raises:
+        GraphiteError: It cannot be read.
+    """
+    from graphite_gen.errors import DatasetError
+    from graphite_gen.single_graph.data import read_single_graph
+
+    from .console import note
+
+    features = rest.pop("features")
+    found = read_single_graph(
+        path,
+        format=rest.pop("format"),
+        simplify=rest.pop("simplify"),
+        features=rest.pop("node_features"),
+        labels=rest.pop("node_labels"),
+    )
+    own = found.features is not None and found.features.shape[1] > 0
+    if features and not own:
+        raise DatasetError("The graph has no features: pass them with '--node-features', or pass '--no-features'.")
+    uses = own if features is None else features
+    width = found.features.shape[1] if found.features is not None and uses else 0
+    note(
+        f"{found.nodes} nodes, {len(found.edges)} edges, "
+        + (f"{width} features." if uses else "no features." if not own else "features left out.")
+    )
+    if found.graph.is_weighted:
+        note("Weights of edges are not used: an edge is there or not.")
+
+    return found, uses
+
+
+def link_settings(kind: str, rest: Mapping[str, Any]) -> LinkSettings:
+    """The settings of a kind of model, with those that were given."""
+    from graphite_gen.single_graph.settings import LinkSettings
+
+    return LinkSettings(kind=kind, **{name: value for name, value in rest.items() if value is not None})
+
+
+def percent(value: float, error: float | None) -> str:
+    """A share in percent with its standard error, if there is one."""
+    return f"{100 * value:.2f}" + ("" if error is None else f" ± {100 * error:.2f}")

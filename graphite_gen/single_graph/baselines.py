@@ -1,0 +1,233 @@
+"""Link prediction without a trained autoencoder: spectral embedding, random walks, common neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from ..errors import ConfigError
+from .splits import Pairs, contains_pairs
+
+__all__ = [
+    "BASELINES",
+    "adamic_adar",
+    "personalised_pagerank",
+    "random_walks",
+    "score_pairs",
+    "spectral_embedding",
+    "walk_embedding",
+]
+
+DIMENSIONS = 128
+WALKS, LENGTH, CONTEXT = 10, 80, 10
+# The return and in-out parameters of node2vec; on citation networks the grid of its authors prefers walks that stay
+# near.
+RETURN, IN_OUT = 1.0, 2.0
+TELEPORT, STEPS = 0.1, 30
+# So many columns of the PageRank are held at once.
+SOURCES = 512
+BASELINES = ("spectral", "deepwalk", "node2vec", "adamic-adar", "pagerank")
+
+Scores = NDArray[np.float64]
+
+
+def score_pairs(name: str, nodes: int, edges: Pairs, pairs: Pairs, seed: int) -> Scores:
+    """The scores that a baseline gives to pairs, the higher the likelier an edge, with shape :math:`(M,)`.
+
+    Arguments:
+        name: One of ``BASELINES``.
+        nodes: The number of nodes.
+        edges: The edges it sees, with shape :math:`(E, 2)`.
+        pairs: The pairs to score, with shape :math:`(M, 2)`.
+        seed: The seed of those that draw anything.
+
+    Raises:
+        ConfigError: It needs a package that is not installed.
+    """
+    draw = np.random.default_rng(seed)
+    methods: dict[str, Callable[[], Scores]] = {
+        "spectral": lambda: _products(spectral_embedding(nodes, edges), pairs),
+        "deepwalk": lambda: _products(walk_embedding(nodes, edges, draw), pairs),
+        "node2vec": lambda: _products(walk_embedding(nodes, edges, draw, RETURN, IN_OUT), pairs),
+        "adamic-adar": lambda: adamic_adar(nodes, edges, pairs),
+        "pagerank": lambda: personalised_pagerank(nodes, edges, pairs),
+    }
+
+    return methods[name]()
+
+
+def _products(z: NDArray[np.float64], pairs: Pairs) -> Scores:
+    return np.einsum("ij,ij->i", z[pairs[:, 0]], z[pairs[:, 1]])
+
+
+def _adjacency(nodes: int, edges: Pairs) -> sparse.csr_array:
+    i, j = edges.T
+    ones = np.ones(2 * len(edges))
+
+    return sparse.csr_array((ones, (np.concatenate([i, j]), np.concatenate([j, i]))), shape=(nodes, nodes))
+
+
+def adamic_adar(nodes: int, edges: Pairs, pairs: Pairs) -> Scores:
+    r"""Common neighbours, the rare ones counting more: :math:`\sum_k 1 / \log d_k` (Adamic & Adar, 2003)."""
+    adjacency = _adjacency(nodes, edges)
+    degrees = np.diff(adjacency.indptr)
+    # A common neighbour has at least two.
+    weights = 1 / np.log(np.maximum(degrees, 2))
+
+    return np.asarray(adjacency[pairs[:, 0]].multiply(adjacency[pairs[:, 1]]) @ weights)
+
+
+def personalised_pagerank(nodes: int, edges: Pairs, pairs: Pairs) -> Scores:
+    r"""How often a walk with restarts from one node is at the other, by symmetric normalisation.
+
+    .. math:: \alpha \sum_k (1 - \alpha)^k \tilde{A}^k, \quad \tilde{A} = D^{-1/2} (A + I) D^{-1/2}
+    """
+    adjacency = _adjacency(nodes, edges) + sparse.eye_array(nodes, format="csr")
+    scale = sparse.diags_array(1 / np.sqrt(adjacency.sum(axis=1)))
+    graph = (1 - TELEPORT) * (scale @ adjacency @ scale).tocsr()
+    scores = np.empty(len(pairs))
+    sources, own = np.unique(pairs[:, 0], return_inverse=True)
+    for start in range(0, len(sources), SOURCES):
+        block = sources[start : start + SOURCES]
+        begin = np.zeros((nodes, len(block)))
+        begin[block, np.arange(len(block))] = TELEPORT
+        states = begin
+        for _ in range(STEPS):
+            states = graph @ states + begin
+        here = np.flatnonzero((own >= start) & (own < start + len(block)))
+        scores[here] = states[pairs[here, 1], own[here] - start]
+
+    return scores
+
+
+def spectral_embedding(nodes: int, edges: Pairs, dimensions: int = DIMENSIONS) -> NDArray[np.float64]:
+    r"""Leading eigenvectors of the regularised normalised adjacency, scaled by roots of eigenvalues, :math:`(n, d)`.
+
+    .. math:: D_\tau^{-1/2} (A + \tau 11^T / n) D_\tau^{-1/2}, \quad D_\tau = D + \tau, \quad \tau = \text{mean degree}
+
+    Without :math:`\tau` (Amini et al., 2013) each component has a leading vector of its own: those of a graph with
+    hundreds of components fill the embedding, in a basis that depends on the solver. With it they are told apart by
+    size, and the answer is one.
+    """
+    adjacency = _adjacency(nodes, edges)
+    degrees = adjacency.sum(axis=1)
+    tau = max(float(degrees.mean()), np.finfo(np.float64).tiny) if nodes else 1.0
+    scale = 1 / np.sqrt(degrees + tau)
+
+    def multiply(v: NDArray[np.float64]) -> NDArray[np.float64]:
+        scaled = scale * v.ravel()
+        return np.asarray(scale * (adjacency @ scaled + tau * scaled.mean()))
+
+    if nodes <= 2 * dimensions:
+        dense = scale[:, None] * (adjacency.toarray() + tau / nodes) * scale
+        values, vectors = np.linalg.eigh(dense)
+        values, vectors = values[-dimensions:], vectors[:, -dimensions:]
+    else:
+        # The start is fixed, so that the same graph gives the same vectors.
+        start = np.random.default_rng(0).random(nodes)
+        operator = LinearOperator((nodes, nodes), matvec=multiply, dtype=np.float64)
+        values, vectors = eigsh(operator, k=dimensions, which="LA", v0=start)
+
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))
+
+
+def random_walks(
+    nodes: int, edges: Pairs, generator: np.random.Generator, length: int, back: float = 1.0, away: float = 1.0
+) -> NDArray[np.int64]:
+    r"""A walk from every node, all at once, with shape :math:`(n, T)`; one that cannot go on stays.
+
+    The second-order walk of node2vec (Grover & Leskovec, 2016) goes from :math:`t` over :math:`v` to a neighbour
+    :math:`x` of :math:`v` with odds :math:`1/p` for :math:`x = t`, :math:`1` if :math:`x` is a neighbour of :math:`t`
+    too, else :math:`1/q`: neighbours are proposed evenly and accepted by their odds.
+
+    Arguments:
+        nodes: The number of nodes.
+        edges: The edges, with shape :math:`(E, 2)`.
+        generator: The randomness.
+        length: The number of nodes of a walk :math:`T`.
+        back: :math:`p`; with both parameters at 1 the walk is that of DeepWalk.
+        away: :math:`q`.
+    """
+    adjacency = _adjacency(nodes, edges)
+    starts, degrees = adjacency.indptr[:-1], np.diff(adjacency.indptr)
+    walks = np.empty((nodes, length), dtype=np.int64)
+    walks[:, 0] = np.arange(nodes)
+    most = max(1 / back, 1, 1 / away)
+    for step in range(1, length):
+        here = walks[:, step - 1]
+        walks[:, step] = here
+        moving = np.flatnonzero(degrees[here] > 0)
+        while len(moving):
+            at = here[moving]
+            proposed = adjacency.indices[starts[at] + generator.integers(0, degrees[at])]
+            if step > 1 and (back, away) != (1, 1):
+                before = walks[moving, step - 2]
+                near = contains_pairs(nodes, edges, np.sort(np.stack([before, proposed], axis=1), axis=1))
+                odds = np.where(proposed == before, 1 / back, np.where(near, 1, 1 / away))
+                accepted = generator.random(len(moving)) * most < odds
+            else:
+                accepted = np.ones(len(moving), dtype=np.bool_)
+            walks[moving[accepted], step] = proposed[accepted]
+            moving = moving[~accepted]
+
+    return walks
+
+
+def walk_embedding(
+    nodes: int,
+    edges: Pairs,
+    generator: np.random.Generator,
+    back: float = 1.0,
+    away: float = 1.0,
+    *,
+    walks: int = WALKS,
+    length: int = LENGTH,
+    dimensions: int = DIMENSIONS,
+) -> NDArray[np.float64]:
+    """DeepWalk (Perozzi et al., 2014) or node2vec: skip-grams over random walks, by gensim, with shape :math:`(n, d)`.
+
+    Raises:
+        ConfigError: gensim is not installed.
+    """
+    try:
+        from gensim.models import Word2Vec
+    except ImportError:
+        raise ConfigError(
+            "DeepWalk and node2vec need gensim: install it with 'pip install graphite-gen[walks]', or leave them out."
+        ) from None
+
+    model: Any = Word2Vec(
+        _Corpus(nodes, edges, generator, walks, length, back, away),
+        vector_size=dimensions,
+        window=CONTEXT,
+        min_count=0,
+        sg=1,
+        workers=1,
+        epochs=1,
+        seed=int(generator.integers(2**31)),
+    )
+    order = [model.wv.key_to_index[str(node)] for node in range(nodes)]
+
+    return np.asarray(model.wv.vectors[order], dtype=np.float64)
+
+
+class _Corpus:
+    """Walks as sentences; gensim goes through them twice, to count and to learn, and must find the same."""
+
+    def __init__(self, nodes: int, edges: Pairs, generator: np.random.Generator, walks: int, *rest: Any) -> None:
+        self._words = [str(node) for node in range(nodes)]
+        self._graph = nodes, edges
+        self._seeds = generator.integers(2**63, size=walks)
+        self._rest = rest
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for seed in self._seeds:
+            draw = np.random.default_rng(seed)
+            rows = random_walks(*self._graph, draw, *self._rest)
+            for row in draw.permutation(rows).tolist():
+                yield [self._words[node] for node in row]

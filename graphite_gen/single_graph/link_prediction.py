@@ -1,0 +1,236 @@
+"""Link prediction: how well held-out edges are told from non-edges, and which edges a graph seems to miss."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ..errors import DatasetError
+from ..metrics.ranking import area_under_curve, average_precision
+from ..records import Record
+from ..seeding import derive_seed, stream
+from .baselines import score_pairs
+from .data import SingleGraph
+from .inputs import inputs_of
+from .pairs import PairLogits
+from .settings import LinkSettings
+from .splits import EdgeSplit, split_edges
+from .training import TrainedAutoencoder, train_autoencoder
+
+__all__ = [
+    "LinkResult",
+    "LinkScore",
+    "PredictedLink",
+    "iterate_baseline",
+    "iterate_links",
+    "predict_links",
+    "run_split",
+    "summarise_links",
+    "train_on_all",
+]
+
+# So many logits are held at once when all pairs are ranked.
+TILE = 1 << 23
+
+
+@dataclass(frozen=True)
+class LinkScore(Record):
+    """One run: areas under the curves of the held-out test edges.
+
+    Attributes:
+        run: The number of the run, which makes its split and its seed.
+        auc: The area under the ROC curve.
+        ap: The average precision.
+        validation_auc: The former for the validation edges; None for baselines, which have nothing to choose.
+        epoch: The epoch that was chosen; None for baselines.
+    """
+
+    run: int
+    auc: float
+    ap: float
+    validation_auc: float | None = None
+    epoch: int | None = None
+
+
+@dataclass(frozen=True)
+class LinkResult(Record):
+    """The mean over runs, with standard errors (None for a single run)."""
+
+    model: str
+    features: bool
+    split: str
+    runs: int
+    auc: float
+    auc_se: float | None
+    ap: float
+    ap_se: float | None
+
+
+@dataclass(frozen=True)
+class PredictedLink(Record):
+    """Two nodes without an edge, as the graph's file calls them, and how likely an edge between them seems.
+
+    The scale of the probability is that of the objective: where edges count as much as all other pairs, it is the
+    probability that a pair is an edge if half of those asked about are.
+    """
+
+    source: Any
+    target: Any
+    probability: float
+
+
+def run_split(graph: SingleGraph, form: str, seed: int, run: int) -> EdgeSplit:
+    """The split of a run: the same for every model."""
+    return split_edges(graph.nodes, graph.edges, stream(seed, "split", run), form=form)
+
+
+def iterate_links(
+    graph: SingleGraph,
+    settings: LinkSettings,
+    runs: int,
+    seed: int,
+    *,
+    features: bool | None = None,
+    split: str = "connected",
+) -> Iterator[LinkScore]:
+    """Train and score a model on one split after the other.
+
+    The epoch is chosen by the sum of AUC and AP on the validation edges.
+
+    Arguments:
+        graph: The graph.
+        settings: The model and its training.
+        runs: How many splits.
+        seed: The one seed; run i is the same however many there are.
+        features: Whether node features are used; None does where there are any.
+        split: ``connected`` or ``random``.
+
+    Raises:
+        DatasetError: The graph has too few edges, or no features to use.
+    """
+    inputs = inputs_of(graph, features)
+    for run in range(runs):
+        parts = run_split(graph, split, seed, run)
+        held = _tensor(parts.validation), _tensor(parts.validation_negatives)
+
+        def validate(logits: PairLogits, held: tuple[Tensor, Tensor] = held) -> float:
+            return sum(_areas(logits, *held))
+
+        trained = train_autoencoder(
+            settings,
+            _tensor(parts.train),
+            graph.nodes,
+            inputs,
+            derive_seed(seed, "run", run),
+            validate=validate,
+        )
+        logits = trained.logits()
+        auc, ap = _areas(logits, _tensor(parts.test), _tensor(parts.test_negatives))
+
+        yield LinkScore(run, auc, ap, _areas(logits, *held)[0], trained.epoch)
+
+
+def iterate_baseline(
+    graph: SingleGraph, name: str, runs: int, seed: int, *, split: str = "connected"
+) -> Iterator[LinkScore]:
+    """Score a method that is not trained on validation edges, on the same splits; it reads no features.
+
+    Raises:
+        DatasetError: The graph has too few edges.
+        ConfigError: The method needs a package that is not installed.
+    """
+    for run in range(runs):
+        parts = run_split(graph, split, seed, run)
+        pairs = np.concatenate([parts.test, parts.test_negatives])
+        scores = score_pairs(name, graph.nodes, parts.train, pairs, derive_seed(seed, "run", run))
+        high, low = scores[: len(parts.test)], scores[len(parts.test) :]
+
+        yield LinkScore(run, area_under_curve(high, low), average_precision(high, low))
+
+
+def summarise_links(model: str, features: bool, split: str, scores: Sequence[LinkScore]) -> LinkResult:
+    """The mean of some runs and its standard error."""
+    auc, ap = ([getattr(score, name) for score in scores] for name in ("auc", "ap"))
+
+    return LinkResult(
+        model, features, split, len(scores), float(np.mean(auc)), _error(auc), float(np.mean(ap)), _error(ap)
+    )
+
+
+def _error(values: Sequence[float]) -> float | None:
+    return float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else None
+
+
+def train_on_all(
+    graph: SingleGraph, settings: LinkSettings, seed: int, *, features: bool | None = None
+) -> TrainedAutoencoder:
+    """Train a model on all edges of a graph; there is nothing to choose the epoch by, so it is the last.
+
+    Raises:
+        DatasetError: The graph has no edges, or no features to use.
+    """
+    if not len(graph.edges):
+        raise DatasetError("The graph has no edges, so there is nothing to learn from: pass one that has some.")
+
+    return train_autoencoder(
+        settings,
+        _tensor(graph.edges.astype(np.int64)),
+        graph.nodes,
+        inputs_of(graph, features),
+        derive_seed(seed, "all"),
+    )
+
+
+@torch.no_grad()
+def predict_links(graph: SingleGraph, logits: PairLogits, count: int) -> list[PredictedLink]:
+    """The most likely missing edges of a graph, best first; all pairs are ranked, tile by tile.
+
+    Arguments:
+        graph: The graph.
+        logits: The log-odds of all pairs.
+        count: How many to give.
+    """
+    nodes = graph.nodes
+    edges = torch.from_numpy(graph.edges.astype(np.int64))
+    best_keys = torch.empty(0, dtype=torch.int64)
+    best = torch.empty(0, dtype=logits.factor.dtype)
+    height = max(1, TILE // max(nodes, 1))
+    for start in range(0, nodes, height):
+        rows = slice(start, min(start + height, nodes))
+        tile = logits.tile(rows, slice(start, nodes))
+        # Each pair stands once, above the diagonal, and edges are no news.
+        below = torch.arange(rows.start, rows.stop)[:, None] >= torch.arange(start, nodes)
+        tile = tile.masked_fill(below, -torch.inf)
+        inside = edges[(edges[:, 0] >= rows.start) & (edges[:, 0] < rows.stop)]
+        tile[inside[:, 0] - start, inside[:, 1] - start] = -torch.inf
+
+        flat, place = tile.flatten().topk(min(count, tile.numel()))
+        row, column = place // (nodes - start), place % (nodes - start)
+        best, order = torch.cat([best, flat]).sort(descending=True, stable=True)
+        best_keys = torch.cat([best_keys, (row + start) * nodes + column + start])[order]
+        found = int(torch.isfinite(best[:count]).sum())
+        best, best_keys = best[:found], best_keys[:found]
+
+    return [
+        PredictedLink(graph.name(key // nodes), graph.name(key % nodes), probability)
+        for key, probability in zip(best_keys.tolist(), torch.sigmoid(best).tolist(), strict=True)
+    ]
+
+
+def _tensor(pairs: NDArray[np.int64]) -> Tensor:
+    """Pairs as a tensor, with shape :math:`(2, M)`."""
+    return torch.from_numpy(np.ascontiguousarray(pairs.T))
+
+
+@torch.no_grad()
+def _areas(logits: PairLogits, positives: Tensor, negatives: Tensor) -> tuple[float, float]:
+    high, low = logits.of(positives).numpy(), logits.of(negatives).numpy()
+
+    return area_under_curve(high, low), average_precision(high, low)

@@ -1,0 +1,252 @@
+"""Semi-supervised classification of nodes: a GCN, and its hybrid with Graphite."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ..errors import DatasetError, TrainingError
+from ..nn import GraphConv
+from ..operators import Graph, SparseGraph
+from ..records import Record
+from ..seeding import derive_seed, stream
+from .data import NodeSplit, SingleGraph
+from .inputs import NodeInputs, dropout, inputs_of
+from .networks import InputConv, LinkNetwork, build_link_network
+from .settings import ClassifierSettings, LinkSettings
+from .training import link_loss
+
+__all__ = [
+    "ClassificationResult",
+    "ClassificationScore",
+    "GCNClassifier",
+    "GraphiteClassifier",
+    "iterate_classification",
+    "node_split",
+    "summarise_classification",
+]
+
+# The autoencoder in the hybrid is that of link prediction, without edge dropout, as in the paper.
+AUTOENCODER = LinkSettings(hops=1, teleport=0.0, targets="all", edge_dropout=0.0, skip="convex", skip_weight=0.5)
+# What Planetoid's public split has, for graphs that come without one.
+TRAIN_PER_CLASS, VALIDATION, TEST = 20, 500, 1000
+
+
+@dataclass(frozen=True)
+class ClassificationScore(Record):
+    """One run.
+
+    Attributes:
+        run: The number of the run, which makes its seed.
+        accuracy: The part of the test nodes that are given their class.
+        validation: The same for the validation nodes, which the epoch is chosen by.
+        epoch: The epoch that was chosen.
+        predictions: The class that each node is given, with shape :math:`(n,)`.
+    """
+
+    run: int
+    accuracy: float
+    validation: float
+    epoch: int
+    predictions: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ClassificationResult(Record):
+    """The mean over runs, with its standard error (None for a single run)."""
+
+    model: str
+    features: bool
+    runs: int
+    accuracy: float
+    accuracy_se: float | None
+
+
+class GCNClassifier(nn.Module):
+    """The GCN of Kipf & Welling (2017): two graph convolutions."""
+
+    def __init__(self, in_features: int, width: int, classes: int, rate: float) -> None:
+        super().__init__()
+
+        self.hidden = InputConv(in_features, width)
+        self.out = GraphConv(width, classes)
+        self.rate = rate
+
+    def forward(self, graph: Graph, inputs: NodeInputs, generator: torch.Generator | None) -> Tensor:
+        """Log-odds of the classes, with shape :math:`(N, C)`; without a generator nothing is dropped."""
+        h = torch.relu(self.hidden(graph, _thinned(inputs, self.rate, generator)))
+
+        return self.out(graph, _dropped(h, self.rate, generator))
+
+
+class GraphiteClassifier(nn.Module):
+    r"""A classifier on top of the encoder of an autoencoder, with which it shares its weights.
+
+    One more graph convolution reads the parameters of the posterior and the features, :math:`[\mu | \log \sigma | X]`.
+    """
+
+    def __init__(self, autoencoder: LinkNetwork, in_features: int, latent: int, classes: int, rate: float) -> None:
+        super().__init__()
+
+        self.autoencoder = autoencoder
+        self.out = GraphConv(2 * latent, classes)
+        self.direct = InputConv(in_features, classes)
+        self.rate = rate
+
+    def forward(self, graph: Graph, inputs: NodeInputs, generator: torch.Generator | None) -> Tensor:
+        """Log-odds of the classes, with shape :math:`(N, C)`; without a generator nothing is dropped."""
+        x = _thinned(inputs, self.rate, generator)
+        posterior = self.autoencoder.encoder(graph, x, lambda h: _dropped(h, self.rate, generator))
+        parameters = torch.cat([posterior.mu, posterior.log_sigma], dim=-1)
+
+        return self.out(graph, _dropped(parameters, self.rate, generator)) + self.direct(graph, x)
+
+
+def _thinned(inputs: NodeInputs, rate: float, generator: torch.Generator | None) -> NodeInputs:
+    return inputs if generator is None else inputs.dropped(rate, generator)
+
+
+def _dropped(h: Tensor, rate: float, generator: torch.Generator | None) -> Tensor:
+    return h if generator is None else dropout(h, rate, generator)
+
+
+def node_split(graph: SingleGraph, seed: int) -> NodeSplit:
+    """The graph's own split, or one like Planetoid's: some nodes of each class to learn from, then 500 and 1000.
+
+    Where there are fewer labels, validation and test share what is left in the same proportion.
+
+    Raises:
+        DatasetError: The graph has no labels, of one class only, or too few of them.
+    """
+    if graph.labels is None or len(graph.classes) < 2:
+        raise DatasetError(
+            f"The graph has labels of {len(graph.classes)} classes, and at least 2 are wanted: give its nodes a "
+            f"'label', or pass a file with '--node-labels'."
+        )
+    if graph.split is not None:
+        # Citeseer tests papers of which nothing is known: they have no class to be given.
+        parts = (graph.split.train, graph.split.validation, graph.split.test)
+        split = NodeSplit(*(part[graph.labels[part] >= 0] for part in parts))
+    else:
+        split = _fresh_split(graph.labels, len(graph.classes), stream(seed, "nodes"))
+    for name in ("train", "validation", "test"):
+        if not len(getattr(split, name)):
+            raise DatasetError(f"No labelled node is for {name}: label more nodes, or name some in the split.")
+
+    return split
+
+
+def _fresh_split(labels: NDArray[np.int64], classes: int, generator: np.random.Generator) -> NodeSplit:
+    order = generator.permutation(np.flatnonzero(labels >= 0))
+    # Never more than half of a class, so that there is something to test it on.
+    train = np.concatenate(
+        [
+            members[: min(TRAIN_PER_CLASS, (len(members) + 1) // 2)]
+            for members in (order[labels[order] == label] for label in range(classes))
+        ]
+    )
+    rest = order[~np.isin(order, train)]
+    validation = min(VALIDATION, len(rest) * VALIDATION // (VALIDATION + TEST))
+
+    return NodeSplit(train, rest[:validation], rest[validation : validation + TEST])
+
+
+def iterate_classification(
+    graph: SingleGraph, settings: ClassifierSettings, runs: int, seed: int, *, features: bool | None = None
+) -> Iterator[ClassificationScore]:
+    """Train and score a classifier from one fresh start after the other, on the graph's split.
+
+    Arguments:
+        graph: The graph.
+        settings: The classifier and its training.
+        runs: How often.
+        seed: The one seed; run i is the same however many there are.
+        features: Whether node features are used; None does where there are any.
+
+    Raises:
+        DatasetError: The graph has too few labels, or no features to use.
+    """
+    split = node_split(graph, seed)
+    inputs = inputs_of(graph, features)
+    edges = torch.from_numpy(np.ascontiguousarray(graph.edges.T, dtype=np.int64))
+    for run in range(runs):
+        yield _run(graph, split, settings, inputs, edges, run, derive_seed(seed, "classifier", run))
+
+
+def _run(
+    graph: SingleGraph,
+    split: NodeSplit,
+    settings: ClassifierSettings,
+    inputs: NodeInputs,
+    edges: Tensor,
+    run: int,
+    seed: int,
+) -> ClassificationScore:
+    assert graph.labels is not None
+    labels = torch.from_numpy(graph.labels)
+    train, validation, test = (torch.from_numpy(part) for part in (split.train, split.validation, split.test))
+    own = replace(AUTOENCODER, width=settings.width, latent=settings.latent)
+    network = _build(settings, own, inputs.width, len(graph.classes), derive_seed(seed, "weights"))
+    generator = torch.Generator().manual_seed(derive_seed(seed, "training"))
+    optimiser = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
+    whole = SparseGraph.from_edges(edges, graph.nodes).normalised()
+    nothing_hidden = torch.zeros(edges.shape[1], dtype=torch.bool)
+
+    best, best_epoch, predictions = (-1.0, -math.inf), 0, labels
+    for epoch in range(1, settings.epochs + 1):
+        odds = network(whole, inputs, generator)
+        loss = F.cross_entropy(odds[train], labels[train])
+        if isinstance(network, GraphiteClassifier):
+            loss = loss + settings.reconstruction * link_loss(
+                network.autoencoder, own, whole, inputs, edges, nothing_hidden, generator
+            )
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+
+        with torch.no_grad():
+            odds = network(whole, inputs, None)
+        # Of epochs that are right as often, the surest.
+        nats = float(F.cross_entropy(odds[validation], labels[validation]))
+        figure = (_accuracy(odds, labels, validation), -nats)
+        if not math.isfinite(nats):
+            raise TrainingError("The objective is no number any more: train with a lower '--learning-rate'.")
+        if figure > best:
+            best, best_epoch, predictions = figure, epoch, odds.argmax(-1)
+        elif settings.patience and epoch - best_epoch >= settings.patience:
+            break
+    right = float((predictions[test] == labels[test]).double().mean())
+
+    return ClassificationScore(run, right, best[0], best_epoch, predictions.numpy())
+
+
+def _accuracy(odds: Tensor, labels: Tensor, nodes: Tensor) -> float:
+    return float((odds[nodes].argmax(-1) == labels[nodes]).double().mean())
+
+
+def _build(
+    settings: ClassifierSettings, own: LinkSettings, in_features: int, classes: int, seed: int
+) -> GCNClassifier | GraphiteClassifier:
+    # Layers draw their weights from torch's own generator: the user's must come out as it was.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        if settings.kind == "gcn":
+            return GCNClassifier(in_features, settings.width, classes, settings.dropout)
+        autoencoder = build_link_network(own, in_features, derive_seed(seed, "autoencoder"))
+
+        return GraphiteClassifier(autoencoder, in_features, settings.latent, classes, settings.dropout)
+
+
+def summarise_classification(model: str, features: bool, scores: Sequence[ClassificationScore]) -> ClassificationResult:
+    """The mean of some runs and its standard error."""
+    values = [score.accuracy for score in scores]
+    error = float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else None
+
+    return ClassificationResult(model, features, len(values), float(np.mean(values)), error)

@@ -1,0 +1,121 @@
+"""The settings of autoencoders and classifiers of one large graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..config import KINDS
+from ..errors import ConfigError
+
+__all__ = ["CLASSIFIERS", "HEADS", "SKIPS", "TARGETS", "ClassifierSettings", "LinkSettings"]
+
+SKIPS = ("convex", "incremental")
+HEADS = ("inner", "biased")
+TARGETS = ("hidden", "all")
+CLASSIFIERS = ("gcn", "graphite")
+
+
+def _require(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ConfigError(f"'{name}' is '{value}'; choose one of {', '.join(choices)}.")
+
+
+@dataclass(frozen=True)
+class LinkSettings:
+    r"""An autoencoder of one graph and how it is trained.
+
+    Attributes:
+        kind: ``graphite-vae``, ``graphite-ae``, ``vgae`` or ``gae``.
+        width: Units of the encoder's hidden layer; 0 has none.
+        latent: The latent dimension :math:`D`.
+        decoder_width: Units of the decoder's hidden layers (Graphite only).
+        hops: How far the last layer of the encoder listens, by personalised PageRank; 1 is near to a GCN.
+        teleport: How soon it stops listening: the probability of starting again.
+        rounds: How often eqs. 8-9 are iterated (Graphite only).
+        skip: How a round joins its input: ``convex`` or ``incremental``.
+        skip_weight: The weight :math:`\lambda` of the skip; 0 is exactly VGAE.
+        head: How node states become logits: the paper's ``inner`` product, or a ``biased`` one that also knows how
+            sought-after a node is.
+        edge_dropout: The part of the edges that the encoder does not see in an epoch.
+        targets: Which edges are scored: those that were ``hidden`` from the encoder, as those to be predicted are, or
+            ``all``, as in the paper.
+        balanced: Whether edges count as much as all the pairs without one, as in the authors' code; else every pair
+            counts once, and the objective is the ELBO.
+        kl_weight: The weight of the KL term; 1 for the ELBO.
+        subsample: How many pairs without an edge are scored in a step, per edge; 0 scores them all.
+        epochs: Steps of training.
+        learning_rate: The step size of Adam.
+        validate_every: Epochs between validations.
+    """
+
+    kind: str = "graphite-vae"
+    width: int = 0
+    latent: int = 64
+    decoder_width: int = 32
+    hops: int = 8
+    teleport: float = 0.1
+    rounds: int = 1
+    skip: str = "incremental"
+    skip_weight: float = 1.0
+    head: str = "biased"
+    edge_dropout: float = 0.5
+    targets: str = "hidden"
+    balanced: bool = True
+    kl_weight: float = 1.0
+    subsample: float = 1.0
+    epochs: int = 300
+    learning_rate: float = 0.01
+    validate_every: int = 5
+
+    def __post_init__(self) -> None:
+        _require("kind", self.kind, KINDS)
+        _require("skip", self.skip, SKIPS)
+        _require("head", self.head, HEADS)
+        _require("targets", self.targets, TARGETS)
+        if not 0 <= self.edge_dropout < 1:
+            raise ConfigError(f"'edge_dropout' is {self.edge_dropout}; it should be at least 0 and less than 1.")
+        if self.targets == "hidden" and self.edge_dropout == 0:
+            raise ConfigError("No edge is hidden without edge dropout: choose targets 'all', or drop some edges.")
+
+    @property
+    def is_variational(self) -> bool:
+        """Whether the latents have a posterior, rather than a point."""
+        return self.kind in ("graphite-vae", "vgae")
+
+    @property
+    def refinement_rounds(self) -> int:
+        """The rounds that are run: none for VGAE and GAE."""
+        return self.rounds if self.kind.startswith("graphite") else 0
+
+
+@dataclass(frozen=True)
+class ClassifierSettings:
+    r"""A classifier of nodes and how it is trained.
+
+    Attributes:
+        kind: ``gcn``, or ``graphite`` for the hybrid of a GCN and an autoencoder.
+        width: Units of the hidden layer.
+        latent: The latent dimension :math:`D` of the hybrid.
+        dropout: The part of inputs and hidden units that are dropped in a step.
+        weight_decay: The penalty on the weights.
+        reconstruction: The weight of the autoencoder's objective beside the classifier's.
+        epochs: Steps of training.
+        learning_rate: The step size of Adam.
+        patience: Epochs without a better validation before stopping; 0 never stops early.
+    """
+
+    kind: str = "graphite"
+    width: int = 32
+    latent: int = 16
+    dropout: float = 0.5
+    weight_decay: float = 5e-4
+    reconstruction: float = 0.1
+    epochs: int = 200
+    learning_rate: float = 0.01
+    patience: int = 0
+
+    def __post_init__(self) -> None:
+        _require("kind", self.kind, CLASSIFIERS)
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"'dropout' is {self.dropout}; it should be at least 0 and less than 1.")

@@ -1,0 +1,147 @@
+"""Training an autoencoder on one graph, and keeping its best epoch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ..errors import TrainingError
+from ..operators import Graph, SparseGraph
+from ..seeding import derive_seed
+from .inputs import NodeInputs
+from .losses import exact_loss, pair_count, sampled_loss
+from .networks import LinkNetwork, build_link_network
+from .pairs import PairLogits
+from .settings import LinkSettings
+
+__all__ = ["TrainedAutoencoder", "link_loss", "train_autoencoder"]
+
+
+@dataclass(frozen=True)
+class TrainedAutoencoder:
+    """A network with the graph and the inputs it was trained on.
+
+    Attributes:
+        network: The network, as it was at its best epoch.
+        graph: The normalised graph it reads.
+        inputs: What the nodes bring along.
+        epoch: The best epoch by validation, or the last one without.
+        loss: The objective of the last step.
+    """
+
+    network: LinkNetwork
+    graph: Graph
+    inputs: NodeInputs
+    epoch: int
+    loss: float
+
+    @torch.no_grad()
+    def latents(self) -> Tensor:
+        """The mean of the latents, with shape :math:`(N, D)`."""
+        return self.network.encode(self.graph, self.inputs).mu
+
+    @torch.no_grad()
+    def logits(self) -> PairLogits:
+        """The log-odds of all pairs."""
+        return self.network.reconstruct(self.graph, self.inputs)
+
+
+def train_autoencoder(
+    settings: LinkSettings,
+    edges: Tensor,
+    nodes: int,
+    inputs: NodeInputs,
+    seed: int,
+    *,
+    validate: Callable[[PairLogits], float] | None = None,
+) -> TrainedAutoencoder:
+    """Train an autoencoder of the given edges.
+
+    Arguments:
+        settings: The model and its training.
+        edges: The edges with i < j, with shape :math:`(2, E)`.
+        nodes: The number of nodes :math:`N`.
+        inputs: What the nodes bring along.
+        seed: The run's one seed.
+        validate: A figure to choose the epoch by, the higher the better; without it, the last epoch is kept.
+
+    Raises:
+        TrainingError: The objective is no number any more.
+    """
+    network = build_link_network(settings, inputs.width, derive_seed(seed, "weights"))
+    generator = torch.Generator().manual_seed(derive_seed(seed, "training"))
+    optimiser = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
+    whole = SparseGraph.from_edges(edges, nodes).normalised()
+    best, best_epoch, kept = -math.inf, settings.epochs, {}
+    loss = torch.zeros(())
+    for epoch in range(1, settings.epochs + 1):
+        hidden = torch.rand(edges.shape[1], generator=generator) < settings.edge_dropout
+        seen = SparseGraph.from_edges(edges[:, ~hidden], nodes).normalised() if settings.edge_dropout else whole
+        loss = link_loss(network, settings, seen, inputs, edges, hidden, generator)
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        if validate is not None and (epoch % settings.validate_every == 0 or epoch == settings.epochs):
+            with torch.no_grad():
+                figure = validate(network.reconstruct(whole, inputs))
+            if figure > best:
+                best, best_epoch = figure, epoch
+                kept = {name: value.detach().clone() for name, value in network.state_dict().items()}
+    if not torch.isfinite(loss):
+        raise TrainingError("The objective is no number any more: train with a lower '--learning-rate'.")
+    if kept:
+        network.load_state_dict(kept)
+
+    return TrainedAutoencoder(network, whole, inputs, best_epoch, float(loss.detach()))
+
+
+def link_loss(
+    network: LinkNetwork,
+    settings: LinkSettings,
+    seen: Graph,
+    inputs: NodeInputs,
+    edges: Tensor,
+    hidden: Tensor,
+    generator: torch.Generator,
+) -> Tensor:
+    r"""The objective of a step, a scalar: nats per pair without an edge.
+
+    .. math:: -E_q[\log p(A | Z)] + \beta KL(q \| p), \quad \text{edges weighted if balanced}
+
+    With all edges as targets, no weights and :math:`\beta = 1` that is the negative ELBO (eq. 5) in another unit. Where
+    the edges to predict are hidden ones, those that the encoder saw are left out: to repeat them is no prediction.
+
+    Arguments:
+        network: The network.
+        settings: What is scored and how.
+        seen: The normalised graph that the encoder reads.
+        inputs: What the nodes bring along.
+        edges: All edges with i < j, with shape :math:`(2, E)`.
+        hidden: Which of them the encoder does not see, with shape :math:`(E,)`.
+        generator: The randomness of the latents and of the Monte Carlo loss.
+    """
+    posterior = network.encode(seen, inputs)
+    z = posterior.mu
+    if settings.is_variational:
+        z = posterior.sample(torch.randn(z.shape, generator=generator, dtype=z.dtype))
+    logits = network.decode(z, inputs)
+
+    count = edges.shape[1]
+    absent = max(pair_count(logits.nodes) - count, 1)
+    left_out = edges[:, ~hidden] if settings.targets == "hidden" else edges[:, :0]
+    weight = absent / max(count - left_out.shape[1], 1) if settings.balanced else 1.0
+    if settings.subsample:
+        draws = max(1, round(settings.subsample * count))
+        nats = sampled_loss(logits, edges, draws, generator, positive_weight=weight)
+    else:
+        nats = exact_loss(logits, edges, positive_weight=weight)
+    nats = nats - weight * F.softplus(-logits.of(left_out)).sum()
+    if settings.is_variational:
+        nats = nats + settings.kl_weight * posterior.kl_to_standard()
+
+    return nats / absent
