@@ -165,7 +165,8 @@ def _decoder(config: Mapping[str, Any]) -> str:
         rounds = f"{config['rounds']} rounds, {config['skip']} skip, λ = {config['skip_weight']:g}"
         return f"all pairs at once, latent {config['latent']}, {config['refinement']}, {rounds}, {config['head']} head"
     stages = f"in {config['stages']} stages" if config["stages"] else "one pair at a time"
-    layers = f"{config['rounds']} layers of {config['width']}, {config['row_layers']} in a row"
+    layers = f"{config['rounds']} layers of {config['width']}"
+    layers += f", {config['pair_layers']} of pairs, {config['row_layers']} in a row"
 
     return f"{stages}, nodes arrive by '{config['order']}', latent {config['latent']}, {layers}"
 

@@ -65,6 +65,7 @@ _TABLE: tuple[tuple[str, str, Any, str], ...] = (
     ("latent", "--latent", click.IntRange(1, 1024), "Latent dimensions per node."),
     ("width", "--width", click.IntRange(1, 4096), "Units of hidden layers."),
     ("rounds", "--rounds", click.IntRange(0, 100), "Refinements in the decoder."),
+    ("pair_layers", "--pair-layers", click.IntRange(0, 100), "Layers over the states of pairs (staged only)."),
     ("row_layers", "--row-layers", click.IntRange(0, 100), "Layers over an arriving node's answers (staged only)."),
     ("skip", "--skip", click.Choice(("convex", "incremental")), "How a refinement joins its input."),
     ("skip_weight", "--skip-weight", click.FloatRange(0, 10), "Weight λ of a refinement; 0 is VGAE."),

@@ -29,7 +29,7 @@ ORDERS = {
 ENCODER_FEATURES = ("identity", "constant", "degree", "random")
 
 # Settings that some models never read.
-_STAGED_ONLY = ("order", "row_layers", "coarse")
+_STAGED_ONLY = ("order", "pair_layers", "row_layers", "coarse")
 _REFINEMENT_ONLY = ("refinement", "rounds", "skip", "skip_weight")
 _ONE_SHOT_ONLY = ("mlp", "refinement", "skip", "skip_weight", "head", "samples", "samples_from")
 _ENCODER_ONLY = ("encoder_features", "random_features", "encoder_layers", "kl_warmup")
@@ -115,6 +115,7 @@ class ModelConfig(_Config):
         stages: In how many stages pairs are decided: 1 is the paper's factorised observation (eq. 10), any other
             number makes a staged model and is its own default, 0 for one pair at a time.
         order: In which order a staged model thinks that nodes arrive, one of ``ORDERS``.
+        pair_layers: How often the states of pairs of nodes are updated (staged only).
         row_layers: How often the answers of an arriving node are passed on within its row (staged only).
     """
 
@@ -138,6 +139,7 @@ class ModelConfig(_Config):
     head_rank: int = 32
     stages: int = 1
     order: str = "breadth"
+    pair_layers: int = 2
     row_layers: int = 2
 
     def __post_init__(self) -> None:
@@ -164,6 +166,7 @@ class ModelConfig(_Config):
             ("encoder_layers", 100),
             ("random_features", 1024),
             ("node_features", 10**6),
+            ("pair_layers", 100),
             ("row_layers", 100),
             ("stages", 10**12),
         ):
@@ -321,7 +324,7 @@ _STAGED_MODEL = ModelConfig(
     stages=0,
 )
 _STAGED_TRAINING = TrainConfig(
-    epochs=60,
+    epochs=30,
     epoch_graphs=24_000,
     batch_size=256,
     learning_rate=3e-3,

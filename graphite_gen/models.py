@@ -99,7 +99,13 @@ def build_network(config: ModelConfig, seed: int = 0) -> GraphNetwork:
 def _assemble(config: ModelConfig) -> GraphNetwork:
     if config.is_staged:
         growth = GrowthDecoder(
-            config.latent, config.node_features, config.width, config.rounds, config.row_layers, config.head_rank
+            config.latent,
+            config.node_features,
+            config.width,
+            config.rounds,
+            config.pair_layers,
+            config.row_layers,
+            config.head_rank,
         )
         return GraphNetwork(config, None if config.encoder == "none" else _encoder(config), growth)
     return GraphNetwork(config, _encoder(config), _decoder(config))

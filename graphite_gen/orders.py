@@ -21,10 +21,8 @@ __all__ = [
     "ANY_ORDER",
     "chosen_log_prob",
     "draw_chosen_orders",
-    "draw_loose_orders",
     "draw_orders",
     "even_degree",
-    "loose_log_prob",
     "order_log_prob",
 ]
 
@@ -95,34 +93,6 @@ def _retrace(
     is_walk = (walked == orders).all(1)
 
     return np.where(is_walk, log_q, -np.inf), is_even & is_walk
-
-
-def draw_loose_orders(
-    adj: NDArray[np.bool_], sizes: NDArray[np.int64], rule: str, rng: np.random.Generator, part: float = ANY_ORDER
-) -> NDArray[np.int64]:
-    """Orders by a rule, a few of them by none, of graphs without dummy nodes, with shape :math:`(B, N)`.
-
-    A model may grow a graph as its rule never would: where any order must be possible, none may have probability zero.
-
-    Arguments:
-        adj: Symmetric adjacency matrices, with shape :math:`(B, N, N)`.
-        sizes: The number of nodes of each graph, which is :math:`N`, with shape :math:`(B,)`.
-        rule: One of :data:`graphite_gen.config.ORDERS`.
-        rng: The randomness.
-        part: The part of them that follow no rule.
-    """
-    orders, _ = draw_orders(adj, sizes, rule, rng)
-    free = rng.random(len(orders)) < part
-    orders[free] = rng.permuted(orders[free], axis=1)
-
-    return orders
-
-
-def loose_log_prob(
-    adj: NDArray[np.bool_], sizes: NDArray[np.int64], rule: str, orders: NDArray[np.int64], part: float = ANY_ORDER
-) -> NDArray[np.float64]:
-    """The log-probability of given orders under :func:`draw_loose_orders`, with shape :math:`(B,)`."""
-    return _loosened(order_log_prob(adj, sizes, rule, orders), orders.shape[1], part)
 
 
 def draw_chosen_orders(
@@ -200,6 +170,9 @@ def _candidates(
 
 def _loosened(log_q: NDArray[np.float64], nodes: int, part: float) -> NDArray[np.float64]:
     """The log-probability of orders of which a part follows no rule."""
+    if not part:
+        return log_q
+
     return np.logaddexp(math.log1p(-part) + log_q, math.log(part) - math.lgamma(nodes + 1))
 
 

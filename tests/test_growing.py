@@ -20,7 +20,7 @@ STAGES = (0, 1, 2, 3, 9)
 @pytest.fixture
 def decoder() -> GrowthDecoder:
     torch.manual_seed(0)
-    decoder = GrowthDecoder(latent=2, node_features=1, width=12, layers=2, row_layers=2, rank=3)
+    decoder = GrowthDecoder(latent=2, node_features=1, width=12, layers=2, pair_layers=1, row_layers=2, rank=3)
     # Weights large enough that every answer matters to the ones after it.
     for parameter in decoder.parameters():
         torch.nn.init.normal_(parameter, std=0.4)

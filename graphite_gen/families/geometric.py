@@ -40,6 +40,8 @@ class Geometric(Family):
 
     name: ClassVar[str] = "geometric"
     summary: ClassVar[str] = "uniform points in the unit square, joined up to distance r"
+    # Points come independently: an arriving node is any node, and all there is to learn is where the others lie.
+    order: ClassVar[str] = "uniform"
     has_law: ClassVar[bool] = False
 
     r: float = 0.5

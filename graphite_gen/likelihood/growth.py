@@ -16,7 +16,7 @@ from torch import Tensor
 from ..batch import GraphBatch
 from ..checkpoint import TrainedModel
 from ..graph import SimpleGraph
-from ..orders import chosen_log_prob
+from ..orders import ANY_ORDER, chosen_log_prob
 from ..schedule import Schedule
 from ..seeding import stream
 from .bounds import GraphSandwich, log_mean, lower_bound
@@ -50,7 +50,7 @@ def growth_bounds(
         rng = stream(seed, "growth bounds", index)
         grown, z = _grow(model, schedule, rng, evidence[index % len(evidence)] if evidence else None)
         true = _true_log_weight(model, schedule, grown, z, rng)
-        proposed = graph_log_weights(model.network, grown, samples, seed, index, schedule=schedule)
+        proposed = graph_log_weights(model.network, grown, samples, seed, index, schedule=schedule, any_order=ANY_ORDER)
         plain = smooth_weights(proposed.numpy())
         yield GraphSandwich(
             nodes=grown.adj.shape[-1],

@@ -47,8 +47,12 @@ def graph_log_weights(
     index: int,
     convention: str = "pairs",
     schedule: Schedule | None = None,
+    any_order: float = 0.0,
 ) -> Tensor:
     """The log-weights of one graph, in double precision, with shape :math:`(K,)`.
+
+    Those of a staged model are over the orders that its rule can give, so that their mean is a bound, and all but the
+    law where the model keeps to its rule; with some orders by no rule it is the law itself.
 
     Arguments:
         network: The model.
@@ -58,9 +62,11 @@ def graph_log_weights(
         index: The number of the graph, which names its random stream.
         convention: ``pairs`` or ``paper``.
         schedule: The stages of a staged model; None for its default.
+        any_order: The part of a staged model's orders that follow no rule.
     """
     if network.config.is_staged:
-        return _growth_log_weights(network, batch, samples, seed, index, schedule or Schedule(network.config.stages))
+        schedule = schedule or Schedule(network.config.stages)
+        return _growth_log_weights(network, batch, samples, seed, index, schedule, any_order)
     nodes = batch.mask.shape[-1]
     weights = []
     for number, (mixture, each) in enumerate(_blocks(samples, nodes)):
@@ -73,9 +79,15 @@ def graph_log_weights(
 
 
 def _growth_log_weights(
-    network: GraphNetwork, batch: GraphBatch, samples: int, seed: int, index: int, schedule: Schedule
+    network: GraphNetwork,
+    batch: GraphBatch,
+    samples: int,
+    seed: int,
+    index: int,
+    schedule: Schedule,
+    any_order: float,
 ) -> Tensor:
-    """The same of a staged model: each proposal is an order of arrival, rarely by no rule, and latents."""
+    """The same of a staged model: each proposal is an order of arrival, and latents."""
     nodes = batch.mask.shape[-1]
     largest = max(1, min(BLOCK, BLOCK_CELLS // max(nodes, 1) ** 2))
     weights = []
@@ -83,7 +95,7 @@ def _growth_log_weights(
         count = min(largest, samples - start)
         rng = stream(seed, "nll", index, number)
         adj = np.repeat(batch.adj.cpu().numpy() > 0, count, 0)
-        orders, log_q = draw_chosen_orders(adj, np.full(count, nodes), network.config.order, rng)
+        orders, log_q = draw_chosen_orders(adj, np.full(count, nodes), network.config.order, rng, any_order)
         weights.append(order_log_weights(network, batch, orders, log_q, schedule, rng))
 
     return torch.cat(weights)

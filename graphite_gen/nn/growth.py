@@ -11,15 +11,19 @@ from torch.nn import functional as F
 from ..batch import node_mask
 from ..operators import LowRankGraph, gcn_normalise
 from .conv import ResidualMessages, masked_mean
+from .pairs import PairStates
 
 __all__ = ["GrowthDecoder", "PartialGraphs", "RowQuestions"]
 
 # Counts are read as ramps that end at these numbers: exact for the small ones, smooth for the large.
 RAMPS = (1, 2, 3, 4, 6, 8, 12, 16)
 SCORES = 8
-# Over all answers, those of neighbours and those of nodes with shared neighbours, in the two cases "no" and "yes".
-SCALES = ((1 / 8, 1 / 3, 1.0), (1 / 2, 1.0, 1.0))
-MESSAGES = 6
+# Answers are heard over so many learned weights of pairs.
+KERNELS = 4
+# Over all answers, those of neighbours and those by weights of pairs, in the two cases "no" and "yes".
+SCALES = ((1 / 8, 1 / 3, *[1.0] * KERNELS), (1 / 2, 1.0, *[1.0] * KERNELS))
+MESSAGES = 2 * len(SCALES[0])
+PAIR_CHANNELS = 12
 # Log-odds beyond this say nothing more.
 LARGEST = 15.0
 
@@ -52,7 +56,9 @@ class GrowthDecoder(nn.Module):
     ``ask`` then asks an arriving node about the nodes before it, and ``answer`` lets each answer see the earlier ones.
     """
 
-    def __init__(self, latent: int, node_features: int, width: int, layers: int, row_layers: int, rank: int) -> None:
+    def __init__(
+        self, latent: int, node_features: int, width: int, layers: int, pair_layers: int, row_layers: int, rank: int
+    ) -> None:
         super().__init__()
 
         self.nodes = nn.Linear(2 * len(RAMPS) + 6, width)
@@ -64,6 +70,7 @@ class GrowthDecoder(nn.Module):
         self.project = nn.ModuleList(nn.Linear(width, rank) for _ in range(layers))
         self.layers = nn.ModuleList(ResidualMessages(width, graphs=3) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
+        self.pairs = PairStates(PAIR_CHANNELS, pair_layers, KERNELS, width)
         self.asked = nn.Linear(width, width)
         self.arriving = nn.Linear(width, width, bias=False)
         self.everyone = nn.Linear(width, width, bias=False)
@@ -111,7 +118,9 @@ class GrowthDecoder(nn.Module):
         places = torch.arange(nodes, device=h.device)
         asked = node_mask(rows, nodes)
         own = h.gather(-2, rows[:, None, None].expand(-1, 1, h.shape[-1]))
+        kernels, gathered = self.pairs(seen.adj, seen.arrived)
         r = self.asked(h) + self.arriving(own) + self.everyone(masked_mean(h, node_mask(seen.present, nodes)))
+        r = r + gathered
 
         # What is still to be asked is looked at before there are answers: none of them may see itself.
         later = ((places > places.unsqueeze(-1)) & asked.unsqueeze(-2)).to(h)
@@ -121,8 +130,8 @@ class GrowthDecoder(nn.Module):
         known = (places < reach.unsqueeze(-1)) & asked.unsqueeze(-2) & asked.unsqueeze(-1)
         graphs = None
         if known.any():
-            sight = known.to(h)
-            graphs = torch.stack([sight, sight * seen.adj, sight * _alike(seen.adj)], dim=-1).flatten(-2)
+            sight = known.to(h).unsqueeze(-1)
+            graphs = torch.cat([sight, sight * seen.adj.unsqueeze(-1), sight * kernels], dim=-1).flatten(-2)
         waiting = (places - reach).clamp_min(0).to(h)
         left = _ramps((rows.unsqueeze(-1) - places).clamp_min(0).to(h))
         waits = torch.stack([waiting.clamp_max(1), torch.log1p(waiting)], dim=-1)
@@ -180,8 +189,8 @@ class RowQuestions:
         odds: How it stands against the pairs after it, with shape :math:`(B, T, s)`.
         left: How many pairs come after it, with shape :math:`(B, T, f)`.
         waits: How many answers are given before it that it does not see, with shape :math:`(B, T, 2)`.
-        graphs: The answers that a pair sees: all of them, those of neighbours of its node, and those of nodes that
-            share neighbours with it, with shape :math:`(B, T, 3 T)`; None where no pair sees an answer.
+        graphs: The answers that a pair sees: all of them, those of neighbours of its node, and all by learned weights,
+            with shape :math:`(B, T, (2 + k) T)`; None where no pair sees an answer.
     """
 
     decoder: GrowthDecoder
@@ -298,13 +307,6 @@ def _graph_features(seen: PartialGraphs) -> Tensor:
         ],
         dim=-1,
     )
-
-
-def _alike(adj: Tensor) -> Tensor:
-    """The part of their neighbours that two nodes share, which tells how far apart they are, with shape of ``adj``."""
-    scale = adj.sum(-1).clamp_min(1).rsqrt()
-
-    return scale.unsqueeze(-1) * (adj @ adj) * scale.unsqueeze(-2)
 
 
 def _ramps(counts: Tensor) -> Tensor:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -103,6 +105,7 @@ class Sampler:
         self.evidence = evidence
         self.schedule = Schedule(model.config.stages if stages is None else stages)
         self.drawn = self.kept = self.made = 0
+        self._counting = threading.Lock()
         self._range = _node_range(self.constraint.nodes if nodes is None and not evidence else nodes)
         self._check()
         self._demands: dict[int, Demands] = {}
@@ -201,8 +204,18 @@ class Sampler:
         block = BLOCK
         while block > 1 and block * self._most_nodes() ** 2 > BLOCK_CELLS:
             block //= 2
-        for number in range(-(-self.count // block)):
-            yield from self._block(number, block)[: self.count - number * block]
+        blocks = range(-(-self.count // block))
+        workers = self._workers()
+        for start in range(0, len(blocks), workers):
+            numbers = blocks[start : start + workers]
+            for graphs in _at_once(lambda number: self._block(number, block), numbers):
+                yield from graphs
+
+    def _workers(self) -> int:
+        """How many blocks to draw at once: the steps of a staged model are too small to share among threads."""
+        alone = not self.model.config.is_staged or self.model.device.type != "cpu"
+
+        return 1 if alone else torch.get_num_threads()
 
     def _sizes(self, number: int, block: int) -> NDArray[np.int64]:
         if self.evidence:
@@ -249,11 +262,12 @@ class Sampler:
         return [graph for graph in graphs[:wanted] if graph is not None]
 
     def _count(self, counted: NDArray[np.bool_], holds: NDArray[np.bool_], plain: bool) -> None:
-        if plain:
-            self.drawn += int(counted.sum())
-            self.kept += int((counted & holds).sum())
-        else:
-            self.made += int((counted & holds).sum())
+        with self._counting:
+            if plain:
+                self.drawn += int(counted.sum())
+                self.kept += int((counted & holds).sum())
+            else:
+                self.made += int((counted & holds).sum())
 
     def _labelled(self, graph: SimpleGraph, plain: bool) -> SimpleGraph:
         if not self.constraint.constraints:
@@ -329,6 +343,21 @@ class Sampler:
         features = self._evidence(index).features if self.evidence else None
 
         return SimpleGraph(graph.nodes, graph.edges, graph.weights, features, node_attributes=columns)
+
+
+def _at_once(draw: Callable[[int], list[SimpleGraph]], numbers: Sequence[int]) -> Iterator[list[SimpleGraph]]:
+    """What is drawn for each number, a thread each."""
+    if len(numbers) == 1:
+        yield draw(numbers[0])
+        return
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with ThreadPoolExecutor(len(numbers)) as pool:
+            drawn = list(pool.map(draw, numbers))
+    finally:
+        torch.set_num_threads(threads)
+    yield from drawn
 
 
 def _node_range(nodes: int | tuple[int, int] | None) -> tuple[int, int] | None:

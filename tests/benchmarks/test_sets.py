@@ -25,7 +25,7 @@ def sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(tables, "FOLDER", tmp_path / "results")
     (tmp_path / "README.md").write_text("", encoding="utf-8")
     monkeypatch.setattr(tables, "README", tmp_path / "README.md")
-    tiny = {"epochs": 1, "epoch_graphs": 8, "batch_size": 4, "width": 8, "rounds": 1, "row_layers": 1}
+    tiny = {"epochs": 1, "epoch_graphs": 8, "batch_size": 4, "width": 8, "rounds": 1, "pair_layers": 1, "row_layers": 1}
     for name in sets.SETTINGS:
         monkeypatch.setitem(sets.SETTINGS, name, tiny)
 
