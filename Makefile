@@ -11,7 +11,7 @@ sample: $(VENV)/.core
 	@echo "100 graphs are in samples.graphml."
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto $(ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
