@@ -172,13 +172,17 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=1000, help="graphs to draw")
     parser.add_argument("--threads", type=int, default=2, help="threads to sample with")
     parser.add_argument("--curve-graphs", type=int, default=40, help="fresh graphs for the curve; 0 leaves it out")
+    parser.add_argument("--rates", action="store_true", help="measure the speed alone anew, on a quieter machine")
     arguments = parser.parse_args()
 
     torch.set_num_threads(arguments.threads)
     details = known()
     found = {row["family"]: row for row in details.get("families", [])}
     for name in arguments.families:
-        found[name] = measure(name, arguments.graphs, arguments.orders, arguments.samples)
+        if arguments.rates:
+            found[name]["rate"] = rate(load_checkpoint(bundled_folder() / name), arguments.samples)
+        else:
+            found[name] = measure(name, arguments.graphs, arguments.orders, arguments.samples)
         print(found[name], flush=True)
     header = ["family", "floor", "NLL", "excess", "one order", "ER baseline"]
     header += ["valid", "with its constraint", "distinct", "novel", f"graphs/s, {arguments.threads} threads"]
