@@ -31,6 +31,8 @@ __all__ = [
     "iterate_baseline",
     "iterate_links",
     "predict_links",
+    "run_baseline",
+    "run_link",
     "run_split",
     "summarise_links",
     "train_on_all",
@@ -100,59 +102,70 @@ def iterate_links(
     features: bool | None = None,
     split: str = "connected",
 ) -> Iterator[LinkScore]:
-    """Train and score a model on one split after the other.
+    """Train and score a model on one split after the other; see :func:`run_link`."""
+    return (run_link(graph, settings, run, seed, features=features, split=split) for run in range(runs))
+
+
+def run_link(
+    graph: SingleGraph,
+    settings: LinkSettings,
+    run: int,
+    seed: int,
+    *,
+    features: bool | None = None,
+    split: str = "connected",
+) -> LinkScore:
+    """Train a model on a split and score it.
 
     The epoch is chosen by the sum of AUC and AP on the validation edges.
 
     Arguments:
         graph: The graph.
         settings: The model and its training.
-        runs: How many splits.
-        seed: The one seed; run i is the same however many there are.
+        run: The number of the run; it is the same however many there are.
+        seed: The one seed of all runs.
         features: Whether node features are used; None does where there are any.
         split: ``connected`` or ``random``.
 
     Raises:
         DatasetError: The graph has too few edges, or no features to use.
     """
-    inputs = inputs_of(graph, features)
-    for run in range(runs):
-        parts = run_split(graph, split, seed, run)
-        held = _tensor(parts.validation), _tensor(parts.validation_negatives)
+    parts = run_split(graph, split, seed, run)
+    held = _tensor(parts.validation), _tensor(parts.validation_negatives)
+    trained = train_autoencoder(
+        settings,
+        _tensor(parts.train),
+        graph.nodes,
+        inputs_of(graph, features),
+        derive_seed(seed, "run", run),
+        validate=lambda logits: sum(_areas(logits, *held)),
+    )
+    logits = trained.logits()
+    auc, ap = _areas(logits, _tensor(parts.test), _tensor(parts.test_negatives))
 
-        def validate(logits: PairLogits, held: tuple[Tensor, Tensor] = held) -> float:
-            return sum(_areas(logits, *held))
-
-        trained = train_autoencoder(
-            settings,
-            _tensor(parts.train),
-            graph.nodes,
-            inputs,
-            derive_seed(seed, "run", run),
-            validate=validate,
-        )
-        logits = trained.logits()
-        auc, ap = _areas(logits, _tensor(parts.test), _tensor(parts.test_negatives))
-
-        yield LinkScore(run, auc, ap, _areas(logits, *held)[0], trained.epoch)
+    return LinkScore(run, auc, ap, _areas(logits, *held)[0], trained.epoch)
 
 
 def iterate_baseline(
     graph: SingleGraph, name: str, runs: int, seed: int, *, split: str = "connected"
 ) -> Iterator[LinkScore]:
-    """Score a method that is not trained on validation edges, on the same splits; it reads no features.
+    """Score a baseline on one split after the other; see :func:`run_baseline`."""
+    return (run_baseline(graph, name, run, seed, split=split) for run in range(runs))
+
+
+def run_baseline(graph: SingleGraph, name: str, run: int, seed: int, *, split: str = "connected") -> LinkScore:
+    """Score a method that is not trained on validation edges, on the same split; it reads no features.
 
     Raises:
         DatasetError: The graph has too few edges.
         ConfigError: The method needs a package that is not installed.
     """
-    for run in range(runs):
-        parts = run_split(graph, split, seed, run)
-        pairs = np.concatenate([parts.test, parts.test_negatives])
-        scores = score_pairs(name, graph.nodes, parts.train, pairs, derive_seed(seed, "run", run))
-        high, low = scores[: len(parts.test)], scores[len(parts.test) :]
+    parts = run_split(graph, split, seed, run)
+    pairs = np.concatenate([parts.test, parts.test_negatives])
+    scores = score_pairs(name, graph.nodes, parts.train, pairs, derive_seed(seed, "run", run))
+    high, low = scores[: len(parts.test)], scores[len(parts.test) :]
 
-        yield LinkScore(run, area_under_curve(high, low), average_precision(high, low))
+    return LinkScore(run, area_under_curve(high, low), average_precision(high, low))
 
 
 def summarise_links(model: str, features: bool, split: str, scores: Sequence[LinkScore]) -> LinkResult:

@@ -58,14 +58,9 @@ class LinkEncoder(nn.Module):
         super().__init__()
 
         self.hidden = InputConv(in_features, width) if width else None
-        self.mu: GraphConv | InputConv
-        self.log_sigma: GraphConv | InputConv
-        if width:
-            self.mu, self.log_sigma = GraphConv(width, latent), GraphConv(width, latent)
-        else:
-            # The posterior starts wide and the same everywhere, while the means differ from the first step.
-            self.mu = InputConv(in_features, latent, EMBEDDING_SCALE)
-            self.log_sigma = InputConv(in_features, latent, 0.0)
+        self.mu = GraphConv(width, latent) if width else InputConv(in_features, latent, EMBEDDING_SCALE)
+        # An embedding of deviations would double the weights: all nodes share theirs.
+        self.log_sigma = GraphConv(width, latent) if width else nn.Parameter(torch.full((latent,), -1.0))
         self.hops = hops
         self.teleport = teleport
 
@@ -82,7 +77,8 @@ class LinkEncoder(nn.Module):
         if self.hidden is not None:
             h = torch.relu(self.hidden(graph, inputs))
             h = h if thin is None else thin(h)
-        mu, log_sigma = self.mu(far, h), self.log_sigma(far, h)
+        mu = self.mu(far, h)
+        log_sigma = self.log_sigma.expand_as(mu) if isinstance(self.log_sigma, Tensor) else self.log_sigma(far, h)
         mask = torch.ones(len(mu), dtype=torch.bool, device=mu.device)
 
         return NodeNormal(mu, MAX_LOG_SIGMA * torch.tanh(log_sigma / MAX_LOG_SIGMA), mask)

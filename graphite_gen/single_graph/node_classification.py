@@ -30,6 +30,7 @@ __all__ = [
     "GraphiteClassifier",
     "iterate_classification",
     "node_split",
+    "run_classification",
     "summarise_classification",
 ]
 
@@ -161,34 +162,30 @@ def _fresh_split(labels: NDArray[np.int64], classes: int, generator: np.random.G
 def iterate_classification(
     graph: SingleGraph, settings: ClassifierSettings, runs: int, seed: int, *, features: bool | None = None
 ) -> Iterator[ClassificationScore]:
-    """Train and score a classifier from one fresh start after the other, on the graph's split.
+    """Train and score a classifier from one fresh start after the other; see :func:`run_classification`."""
+    return (run_classification(graph, settings, run, seed, features=features) for run in range(runs))
+
+
+def run_classification(
+    graph: SingleGraph, settings: ClassifierSettings, run: int, seed: int, *, features: bool | None = None
+) -> ClassificationScore:
+    """Train a classifier on the graph's split from a fresh start, and score it at its best epoch by validation.
 
     Arguments:
         graph: The graph.
         settings: The classifier and its training.
-        runs: How often.
-        seed: The one seed; run i is the same however many there are.
+        run: The number of the run; it is the same however many there are.
+        seed: The one seed of all runs.
         features: Whether node features are used; None does where there are any.
 
     Raises:
         DatasetError: The graph has too few labels, or no features to use.
+        TrainingError: The objective is no number any more.
     """
     split = node_split(graph, seed)
     inputs = inputs_of(graph, features)
     edges = torch.from_numpy(np.ascontiguousarray(graph.edges.T, dtype=np.int64))
-    for run in range(runs):
-        yield _run(graph, split, settings, inputs, edges, run, derive_seed(seed, "classifier", run))
-
-
-def _run(
-    graph: SingleGraph,
-    split: NodeSplit,
-    settings: ClassifierSettings,
-    inputs: NodeInputs,
-    edges: Tensor,
-    run: int,
-    seed: int,
-) -> ClassificationScore:
+    seed = derive_seed(seed, "classifier", run)
     assert graph.labels is not None
     labels = torch.from_numpy(graph.labels)
     train, validation, test = (torch.from_numpy(part) for part in (split.train, split.validation, split.test))

@@ -81,6 +81,20 @@ def graphs(own_folder: Path, invoke: Invoke) -> Path:
     return path
 
 
+@pytest.fixture
+def groups(own_folder: Path) -> Path:
+    """A file of one graph: thirty named nodes in three groups, which are their labels."""
+    import networkx as nx
+
+    graph = nx.Graph(nx.planted_partition_graph(3, 10, 0.6, 0.05, seed=0).edges)
+    for node in graph:
+        graph.nodes[node]["label"] = f"group {node // 10}"
+    path = own_folder / "groups.graphml"
+    nx.write_graphml(nx.relabel_nodes(graph, {node: f"n{node}" for node in sorted(graph)}), path)
+
+    return path
+
+
 def is_one_line(text: str) -> bool:
     """Whether that is one clear line and no traceback."""
     return text.startswith("Error: ") and text.count("\n") == 1 and "Traceback" not in text

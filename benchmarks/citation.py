@@ -1,0 +1,376 @@
+"""The citation networks of the paper: link prediction and node classification, beside the published figures.
+
+In each run edges are held out anew, and every model sees the same split: ours, the baselines, and PyTorch Geometric's
+GAE and VGAE with the settings of its own example. Splits keep the training graph as connected as the graph is, as the
+paper's do; ``--split random`` makes the same tables for plain random ones. An asterisk marks node features.
+
+Every score adds a line to a log, run by run: a run that is stopped goes on where it was. Settings were chosen on other
+splits (seeds 100, 101 and 1000 of the generators; these are those of seed 0).
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tables import FOLDER, lines, publish
+from torch import Tensor, nn
+
+from graphite_gen.metrics.ranking import area_under_curve, average_precision
+from graphite_gen.seeding import derive_seed
+from graphite_gen.single_graph.data import SingleGraph, read_single_graph
+from graphite_gen.single_graph.link_prediction import run_baseline, run_link, run_split
+from graphite_gen.single_graph.node_classification import run_classification
+from graphite_gen.single_graph.settings import ClassifierSettings, LinkSettings
+
+LOG = FOLDER / "citation.jsonl"
+SEED = 0
+DATASETS = ("cora", "citeseer", "pubmed")
+OURS = {"graphite-vae": "Graphite-VAE", "graphite-ae": "Graphite-AE", "vgae": "VGAE", "gae": "GAE"}
+PEERS = {"pyg-vgae": "VGAE of PyTorch Geometric", "pyg-gae": "GAE of PyTorch Geometric"}
+# Of the graph alone: they read no features.
+BASELINES = {
+    "pagerank": "personalised PageRank",
+    "spectral": "spectral embedding",
+    "deepwalk": "DeepWalk",
+    "node2vec": "node2vec",
+    "adamic-adar": "Adamic-Adar",
+}
+CLASSIFIERS = {"graphite": "Graphite", "gcn": "GCN"}
+CURVE = (0.1, 0.3, 1.0, 3.0, 10.0)
+
+# AUC / AP, without features and with them; the columns are those of the table.
+PUBLISHED = {
+    "spectral clustering": ((89.9, 92.8), (91.5, 94.4), (94.9, 96.0), None, None, None),
+    "DeepWalk": ((85.0, 86.6), (88.6, 90.3), (91.5, 91.9), None, None, None),
+    "node2vec": ((85.6, 87.5), (89.4, 91.3), (91.9, 92.3), None, None, None),
+    "GAE": ((90.2, 92.4), (92.0, 94.0), (92.5, 94.3), (93.9, 94.3), (94.9, 94.8), (96.8, 96.8)),
+    "VGAE": ((90.1, 92.3), (92.0, 94.2), (92.3, 94.2), (94.1, 94.6), (96.7, 97.0), (95.5, 95.5)),
+    "Graphite-AE": ((91.0, 92.8), (92.6, 94.1), (94.5, 95.7), (94.2, 94.5), (96.2, 96.1), (97.8, 97.7)),
+    "Graphite-VAE": ((91.5, 93.2), (93.5, 95.0), (94.6, 96.0), (94.7, 94.9), (97.3, 97.4), (97.4, 97.4)),
+}
+PUBLISHED_ACCURACY = {"GCN": (81.5, 70.3, 79.0), "Graphite": (82.1, 71.0, 79.3)}
+
+Job = tuple[str, str, bool, str, int]
+Row = dict[str, Any]
+
+
+# One run ------------------------------------------------------------------------------------------------------
+
+
+def measure(folder: Path, job: Job, *, quick: bool) -> Row:
+    """Score one model on one split, or one start of a classifier."""
+    task, dataset, features, model, run = job
+    graph = read_single_graph(folder / f"{dataset}.h5")
+    started = time.process_time()
+    if task == "classify":
+        settings = ClassifierSettings(kind=model, **({"epochs": 3} if quick else {}))
+        figures: Row = {"accuracy": run_classification(graph, settings, run, SEED, features=features).accuracy}
+        steps = settings.epochs
+    elif model in BASELINES:
+        score = run_baseline(graph, model, run, SEED, split=task)
+        figures, steps = {"auc": score.auc, "ap": score.ap}, None
+    elif model in PEERS:
+        steps = 3 if quick else PEER_EPOCHS
+        auc, ap = peer(graph, task, features, model, run, steps)
+        figures = {"auc": auc, "ap": ap}
+    else:
+        kind, _, subsample = model.partition("@")
+        changes = {"subsample": float(subsample)} if subsample else {}
+        link = LinkSettings(kind=kind, **changes, **({"epochs": 3} if quick else {}))
+        score = run_link(graph, link, run, SEED, features=features, split=task)
+        figures, steps = {"auc": score.auc, "ap": score.ap, "epoch": score.epoch}, link.epochs
+
+    return {
+        "task": task,
+        "dataset": dataset,
+        "features": features,
+        "model": model,
+        "run": run,
+        **figures,
+        "cpu_seconds": time.process_time() - started,
+        "steps": steps,
+    }
+
+
+# PyTorch Geometric, by its example 'autoencoder.py': 32 hidden and 16 latent units, 200 epochs at a rate of 0.01.
+PEER_HIDDEN, PEER_LATENT, PEER_EPOCHS, PEER_RATE = 32, 16, 200, 0.01
+
+
+def peer(graph: SingleGraph, split: str, features: bool, model: str, run: int, epochs: int) -> tuple[float, float]:
+    """Test AUC and AP of the peer at its best epoch by validation, chosen as ours is."""
+    from torch_geometric.nn import GAE, VGAE
+
+    parts = run_split(graph, split, SEED, run)
+    torch.manual_seed(derive_seed(SEED, "peer", run))
+    encoder = _PeerEncoder(graph, features, variational=model == "pyg-vgae")
+    network = VGAE(encoder) if model == "pyg-vgae" else GAE(encoder)
+    optimiser = torch.optim.Adam(network.parameters(), lr=PEER_RATE)
+    edges = torch.from_numpy(parts.train.T.copy())
+    both = torch.cat([edges, edges.flip(0)], dim=1)
+    best, figures = -1.0, (math.nan, math.nan)
+    for _ in range(epochs):
+        network.train()
+        z = network.encode(both)
+        loss = network.recon_loss(z, both)
+        if model == "pyg-vgae":
+            loss = loss + network.kl_loss() / graph.nodes
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+
+        network.eval()
+        with torch.no_grad():
+            z = network.encode(both)
+        figure = sum(_areas(network, z, parts.validation, parts.validation_negatives))
+        if figure > best:
+            best, figures = figure, _areas(network, z, parts.test, parts.test_negatives)
+
+    return figures
+
+
+class _PeerEncoder(nn.Module):
+    """The example's encoder; without features the first weights are looked up, as multiplying by one does."""
+
+    def __init__(self, graph: SingleGraph, features: bool, variational: bool) -> None:
+        super().__init__()
+        from torch_geometric.nn import GCNConv
+
+        if features:
+            assert graph.features is not None
+            x = torch.from_numpy(graph.features.toarray())
+            # The example's 'NormalizeFeatures'.
+            self.x = x / x.sum(1, keepdim=True).clamp_min(1)
+            self.hidden = GCNConv(x.shape[1], PEER_HIDDEN)
+        else:
+            self.x = nn.Parameter(nn.init.xavier_uniform_(torch.empty(graph.nodes, PEER_HIDDEN)))
+            self.hidden = GCNConv(PEER_HIDDEN, PEER_HIDDEN)
+            self.hidden.lin = _AsItIs()
+        self.out = nn.ModuleList(GCNConv(PEER_HIDDEN, PEER_LATENT) for _ in range(1 + variational))
+
+    def forward(self, edges: Tensor) -> Tensor | tuple[Tensor, ...]:
+        h = torch.relu(self.hidden(self.x, edges))
+        found = tuple(layer(h, edges) for layer in self.out)
+
+        return found if len(found) > 1 else found[0]
+
+
+class _AsItIs(nn.Identity):
+    def reset_parameters(self) -> None:
+        """Do nothing: there are none."""
+
+
+@torch.no_grad()
+def _areas(network: Any, z: Tensor, positives: np.ndarray, negatives: np.ndarray) -> tuple[float, float]:
+    high, low = (
+        network.decoder(z, torch.from_numpy(pairs.T.copy()), sigmoid=False).numpy() for pairs in (positives, negatives)
+    )
+
+    return area_under_curve(high, low), average_precision(high, low)
+
+
+# The log ------------------------------------------------------------------------------------------------------
+
+
+def jobs(split: str, datasets: Sequence[str], runs: int, starts: int) -> Iterator[Job]:
+    """Everything there is to do, whole runs first: whoever stops early has all columns."""
+    for run in range(max(runs, starts)):
+        for dataset, features in itertools.product(datasets, (False, True)):
+            models = [*OURS, *PEERS, *(() if features else BASELINES)] if run < runs else []
+            yield from ((split, dataset, features, model, run) for model in models)
+        for dataset, model in itertools.product(datasets, CLASSIFIERS):
+            if run < starts:
+                yield "classify", dataset, True, model, run
+
+
+def curve_jobs(dataset: str, runs: int) -> Iterator[Job]:
+    """AUC against the number of pairs that are scored."""
+    for run, c, model in itertools.product(range(runs), CURVE, ("graphite-vae", "vgae")):
+        yield "connected", dataset, False, f"{model}@{c:g}", run
+
+
+def read_log(log: Path) -> list[Row]:
+    """The lines of the log; a last one that was cut off is left out."""
+    text = log.read_text(encoding="utf-8") if log.exists() else ""
+
+    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("}\n")]
+
+
+def run_all(todo: Sequence[Job], folder: Path, log: Path, *, quick: bool) -> None:
+    """Do the jobs that the log does not have, adding a line for each."""
+    rows = read_log(log)
+    done = {tuple(row[key] for key in ("task", "dataset", "features", "model", "run")) for row in rows}
+    # Written anew, so that no line is added to one that was cut off.
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    for job in todo:
+        if job not in done:
+            row = measure(folder, job, quick=quick)
+            with log.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+
+
+# The tables ---------------------------------------------------------------------------------------------------
+
+
+class Results:
+    """Figures by task, model and column."""
+
+    def __init__(self, rows: Sequence[Row], datasets: Sequence[str]) -> None:
+        self._rows = rows
+        self.datasets = datasets
+
+    def values(self, task: str, model: str, dataset: str, features: bool, key: str) -> np.ndarray:
+        """One figure per run."""
+        wanted = (task, model, dataset, features)
+        found = [row for row in self._rows if tuple(row[k] for k in ("task", "model", "dataset", "features")) == wanted]
+
+        return np.array([row[key] for row in sorted(found, key=lambda row: row["run"])])
+
+    def columns(self) -> list[tuple[str, bool]]:
+        """Data sets without features, then with them."""
+        return [(dataset, features) for features in (False, True) for dataset in self.datasets]
+
+    def header(self) -> list[str]:
+        """The names of the columns."""
+        return ["model", *(dataset.capitalize() + "*" * features for dataset, features in self.columns())]
+
+
+def percent(values: np.ndarray) -> str:
+    """Mean and standard error, in percent."""
+    if not len(values):
+        return "–"
+    error = f" ± {100 * np.std(values, ddof=1) / math.sqrt(len(values)):.2f}" if len(values) > 1 else ""
+
+    return f"{100 * np.mean(values):.2f}{error}"
+
+
+def link_table(results: Results, split: str, key: str) -> Iterator[list[str]]:
+    """The rows of a table of AUC or AP."""
+
+    def row(label: str, cell: Callable[[str, bool], str]) -> list[str]:
+        return [label, *(cell(dataset, features) for dataset, features in results.columns())]
+
+    for model, label in (OURS | PEERS | BASELINES).items():
+        yield row(label, lambda d, f, model=model: percent(results.values(split, model, d, f, key)))
+    for plain, graphite in (("vgae", "graphite-vae"), ("gae", "graphite-ae")):
+        yield row(
+            f"{OURS[graphite]} less {OURS[plain]}",
+            lambda d, f, a=plain, b=graphite: _gain(results, split, a, b, d, f, key),
+        )
+    if split == "connected":
+        index = ("auc", "ap").index(key)
+        for label, published in PUBLISHED.items():
+            cells = [published[DATASETS.index(d) + 3 * f] for d, f in results.columns()]
+            yield [f"{label}, published", *("–" if cell is None else f"{cell[index]:.1f}" for cell in cells)]
+
+
+def _gain(results: Results, split: str, plain: str, graphite: str, dataset: str, features: bool, key: str) -> str:
+    """The mean difference of the runs that both have, which share their splits."""
+    first, second = (results.values(split, model, dataset, features, key) for model in (graphite, plain))
+    both = min(len(first), len(second))
+
+    return percent(first[:both] - second[:both])
+
+
+def accuracy_table(results: Results) -> Iterator[list[str]]:
+    """The rows of the table of accuracies."""
+    for model, label in CLASSIFIERS.items():
+        values = [results.values("classify", model, dataset, True, "accuracy") for dataset in results.datasets]
+        yield [label, *map(percent, values)]
+    for label, published in PUBLISHED_ACCURACY.items():
+        yield [f"{label}, published", *(f"{published[DATASETS.index(dataset)]:.1f}" for dataset in results.datasets)]
+
+
+def cost_table(results: Results, split: str) -> Iterator[list[str]]:
+    """CPU milliseconds of an epoch, with its validation."""
+    for model, label in (OURS | PEERS).items():
+        cells = []
+        for dataset, features in results.columns():
+            seconds = results.values(split, model, dataset, features, "cpu_seconds")
+            steps = results.values(split, model, dataset, features, "steps")
+            cells.append(f"{1000 * np.mean(seconds / steps):.0f}" if len(seconds) else "–")
+        yield [label, *cells]
+
+
+def draw_curve(results: Results, dataset: str, target: Path) -> None:
+    """AUC against the subsampling coefficient c, as the paper's figure."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.5, 3.2), layout="constrained")
+    axes = figure.add_subplot()
+    for model in ("graphite-vae", "vgae"):
+        values = [results.values("connected", f"{model}@{c:g}", dataset, False, "auc") for c in CURVE]
+        if not all(len(each) > 1 for each in values):
+            return
+        means = [100 * each.mean() for each in values]
+        errors = [100 * each.std(ddof=1) / math.sqrt(len(each)) for each in values]
+        axes.errorbar(CURVE, means, errors, marker="o", markersize=3, capsize=2, label=OURS[model])
+    axes.set_xscale("log")
+    axes.set_xlabel("pairs without an edge scored in a step, per edge (c)")
+    axes.set_ylabel(f"test AUC, {dataset.capitalize()}, %")
+    axes.legend(frameon=False)
+    figure.savefig(target, dpi=150)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", type=Path, help="the folder of cora.h5, citeseer.h5 and pubmed.h5")
+    parser.add_argument("--datasets", nargs="+", choices=DATASETS, default=list(DATASETS), help="only these")
+    parser.add_argument("--split", choices=("connected", "random"), default="connected", help="how edges are held out")
+    parser.add_argument("--runs", type=int, help="splits to average  [10; 2 if quick]")
+    parser.add_argument("--starts", type=int, help="starts of each classifier to average  [50; 2 if quick]")
+    parser.add_argument("--curve", action="store_true", help="also measure AUC against subsampling, on the first set")
+    parser.add_argument("--log", type=Path, default=LOG, help="where finished runs are kept; it is taken up again")
+    parser.add_argument("--tables", action="store_true", help="train nothing: make the tables of what the log has")
+    parser.add_argument("--quick", action="store_true", help="a minute, to see that it works; needs a --log of its own")
+    arguments = parser.parse_args()
+    if arguments.quick and arguments.log == LOG:
+        parser.error("--quick would spoil the log of the real runs: pass another with --log")
+
+    torch.set_num_threads(1)
+    runs = arguments.runs or (2 if arguments.quick else 10)
+    starts = arguments.starts or (2 if arguments.quick else 50)
+    if not arguments.tables:
+        todo = list(jobs(arguments.split, arguments.datasets, runs, starts))
+        todo += curve_jobs(arguments.datasets[0], runs) if arguments.curve else []
+        run_all(todo, arguments.data, arguments.log, quick=arguments.quick)
+
+    rows = read_log(arguments.log)
+    results = Results(rows, arguments.datasets)
+    split = arguments.split
+    suffix = "" if split == "connected" else f"_{split}"
+    accuracy_header = ["model", *(dataset.capitalize() + "*" for dataset in arguments.datasets)]
+    for name, title, header, body in (
+        (f"citation_auc{suffix}", f"Test AUC, %, {split} splits", results.header(), link_table(results, split, "auc")),
+        (f"citation_ap{suffix}", f"Test AP, %, {split} splits", results.header(), link_table(results, split, "ap")),
+        (
+            "citation_accuracy",
+            "Accuracy of node classification, %, public split",
+            accuracy_header,
+            accuracy_table(results),
+        ),
+        (
+            "citation_cost",
+            "CPU milliseconds of an epoch with its validation",
+            results.header(),
+            cost_table(results, split),
+        ),
+    ):
+        if arguments.quick:
+            print(f"\n{title}\n\n" + "\n".join(lines(header, list(body))))
+        else:
+            publish(name, title, header, list(body), {"runs": rows})
+    if not arguments.quick:
+        draw_curve(results, arguments.datasets[0], FOLDER / "citation_curve.png")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import networkx as nx
+
+from .conftest import Invoke, is_one_line, only_json
+
+QUICK = ("--epochs", 30, "--runs", 2, "--threads", 1)
+
+
+def test_json_has_a_row_for_every_model(invoke: Invoke, groups: Path) -> None:
+    rows = only_json(invoke("classify", groups, "--json", *QUICK))
+
+    assert [row["model"] for row in rows] == ["graphite", "gcn"]
+    for row in rows:
+        assert {"model", "features", "runs", "accuracy", "accuracy_se"} <= row.keys()
+        assert row["runs"] == 2
+        assert row["accuracy"] > 1 / 3
+
+
+def test_classes_are_written_for_every_node(invoke: Invoke, groups: Path) -> None:
+    lines = ["id,club,split", *(f"n{i},{'ab'[i // 15]},{['train', 'val', 'test'][i % 3]}" for i in range(29))]
+    Path("y.csv").write_text("\n".join(lines))
+    result = invoke("classify", groups, "--kind", "gcn", "--node-labels", "y.csv", "-o", "out.csv", *QUICK)
+
+    assert result.exit_code == 0, result.stderr
+    assert "accuracy" in result.stdout
+    rows = list(csv.DictReader(Path("out.csv").read_text().splitlines()))
+    assert [row["node"] for row in rows] == list(nx.read_graphml(groups))
+    assert {row["label"] for row in rows} <= {"a", "b"}
+
+
+def test_mistakes_end_in_one_line(invoke: Invoke, groups: Path) -> None:
+    nx.write_graphml(nx.cycle_graph(9), "plain.graphml")
+    Path("y.csv").write_text("id,club,split\nn1,a,somewhere\nn2,b,train\n")
+    for line, problem in (
+        (["plain.graphml"], "--node-labels"),
+        ([groups, "--node-labels", "y.csv"], "'somewhere'"),
+        ([groups, "-o", "out.txt"], "'.csv'"),
+    ):
+        result = invoke("classify", *line, *QUICK)
+        assert result.exit_code == 1, line
+        error = result.stderr.splitlines()[-1] + "\n"
+        assert is_one_line(error)
+        assert problem in error
+    assert invoke("classify", groups, "-o", "-", "--json").exit_code == 2

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import networkx as nx
+import pytest
+
+from .conftest import Invoke, is_one_line
+
+QUICK = ("--epochs", 5, "--latent", 4, "--threads", 1)
+
+
+def test_latents_and_a_picture_are_written(invoke: Invoke, groups: Path) -> None:
+    pytest.importorskip("sklearn")
+    pytest.importorskip("matplotlib")
+    result = invoke("embed", groups, "-o", "z.h5", "--plot", "tsne.png", *QUICK)
+
+    assert result.exit_code == 0, result.stderr
+    with h5py.File("z.h5") as file:
+        assert file["latents"].shape == (30, 4)
+    assert Path("tsne.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_latents_become_node_attributes(invoke: Invoke, groups: Path) -> None:
+    assert invoke("embed", groups, "-o", "z.graphml", "--kind", "gae", *QUICK).exit_code == 0
+    found = nx.read_graphml("z.graphml")
+
+    assert {"z0", "z3", "label"} <= found.nodes["n4"].keys()
+    printed = invoke("embed", groups, "-o", "-", "--output-format", "jsonl", *QUICK)
+    assert printed.exit_code == 0, printed.stderr
+    assert printed.stdout.count("\n") == 1
+
+
+def test_mistakes_end_in_one_line(invoke: Invoke, groups: Path) -> None:
+    for options, problem in (
+        (["-o", "z.g6"], "node attributes"),
+        (["-o", "missing/z.csv"], "does not exist"),
+        (["--plot", "z.txt"], "no picture"),
+        (["-o", "-", "--output-format", "h5"], "HDF5"),
+    ):
+        result = invoke("embed", groups, *options, *QUICK)
+        assert result.exit_code == 1
+        assert is_one_line(result.stderr)
+        assert problem in result.stderr
+    assert invoke("embed", groups).exit_code == 2

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from .conftest import Invoke, is_one_line, only_json
+
+QUICK = ("--epochs", 5, "--latent", 4, "--threads", 1)
+
+
+def test_json_has_a_row_for_every_model(invoke: Invoke, groups: Path) -> None:
+    rows = only_json(invoke("link", groups, "--compare", "--runs", 2, "--json", *QUICK))
+
+    assert [row["model"] for row in rows] == [
+        *("graphite-vae", "graphite-ae", "vgae", "gae"),
+        *("spectral", "adamic-adar", "pagerank"),
+    ]
+    for row in rows:
+        assert {"model", "features", "runs", "auc", "auc_se", "ap", "ap_se"} <= row.keys()
+        assert (row["features"], row["runs"]) == (False, 2)
+        assert 0 <= row["auc"] <= 1
+        assert row["auc_se"] >= 0
+
+
+def test_the_same_seed_gives_the_same_table(invoke: Invoke, groups: Path) -> None:
+    first, second, third = (invoke("link", groups, "--runs", 1, "--seed", seed, *QUICK) for seed in (1, 1, 2))
+
+    assert first.exit_code == 0, first.stderr
+    assert "30 nodes" in first.stderr
+    assert first.stdout == second.stdout != third.stdout
+
+
+@pytest.mark.parametrize("split", ["connected", "random"])
+@pytest.mark.parametrize("skip", ["convex", "incremental"])
+def test_skips_and_splits_can_be_chosen(invoke: Invoke, groups: Path, split: str, skip: str) -> None:
+    options = ("--split", split, "--skip", skip, "--targets", "all", "--edge-dropout", 0, "--subsample", 0)
+    (row,) = only_json(invoke("link", groups, "--runs", 1, "--json", *options, *QUICK))
+
+    assert row["split"] == split
+    assert row["auc_se"] is None
+
+
+def test_missing_links_are_written_by_name(invoke: Invoke, groups: Path) -> None:
+    result = invoke("link", groups, "--predict", "out.csv", "--top", 7, *QUICK)
+
+    assert result.exit_code == 0, result.stderr
+    rows = list(csv.DictReader(Path("out.csv").read_text().splitlines()))
+    known = nx.read_graphml(groups)
+    assert len(rows) == 7
+    assert list(rows[0]) == ["source", "target", "probability"]
+    assert all(row["source"] in known and not known.has_edge(row["source"], row["target"]) for row in rows)
+    chances = [float(row["probability"]) for row in rows]
+    assert chances == sorted(chances, reverse=True)
+
+    assert invoke("link", groups, "--predict", "out.json", "--top", 3, *QUICK).exit_code == 0
+    assert len(json.loads(Path("out.json").read_text())) == 3
+    again = invoke("link", groups, "--predict", "out.csv", *QUICK)
+    assert again.exit_code == 1
+    assert is_one_line(again.stderr)
+
+
+def test_own_features_are_used_or_left_out(invoke: Invoke, groups: Path) -> None:
+    lines = ["id,a,b,c", *(f"n{i},{i // 10 == 0:d},{i // 10 == 1:d},{i // 10 == 2:d}" for i in range(30))]
+    Path("x.csv").write_text("\n".join(lines))
+    options = ("--node-features", "x.csv", "--runs", 1, "--json", *QUICK)
+
+    assert only_json(invoke("link", groups, *options))[0]["features"] is True
+    assert only_json(invoke("link", groups, "--no-features", *options))[0]["features"] is False
+
+
+def test_mistakes_end_in_one_line(invoke: Invoke, groups: Path) -> None:
+    nx.write_graphml(nx.path_graph(20), "path.graphml")
+    nx.write_graphml(nx.empty_graph(5), "empty.graphml")
+    nx.write_graphml(nx.empty_graph(1), "one.graphml")
+    Path("short.csv").write_text("id,x\nn1,1\n")
+    for line, problem in (
+        (["none.graphml"], "does not exist"),
+        (["path.graphml"], "--split random"),
+        (["empty.graphml"], "0 edges"),
+        (["one.graphml", "--predict", "out.csv"], "no edges"),
+        ([groups, "--features"], "no features"),
+        ([groups, "--node-features", "short.csv"], "no features of node"),
+        ([groups, "--edge-dropout", 0], "targets 'all'"),
+    ):
+        result = invoke("link", *line, "--runs", 1, *QUICK)
+        assert result.exit_code == 1, line
+        error = result.stderr.splitlines()[-1] + "\n"
+        assert is_one_line(error)
+        assert problem in error
+    assert invoke("link", groups, "--predict", "out.csv", "--compare").exit_code == 2
