@@ -56,8 +56,8 @@ class LinkSettings:
     hops: int = 8
     teleport: float = 0.1
     rounds: int = 1
-    skip: str = "incremental"
-    skip_weight: float = 1.0
+    skip: str = "convex"
+    skip_weight: float = 0.2
     head: str = "biased"
     edge_dropout: float = 0.5
     targets: str = "hidden"
