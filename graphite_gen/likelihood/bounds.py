@@ -22,7 +22,8 @@ class GraphSandwich(Record):
         nodes: Its number of nodes.
         edges: Its number of pairs that are not zero.
         lower: The lower bound on -log p(A|n), by proposals with the truth among them.
-        upper: The upper bound, by the proposals alone: what method ``ais`` gives, of a staged model what ``is`` does.
+        upper: The upper bound, by the proposals alone: what method ``ais`` gives; of a staged model by orders of which
+            a few follow no rule.
         importance: What method ``is`` gives.
         khat: The Pareto shape of the weights of ``is``; None where there are too few to tell.
     """

@@ -158,6 +158,23 @@ def test_the_bounds_enclose_the_exact_law_of_graphs_that_the_model_grows(order: 
         assert np.abs(upper - exact).mean() < 0.1
 
 
+@pytest.mark.parametrize("order", ["breadth", "even"])
+def test_what_is_checked_is_what_method_is_gives(order: str) -> None:
+    model = staged(order)
+    rows = sandwich_nll(model, 3, samples=40).per_graph
+    grown = []
+    for index in range(len(rows)):
+        batch, _ = _grow(model, Schedule(0), stream(0, "growth bounds", index), None)
+        edges = np.argwhere(np.triu(batch.adj[0].numpy())).astype(np.int32)
+        grown.append(SimpleGraph(batch.adj.shape[-1], edges))
+
+    estimate = estimate_nll(model, grown, 40)
+
+    # An untrained model grows graphs as its rule never would: of those orders 'is' knows nothing, and is to be told so.
+    assert [row.importance for row in rows] == pytest.approx([row.nll for row in estimate.per_graph])
+    assert [row.khat for row in rows] == pytest.approx([row.khat for row in estimate.per_graph])
+
+
 def test_a_true_order_among_others_has_the_inverse_law_as_its_mean() -> None:
     graph = SimpleGraph.from_pairs(4, [(0, 1), (1, 2), (2, 3)])
     model, batch, rng = staged("even"), collate([graph]), np.random.default_rng(0)
@@ -189,7 +206,8 @@ def test_larger_graphs_are_weighed_in_smaller_blocks(monkeypatch: pytest.MonkeyP
 
     sandwich_nll(staged(graphs=[random_graph(4, 0)]), 1, samples=12)
 
-    assert seen == [5, 5, 2]
+    # Once for the bounds, and once for what method 'is' gives.
+    assert seen == [5, 5, 2, 5, 5, 2]
 
 
 def test_samples_follow_the_exchangeable_law() -> None:
