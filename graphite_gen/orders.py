@@ -23,7 +23,6 @@ __all__ = [
     "draw_chosen_orders",
     "draw_orders",
     "even_degree",
-    "order_log_prob",
 ]
 
 _BACKWARD = ("peel", "even")
@@ -61,26 +60,6 @@ def draw_orders(
     orders, log_q, _ = _walk(adj, sizes, rule, lambda: rng.random(adj.shape[:2]))
 
     return orders, log_q
-
-
-def order_log_prob(
-    adj: NDArray[np.bool_], sizes: NDArray[np.int64], rule: str, orders: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """The log-probability of given orders under a rule, with shape :math:`(B,)`; -inf where it cannot give them.
-
-    Arguments:
-        adj: Symmetric adjacency matrices, with shape :math:`(B, N, N)`.
-        sizes: The number of real nodes of each graph, with shape :math:`(B,)`.
-        rule: One of :data:`graphite_gen.config.ORDERS`.
-        orders: The node at each place, with shape :math:`(B, N)`.
-    """
-    log_q, is_even = _retrace(adj, sizes, rule, orders)
-    if rule == "even":
-        # The part of walks that come out even, or one where none do, as in drawing them.
-        share = _even_share(adj, sizes, np.random.default_rng(0))
-        log_q = np.where((share > 0) & ~is_even, -np.inf, log_q - np.log(np.where(share > 0, share, 1)))
-
-    return log_q
 
 
 def _retrace(
@@ -192,17 +171,6 @@ def _draw_even(
     chosen = np.arange(graphs) * TRIALS + (rng.random((graphs, TRIALS)) + is_even).argmax(1)
 
     return orders[chosen], log_q[chosen] - np.log(share)
-
-
-def _even_share(
-    adj: NDArray[np.bool_], sizes: NDArray[np.int64], rng: np.random.Generator, walks: int = 64
-) -> NDArray[np.float64]:
-    """The part of the walks that come out even, with shape :math:`(B,)`."""
-    total = np.zeros(len(adj))
-    for _ in range(walks):
-        total += _walk(adj, sizes, "even", lambda: rng.random(adj.shape[:2]))[2]
-
-    return total / walks
 
 
 def _walk(

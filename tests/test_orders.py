@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from graphite_gen import orders as orders_module
 from graphite_gen.config import ORDERS
-from graphite_gen.orders import draw_chosen_orders, draw_orders, order_log_prob
+from graphite_gen.orders import chosen_log_prob, draw_chosen_orders, draw_orders
 
 # A triangle with a tail and a stranger, padded by one place.
 EDGES = [(0, 1), (1, 2), (2, 3), (1, 3)]
@@ -29,11 +29,11 @@ def matrix(edges: list[tuple[int, int]], places: int = PLACES) -> NDArray[np.boo
 
 
 def law(edges: list[tuple[int, int]], rule: str) -> dict[tuple[int, ...], float]:
-    """The probability of every order of the nodes."""
-    found = {}
+    """The probability of every order of the nodes; none of them is even, so that nothing is chosen by it."""
+    rng, found = np.random.default_rng(0), {}
     for nodes in itertools.permutations(range(NODES)):
         orders = np.array([[*nodes, *range(NODES, PLACES)]])
-        found[nodes] = math.exp(order_log_prob(matrix(edges), np.array([NODES]), rule, orders)[0])
+        found[nodes] = math.exp(chosen_log_prob(matrix(edges), np.array([NODES]), rule, orders, rng, part=0)[0])
 
     return found
 
