@@ -35,6 +35,8 @@ __all__ = ["Sampler"]
 # asked for and whoever draws its block. A block is halved while its padded cells pass the budget.
 BLOCK = 128
 BLOCK_CELLS = 1 << 23
+# The most blocks drawn at once, each with matrices of its own, however many threads there are.
+AT_ONCE = 8
 # The most cells of one graph's matrix. A staged model works on some twenty such matrices at once, others on a few.
 STAGED_CELLS = 1 << 22
 ONE_SHOT_CELLS = 1 << 25
@@ -215,7 +217,7 @@ class Sampler:
         """How many blocks to draw at once: the steps of a staged model are too small to share among threads."""
         alone = not self.model.config.is_staged or self.model.device.type != "cpu"
 
-        return 1 if alone else torch.get_num_threads()
+        return 1 if alone else min(AT_ONCE, torch.get_num_threads())
 
     def _sizes(self, number: int, block: int) -> NDArray[np.int64]:
         if self.evidence:

@@ -60,6 +60,40 @@ def test_graph_i_is_the_same_however_many_are_drawn(options: dict, observation: 
         assert all(map(same, few, many))
 
 
+@pytest.mark.parametrize("options", [{}, {"nodes": (2, 7)}, {"connected": True}, {"latents": True}])
+def test_threads_change_nothing_and_are_given_back(options: dict) -> None:
+    model = small_model(stages=0, encoder="none")
+    alone, together = (Sampler(model, 40, seed=3, **options) for _ in range(2))
+    graphs = list(alone)
+
+    torch.set_num_threads(3)
+    try:
+        found, threads = list(together), torch.get_num_threads()
+    finally:
+        torch.set_num_threads(1)
+
+    assert threads == 3
+    assert len(found) == 40
+    assert all(map(same, found, graphs))
+    assert (together.drawn, together.kept, together.made) == (alone.drawn, alone.kept, alone.made)
+
+
+def test_what_fails_in_a_thread_is_said_and_gives_threads_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise SamplingError("nothing is found")
+
+    monkeypatch.setattr(Sampler, "_draw", fail)
+    torch.set_num_threads(3)
+    try:
+        with pytest.raises(SamplingError, match="nothing is found"):
+            list(Sampler(small_model(stages=0, encoder="none"), 40))
+        threads = torch.get_num_threads()
+    finally:
+        torch.set_num_threads(1)
+
+    assert threads == 3
+
+
 def test_a_graph_that_needed_many_draws_does_not_depend_on_its_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampler, "COMMON", 0)
     model = biased(-1.0)
