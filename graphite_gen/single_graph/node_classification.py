@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 # The autoencoder in the hybrid is that of link prediction, without edge dropout, as in the paper.
-AUTOENCODER = LinkSettings(hops=1, teleport=0.0, targets="all", edge_dropout=0.0, skip="convex", skip_weight=0.5)
+AUTOENCODER = LinkSettings(targets="all", edge_dropout=0.0, skip_weight=0.5)
 # What Planetoid's public split has, for graphs that come without one.
 TRAIN_PER_CLASS, VALIDATION, TEST = 20, 500, 1000
 
