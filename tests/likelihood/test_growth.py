@@ -11,6 +11,7 @@ import torch
 from tiny import all_graphs, random_graph, small_model
 from tiny import staged_model as staged
 
+from graphite_gen import orders as orders_module
 from graphite_gen.arrival import in_order
 from graphite_gen.batch import collate
 from graphite_gen.checkpoint import TrainedModel
@@ -21,7 +22,7 @@ from graphite_gen.likelihood import estimate_nll, graph_log_weights, importance
 from graphite_gen.likelihood.growth import _grow
 from graphite_gen.likelihood.importance import order_log_weights
 from graphite_gen.likelihood.sandwich import sandwich_nll
-from graphite_gen.orders import ANY_ORDER, chosen_log_prob
+from graphite_gen.orders import chosen_log_prob
 from graphite_gen.sampling import Sampler
 from graphite_gen.schedule import Schedule
 from graphite_gen.seeding import stream
@@ -49,16 +50,21 @@ def test_the_exchangeable_law_sums_to_one_over_all_graphs_on_four_nodes(stages: 
     assert total == pytest.approx(1, abs=1e-9)
 
 
-# An untrained model keeps to no rule, so what a rule leaves out counts; of 'even' too few draws show it (test_orders).
-@pytest.mark.parametrize("order", [order for order in ORDERS if order != "even"])
-def test_the_mean_weight_is_the_law_over_all_orders_whatever_the_rule(order: str) -> None:
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_mean_weight_is_the_law_over_all_orders_whatever_the_rule(
+    order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # An untrained model keeps to no rule, so what a rule leaves out counts: with as few orders of no rule as are in use
+    # the noise would hide it.
+    monkeypatch.setattr(orders_module, "UNEVEN", 0.3)
     model = staged(order)
     for index, graph in enumerate([random_graph(4, 0), random_graph(4, 2), SimpleGraph.from_pairs(4, [(0, 1)])]):
-        weights = graph_log_weights(model.network, collate([graph]), 1000, 0, index, any_order=ANY_ORDER)
+        weights = graph_log_weights(model.network, collate([graph]), 800, 0, index, any_order=0.5)
         ratios = (weights - exact_log_prob(model, graph)).exp()
+        error = float(ratios.std()) / math.sqrt(len(ratios))
 
-        # A hundredth of the orders follows no rule and stands for all that the rule leaves out: noisy, not biased.
-        assert abs(float(ratios.mean()) - 1) < 5 * float(ratios.std()) / math.sqrt(len(ratios)) + 1e-6
+        assert error < 0.08
+        assert abs(float(ratios.mean()) - 1) < 4 * error + 1e-6
 
 
 @pytest.mark.parametrize("order", ["breadth", "peel", "even"])
