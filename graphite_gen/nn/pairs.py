@@ -84,7 +84,7 @@ def _pair_features(adj: Tensor) -> Tensor:
     degrees = adj.sum(-1)
     scale = degrees.clamp_min(1).rsqrt()
     alike = scale.unsqueeze(-1) * (adj @ adj) * scale.unsqueeze(-2)
-    same = torch.eye(adj.shape[-1], device=adj.device).expand_as(adj)
+    same = torch.eye(adj.shape[-1], dtype=adj.dtype, device=adj.device).expand_as(adj)
     own = (degrees / 4).unsqueeze(-1).expand_as(adj)
 
     return torch.stack([adj, alike, same, own, own.mT])

@@ -356,10 +356,12 @@ def _at_once(draw: Callable[[int], list[SimpleGraph]], numbers: Sequence[int]) -
     torch.set_num_threads(1)
     try:
         with ThreadPoolExecutor(len(numbers)) as pool:
-            drawn = list(pool.map(draw, numbers))
+            drawn = [pool.submit(draw, number) for number in numbers]
     finally:
         torch.set_num_threads(threads)
-    yield from drawn
+    # What came before a draw that failed is given first, as one thread would.
+    for each in drawn:
+        yield each.result()
 
 
 def _node_range(nodes: int | tuple[int, int] | None) -> tuple[int, int] | None:
