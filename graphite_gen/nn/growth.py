@@ -138,7 +138,7 @@ class GrowthDecoder(nn.Module):
 
         layers = self._row_layers()
 
-        return RowQuestions(self, r, layers[0].speak(r, graphs) if layers else r, odds, left, waits, graphs)
+        return RowQuestions(self, r, layers[0].speak(r, graphs) if layers else (), odds, left, waits, graphs)
 
     def answer(self, questions: RowQuestions, answers: Tensor) -> Tensor:
         """Log-odds of the pairs of arriving nodes, with shape :math:`(B, T)`; those of pairs not asked say nothing.
@@ -158,8 +158,8 @@ class GrowthDecoder(nn.Module):
         edges = sums[..., 0] / SCALES[1][0]
         counts = torch.cat([_ramps(edges), questions.left, sums, questions.waits, questions.odds], dim=-1)
         for number, layer in enumerate(self._row_layers()):
-            said = layer.speak(r, graphs) if number else questions.said
-            r = layer(r, said, graphs, answers, scales, counts)
+            said = layer.speak(r, graphs, answers) if number else questions.said
+            r = layer(r, said, graphs, answers, counts)
 
         return (self.out(r) + self.direct(questions.odds)).squeeze(-1)
 
@@ -185,7 +185,7 @@ class RowQuestions:
     Attributes:
         decoder: What knows the odds.
         r: The state of each pair, with shape :math:`(B, T, d)`.
-        said: What the first layer makes of it, with shape :math:`(B, T, m)`.
+        said: What it says in the first layer, see :meth:`_RowLayer.speak`.
         odds: How it stands against the pairs after it, with shape :math:`(B, T, s)`.
         left: How many pairs come after it, with shape :math:`(B, T, f)`.
         waits: How many answers are given before it that it does not see, with shape :math:`(B, T, 2)`.
@@ -195,7 +195,7 @@ class RowQuestions:
 
     decoder: GrowthDecoder
     r: Tensor
-    said: Tensor
+    said: tuple[Tensor, ...]
     odds: Tensor
     left: Tensor
     waits: Tensor
@@ -206,7 +206,7 @@ class RowQuestions:
         return RowQuestions(
             self.decoder,
             self.r[rows],
-            self.said[rows],
+            tuple(part[rows] for part in self.said),
             self.odds[rows],
             self.left[rows],
             self.waits[rows],
@@ -229,24 +229,46 @@ class _RowLayer(nn.Module):
         self.counts = nn.Linear(2 * len(RAMPS) + MESSAGES + 2 + SCORES, width, bias=False)
         self.out = nn.Linear(width, width)
 
-    def speak(self, r: Tensor, graphs: Tensor | None) -> Tensor:
-        """What each pair keeps and, where there is a graph to send them over, its messages, one after another."""
-        said = r.shape[-1] * (1 if graphs is None else 1 + MESSAGES)
+    def speak(self, r: Tensor, graphs: Tensor | None, answers: Tensor | None = None) -> tuple[Tensor, ...]:
+        """What each pair keeps to itself and, where there are graphs to send them over, its messages.
 
+        Messages over all graphs stand one after another, with shape :math:`(B, T, g d)`: if it is an edge and if it is
+        not, or once the answers are known, those alone.
+        """
         heard: Tensor = self.norm(r)
+        keeps, accepted, rejected = self._weights()
+        if graphs is None:
+            return (F.linear(heard, *keeps),)
+        if answers is None:
+            return tuple(F.linear(heard, *weights) for weights in (keeps, accepted, rejected))
+        messages = F.linear(heard, *rejected)
+        edges = answers > 0
+        messages[edges] = F.linear(heard[edges], *accepted)
 
-        return F.linear(heard, self.own.weight[:said], self.own.bias[:said])
+        return F.linear(heard, *keeps), messages
+
+    def _weights(self) -> list[tuple[Tensor, Tensor]]:
+        """Weights and biases of what a pair keeps, and of its messages if it is an edge and if it is not."""
+        width = self.norm.normalized_shape[0]
+        no, yes = self.own.weight.new_tensor(SCALES).repeat_interleave(width, -1).unsqueeze(-1)
+        parts = []
+        for values in (self.own.weight, self.own.bias.unsqueeze(-1)):
+            keeps, messages = values[:width], values[width:].view(-1, 2, width, values.shape[-1])
+            parts.append((keeps, yes * messages[:, 0].flatten(0, 1), no * messages[:, 1].flatten(0, 1)))
+
+        return [(weight, bias.squeeze(-1)) for weight, bias in zip(*parts, strict=True)]
 
     def forward(
-        self, r: Tensor, said: Tensor, graphs: Tensor | None, answers: Tensor, scales: Tensor, counts: Tensor
+        self, r: Tensor, said: tuple[Tensor, ...], graphs: Tensor | None, answers: Tensor, counts: Tensor
     ) -> Tensor:
-        width = r.shape[-1]
-        hidden = said[..., :width] + self.counts(counts)
+        keeps, *messages = said
+        hidden = keeps + self.counts(counts)
         if graphs is not None:
-            # Over each graph a pair sends one message if it is an edge, another if it is not.
-            accepted, rejected = said[..., width:].reshape(*r.shape[:-1], -1, 2, width).unbind(-2)
-            messages = torch.where(answers[..., None, None] > 0, accepted, rejected) * scales.unsqueeze(-1)
-            hidden = hidden + graphs @ messages.flatten(-3, -2)
+            # Those of edges come first; where the answers were known there is nothing to choose.
+            sent = messages[0]
+            if len(messages) > 1:
+                sent = torch.where(answers.unsqueeze(-1) > 0, sent, messages[1])
+            hidden = hidden + graphs @ sent.view(*sent.shape[:-2], -1, r.shape[-1])
 
         return r + self.out(torch.relu(hidden))
 
