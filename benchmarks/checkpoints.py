@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RUN_FILES = ("optimizer.safetensors", "state.json")
 TEST_SEED = 1000
 # Epochs of staged models that are at their floor sooner than by default, or gain from more.
-EPOCHS = {"ego": 8, "erdos-renyi": 8, "geometric": 80, "regular": 60}
+EPOCHS = {"ego": 16, "erdos-renyi": 8, "geometric": 80, "regular": 60}
 
 CARD = """# {name}
 
