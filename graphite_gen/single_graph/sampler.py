@@ -1,0 +1,189 @@
+"""Exact samples of sparse graphs from low-rank logits, without a visit to every pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .blocks import Blocks, BlockTree
+
+if TYPE_CHECKING:
+    from .pairs import PairLogits
+
+__all__ = ["EdgeSampler"]
+
+Array = NDArray[np.floating]
+Indices = NDArray[np.int64]
+
+_SMALLEST_BLOCK = 8
+# What a point costs, in terms of the weight of one node in one pair of blocks.
+_POINT_COST = 4.0
+# Where centres say nearly all about a block, halves of it would have no closer bounds.
+_CLOSE = 0.25
+# How many weights or points are held at a time.
+_CHUNK = 1 << 19
+
+
+class EdgeSampler:
+    r"""Draws graphs whose edges are independent, with the probabilities of low-rank logits (eq. 10).
+
+    An edge of probability :math:`p = \sigma(l)` is there if any point of a Poisson process of rate
+    :math:`-\log(1 - p) = \log(1 + e^l) \le e^l` falls on its pair. Nodes are in nested blocks of alike ones, with
+    :math:`f_i = c + d_i` about a centre. Between two blocks,
+
+    .. math:: l_{ij} \le (b_i + f_i^T S c' + \tfrac{t}{2} |d_i|^2)
+                       + (b_j + f_j^T S c + \tfrac{1}{2t} |d_j|^2) - c^T S c' + shift
+
+    is the sum of a number for each node, so points fall at the rate of the bound by drawing their number and each end
+    by itself; a point stays with the ratio of its pair's own rate to the bound. That is exact, however loose the bound.
+    Blocks are halved for as long as points cost more than the numbers, so the work grows with the edges, and with
+    the pairs only between small blocks where most pairs have an edge.
+
+    Arguments:
+        logits: The logits of all pairs.
+    """
+
+    def __init__(self, logits: PairLogits) -> None:
+        self._nodes = logits.nodes
+        self._tree = BlockTree.of(logits, _SMALLEST_BLOCK)
+
+    def sample(self, rng: np.random.Generator) -> Indices:
+        """The edges of one graph, i < j in ascending order, with shape :math:`(2, E)`."""
+        found = [np.empty(0, dtype=np.int64)]
+        for block_pairs in self._block_pairs():
+            for points in (block_pairs.every_cell(), block_pairs.thrown(rng)):
+                for i, j, keep in points:
+                    stays = rng.random(len(i)) < keep
+                    first, second = self._tree.nodes[i[stays]], self._tree.nodes[j[stays]]
+                    found.append(np.minimum(first, second) * self._nodes + np.maximum(first, second))
+        # Several points may stay on one pair: it has one edge.
+        keys = np.unique(np.concatenate(found))
+
+        return np.stack(np.divmod(keys, self._nodes))
+
+    def _block_pairs(self) -> Iterator[_BlockPairs]:
+        """Pairs of blocks that cover every pair of nodes once, halved for as long as that pays."""
+        waiting = [(0, np.zeros((2, 1), dtype=np.int64))]
+        while waiting:
+            level, pairs = waiting.pop()
+            size = self._tree.levels[level].size
+            some = max(_CHUNK // size, 1)
+            if pairs.shape[1] > some:
+                waiting += [(level, pairs[:, some:]), (level, pairs[:, :some])]
+                continue
+            block_pairs = _BlockPairs.of(self._tree, self._tree.levels[level], pairs)
+            costly = np.minimum(block_pairs.points, size**2) * _POINT_COST > 2 * size
+            costly &= block_pairs.loose > _CLOSE
+            if level + 1 == len(self._tree.levels):
+                costly[:] = False
+            if not costly.all():
+                yield block_pairs[~costly]
+            if costly.any():
+                waiting.append((level + 1, _halves(pairs[:, costly])))
+
+
+@dataclass(frozen=True)
+class _BlockPairs:
+    """Pairs of blocks of one level, and the rates at which points fall between them.
+
+    Attributes:
+        tree: The tree of blocks.
+        pairs: The two blocks of each pair, with shape :math:`(2, Q)`.
+        log_rates: The two sums' logarithms, of either block's nodes, with shape :math:`(2, Q, S)`.
+        points: The number of points that are expected to fall on each pair of blocks, with shape :math:`(Q,)`.
+        loose: How far bounds are above logits, about, with shape :math:`(Q,)`.
+    """
+
+    tree: BlockTree
+    pairs: Indices
+    log_rates: Array
+    points: Array
+    loose: Array
+
+    @classmethod
+    def of(cls, tree: BlockTree, blocks: Blocks, pairs: Indices) -> _BlockPairs:
+        """The bounds of pairs of blocks.
+
+        Arguments:
+            tree: The tree of blocks.
+            blocks: The level of the blocks.
+            pairs: The two blocks of each pair, with shape :math:`(2, Q)`.
+        """
+        centres = blocks.centres[pairs]
+        factor = tree.factor.reshape(*blocks.away.shape, -1)
+        bias = tree.bias.reshape(blocks.away.shape)
+        # Of all t that serve a pair of blocks, the ratio of their spreads makes the sum of both terms least.
+        spread = blocks.spread[pairs]
+        ratio = spread[::-1] / spread
+        log_rates = np.stack(
+            [
+                bias[own] + (factor[own] @ (tree.sign * other)[..., None])[..., 0] + 0.5 * t[:, None] * blocks.away[own]
+                for own, other, t in zip(pairs, centres[::-1], ratio, strict=True)
+            ]
+        )
+        log_rates[0] += (tree.shift - np.einsum("qr,r,qr->q", centres[0], tree.sign, centres[1]))[:, None]
+        with np.errstate(over="ignore"):
+            points = np.exp(np.logaddexp.reduce(log_rates.astype(np.float64), axis=2).sum(0))
+
+        return cls(tree, pairs, log_rates, points, spread.prod(0))
+
+    def __getitem__(self, chosen: NDArray[np.bool_]) -> _BlockPairs:
+        return _BlockPairs(
+            self.tree, self.pairs[:, chosen], self.log_rates[:, chosen], self.points[chosen], self.loose[chosen]
+        )
+
+    @property
+    def size(self) -> int:
+        return self.log_rates.shape[2]
+
+    @property
+    def crowded(self) -> NDArray[np.bool_]:
+        """Where more points would fall than there are cells to visit, with shape :math:`(Q,)`."""
+        return self.points > self.size**2
+
+    def every_cell(self) -> Iterator[tuple[Indices, Indices, Array]]:
+        """Every cell of crowded pairs of blocks: places, and the probability of an edge."""
+        pairs = self.pairs[:, self.crowded]
+        for begin in range(0, pairs.shape[1] * self.size**2, _CHUNK):
+            cell = np.arange(begin, min(begin + _CHUNK, pairs.shape[1] * self.size**2))
+            at, within = np.divmod(cell, self.size**2)
+            i, j = pairs[:, at] * self.size + np.stack(np.divmod(within, self.size))
+            i, j = i[i < j], j[i < j]
+            yield i, j, _sigmoid(self.tree.logits(i, j))
+
+    def thrown(self, rng: np.random.Generator) -> Iterator[tuple[Indices, Indices, Array]]:
+        """Points thrown at the other pairs of blocks: places, and the probability with which a point stays."""
+        some = self[~self.crowded]
+        counts = rng.poisson(some.points)
+        ends = np.cumsum(counts)
+        # Each block's rates add up to one, one block after the other, so that one search serves all of them.
+        shares = np.exp(some.log_rates.astype(np.float64) - some.log_rates.max(2, keepdims=True))
+        shares = np.cumsum(shares, axis=2)
+        shares /= shares[..., -1:]
+        shares += np.arange(shares.shape[1])[:, None]
+        for begin in range(0, int(counts.sum()), _CHUNK):
+            at = np.searchsorted(ends, np.arange(begin, min(begin + _CHUNK, ends[-1])), side="right")
+            drawn = [np.searchsorted(side.ravel(), at + rng.random(len(at)), side="right") for side in shares]
+            # Rounding may step over the end of a block.
+            within = np.minimum(np.stack(drawn) - at * some.size, some.size - 1)
+            i, j = some.pairs[:, at] * some.size + within
+            log_bound = some.log_rates[0, at, within[0]] + some.log_rates[1, at, within[1]]
+            # Of a block with itself, cells on and below the diagonal are no pairs.
+            upper = i < j
+            logits = self.tree.logits(i[upper], j[upper])
+            yield i[upper], j[upper], np.logaddexp(0, logits) * np.exp(-log_bound[upper])
+
+
+def _halves(pairs: Indices) -> Indices:
+    """The pairs of halves of pairs of blocks; a block with itself gives three, not four."""
+    halves = np.concatenate([2 * pairs + np.array(step)[:, None] for step in ((0, 0), (0, 1), (1, 0), (1, 1))], axis=1)
+
+    return halves[:, halves[0] <= halves[1]]
+
+
+def _sigmoid(logits: Array) -> Array:
+    return np.exp(-np.logaddexp(0, -logits))
