@@ -25,8 +25,7 @@ __all__ = [
 
 DIMENSIONS = 128
 WALKS, LENGTH, CONTEXT = 10, 80, 10
-# The return and in-out parameters of node2vec; on citation networks the grid of its authors prefers walks that stay
-# near.
+# The return and in-out parameters of node2vec: walks that stay near.
 RETURN, IN_OUT = 1.0, 2.0
 TELEPORT, STEPS = 0.1, 30
 # So many columns of the PageRank are held at once.
