@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from logs import Row, add_options, parse, read_log, run_all
 from tables import FOLDER, lines, publish
 from torch import Tensor, nn
 
@@ -60,7 +60,6 @@ PUBLISHED = {
 PUBLISHED_ACCURACY = {"GCN": (81.5, 70.3, 79.0), "Graphite": (82.1, 71.0, 79.3)}
 
 Job = tuple[str, str, bool, str, int]
-Row = dict[str, Any]
 
 
 # One run ------------------------------------------------------------------------------------------------------
@@ -197,26 +196,6 @@ def curve_jobs(dataset: str, runs: int) -> Iterator[Job]:
         yield "connected", dataset, False, f"{model}@{c:g}", run
 
 
-def read_log(log: Path) -> list[Row]:
-    """The lines of the log; a last one that was cut off is left out."""
-    text = log.read_text(encoding="utf-8") if log.exists() else ""
-
-    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("}\n")]
-
-
-def run_all(todo: Sequence[Job], folder: Path, log: Path, *, quick: bool) -> None:
-    """Do the jobs that the log does not have, adding a line for each."""
-    rows = read_log(log)
-    done = {tuple(row[key] for key in ("task", "dataset", "features", "model", "run")) for row in rows}
-    # Written anew, so that no line is added to one that was cut off.
-    log.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    for job in todo:
-        if job not in done:
-            row = measure(folder, job, quick=quick)
-            with log.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
-
-
 # The tables ---------------------------------------------------------------------------------------------------
 
 
@@ -328,12 +307,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, help="splits to average  [10; 2 if quick]")
     parser.add_argument("--starts", type=int, help="starts of each classifier to average  [50; 2 if quick]")
     parser.add_argument("--curve", action="store_true", help="also measure AUC against subsampling, on the first set")
-    parser.add_argument("--log", type=Path, default=LOG, help="where finished runs are kept; it is taken up again")
-    parser.add_argument("--tables", action="store_true", help="train nothing: make the tables of what the log has")
-    parser.add_argument("--quick", action="store_true", help="a minute, to see that it works; needs a --log of its own")
-    arguments = parser.parse_args()
-    if arguments.quick and arguments.log == LOG:
-        parser.error("--quick would spoil the log of the real runs: pass another with --log")
+    add_options(parser, LOG)
+    arguments = parse(parser, LOG)
 
     torch.set_num_threads(1)
     runs = arguments.runs or (2 if arguments.quick else 10)
@@ -341,7 +316,8 @@ def main() -> None:
     if not arguments.tables:
         todo = list(jobs(arguments.split, arguments.datasets, runs, starts))
         todo += curve_jobs(arguments.datasets[0], runs) if arguments.curve else []
-        run_all(todo, arguments.data, arguments.log, quick=arguments.quick)
+        keys = ("task", "dataset", "features", "model", "run")
+        run_all(todo, keys, lambda job: measure(arguments.data, job, quick=arguments.quick), arguments.log)
 
     rows = read_log(arguments.log)
     results = Results(rows, arguments.datasets)

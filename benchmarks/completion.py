@@ -27,6 +27,7 @@ from graphite_gen.completion import CHAIN_STEPS, PartialGraph, complete
 from graphite_gen.dataset import generate
 from graphite_gen.families import family
 from graphite_gen.graph import SimpleGraph
+from graphite_gen.metrics.ranking import area_under_curve
 from graphite_gen.seeding import stream
 
 TEST_SEED = 3000
@@ -65,9 +66,8 @@ def auc(scores: NDArray[np.float64], edges: NDArray[np.bool_]) -> float:
     """The chance that an edge ranks above an absent pair; ties count half. NaN if there are not both."""
     if edges.all() or not edges.any():
         return float("nan")
-    above = scores[edges][:, None] - scores[~edges]
 
-    return float(((above > 0) + 0.5 * (above == 0)).mean())
+    return area_under_curve(scores[edges], scores[~edges])
 
 
 @dataclass(frozen=True)

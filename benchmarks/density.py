@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from logs import Row, add_options, parse, read_log, run_all
 from tables import FOLDER, lines, publish
 
 from graphite_gen.api import fit
@@ -60,8 +59,6 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
 }
 BLOCK = 10
 QUICK: Mapping[str, Any] = {"epochs": 2, "epoch_graphs": 10, "validate_every": 1, "validation_samples": 2}
-
-Row = dict[str, Any]
 
 
 # One run ------------------------------------------------------------------------------------------------------
@@ -118,27 +115,6 @@ def one_parameter(train: list[SimpleGraph], test: list[SimpleGraph]) -> float:
     odds = ones(train) / CELLS
 
     return -ones(test) * math.log(odds) - (CELLS - ones(test)) * math.log1p(-odds)
-
-
-def run_all(jobs: Sequence[tuple[str, str, str, str, int]], log: Path, *, quick: bool) -> None:
-    """Do the jobs that the log does not have, adding a line for each."""
-    torch.set_num_threads(1)
-    rows = read_log(log)
-    done = {(row["family"], row["kind"], row["preset"], row["convention"], row["run"]) for row in rows}
-    # Written anew, so that no line is added to one that was cut off.
-    log.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    for job in jobs:
-        if job not in done:
-            row = measure(*job, quick=quick)
-            with log.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
-
-
-def read_log(log: Path) -> list[Row]:
-    """The lines of the log; a last one that was cut off is left out."""
-    text = log.read_text(encoding="utf-8") if log.exists() else ""
-
-    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("}\n")]
 
 
 # The tables ---------------------------------------------------------------------------------------------------
@@ -242,13 +218,10 @@ def main() -> None:
     parser.add_argument("--preset", choices=("paper", "one-shot"), help="only this preset")
     parser.add_argument("--convention", choices=("paper", "pairs"), help="only this convention")
     parser.add_argument("--runs", type=int, help="another number of runs")
-    parser.add_argument("--log", type=Path, default=LOG, help="where finished runs are kept; it is taken up again")
-    parser.add_argument("--tables", action="store_true", help="train nothing: make the tables of what the log has")
-    parser.add_argument("--quick", action="store_true", help="a minute, to see that it works; needs a --log of its own")
-    arguments = parser.parse_args()
-    if arguments.quick and arguments.log == LOG:
-        parser.error("--quick would spoil the log of the real runs: pass another with --log")
+    add_options(parser, LOG)
+    arguments = parse(parser, LOG)
 
+    torch.set_num_threads(1)
     families = FAMILIES[:2] if arguments.quick else FAMILIES
     tables = {
         (preset, convention): arguments.runs or (2 if arguments.quick else runs)
@@ -263,7 +236,8 @@ def main() -> None:
             for (preset, convention), runs in tables.items()
             for run, name, kind in itertools.product(range(first, min(first + BLOCK, runs)), families, KINDS)
         ]
-        run_all(jobs, arguments.log, quick=arguments.quick)
+        keys = ("family", "kind", "preset", "convention", "run")
+        run_all(jobs, keys, lambda job: measure(*job, quick=arguments.quick), arguments.log)
 
     rows = read_log(arguments.log)
     for preset, convention in tables:

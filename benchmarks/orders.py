@@ -7,13 +7,12 @@ first says how well the model has learned the rule, the second how near its law 
 from __future__ import annotations
 
 import argparse
-import json
+import itertools
 import math
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
+from logs import Row, read_log, run_all
 from staged import floors
 from tables import FOLDER, publish
 
@@ -28,7 +27,7 @@ TEST_SEED = 1000
 LOG = FOLDER / "orders.jsonl"
 
 
-def measure(name: str, order: str, epochs: int, graphs: int) -> dict[str, Any]:
+def measure(name: str, order: str, epochs: int, graphs: int) -> Row:
     """Train one family by one rule and score it."""
     law = family(name)
     data = training_set(law, preset_name="default", count=None, nodes=NODES, seed=0)
@@ -50,11 +49,6 @@ def measure(name: str, order: str, epochs: int, graphs: int) -> dict[str, Any]:
     }
 
 
-def read_log(path: Path) -> list[dict[str, Any]]:
-    """What has been measured."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("families", nargs="*", default=list(FAMILIES))
@@ -64,14 +58,8 @@ def main() -> None:
     arguments = parser.parse_args()
 
     torch.set_num_threads(1)
-    done = {(row["family"], row["order"], row["epochs"]) for row in read_log(LOG)}
-    for name in arguments.families:
-        for order in arguments.orders:
-            if (name, order, arguments.epochs) not in done:
-                row = measure(name, order, arguments.epochs, arguments.graphs)
-                with LOG.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(row) + "\n")
-                print(row, flush=True)
+    jobs = itertools.product(arguments.families, arguments.orders, [arguments.epochs])
+    run_all(jobs, ("family", "order", "epochs"), lambda job: measure(*job, arguments.graphs), LOG)
     found = [row for row in read_log(LOG) if row["epochs"] == arguments.epochs]
     rows = [
         [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,20 +28,15 @@ def check_scores(path: Path, force: bool) -> None:
         OutputError: It exists, may not be written, or its suffix is not one that ranked pairs are written in.
     """
     from graphite_gen.errors import OutputError
+    from graphite_gen.formats import check_target
 
     if str(path) == "-":
         return
     if path.suffix.lower() not in (".csv", ".json"):
         raise OutputError(f"'{path}' is no file for scores: name it '.csv' or '.json', or pass '-' for CSV on stdout.")
-    folder = path.resolve().parent
     if path.is_dir():
         raise OutputError(f"'{path}' is a folder: pass a file for the scores.")
-    if not folder.is_dir():
-        raise OutputError(f"'{path}' cannot be written: the folder '{path.parent}' does not exist; make it first.")
-    if not os.access(folder, os.W_OK):
-        raise OutputError(f"'{path}' cannot be written: you may not write there; pass a file in another folder.")
-    if path.exists() and not force:
-        raise OutputError(f"'{path}' exists: pass --force to replace it, or another name.")
+    check_target(path, force)
 
 
 def write_scores(scores: Sequence[EdgeScore] | Sequence[PredictedLink], path: Path, force: bool) -> None:

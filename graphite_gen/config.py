@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from .errors import ConfigError
 
-__all__ = ["KINDS", "ORDERS", "PRESETS", "ModelConfig", "TrainConfig", "preset"]
+__all__ = ["KINDS", "ORDERS", "PRESETS", "Autoencoder", "ModelConfig", "TrainConfig", "preset", "require"]
 
 KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
 # In which order nodes arrive in a staged model: what a rule prefers, given what is there; ties are broken evenly.
@@ -78,7 +78,12 @@ def _checked(name: str, value: Any, default: Any) -> Any:
     return value
 
 
-def _require(name: str, value: Any, choices: tuple[str, ...]) -> None:
+def require(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Refuse a value that is none of the choices of a setting.
+
+    Raises:
+        ConfigError: It is another.
+    """
     if value not in choices:
         raise ConfigError(f"'{name}' is '{value}'; choose one of {', '.join(choices)}.")
 
@@ -88,8 +93,25 @@ def _require_range(name: str, value: float, low: float, high: float) -> None:
         raise ConfigError(f"'{name}' is {value}; it should lie between {low:g} and {high:g}.")
 
 
+class Autoencoder:
+    """What the kind of a model says of it, whether of many graphs or of one."""
+
+    kind: str
+    rounds: int
+
+    @property
+    def is_variational(self) -> bool:
+        """Whether the latents have a posterior, rather than a point."""
+        return self.kind in ("graphite-vae", "vgae")
+
+    @property
+    def refinement_rounds(self) -> int:
+        """The rounds that are run: none for VGAE and GAE."""
+        return self.rounds if self.kind.startswith("graphite") else 0
+
+
 @dataclass(frozen=True)
-class ModelConfig(_Config):
+class ModelConfig(Autoencoder, _Config):
     r"""The architecture of one model.
 
     Attributes:
@@ -143,17 +165,17 @@ class ModelConfig(_Config):
     row_layers: int = 2
 
     def __post_init__(self) -> None:
-        _require("kind", self.kind, KINDS)
-        _require("observation", self.observation, ("bernoulli", "normal"))
-        _require("encoder", self.encoder, ("gcn", "residual", "none") if self.is_staged else ("gcn", "residual"))
-        _require("refinement", self.refinement, ("gcn", "residual"))
-        _require("skip", self.skip, ("convex", "incremental"))
-        _require("head", self.head, ("inner", "signed"))
+        require("kind", self.kind, KINDS)
+        require("observation", self.observation, ("bernoulli", "normal"))
+        require("encoder", self.encoder, ("gcn", "residual", "none") if self.is_staged else ("gcn", "residual"))
+        require("refinement", self.refinement, ("gcn", "residual"))
+        require("skip", self.skip, ("convex", "incremental"))
+        require("head", self.head, ("inner", "signed"))
         for name in self.encoder_features:
-            _require("encoder_features", name, ENCODER_FEATURES)
+            require("encoder_features", name, ENCODER_FEATURES)
         for name in self.decoder_features:
-            _require("decoder_features", name, ("identity",))
-        _require("order", self.order, tuple(ORDERS))
+            require("decoder_features", name, ("identity",))
+        require("order", self.order, tuple(ORDERS))
         if self.is_staged:
             self._check_staged()
         empty = set() if self.random_features else {"random"}
@@ -207,16 +229,6 @@ class ModelConfig(_Config):
             reasons |= dict.fromkeys(_REFINEMENT_ONLY, f"a '{self.kind}'")
 
         return reasons
-
-    @property
-    def is_variational(self) -> bool:
-        """Whether the latents have a posterior, rather than a point."""
-        return self.kind in ("graphite-vae", "vgae")
-
-    @property
-    def refinement_rounds(self) -> int:
-        """The rounds that are run: none for VGAE and GAE."""
-        return self.rounds if self.kind.startswith("graphite") else 0
 
     @property
     def is_exchangeable(self) -> bool:
@@ -273,7 +285,7 @@ class TrainConfig(_Config):
             _require_range(name, getattr(self, name), 1, 10**9)
         for name in ("epoch_graphs", "warmup_steps", "patience", "seed"):
             _require_range(name, getattr(self, name), 0, 2**63 - 1)
-        _require("convention", self.convention, ("pairs", "paper"))
+        require("convention", self.convention, ("pairs", "paper"))
         _require_range("learning_rate", self.learning_rate, 1e-9, 10)
         _require_range("kl_warmup", self.kl_warmup, 0, 1)
         _require_range("samples_from", self.samples_from, 0, 1)
@@ -352,7 +364,7 @@ def preset(name: str, **changes: Any) -> tuple[ModelConfig, TrainConfig]:
     Raises:
         ConfigError: The preset or a setting is unknown, or a value does not fit.
     """
-    _require("preset", name, tuple(PRESETS))
+    require("preset", name, tuple(PRESETS))
     one_shot = {"stages": 1, "convention": "paper"}
     if name == "default" and (
         changes.get("kind", "graphite-vae") != "graphite-vae"

@@ -37,6 +37,7 @@ __all__ = [
     "GraphReader",
     "check_node_attributes",
     "check_output",
+    "check_target",
     "dropped_by",
     "format_of",
     "keeps_node_attributes",

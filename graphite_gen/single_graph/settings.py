@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from ..config import KINDS
+from ..config import KINDS, Autoencoder, require
 from ..errors import ConfigError
 
 __all__ = ["CLASSIFIERS", "HEADS", "SKIPS", "TARGETS", "ClassifierSettings", "LinkSettings"]
@@ -16,13 +15,8 @@ TARGETS = ("hidden", "all")
 CLASSIFIERS = ("gcn", "graphite")
 
 
-def _require(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ConfigError(f"'{name}' is '{value}'; choose one of {', '.join(choices)}.")
-
-
 @dataclass(frozen=True)
-class LinkSettings:
+class LinkSettings(Autoencoder):
     r"""An autoencoder of one graph and how it is trained.
 
     Attributes:
@@ -69,24 +63,14 @@ class LinkSettings:
     validate_every: int = 5
 
     def __post_init__(self) -> None:
-        _require("kind", self.kind, KINDS)
-        _require("skip", self.skip, SKIPS)
-        _require("head", self.head, HEADS)
-        _require("targets", self.targets, TARGETS)
+        require("kind", self.kind, KINDS)
+        require("skip", self.skip, SKIPS)
+        require("head", self.head, HEADS)
+        require("targets", self.targets, TARGETS)
         if not 0 <= self.edge_dropout < 1:
             raise ConfigError(f"'edge_dropout' is {self.edge_dropout}; it should be at least 0 and less than 1.")
         if self.targets == "hidden" and self.edge_dropout == 0:
             raise ConfigError("No edge is hidden without edge dropout: choose targets 'all', or drop some edges.")
-
-    @property
-    def is_variational(self) -> bool:
-        """Whether the latents have a posterior, rather than a point."""
-        return self.kind in ("graphite-vae", "vgae")
-
-    @property
-    def refinement_rounds(self) -> int:
-        """The rounds that are run: none for VGAE and GAE."""
-        return self.rounds if self.kind.startswith("graphite") else 0
 
 
 @dataclass(frozen=True)
@@ -116,6 +100,6 @@ class ClassifierSettings:
     patience: int = 0
 
     def __post_init__(self) -> None:
-        _require("kind", self.kind, CLASSIFIERS)
+        require("kind", self.kind, CLASSIFIERS)
         if not 0 <= self.dropout < 1:
             raise ConfigError(f"'dropout' is {self.dropout}; it should be at least 0 and less than 1.")

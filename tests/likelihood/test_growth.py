@@ -145,15 +145,21 @@ def test_fewer_stages_are_scored_as_such() -> None:
         )
 
 
+def grown_for_the_check(model: TrainedModel, count: int) -> list[SimpleGraph]:
+    """The graphs that the two-sided check of seed 0 grows."""
+    batches = [_grow(model, Schedule(0), stream(0, "growth bounds", index), None)[0] for index in range(count)]
+
+    return [
+        SimpleGraph(batch.adj.shape[-1], np.argwhere(np.triu(batch.adj[0].numpy())).astype(np.int32))
+        for batch in batches
+    ]
+
+
 @pytest.mark.parametrize("order", ["uniform", "breadth", "peel"])
 def test_the_bounds_enclose_the_exact_law_of_graphs_that_the_model_grows(order: str) -> None:
     model = staged(order)
     rows = sandwich_nll(model, 12, samples=800).per_graph
-    exact = []
-    for index in range(len(rows)):
-        grown, _ = _grow(model, Schedule(0), stream(0, "growth bounds", index), None)
-        edges = np.argwhere(np.triu(grown.adj[0].numpy())).astype(np.int32)
-        exact.append(-exact_log_prob(model, SimpleGraph(grown.adj.shape[-1], edges)))
+    exact = [-exact_log_prob(model, graph) for graph in grown_for_the_check(model, len(rows))]
 
     lower, upper = (np.array([getattr(row, name) for row in rows]) for name in ("lower", "upper"))
     for bound, sign in ((upper, 1), (lower, -1)):
@@ -168,13 +174,8 @@ def test_the_bounds_enclose_the_exact_law_of_graphs_that_the_model_grows(order: 
 def test_what_is_checked_is_what_method_is_gives(order: str) -> None:
     model = staged(order)
     rows = sandwich_nll(model, 3, samples=40).per_graph
-    grown = []
-    for index in range(len(rows)):
-        batch, _ = _grow(model, Schedule(0), stream(0, "growth bounds", index), None)
-        edges = np.argwhere(np.triu(batch.adj[0].numpy())).astype(np.int32)
-        grown.append(SimpleGraph(batch.adj.shape[-1], edges))
 
-    estimate = estimate_nll(model, grown, 40)
+    estimate = estimate_nll(model, grown_for_the_check(model, len(rows)), 40)
 
     # An untrained model grows graphs as its rule never would: of those orders 'is' knows nothing, and is to be told so.
     assert [row.importance for row in rows] == pytest.approx([row.nll for row in estimate.per_graph])
