@@ -13,7 +13,7 @@ import math
 import numpy as np
 import torch
 from logs import Row, read_log, run_all
-from staged import floors
+from staged import JUDGED, floors
 from tables import FOLDER, publish
 
 from graphite_gen.api import NODES, fit, training_set
@@ -36,7 +36,7 @@ def measure(name: str, order: str, epochs: int, graphs: int) -> Row:
     estimate = estimate_nll(model, test, 16)
     excess = np.array([row.nll for row in estimate.per_graph]) - floors(law, test)
     one = np.array([-row.elbo for row in estimate.per_graph]) - floors(law, test)
-    drawn = list(Sampler(model, 256, seed=1))
+    drawn = list(Sampler(model, JUDGED.get(name, 256), seed=1))
 
     return {
         "family": name,
