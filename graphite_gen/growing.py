@@ -22,6 +22,8 @@ __all__ = ["GrowingGraphs", "Limits", "Questions", "RowDecoder", "RowLimits"]
 CHUNK_CELLS = 1 << 20
 # The most cells of the matrices of rows that are drawn together, unless one alone has more.
 DRAWN_CELLS = 1 << 19
+# While more rows than this share are open, all are asked again.
+KEPT_ROWS = 0.8
 
 
 class Questions(Protocol):
@@ -254,7 +256,8 @@ class GrowingGraphs:
         # Without limits a pair is right once all pairs within its reach are: as many rounds as there are reaches.
         rounds = nodes + 1 if held else int((reach.diff(dim=-1) != 0).logical_and(asked[:, 1:]).sum(-1).max()) + 1
 
-        answers, odds = torch.zeros_like(noise), torch.zeros_like(noise)
+        # Any guess ends in the same answers, one with as many edges as the graph so far mostly sooner.
+        answers, odds = ((noise < _density(seen)) & asked).to(noise), torch.zeros_like(noise)
         open_rows = torch.arange(len(rows), device=uniform.device)
         for _ in range(rounds):
             before = answers[open_rows]
@@ -266,10 +269,18 @@ class GrowingGraphs:
             changed = (after.to(before) != before).any(-1)
             if not changed.any():
                 break
-            if not changed.all():
+            # Rows that are done stay as they are: leaving them out must save more than copying the others costs.
+            if changed.sum() < KEPT_ROWS * len(changed):
                 open_rows, questions = open_rows[changed], questions.select(changed.nonzero().squeeze(-1))
 
         return answers, odds
+
+
+def _density(seen: PartialGraphs) -> Tensor:
+    """The share of pairs of arrived nodes that are edges, with shape :math:`(M, 1)`."""
+    pairs = (seen.arrived * (seen.arrived - 1)).clamp_min(1).to(seen.adj)
+
+    return (seen.adj.sum((-2, -1)) / pairs).unsqueeze(-1)
 
 
 def _select(seen: PartialGraphs, rows: Tensor) -> PartialGraphs:

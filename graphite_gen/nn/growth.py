@@ -127,18 +127,20 @@ class GrowthDecoder(nn.Module):
         odds = self._odds(r, asked)
         r = r + self.later(later @ r / later.sum(-1, keepdim=True).clamp_min(1))
 
-        known = (places < reach.unsqueeze(-1)) & asked.unsqueeze(-2) & asked.unsqueeze(-1)
+        sight = ((places < reach.unsqueeze(-1)) & asked.unsqueeze(-2) & asked.unsqueeze(-1)).to(h)
         graphs = None
-        if known.any():
-            sight = known.to(h).unsqueeze(-1)
-            graphs = torch.cat([sight, sight * seen.adj.unsqueeze(-1), sight * kernels], dim=-1).flatten(-2)
+        if sight.any():
+            graphs = torch.stack([sight, sight * seen.adj, *(sight.unsqueeze(-1) * kernels).unbind(-1)], -1).flatten(-2)
         waiting = (places - reach).clamp_min(0).to(h)
         left = _ramps((rows.unsqueeze(-1) - places).clamp_min(0).to(h))
         waits = torch.stack([waiting.clamp_max(1), torch.log1p(waiting)], dim=-1)
 
+        known = torch.cat([left, waits, odds], dim=-1)
         layers = self._row_layers()
+        foreseen = [layer.foresee(known) for layer in layers]
+        opening = layers[0].listen(r, foreseen[0], graphs) if layers else ()
 
-        return RowQuestions(self, r, layers[0].speak(r, graphs) if layers else (), odds, left, waits, graphs)
+        return RowQuestions(self, r, sight, graphs, opening, (*foreseen[1:],), self.direct(odds))
 
     def answer(self, questions: RowQuestions, answers: Tensor) -> Tensor:
         """Log-odds of the pairs of arriving nodes, with shape :math:`(B, T)`; those of pairs not asked say nothing.
@@ -148,20 +150,14 @@ class GrowthDecoder(nn.Module):
             answers: One where they have an edge, with shape :math:`(B, T)`; a pair sees those within its reach.
         """
         r, graphs = questions.r, questions.graphs
-        scales = answers.new_tensor(SCALES)[answers.long()]
-        # One column for each graph and answer.
-        sums = answers.new_zeros(*answers.shape, MESSAGES)
-        if graphs is not None:
-            of_graph = torch.diag_embed(scales)
-            accepted = of_graph * answers[..., None, None]
-            sums = graphs @ torch.stack([accepted, of_graph - accepted], dim=-1).flatten(-2).flatten(-3, -2)
-        edges = sums[..., 0] / SCALES[1][0]
-        counts = torch.cat([_ramps(edges), questions.left, sums, questions.waits, questions.odds], dim=-1)
+        edges = _ramps((questions.sight @ answers.unsqueeze(-1)).squeeze(-1))
+        listened = questions.opening
         for number, layer in enumerate(self._row_layers()):
-            said = layer.speak(r, graphs, answers) if number else questions.said
-            r = layer(r, said, graphs, answers, counts)
+            if number:
+                listened = layer.listen(r, questions.foreseen[number - 1], graphs)
+            r = layer(r, listened, graphs, answers, edges)
 
-        return (self.out(r) + self.direct(questions.odds)).squeeze(-1)
+        return (self.out(r) + questions.direct).squeeze(-1)
 
     def _row_layers(self) -> list[_RowLayer]:
         return [layer for layer in self.rows if isinstance(layer, _RowLayer)]
@@ -180,37 +176,37 @@ class GrowthDecoder(nn.Module):
 
 @dataclass(frozen=True)
 class RowQuestions:
-    """The pairs of one arriving node per graph, with all that is known of them before any is answered.
+    """The pairs of one arriving node per graph, with all that no answer changes.
 
     Attributes:
         decoder: What knows the odds.
         r: The state of each pair, with shape :math:`(B, T, d)`.
-        said: What it says in the first layer, see :meth:`_RowLayer.speak`.
-        odds: How it stands against the pairs after it, with shape :math:`(B, T, s)`.
-        left: How many pairs come after it, with shape :math:`(B, T, f)`.
-        waits: How many answers are given before it that it does not see, with shape :math:`(B, T, 2)`.
+        sight: One where a pair sees the answer to another, with shape :math:`(B, T, T)`.
         graphs: The answers that a pair sees: all of them, those of neighbours of its node, and all by learned weights,
             with shape :math:`(B, T, (2 + k) T)`; None where no pair sees an answer.
+        opening: What the first layer makes of the states, see :meth:`_RowLayer.listen`.
+        foreseen: What is known of each pair in the layers after it, each with shape :math:`(B, T, d)`.
+        direct: Log-odds from how a pair stands against those after it, with shape :math:`(B, T, 1)`.
     """
 
     decoder: GrowthDecoder
     r: Tensor
-    said: tuple[Tensor, ...]
-    odds: Tensor
-    left: Tensor
-    waits: Tensor
+    sight: Tensor
     graphs: Tensor | None
+    opening: tuple[Tensor, ...]
+    foreseen: tuple[Tensor, ...]
+    direct: Tensor
 
     def select(self, rows: Tensor) -> RowQuestions:
         """Some of the arriving nodes."""
         return RowQuestions(
             self.decoder,
             self.r[rows],
-            tuple(part[rows] for part in self.said),
-            self.odds[rows],
-            self.left[rows],
-            self.waits[rows],
+            self.sight[rows],
             None if self.graphs is None else self.graphs[rows],
+            tuple(part[rows] for part in self.opening),
+            tuple(part[rows] for part in self.foreseen),
+            self.direct[rows],
         )
 
     def log_odds(self, answers: Tensor) -> Tensor:
@@ -219,7 +215,10 @@ class RowQuestions:
 
 
 class _RowLayer(nn.Module):
-    """One residual step of message passing from earlier answers to later questions."""
+    """One residual step of message passing from earlier answers to later questions.
+
+    ``counts`` reads the edges so far, the pairs left, the answers heard, those waited for, and how a pair stands.
+    """
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -229,48 +228,55 @@ class _RowLayer(nn.Module):
         self.counts = nn.Linear(2 * len(RAMPS) + MESSAGES + 2 + SCORES, width, bias=False)
         self.out = nn.Linear(width, width)
 
-    def speak(self, r: Tensor, graphs: Tensor | None, answers: Tensor | None = None) -> tuple[Tensor, ...]:
-        """What each pair keeps to itself and, where there are graphs to send them over, its messages.
+    def foresee(self, known: Tensor) -> Tensor:
+        """What the counts that no answer changes come to: pairs left, waited for, and how a pair stands."""
+        _, left, _, others = self._counts()
 
-        Messages over all graphs stand one after another, with shape :math:`(B, T, g d)`: if it is an edge and if it is
-        not, or once the answers are known, those alone.
+        return F.linear(known, torch.cat([left, others], dim=-1))
+
+    def listen(self, r: Tensor, foreseen: Tensor, graphs: Tensor | None) -> tuple[Tensor, ...]:
+        """What a pair keeps to itself; where there are graphs, also its state and its messages if it is no edge.
+
+        Messages over all graphs stand one after another, with shape :math:`(B, T, g d)`.
         """
         heard: Tensor = self.norm(r)
-        keeps, accepted, rejected = self._weights()
-        if graphs is None:
-            return (F.linear(heard, *keeps),)
-        if answers is None:
-            return tuple(F.linear(heard, *weights) for weights in (keeps, accepted, rejected))
-        messages = F.linear(heard, *rejected)
-        edges = answers > 0
-        messages[edges] = F.linear(heard[edges], *accepted)
+        width = r.shape[-1]
+        keeps = foreseen + F.linear(heard, self.own.weight[:width], self.own.bias[:width])
 
-        return F.linear(heard, *keeps), messages
-
-    def _weights(self) -> list[tuple[Tensor, Tensor]]:
-        """Weights and biases of what a pair keeps, and of its messages if it is an edge and if it is not."""
-        width = self.norm.normalized_shape[0]
-        no, yes = self.own.weight.new_tensor(SCALES).repeat_interleave(width, -1).unsqueeze(-1)
-        parts = []
-        for values in (self.own.weight, self.own.bias.unsqueeze(-1)):
-            keeps, messages = values[:width], values[width:].view(-1, 2, width, values.shape[-1])
-            parts.append((keeps, yes * messages[:, 0].flatten(0, 1), no * messages[:, 1].flatten(0, 1)))
-
-        return [(weight, bias.squeeze(-1)) for weight, bias in zip(*parts, strict=True)]
+        return (keeps,) if graphs is None else (keeps, heard, F.linear(heard, *self._messages(0)))
 
     def forward(
-        self, r: Tensor, said: tuple[Tensor, ...], graphs: Tensor | None, answers: Tensor, counts: Tensor
+        self, r: Tensor, listened: tuple[Tensor, ...], graphs: Tensor | None, answers: Tensor, edges: Tensor
     ) -> Tensor:
-        keeps, *messages = said
-        hidden = keeps + self.counts(counts)
+        keeps, *speaking = listened
         if graphs is not None:
-            # Those of edges come first; where the answers were known there is nothing to choose.
-            sent = messages[0]
-            if len(messages) > 1:
-                sent = torch.where(answers.unsqueeze(-1) > 0, sent, messages[1])
-            hidden = hidden + graphs @ sent.view(*sent.shape[:-2], -1, r.shape[-1])
+            heard, refused = speaking
+            yes = answers > 0
+            sent = refused.index_put((yes,), F.linear(heard[yes], *self._messages(1)))
+            hidden = F.linear(edges, self._counts()[0]) + keeps
+            hidden = torch.baddbmm(hidden, graphs, sent.view(len(sent), -1, r.shape[-1]))
+        else:
+            hidden = keeps
 
         return r + self.out(torch.relu(hidden))
+
+    def _counts(self) -> tuple[Tensor, ...]:
+        """The columns of ``counts`` for edges so far, pairs left, answers heard, and the others."""
+        return self.counts.weight.split([len(RAMPS), len(RAMPS), MESSAGES, 2 + SCORES], dim=-1)
+
+    def _messages(self, answer: int) -> tuple[Tensor, Tensor]:
+        """Weights and biases of the messages of pairs that were answered so.
+
+        A count of answers heard is a message of one: it joins the biases.
+        """
+        width = self.own.in_features
+        # Those of edges come first.
+        own = self.own.weight[width:].view(-1, 2, width, width)[:, 1 - answer]
+        bias = self.own.bias[width:].view(-1, 2, width)[:, 1 - answer]
+        heard = self._counts()[2].view(width, -1, 2)[..., 1 - answer].mT
+        scale = own.new_tensor(SCALES[answer]).unsqueeze(-1)
+
+        return (own * scale.unsqueeze(-1)).flatten(0, 1), ((bias + heard) * scale).flatten()
 
 
 def _node_features(seen: PartialGraphs) -> Tensor:
@@ -333,4 +339,4 @@ def _graph_features(seen: PartialGraphs) -> Tensor:
 
 def _ramps(counts: Tensor) -> Tensor:
     """Counts as ramps from 0 to 1, with one more axis."""
-    return torch.stack([counts.clamp_max(end) / end for end in RAMPS], dim=-1)
+    return (counts.unsqueeze(-1) / counts.new_tensor(RAMPS)).clamp_max(1)

@@ -64,16 +64,22 @@ class _PairLayer(nn.Module):
     def forward(self, e: Tensor, scale: Tensor) -> Tensor:
         left, right = _linear(self.factors, e).chunk(2)
 
-        return e + _linear(self.out, torch.relu(_linear(self.own, e) + _linear(self.ways, left @ right * scale)))
+        hidden = torch.addmm(_columns(self.own, e), self.ways.weight, (left @ right * scale).flatten(1))
+
+        return e + _linear(self.out, torch.relu(hidden).view(-1, *e.shape[1:]))
 
 
 def _linear(layer: nn.Linear, e: Tensor) -> Tensor:
     """A linear map of the first axis."""
-    out = layer.weight @ e.flatten(1)
-    if layer.bias is not None:
-        out = out + layer.bias.unsqueeze(-1)
+    return _columns(layer, e).view(-1, *e.shape[1:])
 
-    return out.view(-1, *e.shape[1:])
+
+def _columns(layer: nn.Linear, e: Tensor) -> Tensor:
+    """A linear map of the first axis, with all others as one."""
+    if layer.bias is None:
+        return layer.weight @ e.flatten(1)
+
+    return torch.addmm(layer.bias.unsqueeze(-1), layer.weight, e.flatten(1))
 
 
 def _pair_features(adj: Tensor) -> Tensor:
