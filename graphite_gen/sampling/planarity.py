@@ -26,7 +26,9 @@ class PlanarRow:
         pairs = np.argwhere(np.triu(adjacency, 1))
         self._labels = component_labels(pairs, self._arriving)
         self._graph = nx.Graph(pairs.tolist())
-        self._known: dict[tuple[int, ...], bool] = {}
+        # Sets of neighbours known to fit and known not to, as the bits of numbers.
+        self._fit: list[int] = []
+        self._cross: list[int] = []
 
     def keep(self, wanted: Sequence[bool], possible: Sequence[bool], least: int = 0) -> list[int]:
         """The neighbours that asking one by one accepts: each that leaves the graph planar, given those before it.
@@ -99,10 +101,14 @@ class PlanarRow:
         # Into each component a single edge can always be drawn.
         if len(np.unique(self._labels[neighbours])) == len(neighbours):
             return True
-        key = tuple(neighbours)
-        if key not in self._known:
-            self._graph.add_edges_from((self._arriving, neighbour) for neighbour in neighbours)
-            self._known[key] = nx.check_planarity(self._graph)[0]
-            self._graph.remove_node(self._arriving)
+        wanted = sum(1 << neighbour for neighbour in neighbours)
+        if any(wanted & known == wanted for known in self._fit):
+            return True
+        if any(wanted & known == known for known in self._cross):
+            return False
+        self._graph.add_edges_from((self._arriving, neighbour) for neighbour in neighbours)
+        fits: bool = nx.check_planarity(self._graph)[0]
+        self._graph.remove_node(self._arriving)
+        (self._fit if fits else self._cross).append(wanted)
 
-        return self._known[key]
+        return fits
