@@ -61,7 +61,7 @@ def train(name: str, graphs: Sequence[SimpleGraph], folder: Path, scale: float, 
 
 
 def grouped_mmds(graphs: Sequence[SimpleGraph], test: Sequence[SimpleGraph]) -> dict[str, dict[str, float]]:
-    """MMDs of groups of graphs as large as the test split, their mean and standard deviation, and that of all graphs."""
+    """MMDs of groups as large as the test split, their mean and standard deviation, and that of all graphs."""
     size = min(len(test), len(graphs))
     first, second = describe(graphs, DESCRIPTORS), describe(test, DESCRIPTORS)
     found = {}

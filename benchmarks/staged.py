@@ -172,14 +172,14 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=1000, help="graphs to draw")
     parser.add_argument("--threads", type=int, default=2, help="threads to sample with")
     parser.add_argument("--curve-graphs", type=int, default=40, help="fresh graphs for the curve; 0 leaves it out")
-    parser.add_argument("--rates", action="store_true", help="measure the speed alone anew, on a quieter machine")
+    parser.add_argument("--only", choices=("rates", "curve"), help="measure this alone anew, on a quieter machine")
     arguments = parser.parse_args()
 
     torch.set_num_threads(arguments.threads)
     details = known()
     found = {row["family"]: row for row in details.get("families", [])}
-    for name in arguments.families:
-        if arguments.rates:
+    for name in arguments.families if arguments.only != "curve" else ():
+        if arguments.only == "rates":
             found[name]["rate"] = rate(load_checkpoint(bundled_folder() / name), arguments.samples)
         else:
             found[name] = measure(name, arguments.graphs, arguments.orders, arguments.samples)
@@ -204,7 +204,7 @@ def main() -> None:
     ]
     title = f"Staged models on {arguments.graphs} fresh graphs, nats per graph over pairs, {arguments.orders} orders"
     curves: list[dict[str, Any]] = details.get("curve", [])
-    if arguments.curve_graphs:
+    if arguments.curve_graphs and arguments.only != "rates":
         curves = [row for row in curves if row["family"] not in arguments.families]
         curves += [row for name in arguments.families for row in curve(name, arguments.curve_graphs, 10, 256)]
         draw(curves)
