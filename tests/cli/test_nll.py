@@ -282,6 +282,17 @@ def test_the_check_bounds_the_model_and_says_whether_to_trust(invoke: Invoke, gr
     assert f"Bounds {check['lower']:.2f} to {check['upper']:.2f}" in text
 
 
+def test_a_model_that_loses_to_the_baseline_is_told_so(invoke: Invoke, model: Path) -> None:
+    assert invoke("generate", "--family", "tree", "-n", 12, "--nodes", "5:8", "-o", "tree.h5").exit_code == 0
+    line = ("nll", "tree.h5", "--model", model, "-k", 30, "--split", "all")
+    value = only_json(invoke(*line, "--json"))
+
+    # The model of ego networks takes trees for denser graphs than its own baseline does.
+    assert value["nll"] > value["baseline"] + 1
+    assert "above the ER baseline: one edge probability per size does better" in value["remark"]
+    assert value["remark"] in " ".join(invoke(*line).stdout.split())
+
+
 def test_the_curve_is_a_table_and_a_list(invoke: Invoke, graphs: Path, model: Path) -> None:
     line = ("nll", graphs, "--model", model, "-k", 20, "--curve")
     value = only_json(invoke(*line, "--json"))

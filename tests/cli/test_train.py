@@ -47,6 +47,8 @@ def test_json_has_the_baseline_of_the_validation_graphs(invoke: Invoke) -> None:
 
     assert value["name"] == "mine"
     assert value["folder"] == "checkpoints/mine"
+    above = value["results"]["validation"] - value["results"]["baseline"]
+    assert (value["results"]["remark"] is None) == (above < 0.05)
     assert value["results"]["training_graphs"] == 60
     assert value["results"]["validation"] == model.results["validation"]
     assert value["results"]["baseline"] == pytest.approx(
