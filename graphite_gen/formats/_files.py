@@ -74,7 +74,7 @@ class _Counted:
 
 
 @contextmanager
-def open_input(path: Path | None, context: Context) -> Iterator[BinaryIO]:
+def open_input(path: Path | None, context: Context) -> Iterator[io.BufferedReader]:
     """The bytes of a file, or of stdin for None, unpacked if they are gzip's."""
     try:
         with nullcontext(_buffer(sys.stdin)) if path is None else path.open("rb") as stream:
@@ -93,7 +93,7 @@ def lines(stream: BinaryIO, context: Context) -> Iterator[tuple[int, bytes]]:
     while line := stream.readline(MAX_LINE + 1):
         number += 1
         if len(line) > MAX_LINE:
-            raise context.error(f"line {number}", f"longer than {MAX_LINE} bytes, the most that is read.")
+            raise context.damage(f"line {number}", f"longer than {MAX_LINE} bytes, the most that is read.")
         yield number, line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
 
 

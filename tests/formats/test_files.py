@@ -269,6 +269,32 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
         list(read_graphs(tmp_path / "a.jsonl"))
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_an_empty_file_is_said_to_hold_no_graphs_with_how_to_make_one(format: str, tmp_path: Path) -> None:
+    (tmp_path / f"a.{format}").touch()
+
+    with pytest.raises(FormatError, match=rf"a\.{format}' holds no graphs: .* 'graphite-gen generate"):
+        read_graphs(tmp_path / f"a.{format}")
+
+
+@pytest.mark.parametrize("format", [name for name in FORMATS if name not in ("edgelist", "s6")])
+def test_a_file_that_is_something_else_is_told_what_to_do_with_it(format: str, tmp_path: Path) -> None:
+    (tmp_path / f"a.{format}").write_text("Dear reader, this is <no graph>.\n")
+
+    with pytest.raises(FormatError, match=r"\. Write the file again, or pass --format if its suffix misleads\.$"):
+        list(read_graphs(tmp_path / f"a.{format}"))
+
+
+@pytest.mark.parametrize("format", ["graphml", "h5", "jsonl", "gml"])
+def test_a_file_that_was_cut_short_is_told_what_to_do_with_it(format: str, tmp_path: Path) -> None:
+    write_graphs([GRAPH], tmp_path / f"a.{format}")
+    data = (tmp_path / f"a.{format}").read_bytes()
+    (tmp_path / f"a.{format}").write_bytes(data[: len(data) // 2])
+
+    with pytest.raises(FormatError, match=r"Write the file again, or pass --format if its suffix misleads\.$"):
+        list(read_graphs(tmp_path / f"a.{format}"))
+
+
 def test_missing_and_unreadable_sources_are_named(tmp_path: Path) -> None:
     for name in ("a.g6", "a.h5"):
         with pytest.raises(FormatError, match="does not exist"):
