@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from .console import nats, note, progress_bar, show_facts, show_json
+from .console import duration, nats, note, progress_bar, show_facts, show_json
 from .remarks import training_remark
 
 if TYPE_CHECKING:
@@ -91,14 +91,13 @@ def show_outcome(trainer: Trainer, folder: Path, as_json: bool) -> None:
         return
 
     figure = "validation NLL" if model.config.is_variational else "validation reconstruction"
-    minutes, seconds = divmod(round(results["seconds"]), 60)
     show_facts(
         [
             ("model", str(folder)),
             (figure, f"{nats(results['validation'])} nats per graph (epoch {results['best_epoch']})"),
             ("ER baseline", f"{nats(baseline)} nats per graph"),
             *([("remark", remark)] if remark else []),
-            ("trained", f"{results['epochs']} epochs, {results['steps']} steps, {minutes} min {seconds} s"),
+            ("trained", f"{results['epochs']} epochs, {results['steps']} steps, {duration(results['seconds'])}"),
         ]
     )
     if model.config.is_variational:
