@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from .. import options
 from ..command import Command
@@ -34,9 +33,7 @@ OF_FLOOR = {"parameters": "--param", "nodes": "--nodes", "graphs": "--graphs", "
 )
 @options.seed
 @options.as_json
-@click.pass_context
 def families(
-    context: click.Context,
     name: str | None,
     parameters: tuple[tuple[str, str], ...],
     nodes: tuple[int, int],
@@ -60,7 +57,7 @@ def families(
     if name is not None:
         return _show_floor(name, dict(parameters), nodes, graphs, seed, as_json)
     for key, option in OF_FLOOR.items():
-        if context.get_parameter_source(key) is not ParameterSource.DEFAULT:
+        if options.is_given(key):
             raise click.UsageError(f"'{option}' belongs to '--floor'.")
 
     return _show_families(as_json)

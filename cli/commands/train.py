@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from .. import options
 from ..command import Command
@@ -80,9 +79,7 @@ def train(
         graphite-gen train my_graphs.graphml --epochs 50
         graphite-gen train my_graphs.graphml --resume
     """
-    given = {
-        key: value for key, value in values.items() if ctx.get_parameter_source(key) is ParameterSource.COMMANDLINE
-    }
+    given = {key: value for key, value in values.items() if options.is_given(key)}
     _check_usage(source, family, bool(parameters), name, resume, force, given)
 
     from graphite_gen.runs import find_run, free_folder, is_finished, resume_run, start_run

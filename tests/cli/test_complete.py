@@ -14,7 +14,7 @@ from graphite_gen.formats import read_graphs
 
 from .conftest import Invoke, is_one_line
 
-FAST = ("--steps", 8, "--particles", 8, "--threads", 1)
+FAST = ("--particles", 8, "--threads", 1)
 
 
 @pytest.fixture
@@ -85,6 +85,13 @@ def test_added_nodes_are_marked_and_named(invoke: Invoke, model: Path, graphs: P
         assert graph.node_attributes["added"] == [False] * before.nodes + [True] * 2
         old = [edge for edge in graph.edges.tolist() if edge[1] < before.nodes]
         assert old == before.edges.tolist()
+
+
+def test_steps_are_refused_by_a_model_that_has_no_chains(invoke: Invoke, model: Path, partial: Path) -> None:
+    result = invoke("complete", partial, "--model", model, "--steps", 8)
+
+    assert result.exit_code == 2
+    assert "'--steps' has no effect on a model that decides all pairs at once" in result.stderr
 
 
 def test_the_seed_decides(invoke: Invoke, model: Path, partial: Path) -> None:

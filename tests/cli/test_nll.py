@@ -390,3 +390,23 @@ def test_a_staged_model_is_scored_checked_and_asked_for_fewer_stages(invoke: Inv
     assert finest["nll"] != one["nll"]
     assert finest["check"]["lower"] != one["check"]["lower"]
     assert "anneal" in invoke("nll", graphs, "--model", "staged", "--method", "ais").stderr
+    for option in ("--chains", "--steps"):
+        refused = invoke("nll", graphs, "--model", "staged", "--check", option, 5)
+        assert refused.exit_code == 2
+        assert f"'{option}' has no effect on a staged model" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        (("--chains", 64), "'--chains' has no effect on method 'is' without '--check'"),
+        (("--steps", 9), "'--steps' has no effect on method 'is' without '--check'"),
+        (("--method", "ais", "-k", 9), "'--samples' has no effect on method 'ais' without '--check'"),
+        (("--check-graphs", 9), "'--check-graphs' belongs to '--check'"),
+    ],
+)
+def test_an_option_without_effect_is_refused(invoke: Invoke, graphs: Path, line: tuple[object, ...], what: str) -> None:
+    result = invoke("nll", graphs, *line)
+
+    assert result.exit_code == 2
+    assert what in result.stderr
