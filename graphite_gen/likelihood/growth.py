@@ -60,6 +60,7 @@ def growth_bounds(
             upper=-log_mean(proposed),
             importance=-plain.log_mean,
             khat=plain.khat,
+            anneals=False,
         )
 
 

@@ -175,10 +175,11 @@ def test_what_is_checked_is_what_method_is_gives(order: str) -> None:
     model = staged(order)
     rows = sandwich_nll(model, 3, samples=40).per_graph
 
-    estimate = estimate_nll(model, grown_for_the_check(model, len(rows)), 40)
+    estimate = estimate_nll(model, grown_for_the_check(model, len(rows)), 40, method="auto")
 
     # An untrained model grows graphs as its rule never would: of those orders 'is' knows nothing, and is to be told so.
     assert [row.importance for row in rows] == pytest.approx([row.nll for row in estimate.per_graph])
+    assert [row.auto for row in rows] == [row.importance for row in rows]
     assert [row.khat for row in rows] == pytest.approx([row.khat for row in estimate.per_graph])
 
 
