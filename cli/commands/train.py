@@ -10,7 +10,7 @@ import click
 
 from .. import options
 from ..command import Command
-from ..settings import SETTINGS, check_used, settings
+from ..settings import SETTINGS, naming_options, settings
 from ..types import NAME
 
 OUT = Path("checkpoints")
@@ -106,8 +106,8 @@ def train(
         folder = out / base if name or force else free_folder(out, base)
         data = _data(source, law, values)
         changes = {key: values[key] for key in SETTINGS if values[key] is not None}
-        trainer = start_run(folder.name, folder, data, changes, device=device, force=force)
-        check_used(changes, trainer.config.unused)
+        with naming_options():
+            trainer = start_run(folder.name, folder, data, changes, device=device, force=force)
     begin = f"Resuming '{folder.name}' after {trainer.epoch} epochs" if resume else f"Training '{folder.name}'"
     note(f"{begin} on {len(trainer.graphs)} graphs, validating on {len(trainer.validation)}.")
     if trainer.config.observation == "normal":
