@@ -109,6 +109,8 @@ def test_the_seed_decides(invoke: Invoke, model: Path, partial: Path) -> None:
         (("--scores", "partial.graphml"), "'.csv' or '.json'"),
         (("--scores", "missing/s.csv"), "'missing' does not exist"),
         (("-o", "missing/o.jsonl"), "'missing' does not exist"),
+        (("-o", "partial.graphml/o.jsonl"), "'partial.graphml' is a file and no folder"),
+        (("--scores", "partial.graphml/s.csv"), "'partial.graphml' is a file and no folder"),
         (("-o", "partial.graphml"), "exists: pass --force"),
         (("--format", "h5"), "cannot be HDF5"),
         (("--add-nodes", 5000), "at most 200"),

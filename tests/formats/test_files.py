@@ -78,6 +78,10 @@ def test_targets_that_cannot_be_are_named(format: str, tmp_path: Path) -> None:
         write_graphs([GRAPH], tmp_path / f"folder.{format}", force=True)
     with pytest.raises(OutputError, match=r"the folder '.*missing' does not exist"):
         write_graphs([GRAPH], tmp_path / "missing" / f"a.{format}")
+    (tmp_path / "file").touch()
+    for parent in ("file", "file/deeper"):
+        with pytest.raises(OutputError, match=r"file' is a file and no folder; pass another folder"):
+            write_graphs([GRAPH], tmp_path / parent / f"a.{format}")
     with pytest.raises(OutputError, match="There are no graphs"):
         write_graphs([], tmp_path / f"a.{format}")
 
@@ -172,8 +176,9 @@ def test_a_folder_where_a_file_of_a_template_goes_is_named(tmp_path: Path) -> No
     with pytest.raises(OutputError, match=r"1\.g6' is a folder"):
         write_graphs([GRAPH] * 2, f"{tmp_path}/{{index}}.g6", force=True)
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="Not a directory"):
-        write_graphs([GRAPH], f"{tmp_path}/file/{{index}}.g6")
+    for target in ("file/{index}.g6", "file/deeper/{index}.g6"):
+        with pytest.raises(OutputError, match=r"file' is a file and no folder; pass another folder"):
+            write_graphs([GRAPH], f"{tmp_path}/{target}")
 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1.g6", "file"]
 
