@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,9 +14,15 @@ import click
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["nats", "note", "progress_bar", "show_facts", "show_json", "show_rows", "track"]
+__all__ = ["duration", "nats", "note", "progress_bar", "show_facts", "show_json", "show_rows", "track"]
 
 T = TypeVar("T")
+
+PATIENCE = 10.0
+"""Seconds of work without a terminal before the first line on how far it is."""
+
+LATER = 1.5
+"""How many times longer the work has taken by each further line."""
 
 
 def note(text: str) -> None:
@@ -92,6 +99,13 @@ def nats(value: float | None, error: float | None = None) -> str:
     return f"{value:.2f}" if error is None else f"{value:.2f} ± {error:.2f}"
 
 
+def duration(seconds: float) -> str:
+    """A time for people."""
+    minutes, rest = divmod(round(seconds), 60)
+
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
 def progress_bar(*columns: str) -> Progress:
     """A progress bar on stderr, silent unless that is a terminal.
 
@@ -114,12 +128,24 @@ def progress_bar(*columns: str) -> Progress:
 
 
 def track(items: Iterable[T], total: int | None, description: str) -> Iterator[T]:
-    """The items, counted on stderr as they pass if that is a terminal."""
+    """The items, counted on stderr as they pass: by a bar on a terminal, elsewhere by few lines if they take long."""
     if not sys.stderr.isatty():
-        yield from items
+        yield from _track_by_lines(items, total, description)
         return
     with progress_bar() as progress:
         task = progress.add_task(description, total=total)
         for item in items:
             yield item
             progress.advance(task)
+
+
+def _track_by_lines(items: Iterable[T], total: int | None, description: str) -> Iterator[T]:
+    started, due = time.monotonic(), PATIENCE
+    for done, item in enumerate(items, 1):
+        yield item
+        elapsed = time.monotonic() - started
+        if elapsed >= due and done != total:
+            due = LATER * elapsed
+            part = str(done) if total is None else f"{done} of {total}"
+            rest = "" if total is None else f", about {duration(elapsed / done * (total - done))} left"
+            note(f"{description}: {part} after {duration(elapsed)}{rest}.")

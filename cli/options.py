@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from .types import NODES, PARAMETER, SEED, STAGES
 
@@ -18,11 +19,13 @@ __all__ = [
     "force",
     "ignore_weights",
     "input_format",
+    "is_given",
     "model",
     "nodes",
     "output",
     "output_format",
     "parameters",
+    "refuse_without_effect",
     "seed",
     "simplify",
     "stages",
@@ -33,6 +36,26 @@ __all__ = [
 FORMATS = ("graphml", "h5", "g6", "s6", "jsonl", "gml", "edgelist")
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def is_given(name: str) -> bool:
+    """Whether the command was given that option, rather than left to its default."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def refuse_without_effect(flags: Mapping[str, str], on: str) -> None:
+    """Refuse options that were given and change nothing.
+
+    Arguments:
+        flags: The flag of each option by its name.
+        on: What they have no effect on.
+
+    Raises:
+        click.UsageError: One was given.
+    """
+    for name, flag in flags.items():
+        if is_given(name):
+            raise click.UsageError(f"'{flag}' has no effect on {on}. Leave it out.")
 
 
 def _format(flag: str, help: str) -> Callable[[F], F]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import nats, show_facts, show_json, show_rows
+from .remarks import ROOM, nll_remark
 from .trust import diagnosis, is_trusted, verdict
 
 if TYPE_CHECKING:
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from graphite_gen.records import NLLEstimate
 
 __all__ = ["Score"]
-
-ROOM = 0.5
-"""Nats between baseline and floor below which there is no way to speak of."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +60,7 @@ class Score:
             "paired": floor and floor.paired,
             "covered": self.covered,
             "unlabelled": self.unlabelled,
+            "remark": nll_remark(estimate, floor),
             "diagnosis": diagnosis(estimate, anneals=self.anneals),
         }
         if curve:
@@ -110,6 +109,8 @@ class Score:
         facts.append(("ER baseline", nats(estimate.baseline)))
         if self.covered is not None:
             facts.append(("covered", f"{self.covered:.0%} of the way from the baseline to the floor"))
+        if remark := nll_remark(estimate, floor):
+            facts.append(("remark", remark))
         facts += [
             ("-log p(n)", f"{nats(estimate.size_nats)}, the size term, not part of the NLL"),
             ("-ELBO", nats(-estimate.elbo)),

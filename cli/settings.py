@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import click
 
 from .types import FEATURES, STAGES
 
-__all__ = ["SETTINGS", "check_used", "settings"]
+__all__ = ["SETTINGS", "naming_options", "settings"]
 
 KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
 # Written out, because loading the library would slow every '--help'; a test holds them equal.
@@ -81,16 +82,16 @@ SETTINGS = tuple(name for name, *_ in _TABLE)
 """The settings' names, in the order of the help."""
 
 
-def check_used(given: Iterable[str], unused: Mapping[str, str]) -> None:
-    """Refuse an option that was given and has no effect.
+@contextmanager
+def naming_options() -> Iterator[None]:
+    """Turn the refusal of a setting that changes nothing into one of its option."""
+    from graphite_gen.errors import UnusedSettingError
 
-    Arguments:
-        given: The settings that were given.
-        unused: The settings that a model does not read, each with what kind of model that is.
-    """
-    for name, flag, *_ in _TABLE:
-        if name in given and name in unused:
-            raise click.UsageError(f"'{flag}' has no effect on {unused[name]}. Leave it out.")
+    try:
+        yield
+    except UnusedSettingError as error:
+        flag = next(flag for name, flag, *_ in _TABLE if name == error.setting)
+        raise click.UsageError(str(UnusedSettingError(flag, error.on))) from error
 
 
 def settings(command: F) -> F:

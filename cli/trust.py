@@ -46,17 +46,17 @@ def diagnosis(estimate: NLLEstimate, *, anneals: bool = True) -> str:
 def is_trusted(sandwich: Sandwich, method: str) -> bool:
     """Whether what the method gives lies at the lower bound, by more than the noise of both.
 
-    The truth is between the two, so it does not matter how far the other bound is.
+    The truth is not below it, so it does not matter how far the other bound is.
     """
     return _Distance.of_method(sandwich, method).is_small
 
 
 @dataclass(frozen=True)
 class _Distance:
-    """How far something lies above the lower bound, in nats per graph.
+    """How far something lies above a bound, in nats per graph.
 
     Attributes:
-        nats: The mean over graphs.
+        nats: The mean over graphs, negative below the bound.
         error: Its standard error; infinite for a single graph, which tells nothing of its noise.
     """
 
@@ -72,42 +72,55 @@ class _Distance:
         return cls(mean, math.sqrt(squares / (count - 1) / count) if count > 1 else math.inf)
 
     @classmethod
-    def of_method(cls, sandwich: Sandwich, method: str) -> _Distance:
+    def of_method(cls, sandwich: Sandwich, method: str, bound: str = "lower") -> _Distance:
         name = {"is": "importance", "auto": "auto", "ais": "upper"}[method]
 
-        return cls.of([getattr(row, name) - row.lower for row in sandwich.per_graph])
+        return cls.of([getattr(row, name) - getattr(row, bound) for row in sandwich.per_graph])
 
     @property
     def is_small(self) -> bool:
-        return self.nats + SURE * self.error < CLOSE
+        return abs(self.nats) + SURE * self.error < CLOSE
 
     @property
     def is_large(self) -> bool:
-        return self.nats - SURE * self.error >= CLOSE
+        return abs(self.nats) - SURE * self.error >= CLOSE
+
+    @property
+    def noise(self) -> str:
+        """Whether it is more than noise, in words."""
+        return "within noise" if abs(self.nats) <= SURE * self.error else "more than noise"
 
     def __str__(self) -> str:
-        # Noise may turn the order of the bounds, which says no more than that they meet.
-        return nats(max(self.nats, 0), self.error if math.isfinite(self.error) else None)
+        return nats(abs(self.nats), self.error if math.isfinite(self.error) else None)
 
 
 def verdict(sandwich: Sandwich, method: str, *, anneals: bool = True) -> str:
     """Whether what a method gives can be trusted, and what to do if not; a staged model cannot be annealed."""
     off, gap = _Distance.of_method(sandwich, method), _Distance.of_method(sandwich, "ais")
     where = f"on {sandwich.graphs} graph{'s' * (sandwich.graphs != 1)} of the model itself"
+    stands = _standing(sandwich, method)
     if off.is_small:
-        return f"trusted: {where}, method '{method}' is at most {off} nats too high in the mean."
+        return f"trusted: {where}, {stands}."
     if not off.is_large:
-        return (
-            f"not settled: {where}, method '{method}' is at most {off} nats too high in the mean, too noisy to tell "
-            f"from {CLOSE:g}. Raise '--check-graphs'."
-        )
+        return f"not settled: {where}, {stands}, too noisy to tell from {CLOSE:g}. Raise '--check-graphs'."
+    if off.nats < 0:
+        more = "'-k'" if method == "is" else "'--chains' or '--steps'"
+        return f"not trusted: {where}, {stands}. Raise {more}, or '--check-graphs'."
     if not gap.is_small:
         more = "'--steps' or '--chains'" if anneals else "samples ('-k')"
         return f"not known: {where}, the bounds are {gap} nats apart. Check again with more {more}."
 
-    return f"not trusted: {where}, method '{method}' is up to {off} nats too high in the mean. " + (
-        "Use '--method ais', or raise '-k'." if anneals else "Raise '-k'."
-    )
+    return f"not trusted: {where}, {stands}. " + ("Use '--method ais', or raise '-k'." if anneals else "Raise '-k'.")
+
+
+def _standing(sandwich: Sandwich, method: str) -> str:
+    """Where what a method gives lies, and by how much it is outside of the bounds."""
+    off, above = _Distance.of_method(sandwich, method), _Distance.of_method(sandwich, method, "upper")
+    if off.nats < 0:
+        return f"method '{method}' is {off} nats below the lower bound in the mean, {off.noise}"
+    outside = f" and {above} above the upper bound, {above.noise}" if above.nats > 0 else ""
+
+    return f"method '{method}' is at most {off} nats too high in the mean{outside}"
 
 
 def completion_diagnosis(completion: Completion, *, staged: bool) -> str:

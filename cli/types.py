@@ -42,16 +42,16 @@ class NodesType(ParamType):
 
 
 class StagesType(ParamType):
-    """A number of stages; 0 is one pair at a time."""
+    """A number of stages; 'all', one pair at a time, is 0 to the library."""
 
     name = "n or all"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         text = str(value).strip()
-        if text in ("all", "0"):
+        if text == "all":
             return 0
-        if not re.fullmatch(r"\d{1,9}", text, re.ASCII):
-            self.fail(f"'{value}' is not a number of stages: write one, as in 8, or 'all'.", param, ctx)
+        if not re.fullmatch(r"0*[1-9]\d{0,8}", text, re.ASCII):
+            self.fail(f"'{value}' is not a number of stages: write one from 1 on, as in 8, or 'all'.", param, ctx)
 
         return int(text)
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from .console import nats, note, progress_bar, show_facts, show_json
+from .console import duration, nats, note, progress_bar, show_facts, show_json
+from .remarks import training_remark
 
 if TYPE_CHECKING:
     from graphite_gen.records import TrainRecord
@@ -79,23 +80,25 @@ def _line(record: TrainRecord, epochs: int) -> str:
 def show_outcome(trainer: Trainer, folder: Path, as_json: bool) -> None:
     """Where the model is, how good it is, and what to run next."""
     model = trainer.model
-    scored = trainer.validation if model.config.observation == "bernoulli" else []
+    # Weights and all cells of a padded matrix are not what the baseline is a law of.
+    comparable = model.config.observation == "bernoulli" and model.training.convention == "pairs"
+    scored = trainer.validation if comparable else []
     baseline = sum(map(model.sizes.baseline, scored)) / len(scored) if scored else None
     results = {**model.results, "baseline": baseline}
+    remark = training_remark(trainer, results["validation"], baseline)
     if as_json:
-        return show_json({"name": model.name, "folder": str(folder), "results": results})
+        show_json({"name": model.name, "folder": str(folder), "results": {**results, "remark": remark}})
+        return
 
     figure = "validation NLL" if model.config.is_variational else "validation reconstruction"
-    minutes, seconds = divmod(round(results["seconds"]), 60)
     show_facts(
         [
             ("model", str(folder)),
             (figure, f"{nats(results['validation'])} nats per graph (epoch {results['best_epoch']})"),
             ("ER baseline", f"{nats(baseline)} nats per graph"),
-            ("trained", f"{results['epochs']} epochs, {results['steps']} steps, {minutes} min {seconds} s"),
+            *([("remark", remark)] if remark else []),
+            ("trained", f"{results['epochs']} epochs, {results['steps']} steps, {duration(results['seconds'])}"),
         ]
     )
     if model.config.is_variational:
         note(f"Next: graphite-gen sample --model {shlex.quote(str(folder))} -n 100 -o samples.graphml")
-
-    return None

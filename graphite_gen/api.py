@@ -19,7 +19,7 @@ from .likelihood.annealed import CHAINS, STEPS
 from .records import NLLEstimate, Provenance, TrainRecord
 from .sampling import Constraint, Sampler
 from .seeding import derive_seed, stream
-from .training import Trainer, configure, resolve_device
+from .training import prepare, resolve_device
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -30,6 +30,7 @@ LOCAL = Path("checkpoints")
 NODES = (10, 20)
 TRAINING_GRAPHS = 24_000
 VALIDATION_GRAPHS = 300
+FROM_GRAPHS = ("observation", "max_nodes", "node_features")
 
 
 @dataclass(frozen=True)
@@ -261,9 +262,15 @@ def fit(
             normal weights on all pairs, as in the paper.
         progress: Called with a record after each epoch.
         settings: Any setting of :class:`ModelConfig` or :class:`TrainConfig`, such as ``epochs=20``.
+
+    Raises:
+        ConfigError: A setting is unknown, follows from the graphs, would change nothing or does not fit.
+        DatasetError: There are no graphs, or they are of mixed kinds.
     """
-    if "observation" in settings:
-        raise ConfigError("'observation' follows from the graphs. For edges alone pass ignore_weights=True.")
+    for key in FROM_GRAPHS:
+        if key in settings:
+            edges = " For edges alone pass ignore_weights=True." if key == "observation" else " Leave it out."
+            raise ConfigError(f"'{key}' follows from the graphs.{edges}")
     provenance = Provenance()
     if isinstance(graphs, str | Path):
         is_file = isinstance(graphs, Path) or Path(graphs).exists()
@@ -278,16 +285,17 @@ def fit(
     simple = map(as_simple_graph, graphs)
     chosen = [graph.unweighted() if ignore_weights else graph for graph in simple]
     train, validation = split_graphs(chosen, seed)
-    config, training = configure(preset_name, [*train, *validation], law, seed=seed, **settings)
-    trainer = Trainer(
+    trainer = prepare(
         name,
-        config,
-        training,
         train,
         validation,
+        settings,
+        preset_name=preset_name,
+        seed=seed,
+        law=law,
         folder=None if folder is None else Path(folder),
         provenance=provenance,
-        device=resolve_device(device),
+        device=device,
     )
     for record in trainer:
         if progress is not None:

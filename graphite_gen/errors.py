@@ -16,6 +16,7 @@ __all__ = [
     "OutputError",
     "SamplingError",
     "TrainingError",
+    "UnusedSettingError",
 ]
 
 
@@ -25,6 +26,19 @@ class GraphiteError(Exception):
 
 class ConfigError(GraphiteError):
     """A setting that does not exist or does not fit the others."""
+
+
+class UnusedSettingError(ConfigError):
+    """A setting that was given and changes nothing.
+
+    Attributes:
+        setting: Its name.
+        on: What kind of model it has no effect on.
+    """
+
+    def __init__(self, setting: str, on: str) -> None:
+        super().__init__(f"'{setting}' has no effect on {on}. Leave it out.")
+        self.setting, self.on = setting, on
 
 
 class FamilyError(GraphiteError):

@@ -21,7 +21,7 @@ from .families import family
 from .formats import read_graphs
 from .graph import SimpleGraph
 from .records import Provenance, Record
-from .training import Trainer, configure, read_run, resolve_device
+from .training import Trainer, prepare, read_run, resolve_device
 
 __all__ = [
     "TrainingData",
@@ -110,6 +110,7 @@ def start_run(
 
     Raises:
         CheckpointError: The folder is taken.
+        ConfigError: A setting is unknown, would change nothing or does not fit.
     """
     if folder.exists() and not force:
         raise CheckpointError(
@@ -120,20 +121,21 @@ def start_run(
     check_writable(folder)
     train, validation, provenance = data.load()
     law = None if data.family is None else family(data.family, **data.parameters)
-    model, training = configure(data.preset, [*train, *validation], law, seed=data.seed, **settings)
     # The number itself, so that a later default is not taken for it.
     data = replace(data, graphs=None if data.family is None else len(train))
 
-    return Trainer(
+    return prepare(
         name,
-        model,
-        training,
         train,
         validation,
+        settings,
+        preset_name=data.preset,
+        seed=data.seed,
+        law=law,
         folder=folder,
         provenance=provenance,
         data={**data.to_json(), "fingerprint": fingerprint([*train, *validation])},
-        device=resolve_device(device),
+        device=device,
     )
 
 

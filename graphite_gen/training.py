@@ -31,7 +31,7 @@ from .checkpoint import (
     write_tensors,
 )
 from .config import ModelConfig, TrainConfig, preset
-from .errors import CheckpointError, ConfigError, DatasetError, TrainingError
+from .errors import CheckpointError, ConfigError, DatasetError, TrainingError, UnusedSettingError
 from .families import Family
 from .graph import SimpleGraph
 from .models import GraphNetwork, build_network
@@ -41,7 +41,7 @@ from .schedule import Schedule
 from .seeding import derive_seed, stream
 from .sizes import SizeLaw
 
-__all__ = ["Trainer", "adapt_config", "configure", "read_run", "resolve_device"]
+__all__ = ["Trainer", "adapt_config", "configure", "prepare", "read_run", "resolve_device"]
 
 RUN = "optimizer.safetensors"
 
@@ -110,9 +110,10 @@ def configure(
         changes: The settings that differ from the preset's.
 
     Raises:
-        ConfigError: The preset or a setting is unknown, or a value does not fit.
+        ConfigError: The preset or a setting is unknown, a value does not fit, or a setting would change nothing.
         DatasetError: There are no graphs, or they are of mixed kinds.
     """
+    given = tuple(changes)
     weighted = any(graph.is_weighted for graph in graphs)
     if weighted and "stages" not in changes:
         changes["stages"] = 1
@@ -120,6 +121,10 @@ def configure(
     if model.is_staged and "order" not in changes:
         featured = any(graph.features is not None for graph in graphs)
         model = replace(model, order="uniform" if featured else law.order if law is not None else model.order)
+
+    for setting in given:
+        if setting in model.unused:
+            raise UnusedSettingError(setting, model.unused[setting])
 
     return adapt_config(model, graphs), training
 
@@ -506,6 +511,55 @@ class Trainer:
                 f"The run in '{self.folder}' was started on other graphs. Resume it with those, or train anew with "
                 f"'--force'."
             )
+
+
+def prepare(
+    name: str,
+    graphs: Sequence[SimpleGraph],
+    validation: Sequence[SimpleGraph],
+    settings: Mapping[str, Any],
+    *,
+    preset_name: str = "default",
+    seed: int = 0,
+    law: Family | None = None,
+    folder: Path | None = None,
+    provenance: Provenance | None = None,
+    data: Mapping[str, Any] | None = None,
+    device: str = "cpu",
+) -> Trainer:
+    """A new run by a preset.
+
+    Arguments:
+        name: What to call the model.
+        graphs: Training graphs.
+        validation: Validation graphs; may be empty.
+        settings: The settings that differ from the preset's.
+        preset_name: The preset.
+        seed: The run's one seed.
+        law: The family that the graphs come from.
+        folder: Where checkpoints go; None to keep the model in memory only.
+        provenance: Where the graphs come from.
+        data: What makes the graphs again, as JSON.
+        device: ``auto``, ``cpu`` or ``cuda``.
+
+    Raises:
+        ConfigError: The preset or a setting is unknown, a value does not fit, or a setting would change nothing.
+        DatasetError: There are no graphs, or they are of mixed kinds.
+        TrainingError: The device is not there.
+    """
+    config, training = configure(preset_name, [*graphs, *validation], law, seed=seed, **settings)
+
+    return Trainer(
+        name,
+        config,
+        training,
+        graphs,
+        validation,
+        folder=folder,
+        provenance=provenance,
+        data=data,
+        device=resolve_device(device),
+    )
 
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")

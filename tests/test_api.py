@@ -21,7 +21,7 @@ from graphite_gen.formats import write_graphs
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.records import Provenance, TrainRecord
 
-QUICK: dict[str, Any] = SMALL | {
+QUICK: dict[str, Any] = {key: SMALL[key] for key in ("width", "latent", "head_rank", "rounds")} | {
     "epochs": 1,
     "epoch_graphs": 0,
     "batch_size": 8,
@@ -142,10 +142,34 @@ def test_wrong_settings_and_graphs_are_refused_before_training() -> None:
         fit([random_graph(4, 0)], colour=1)
     with pytest.raises(ConfigError, match="'epochs' should be int"):
         fit([random_graph(4, 0)], epochs="many")
+    for key, value in (("observation", "bernoulli"), ("max_nodes", 9), ("node_features", 2)):
+        with pytest.raises(ConfigError, match=f"'{key}' follows from the graphs"):
+            fit([random_graph(4, 0)], **{key: value})
     with pytest.raises(DatasetError, match="no graphs to train on"):
         fit([])
     with pytest.raises(DatasetError, match="directed"):
         fit([nx.DiGraph([(0, 1)])])
+
+
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [
+        ({"skip": "convex"}, "'skip' has no effect on a staged model. Leave it out."),
+        ({"samples": 4}, "'samples' has no effect on a staged model."),
+        ({"kl_warmup": 0.5}, "'kl_warmup' has no effect on a model without encoder."),
+        ({"stages": 1, "order": "peel"}, "'order' has no effect on a model that decides all pairs at once."),
+        ({"kind": "vgae", "rounds": 3}, "'rounds' has no effect on a 'vgae'."),
+        ({"kind": "graphite-ae", "kl_warmup": 0.5}, "'kl_warmup' has no effect on an autoencoder."),
+    ],
+)
+def test_a_setting_without_effect_is_refused(settings: dict[str, Any], what: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(what)):
+        fit([random_graph(4, seed) for seed in range(4)], **settings)
+
+
+def test_weighted_graphs_are_decided_at_once_so_that_an_order_has_no_effect_on_them() -> None:
+    with pytest.raises(ConfigError, match="'order' has no effect on a model that decides all pairs at once"):
+        fit([random_graph(4, seed, 1.0, weighted=True) for seed in range(4)], order="peel")
 
 
 def test_fit_keeps_a_run_in_its_folder_and_load_finds_the_last_one(
@@ -185,7 +209,7 @@ def test_test_graphs_are_left_alone_even_where_none_is_marked_for_training() -> 
 
 def test_a_model_with_features_is_sampled_given_features() -> None:
     graphs = [random_graph(4, seed, features=2) for seed in range(6)]
-    model = fit(graphs, **(SMALL | QUICK))
+    model = fit(graphs, **QUICK)
 
     drawn = model.sample(3, features=graphs[:2])
 
@@ -208,7 +232,7 @@ def test_a_file_is_fitted_with_its_provenance(tmp_path: Path) -> None:
     write_graphs(generate(family("ego"), 6, (3, 5), seed=1), tmp_path / "ego.h5", provenance=Provenance(family="ego"))
 
     for source in (tmp_path / "ego.h5", str(tmp_path / "ego.h5")):
-        model = fit(source, **(SMALL | QUICK))
+        model = fit(source, **QUICK)
         assert model.trained.provenance.family == "ego"
         assert sum(model.trained.sizes.graphs.values()) == 2
 
@@ -226,7 +250,7 @@ def test_weights_are_learned_unless_they_are_all_one_or_to_be_ignored() -> None:
         model.nll(weighted, samples=4)
 
 
-def test_a_setting_that_follows_from_the_graphs_is_refused() -> None:
+def test_edges_alone_are_asked_for_by_name() -> None:
     with pytest.raises(ConfigError, match="ignore_weights=True"):
         fit([random_graph(4, 0)], observation="bernoulli")
 

@@ -43,6 +43,8 @@ def test_every_block_of_the_readme_runs_in_an_empty_folder(tmp_path: Path) -> No
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr
+        if "of 20 are stars" in text:
+            assert int(done.stdout.split()[0]) >= 18, "what is shown as learned was not"
 
 
 def test_the_readme_names_only_options_that_exist() -> None:

@@ -14,6 +14,7 @@ from graphite_gen.checkpoint import TrainedModel
 from graphite_gen.config import ModelConfig, TrainConfig, preset
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.models import GraphNetwork, build_network
+from graphite_gen.operators import Graph
 from graphite_gen.records import Provenance
 from graphite_gen.sizes import SizeLaw
 
@@ -136,6 +137,11 @@ def exact_nll(model: TrainedModel, graph: SimpleGraph, points: int = 40) -> floa
     likelihood = model.network.decode(grid.to(batch.adj).unsqueeze(1), batch.x, batch.mask).log_prob(batch.adj)[:, 0]
 
     return -float((likelihood.double() + prior).logsumexp(0))
+
+
+def as_matrix(graph: Graph, nodes: int, dtype: torch.dtype | None = None) -> Tensor:
+    """What multiplies by a graph, as a dense matrix."""
+    return graph @ torch.eye(nodes, dtype=dtype)
 
 
 def normal(*shape: int, seed: int = 0) -> Tensor:

@@ -151,6 +151,8 @@ def complete(
         graph = graph.unweighted()
     known = PartialGraph.from_marks(graph, unlisted=unlisted, add_nodes=add_nodes)
     trained = choose_model(model, device, prefer=family)
+    if not trained.config.is_staged:
+        options.refuse_without_effect({"steps": "--steps"}, "a model that decides all pairs at once")
     _tell(known, trained)
 
     result = complete_graph(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from .. import options
 from ..command import Command
@@ -33,9 +33,7 @@ OF_FLOOR = {"parameters": "--param", "nodes": "--nodes", "graphs": "--graphs", "
 )
 @options.seed
 @options.as_json
-@click.pass_context
 def families(
-    context: click.Context,
     name: str | None,
     parameters: tuple[tuple[str, str], ...],
     nodes: tuple[int, int],
@@ -59,7 +57,7 @@ def families(
     if name is not None:
         return _show_floor(name, dict(parameters), nodes, graphs, seed, as_json)
     for key, option in OF_FLOOR.items():
-        if context.get_parameter_source(key) is not ParameterSource.DEFAULT:
+        if options.is_given(key):
             raise click.UsageError(f"'{option}' belongs to '--floor'.")
 
     return _show_families(as_json)
@@ -147,19 +145,39 @@ def _show_floor(
     lines = [*((str(n), floor) for n, floor in floors.items()), ("mean", mean)]
     columns = ("nodes", "floor, nats per graph", "by") + (() if law.has_law else ("bounds", "gap"))
 
-    return show_rows(
+    show_rows(
         columns,
         [
             (
                 label,
                 nats(floor.nats, _error(floor)),
                 f"{floor.graphs} graphs" if floor.graphs else "closed form",
-                *(() if law.has_law else (f"{floor.lower:.2f} to {floor.upper:.2f}", nats(floor.gap))),
+                *(
+                    ()
+                    if law.has_law
+                    else (f"{floor.lower:.2f} to {floor.upper:.2f}", nats(floor.gap, floor.gap_standard_error))
+                ),
             )
             for label, floor in lines
         ],
         numbers=columns,
     )
+    _tell_of_crossed(floors)
+
+    return None
+
+
+def _tell_of_crossed(floors: Mapping[int, FloorEstimate]) -> None:
+    """Say that bounds in the wrong order are noise."""
+    from ..console import nats, note
+
+    crossed = {n: floor for n, floor in floors.items() if floor.gap < 0}
+    if crossed:
+        listed = ", ".join(f"{nats(-floor.gap, floor.gap_standard_error)} at {n} nodes" for n, floor in crossed.items())
+        note(
+            f"The lower bound lies above the upper one by {listed}: Monte Carlo noise, as each is a bound in the mean "
+            f"over many graphs. Draw more with '--graphs', or take their middle with its error."
+        )
 
 
 def _floor_row(floor: FloorEstimate) -> dict[str, Any]:
@@ -169,6 +187,7 @@ def _floor_row(floor: FloorEstimate) -> dict[str, Any]:
         "lower": floor.lower,
         "upper": floor.upper,
         "gap": floor.gap,
+        "gap_standard_error": floor.gap_standard_error,
         "graphs": floor.graphs,
     }
 

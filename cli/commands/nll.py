@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from graphite_gen.records import GraphNLL, Provenance
 
 SPLITS = ("test", "validation", "train", "all")
+OF_ANNEALING = {"chains": "--chains", "steps": "--steps"}
 
 
 @click.command(cls=Command, short_help="Estimate the NLL of graphs.")
@@ -111,6 +112,8 @@ def nll(
     """
     if parameters and family is None:
         raise click.UsageError("'--param' belongs to '--family'.")
+    if not check:
+        _check_used(method)
     if convention == "paper" and (method != "is" or check or unlabelled):
         raise click.UsageError("Convention 'paper' is no law over graphs: use '--method is', without '--check'.")
 
@@ -128,6 +131,8 @@ def nll(
     chosen = _choose_split([graph.unweighted() if ignore_weights else graph for graph in reader], split)
     trained = choose_model(model, device, prefer=None if law is None else law.name)
     check_model(trained, convention)
+    if trained.config.is_staged:
+        options.refuse_without_effect(OF_ANNEALING, "a staged model, whose orders of arrival cannot be annealed")
     samples = samples or default_samples(trained)
     # Orders of arrival cannot be annealed: there 'auto' is 'is'.
     method = "is" if method == "auto" and trained.config.is_staged else method
@@ -169,6 +174,16 @@ def nll(
         score.show_json(per_graph)
     else:
         score.show_table(per_graph)
+
+
+def _check_used(method: str) -> None:
+    """Refuse options that change nothing where nothing is checked."""
+    if options.is_given("check_graphs"):
+        raise click.UsageError("'--check-graphs' belongs to '--check'.")
+    if method == "is":
+        options.refuse_without_effect(OF_ANNEALING, "method 'is' without '--check'")
+    if method == "ais":
+        options.refuse_without_effect({"samples": "--samples"}, "method 'ais' without '--check'")
 
 
 def _law(family: str | None, parameters: dict[str, Any], provenance: Provenance) -> Family | None:

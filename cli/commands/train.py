@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from .. import options
 from ..command import Command
-from ..settings import SETTINGS, check_used, settings
+from ..settings import SETTINGS, naming_options, settings
 from ..types import NAME
+
+if TYPE_CHECKING:
+    from graphite_gen.training import Trainer
 
 OUT = Path("checkpoints")
 INTERRUPTED = 130
@@ -80,9 +82,7 @@ def train(
         graphite-gen train my_graphs.graphml --epochs 50
         graphite-gen train my_graphs.graphml --resume
     """
-    given = {
-        key: value for key, value in values.items() if ctx.get_parameter_source(key) is ParameterSource.COMMANDLINE
-    }
+    given = {key: value for key, value in values.items() if options.is_given(key)}
     _check_usage(source, family, bool(parameters), name, resume, force, given)
 
     from graphite_gen.runs import find_run, free_folder, is_finished, resume_run, start_run
@@ -97,33 +97,45 @@ def train(
     base = name or law.get("family") or _stem(source)
     if resume:
         folder = out / name if name else find_run(out, base)
-        # Sums depend on how many threads share them: a run goes on with as many as it began with.
-        threads = threads or read_run(folder).get("threads")
-        use_threads(threads)
-        file = None if source is None else str(source)
-        trainer = resume_run(folder, given | law, file=file, device=device)
-        if is_finished(folder):
-            note(f"The run in '{folder}' is finished: there is nothing left to do.")
-            return show_outcome(trainer, folder, as_json)
     else:
         folder = out / base if name or force else free_folder(out, base)
-        data = _data(source, law, values)
-        changes = {key: values[key] for key in SETTINGS if values[key] is not None}
-        trainer = start_run(folder.name, folder, data, changes, device=device, force=force)
-        check_used(changes, trainer.config.unused)
+    trainer: Trainer | None = None
+    try:
+        if resume:
+            # Sums depend on how many threads share them: a run goes on with as many as it began with.
+            threads = threads or read_run(folder).get("threads")
+            use_threads(threads)
+            file = None if source is None else str(source)
+            trainer = resume_run(folder, given | law, file=file, device=device)
+            if is_finished(folder):
+                note(f"The run in '{folder}' is finished: there is nothing left to do.")
+                return show_outcome(trainer, folder, as_json)
+        else:
+            data = _data(source, law, values)
+            changes = {key: values[key] for key in SETTINGS if values[key] is not None}
+            with naming_options():
+                trainer = start_run(folder.name, folder, data, changes, device=device, force=force)
+        _announce(trainer, folder, resume)
+        watch(trainer)
+    except KeyboardInterrupt:
+        # Graphs are made or read before there is a run, which may take as long as many a step.
+        if resume or (trainer is not None and trainer.has_saved):
+            note(f"Interrupted. Continue with: {_resume_command(source, family, folder, device, threads)}")
+        else:
+            note("Interrupted before anything was saved.")
+        ctx.exit(INTERRUPTED)
+
+    return show_outcome(trainer, folder, as_json)
+
+
+def _announce(trainer: Trainer, folder: Path, resume: bool) -> None:
+    """Say what is about to be done."""
+    from ..console import note
+
     begin = f"Resuming '{folder.name}' after {trainer.epoch} epochs" if resume else f"Training '{folder.name}'"
     note(f"{begin} on {len(trainer.graphs)} graphs, validating on {len(trainer.validation)}.")
     if trainer.config.observation == "normal":
         note("The graphs are weighted: normal weights on all pairs are learned. For edges alone: '--ignore-weights'.")
-
-    try:
-        watch(trainer)
-    except KeyboardInterrupt:
-        again = _resume_command(source, family, folder, device, threads)
-        note(f"Interrupted. Continue with: {again}" if trainer.has_saved else "Interrupted before anything was saved.")
-        ctx.exit(INTERRUPTED)
-
-    return show_outcome(trainer, folder, as_json)
 
 
 def _check_usage(

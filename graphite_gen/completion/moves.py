@@ -43,7 +43,6 @@ def move_particles(
     steps: int,
     schedule: Schedule,
     rng: np.random.Generator,
-    any_order: float = ANY_ORDER,
 ) -> Posterior:
     """Particles that chains have moved on from weighted ones, all of one weight.
 
@@ -55,10 +54,9 @@ def move_particles(
         steps: Steps of each chain.
         schedule: Which pairs are decided at once.
         rng: The randomness.
-        any_order: The part of the orders that follow no rule.
     """
     runs = len(start.log_weights)
-    chains = Chains(model, partial, first_answers(start, rng), schedule=schedule, rng=rng, any_order=any_order)
+    chains = Chains(model, partial, first_answers(start, rng), schedule=schedule, rng=rng)
     for _ in range(GUESSES if model.config.order == "even" else 0):
         chains.try_guesses()
     walked = np.stack(list(islice(chains, int(UNCOUNTED * steps), steps)))
@@ -79,7 +77,6 @@ class Chains:
 
     Attributes:
         answers: True for an edge, with shape :math:`(C, U)`.
-        accepted: How many moves were accepted.
     """
 
     def __init__(
@@ -90,7 +87,6 @@ class Chains:
         *,
         schedule: Schedule,
         rng: np.random.Generator,
-        any_order: float = ANY_ORDER,
     ) -> None:
         """Begin at given completions.
 
@@ -100,19 +96,16 @@ class Chains:
             answers: Where to begin, with shape :math:`(C, U)`.
             schedule: Which pairs are decided at once.
             rng: The randomness.
-            any_order: The part of the orders that follow no rule.
         """
         self.model, self.partial, self.schedule, self.rng = model, partial, schedule, rng
-        self.any_order = any_order
         self.answers = answers
-        self.accepted = 0
         self.log_p = self._estimate(answers)
 
     def __iter__(self) -> Iterator[NDArray[np.bool_]]:
         """The answers after each further step, with shape :math:`(C, U)`."""
         while True:
             moves = [self._move(row) for row in self.answers]
-            self.accepted += self._go(np.stack([row for row, _ in moves]), np.array([ratio for _, ratio in moves]))
+            self._go(np.stack([row for row, _ in moves]), np.array([ratio for _, ratio in moves]))
             yield self.answers
 
     def try_guesses(self) -> None:
@@ -124,18 +117,12 @@ class Chains:
         guesses = guess_even_graphs(self.partial, density, len(self.answers), self.rng)
         self._go(guesses, np.zeros(len(guesses)))
 
-    def _go(self, proposed: NDArray[np.bool_], log_ratio: NDArray[np.float64]) -> int:
-        """Accept or reject proposed answers, given the log-ratio of chances to propose the way back and the way there.
-
-        Returns:
-            How many were accepted.
-        """
+    def _go(self, proposed: NDArray[np.bool_], log_ratio: NDArray[np.float64]) -> None:
+        """Accept or reject proposed answers, given the log-ratio of the chances of the way back and the way there."""
         log_p = self._estimate(proposed)
         accept = np.log(self.rng.random(len(proposed))) < log_p - self.log_p + log_ratio
         self.answers = np.where(accept[:, None], proposed, self.answers)
         self.log_p = np.where(accept, log_p, self.log_p)
-
-        return int(accept.sum())
 
     def _move(self, row: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], float]:
         """Turn one pair over, or move an edge to an absent pair, any one or one beside it; and the log-ratio of the
@@ -172,7 +159,7 @@ class Chains:
         i, j = partial.unknown.T
         graphs[:, i, j] = graphs[:, j, i] = answers
 
-        orders, log_q = draw_chosen_orders(graphs, sizes, rule, rng, self.any_order)
+        orders, log_q = draw_chosen_orders(graphs, sizes, rule, rng, ANY_ORDER)
 
         features = partial.graph.features if self.model.config.node_features else None
         x = like.new_zeros(nodes, 0) if features is None else torch.from_numpy(features).to(like)

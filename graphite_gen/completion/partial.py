@@ -147,10 +147,13 @@ class PartialGraph:
             key: column + [None] * len(new) for key, column in self.graph.edge_attributes.items()
         }
         columns[SAMPLED] = [False] * len(self.graph.edges) + [True] * len(new)
+        # Weights that are all one say nothing, and new edges have none that would.
+        weights = None if self.graph.weights is None else np.concatenate([self.graph.weights, np.ones(len(new))])[rank]
 
         return replace(
             self.graph,
             edges=edges[rank],
+            weights=weights,
             edge_attributes={key: [column[e] for e in rank] for key, column in columns.items()},
         )
 

@@ -63,11 +63,6 @@ class Posterior:
         """Weights that sum to one, with shape :math:`(R, P)`."""
         return np.exp(self.log_weights - np.logaddexp.reduce(self.log_weights, axis=None))
 
-    @property
-    def ess(self) -> float:
-        """The effective number of particles, from 1 to :math:`R P`."""
-        return float(1 / np.square(self.weights).sum())
-
     def edge_probabilities(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The probability of an edge at each unknown pair and its standard error over runs, both of shape (U,)."""
         # Run by run: the particles of all at once in double precision would be the largest array of a completion.

@@ -16,6 +16,7 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import ConfigError
 from ..records import Record
@@ -36,21 +37,22 @@ class FloorEstimate(Record):
         upper: The mean upper bound.
         standard_error: The standard error over graphs of what lies midway; 0 in closed form, None for a single graph.
         graphs: How many graphs were drawn, 0 in closed form.
+        gap_standard_error: The standard error over graphs of how far the bounds are apart; None where it is not known.
     """
 
     lower: float
     upper: float
     standard_error: float | None = 0.0
     graphs: int = 0
+    gap_standard_error: float | None = None
 
     @classmethod
     def of(cls, bounds: Sequence[tuple[float, float]]) -> FloorEstimate:
         """The mean over graphs of what :func:`draw_nats` gives."""
         lower, upper = np.asarray(bounds, dtype=np.float64).T
-        middle, count = (lower + upper) / 2, len(lower)
-        error = float(middle.std(ddof=1)) / math.sqrt(count) if count > 1 else None
+        errors = _standard_error((lower + upper) / 2), _standard_error(upper - lower)
 
-        return cls(float(lower.mean()), float(upper.mean()), error, count)
+        return cls(float(lower.mean()), float(upper.mean()), errors[0], len(lower), errors[1])
 
     @property
     def nats(self) -> float:
@@ -59,7 +61,7 @@ class FloorEstimate(Record):
 
     @property
     def gap(self) -> float:
-        """How far the bounds are apart."""
+        """How far the bounds are apart; below 0 where the noise of few graphs has turned their order."""
         return self.upper - self.lower
 
 
@@ -103,15 +105,26 @@ def mean_floor(floors: Mapping[int, FloorEstimate], sizes: Sequence[int]) -> Flo
         sizes: The number of nodes of each graph.
     """
     shares = {n: count / len(sizes) for n, count in Counter(sizes).items()}
-    errors = {n: floors[n].standard_error for n in shares}
-    known = {n: error for n, error in errors.items() if error is not None}
 
     return FloorEstimate(
         lower=sum(share * floors[n].lower for n, share in shares.items()),
         upper=sum(share * floors[n].upper for n, share in shares.items()),
-        standard_error=math.hypot(*(shares[n] * known[n] for n in shares)) if len(known) == len(shares) else None,
+        standard_error=_joined([(share, floors[n].standard_error) for n, share in shares.items()]),
         graphs=sum(floors[n].graphs for n in shares),
+        gap_standard_error=_joined([(share, floors[n].gap_standard_error) for n, share in shares.items()]),
     )
+
+
+def _standard_error(values: NDArray[np.float64]) -> float | None:
+    """The standard error of a mean, which one value has none of."""
+    return float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else None
+
+
+def _joined(errors: Sequence[tuple[float, float | None]]) -> float | None:
+    """The standard error of a weighted sum of independent figures; None where that of one is not known."""
+    known = [share * error for share, error in errors if error is not None]
+
+    return math.hypot(*known) if len(known) == len(errors) else None
 
 
 @cache

@@ -202,12 +202,14 @@ def _read_files(files: list[tuple[Path | None, str]], simplify: bool) -> Iterato
         try:
             with open_input(path, context) as stream:
                 count = 0
-                for count, graph in enumerate(_module(format).read(stream, context), 1):  # noqa: B007
+                # What an empty file lacks is graphs, not a signature or a root element.
+                graphs = _module(format).read(stream, context) if stream.peek(1) else ()
+                for count, graph in enumerate(graphs, 1):  # noqa: B007
                     yield graph
         except UnicodeDecodeError as error:
             raise context.error(f"graph {count + 1}", f"not UTF-8 text ({error.reason}); save it as UTF-8.") from error
         except (MemoryError, RecursionError) as error:
-            raise context.error(f"graph {count + 1}", "too large or too deeply nested to read.") from error
+            raise context.damage(f"graph {count + 1}", "too large or too deeply nested to read.") from error
         if not count:
             raise FormatError(
                 f"'{context.name}' holds no graphs: wanted at least one in the format '{format}'. "

@@ -13,11 +13,12 @@ from ..columns import columns_of, take_features, take_weights
 from ..errors import FormatError
 from ..graph import SimpleGraph
 
-__all__ = ["MAX_NODES", "Context", "Row", "build_graph"]
+__all__ = ["MAX_NODES", "MEND", "Context", "Row", "build_graph"]
 
 MAX_NODES = 10_000_000
 """The most nodes a graph may claim: a damaged header must not claim the machine's memory."""
 
+MEND = "Write the file again, or pass --format if its suffix misleads."
 HINT = "pass --simplify to ignore directions and drop self-loops and repeated edges"
 
 Row = Mapping[str, Any] | None
@@ -32,13 +33,17 @@ class Context:
     simplify: bool = False
 
     def error(self, where: str, problem: str) -> FormatError:
-        """An error that names the file and the place."""
+        """An error that names the file and the place; the problem says what to do."""
         return FormatError(f"'{self.name}', {where}: {problem}")
+
+    def damage(self, where: str, problem: str) -> FormatError:
+        """An error about what no file of that format has, which says what to do with such files."""
+        return self.error(where, f"{problem} {MEND}")
 
     def check_nodes(self, where: str, nodes: int) -> None:
         """Refuse a graph of more nodes than any we hold."""
         if nodes > MAX_NODES:
-            raise self.error(where, f"{nodes} nodes in one graph, and at most {MAX_NODES} are read.")
+            raise self.damage(where, f"{nodes} nodes in one graph, and at most {MAX_NODES} are read.")
 
 
 def build_graph(
@@ -85,7 +90,7 @@ def build_graph(
     try:
         weights, features = take_weights(edge_columns, edges, names), take_features(node_columns, names)
     except ValueError as error:
-        raise context.error(where, str(error)) from None
+        raise context.damage(where, str(error)) from None
 
     return SimpleGraph(
         nodes,
@@ -109,7 +114,7 @@ def _simple_edges(
 
     outside = found[(found < 0) | (found >= nodes)]
     if len(outside):
-        raise context.error(where, f"an edge ends at node {outside[0]}, and the nodes are 0 to {nodes - 1}.")
+        raise context.damage(where, f"an edge ends at node {outside[0]}, and the nodes are 0 to {nodes - 1}.")
 
     i, j = found.min(axis=1), found.max(axis=1)
     keys = i * nodes + j

@@ -74,7 +74,7 @@ class _Counted:
 
 
 @contextmanager
-def open_input(path: Path | None, context: Context) -> Iterator[BinaryIO]:
+def open_input(path: Path | None, context: Context) -> Iterator[io.BufferedReader]:
     """The bytes of a file, or of stdin for None, unpacked if they are gzip's."""
     try:
         with nullcontext(_buffer(sys.stdin)) if path is None else path.open("rb") as stream:
@@ -93,7 +93,7 @@ def lines(stream: BinaryIO, context: Context) -> Iterator[tuple[int, bytes]]:
     while line := stream.readline(MAX_LINE + 1):
         number += 1
         if len(line) > MAX_LINE:
-            raise context.error(f"line {number}", f"longer than {MAX_LINE} bytes, the most that is read.")
+            raise context.damage(f"line {number}", f"longer than {MAX_LINE} bytes, the most that is read.")
         yield number, line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
 
 
@@ -145,6 +145,7 @@ def check_target(target: Path, force: bool) -> None:
         raise OutputError(
             f"'{target}' is a folder: pass a file, or '{target}/{{index:04d}}.graphml' for one file each."
         )
+    _check_no_file_above(target)
     if not target.parent.is_dir():
         raise OutputError(f"'{target}' cannot be written: the folder '{target.parent}' does not exist; make it first.")
     # Files appear by taking their name in the folder, so that it is the folder that must let itself be written.
@@ -152,6 +153,13 @@ def check_target(target: Path, force: bool) -> None:
         raise OutputError(f"'{target}' cannot be written: you may not write there; pass a file in another folder.")
     if target.exists() and not force and not is_special(target):
         raise OutputError(f"'{target}' exists: pass --force to replace it, or another name.")
+
+
+def _check_no_file_above(target: Path) -> None:
+    """Refuse a target in what is no folder and cannot become one."""
+    file = next((path for path in target.parents if path.exists() and not path.is_dir()), None)
+    if file is not None:
+        raise OutputError(f"'{target}' cannot be written: '{file}' is a file and no folder; pass another folder.")
 
 
 def is_special(target: Path | None) -> bool:
@@ -204,6 +212,7 @@ class Template:
 
     def check(self, force: bool) -> list[Path]:
         """The files that are in the way, refused unless ``force`` is given."""
+        _check_no_file_above(self._folder / self._name)
         try:
             found = [path for path in sorted(self._folder.iterdir()) if self._gives(path.name)]
         except FileNotFoundError:

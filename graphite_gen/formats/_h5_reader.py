@@ -44,32 +44,32 @@ def dataset(
     """
     where = f"dataset '{name}'"
     if name not in group:
-        raise context.error(where, "missing; wanted at least 'node_counts', 'edge_counts' and 'edges'.")
+        raise context.damage(where, "missing; wanted at least 'node_counts', 'edge_counts' and 'edges'.")
     if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-        raise context.error(where, "a link to elsewhere, which is not followed.")
+        raise context.damage(where, "a link to elsewhere, which is not followed.")
     data = group[name]
     if not isinstance(data, h5py.Dataset) or data.is_virtual or data.external:
-        raise context.error(where, "not an array stored in this file.")
+        raise context.damage(where, "not an array stored in this file.")
 
     shape: tuple[int, ...] = data.shape or ()
     if len(shape) != (1 if width is None else 2) or (width and shape[1] != width):
         wanted = "(rows,)" if width is None else f"(rows, {width or 'F'})"
-        raise context.error(where, f"has shape {shape}, and {wanted} was wanted.")
+        raise context.damage(where, f"has shape {shape}, and {wanted} was wanted.")
     if rows is not None and len(data) != rows:
-        raise context.error(where, f"has {len(data)} rows, and the counts say {rows}.")
+        raise context.damage(where, f"has {len(data)} rows, and the counts say {rows}.")
     if data.dtype.kind not in kinds:
         wanted = {"iu": "whole numbers", "iuf": "numbers"}.get(kinds, "numbers or text of one width")
-        raise context.error(where, f"holds {data.dtype}, and {wanted} were wanted.")
+        raise context.damage(where, f"holds {data.dtype}, and {wanted} were wanted.")
 
     size = data.dtype.itemsize
     row_bytes = size * (1 if width is None else shape[1])
     chunk_bytes = size * int(np.prod(data.chunks or (0,), dtype=np.float64))
     if max(chunk_bytes, row_bytes) > _MAX_BLOCK_BYTES:
-        raise context.error(where, f"has blocks of more than {_MAX_BLOCK_BYTES} bytes, the most that is read.")
+        raise context.damage(where, f"has blocks of more than {_MAX_BLOCK_BYTES} bytes, the most that is read.")
     # Columns may start late, and are as long as the counts say; these others must be there.
     missing = len(data) * row_bytes > _MAX_RATIO * data.id.get_storage_size() + chunk_bytes
     if missing and (rows is None or width is not None):
-        raise context.error(where, f"declares {len(data)} rows and stores almost none; the file is damaged.")
+        raise context.damage(where, f"declares {len(data)} rows and stores almost none; the file is damaged.")
 
     return data
 
@@ -87,7 +87,7 @@ class Reader:
         edges = len(self._edges)
         nodes = self._total("node_counts", self._node_counts, MAX_NODES)
         if self._total("edge_counts", self._edge_counts, edges) != edges:
-            raise context.error("dataset 'edge_counts'", f"does not sum to the {edges} rows of 'edges'.")
+            raise context.damage("dataset 'edge_counts'", f"does not sum to the {edges} rows of 'edges'.")
 
         def optional(name: str, *shape: Any) -> Any:
             return dataset(context, file, name, *shape) if name in file else None
@@ -107,7 +107,7 @@ class Reader:
             counts = data[start : start + _ROWS]
             wrong = np.flatnonzero((counts < 0) | (counts > most))
             if len(wrong):
-                raise self._context.error(
+                raise self._context.damage(
                     f"graph {start + wrong[0]}", f"'{name}' is {counts[wrong[0]]}, and 0 to {most} is possible here."
                 )
             total += int(counts.sum(dtype=np.int64))
@@ -118,7 +118,7 @@ class Reader:
         if group not in file:
             return {}
         if not isinstance(file.get(group, getlink=True), h5py.HardLink) or not isinstance(file[group], h5py.Group):
-            raise self._context.error(f"group '{group}'", "not a group of columns in this file.")
+            raise self._context.damage(f"group '{group}'", "not a group of columns in this file.")
 
         return {decoded(name): dataset(self._context, file[group], name, "biufS", rows) for name in file[group]}
 
@@ -188,7 +188,7 @@ class Reader:
                 for text in data[start : min(start + step, span.stop)].tolist()
             ]
         except (ValueError, RecursionError) as error:
-            raise self._context.error(f"dataset '{data.name}'", f"holds text that is not JSON ({error}).") from error
+            raise self._context.damage(f"dataset '{data.name}'", f"holds text that is not JSON ({error}).") from error
 
     def _graph_facts(self, span: slice) -> list[dict[str, Any]]:
         """The facts of each graph: the file's, its split, its own."""
@@ -196,7 +196,7 @@ class Reader:
         if self._split is not None:
             for k, code in enumerate(self._split[span].tolist()):
                 if code != NO_SPLIT and not 0 <= code < len(SPLITS):
-                    raise self._context.error(f"graph {span.start + k}", f"split is {code}; wanted 0, 1, 2 or 255.")
+                    raise self._context.damage(f"graph {span.start + k}", f"split is {code}; wanted 0, 1, 2 or 255.")
                 if code != NO_SPLIT:
                     facts[k]["split"] = SPLITS[code]
         for key, data in self._graph_columns.items():
@@ -212,7 +212,7 @@ class Reader:
             return rows
         if np.isnan(rows).all():
             return None
-        raise self._context.error(f"graph {index}", f"a {what} is not a finite number.")
+        raise self._context.damage(f"graph {index}", f"a {what} is not a finite number.")
 
     def _simple(self, index: int, graph: SimpleGraph) -> SimpleGraph:
         """The graph with its pairs checked and in our order, and what the edges carry in the same order."""

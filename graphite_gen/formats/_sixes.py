@@ -19,9 +19,9 @@ def read_lines(stream: BinaryIO, context: Context, header: bytes) -> Iterator[tu
     for number, line in lines(stream, context):
         text = line.removeprefix(header)
         if text.startswith(b">>"):
-            raise context.error(f"line {number}", f"wanted the header '{header.decode()}' or none.")
+            raise context.damage(f"line {number}", f"wanted the header '{header.decode()}' or none.")
         if text.startswith(b"&"):
-            raise context.error(f"line {number}", "digraph6, a directed graph; wanted undirected graphs.")
+            raise context.damage(f"line {number}", "digraph6, a directed graph; wanted undirected graphs.")
         if text:
             yield f"line {number}", text
 
@@ -41,12 +41,12 @@ def unpack_size(context: Context, where: str, text: bytes) -> tuple[int, NDArray
     sixes = np.frombuffer(text, dtype=np.uint8) - np.uint8(63)
     if len(sixes) and sixes.max() > 63:
         at = int(np.argmax(sixes > 63))
-        raise context.error(
+        raise context.damage(
             where, f"the character {chr(text[at])!r} at column {at + 1}, and only '?' to '~' may stand."
         )
     start, stop = (0, 1) if text[:1] != b"~" else (1, 4) if text[1:2] != b"~" else (2, 8)
     if len(sixes) < stop:
-        raise context.error(where, "the line ends within the number of nodes; it was cut short.")
+        raise context.damage(where, "the line ends within the number of nodes; it was cut short.")
     nodes = 0
     for six in sixes[start:stop].tolist():
         nodes = nodes << 6 | six

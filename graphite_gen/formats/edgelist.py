@@ -65,13 +65,13 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
 def _data(context: Context, where: str, text: str) -> Row:
     """What follows the two nodes: a weight, or a dictionary of literals."""
     if len(text) > _MAX_DATA:
-        raise context.error(where, f"more than {_MAX_DATA} characters of edge data, the most that is read.")
+        raise context.damage(where, f"more than {_MAX_DATA} characters of edge data, the most that is read.")
     try:
         data = ast.literal_eval(text.strip()) if text.startswith("{") else {"weight": float(text)}
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         data = None
     if not isinstance(data, dict):
-        raise context.error(
+        raise context.damage(
             where, f"{text[:40]!r} after the nodes; wanted a weight, or data such as {{'weight': 2.5}}."
         )
 

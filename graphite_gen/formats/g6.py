@@ -33,7 +33,7 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
         pairs = nodes * (nodes - 1) // 2
         wanted = -(-pairs // 6)
         if len(sixes) != wanted:
-            raise context.error(
+            raise context.damage(
                 where, f"{len(sixes)} characters after the size, and {nodes} nodes need {wanted}; the line is damaged."
             )
         if len(sixes) <= _SLICE:
@@ -42,7 +42,7 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
             starts = range(0, len(sixes), _SLICE)
             ones = np.concatenate([6 * s + np.flatnonzero(unpack_bits(sixes[s : s + _SLICE])) for s in starts])
         if len(ones) and ones[-1] >= pairs:
-            raise context.error(where, "bits are set after the last pair of nodes; the line is damaged.")
+            raise context.damage(where, "bits are set after the last pair of nodes; the line is damaged.")
         yield SimpleGraph(nodes, _edges_at(ones, nodes))
 
 

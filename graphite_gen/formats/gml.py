@@ -60,7 +60,9 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
     for where, kind, token in _tokens(stream, context):
         if kind == "close":
             if key is not None or len(depth) == 1:
-                raise context.error(where, f"']' after {key!r}; wanted a value." if key else "']' that closes nothing.")
+                raise context.damage(
+                    where, f"']' after {key!r}; wanted a value." if key else "']' that closes nothing."
+                )
             closed = depth.pop()
             if len(depth) == 1 and "graph" in depth[0]:
                 yield _graph(context, f"graph {count} (ends on {where})", closed)
@@ -69,11 +71,11 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
                 depth[0].clear()
         elif key is None:
             if kind != "key":
-                raise context.error(where, f"{token[:40]!r}; wanted a key such as 'graph', 'node' or 'edge'.")
+                raise context.damage(where, f"{token[:40]!r}; wanted a key such as 'graph', 'node' or 'edge'.")
             key = token
         elif kind == "open":
             if len(depth) > _MAX_DEPTH:
-                raise context.error(where, f"lists nested more than {_MAX_DEPTH} deep.")
+                raise context.damage(where, f"lists nested more than {_MAX_DEPTH} deep.")
             inner: dict[str, Any] = {}
             _put(depth[-1], key, inner)
             depth.append(inner)
@@ -81,14 +83,14 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
         elif kind in ("string", "number"):
             value = _unescaped(token[1:-1]) if kind == "string" else _number(context, where, token)
             if len(depth) == 1 and key == "graph":
-                raise context.error(where, "'graph' without '['.")
+                raise context.damage(where, "'graph' without '['.")
             if len(depth) > 1:
                 _put(depth[-1], key, value)
             key = None
         else:
-            raise context.error(where, f"the key '{token}' after the key '{key}'; wanted a value.")
+            raise context.damage(where, f"the key '{token}' after the key '{key}'; wanted a value.")
     if len(depth) > 1 or key is not None:
-        raise context.error(where, "the file ends within a list; it was cut short.")
+        raise context.damage(where, "the file ends within a list; it was cut short.")
 
 
 def _tokens(stream: BinaryIO, context: Context) -> Iterator[tuple[str, str, str]]:
@@ -107,7 +109,7 @@ def _tokens(stream: BinaryIO, context: Context) -> Iterator[tuple[str, str, str]
             pending.append(text if end < 0 else text[: end + 1])
             length += len(text)
             if length > _MAX_TEXT:
-                raise context.error(where, f"a text of more than {_MAX_TEXT} characters, the most that is read.")
+                raise context.damage(where, f"a text of more than {_MAX_TEXT} characters, the most that is read.")
             if end < 0:
                 continue
             yield where, "string", "\n".join(pending)
@@ -115,14 +117,14 @@ def _tokens(stream: BinaryIO, context: Context) -> Iterator[tuple[str, str, str]
         while at < len(text):
             match = _TOKEN.match(text, at)
             if match is None:
-                raise context.error(where, f"{text[at : at + 40].strip()!r}; wanted keys, numbers, texts and lists.")
+                raise context.damage(where, f"{text[at : at + 40].strip()!r}; wanted keys, numbers, texts and lists.")
             kind, at = match.lastgroup or "", match.end()
             if kind == "start":
                 pending, length = [match["start"]], 0
             elif kind not in ("comment", "end"):
                 yield where, kind, match[kind]
     if pending:
-        raise context.error("the end", "the file ends within a text; it was cut short.")
+        raise context.damage("the end", "the file ends within a text; it was cut short.")
 
 
 def _put(row: dict[str, Any], key: str, value: Any) -> None:
@@ -141,7 +143,7 @@ class _Many(list[Any]):
 
 def _number(context: Context, where: str, text: str) -> int | float:
     if len(text) > _MAX_DIGITS:
-        raise context.error(where, f"a number of {len(text)} characters, too long to be one.")
+        raise context.damage(where, f"a number of {len(text)} characters, too long to be one.")
     try:
         return int(text)
     except ValueError:
@@ -169,15 +171,15 @@ def _graph(context: Context, where: str, data: dict[str, Any]) -> SimpleGraph:
     for node in nodes:
         name = node.pop("id", None)
         if type(name) is not int or name < 0:
-            raise context.error(where, f"a node has the id {name!r}; wanted a whole number from 0 on.")
+            raise context.damage(where, f"a node has the id {name!r}; wanted a whole number from 0 on.")
         if name in index:
-            raise context.error(where, f"two nodes have the id {name}.")
+            raise context.damage(where, f"two nodes have the id {name}.")
         index[name] = len(index)
     pairs = []
     for edge in edges:
         ends = edge.pop("source", None), edge.pop("target", None)
         if any(type(end) is not int or end not in index for end in ends):
-            raise context.error(where, f"an edge from {ends[0]!r} to {ends[1]!r}, which are not both nodes of it.")
+            raise context.damage(where, f"an edge from {ends[0]!r} to {ends[1]!r}, which are not both nodes of it.")
         pairs.append((index[ends[0]], index[ends[1]]))
     if data.pop("multigraph", 0) == 1:
         for edge in edges:
@@ -202,7 +204,7 @@ def _lists(context: Context, where: str, data: dict[str, Any], key: str) -> list
     found = data.pop(key, _Many())
     items = found if isinstance(found, _Many) else [found]
     if not all(isinstance(item, dict) for item in items):
-        raise context.error(where, f"'{key}' without '['.")
+        raise context.damage(where, f"'{key}' without '['.")
 
     return items
 

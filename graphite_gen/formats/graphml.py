@@ -79,20 +79,25 @@ class _Parser:
         try:
             self._xml.Parse(chunk, final)
         except expat.ExpatError as error:
-            raise self._error(f"not XML ({expat.ErrorString(error.code)}); wanted a whole GraphML file.") from error
+            raise self._damage(f"not XML ({expat.ErrorString(error.code)}); wanted a whole GraphML file.") from error
         except (ValueError, LookupError) as error:
-            raise self._error(f"not XML ({error}); wanted a whole GraphML file.") from error
+            raise self._damage(f"not XML ({error}); wanted a whole GraphML file.") from error
         # An unfinished tag is kept by the parser and parsed again with every chunk.
         if self._bytes - self._xml.CurrentByteIndex > _MAX_TEXT:
-            raise self._error(f"a tag of more than {_MAX_TEXT} bytes, the most that is read.")
+            raise self._damage(f"a tag of more than {_MAX_TEXT} bytes, the most that is read.")
 
         return self._done
 
-    def _error(self, problem: str) -> Exception:
-        return self._context.error(f"line {self._xml.CurrentLineNumber}", problem)
+    @property
+    def _where(self) -> str:
+        return f"line {self._xml.CurrentLineNumber}"
+
+    def _damage(self, problem: str) -> Exception:
+        return self._context.damage(self._where, problem)
 
     def _refuse_doctype(self, *_: Any) -> None:
-        raise self._error("a document type or entity is declared, which is not read; remove '<!DOCTYPE …>'.")
+        problem = "a document type or entity is declared, which is not read; remove '<!DOCTYPE …>'."
+        raise self._context.error(self._where, problem)
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         kind = self._local.get(name)
@@ -104,39 +109,39 @@ class _Parser:
         if kind == "edge" and parent == "graph":
             source, target = attributes.get("source"), attributes.get("target")
             if source is None or target is None:
-                raise self._error("an edge without 'source' or 'target'.")
+                raise self._damage("an edge without 'source' or 'target'.")
             if "sourceport" in attributes or "targetport" in attributes:
-                raise self._error(_REFUSED["port"])
+                raise self._damage(_REFUSED["port"])
             self._directed |= attributes.get("directed", "false") in ("true", "1")
             self._undirected += attributes.get("directed") in ("false", "0")
             self._ends.append((source, target))
             self._edge_rows.append(None)
         elif kind == "node" and parent == "graph":
             if "id" not in attributes:
-                raise self._error("a node without 'id'.")
+                raise self._damage("a node without 'id'.")
             if len(self._ids) % _CHUNK == 0:
-                self._context.check_nodes(f"line {self._xml.CurrentLineNumber}", len(self._ids))
+                self._context.check_nodes(self._where, len(self._ids))
             self._ids.append(attributes["id"])
             self._node_rows.append(None)
         elif kind == "data" and parent in ("graph", "node", "edge"):
             self._key = self._keys.get(attributes.get("key", ""))
             if self._key is None:
-                raise self._error(f"data under the key '{attributes.get('key')}', which is not declared before it.")
+                raise self._damage(f"data under the key '{attributes.get('key')}', which is not declared before it.")
             self._listen()
         elif kind == "graph":
             if len(self._inside) != 2:
-                raise self._error("a graph within a graph or outside '<graphml>'; wanted them side by side.")
+                raise self._damage("a graph within a graph or outside '<graphml>'; wanted them side by side.")
             self._open_graph(attributes)
         elif kind == "key":
             self._declare(attributes)
         elif kind == "default" and parent == "key":
             self._listen()
         elif kind in ("node", "edge"):
-            raise self._error(f"'<{kind}>' within '<{parent}>'; wanted it within '<graph>'.")
+            raise self._damage(f"'<{kind}>' within '<{parent}>'; wanted it within '<graph>'.")
         elif kind in _REFUSED:
-            raise self._error(_REFUSED[kind])
+            raise self._damage(_REFUSED[kind])
         elif not parent and kind != "graphml":
-            raise self._error(f"the file starts with '<{kind}>'; wanted '<graphml>'.")
+            raise self._damage(f"the file starts with '<{kind}>'; wanted '<graphml>'.")
 
     def _end(self, name: str) -> None:
         kind = self._inside.pop()
@@ -157,7 +162,7 @@ class _Parser:
         self._text.append(text)
         self._length += len(text)
         if self._length > _MAX_TEXT:
-            raise self._error(f"a value of more than {_MAX_TEXT} characters, the most that is read.")
+            raise self._damage(f"a value of more than {_MAX_TEXT} characters, the most that is read.")
 
     def _heard(self) -> str:
         assert self._text is not None
@@ -170,9 +175,9 @@ class _Parser:
         # Without a name it is another program's drawing data: read past it.
         kind = attributes.get("attr.type", "string")
         if kind not in _TYPES:
-            raise self._error(f"the attribute type '{kind}'; wanted one of {', '.join(_TYPES)}.")
+            raise self._damage(f"the attribute type '{kind}'; wanted one of {', '.join(_TYPES)}.")
         if "id" not in attributes:
-            raise self._error("a key without 'id'.")
+            raise self._damage("a key without 'id'.")
         name = None if "yfiles.type" in attributes else attributes.get("attr.name")
         self._key = self._keys[attributes["id"]] = _Key(
             None if name is None else str(from_text(name)), attributes.get("for", "all"), kind
@@ -182,7 +187,7 @@ class _Parser:
         try:
             return _TYPES[key.kind](text)
         except (ValueError, OverflowError):
-            raise self._error(f"{text[:40]!r} under '{key.name}', which is no {key.kind}.") from None
+            raise self._damage(f"{text[:40]!r} under '{key.name}', which is no {key.kind}.") from None
 
     def _keep(self, owner: str, text: str) -> None:
         key = self._key
@@ -203,7 +208,7 @@ class _Parser:
     def _open_graph(self, attributes: Mapping[str, str]) -> None:
         default = attributes.get("edgedefault", "undirected")
         if default not in ("directed", "undirected"):
-            raise self._error(f"edgedefault is '{default}'; wanted 'directed' or 'undirected'.")
+            raise self._damage(f"edgedefault is '{default}'; wanted 'directed' or 'undirected'.")
         self._default_directed = default == "directed"
         self._directed = False
         self._undirected = 0
@@ -220,11 +225,11 @@ class _Parser:
         index = {name: i for i, name in enumerate(self._ids)}
         if len(index) < len(self._ids):
             twice = next(name for i, name in enumerate(self._ids) if index[name] != i)
-            raise self._context.error(where, f"two nodes have the id '{twice}'.")
+            raise self._context.damage(where, f"two nodes have the id '{twice}'.")
         try:
             pairs = [(index[u], index[v]) for u, v in self._ends]
         except KeyError as error:
-            raise self._context.error(where, f"an edge ends at '{error.args[0]}', which is no node of it.") from None
+            raise self._context.damage(where, f"an edge ends at '{error.args[0]}', which is no node of it.") from None
         for key in self._keys.values():
             if key.default is not None and key.name is not None:
                 self._fill(key, key.name)

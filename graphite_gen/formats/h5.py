@@ -32,7 +32,7 @@ import h5py
 from ..errors import FormatError, OutputError
 from ..graph import SimpleGraph
 from ..records import Provenance
-from ._build import Context, build_graph
+from ._build import MEND, Context, build_graph
 from ._h5_heaps import has_endless_heap
 from ._h5_reader import Reader, dataset, facts_in
 from ._h5_writer import GRAPHS, Writer
@@ -53,7 +53,7 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
                 _check_version(file, context)
                 yield from Reader(file, context).graphs()
     except (OSError, RuntimeError, LookupError, ValueError, TypeError, AttributeError, OverflowError) as error:
-        raise FormatError(f"'{context.name}' is damaged or not HDF5 ({_first_line(error)}).") from error
+        raise FormatError(f"'{context.name}' is damaged or not HDF5 ({_first_line(error)}). {MEND}") from error
 
 
 def _check_version(file: Any, context: Context) -> None:
@@ -70,7 +70,7 @@ def _single_graph(file: Any, context: Context) -> SimpleGraph:
     """The one graph of a node classification set; its features are left to those who train on it."""
     pairs = dataset(context, file, "edge_index", "iu", width=0)
     if pairs.shape[0] != 2:
-        raise context.error("dataset 'edge_index'", f"has shape {pairs.shape}, and (2, E) was wanted.")
+        raise context.damage("dataset 'edge_index'", f"has shape {pairs.shape}, and (2, E) was wanted.")
     ends = pairs[:].T
     labels = dataset(context, file, "labels", "iu")[:].tolist() if "labels" in file else []
     nodes = len(labels) or int(file.attrs.get("num_nodes", ends.max(initial=-1) + 1))

@@ -37,9 +37,9 @@ def _graph(context: Context, where: str, line: bytes) -> SimpleGraph:
     except UnicodeDecodeError as error:
         raise context.error(where, f"not UTF-8 at byte {error.start}; save the file as UTF-8.") from error
     except (ValueError, RecursionError) as error:
-        raise context.error(where, f"not JSON ({error}); wanted one node-link object per line.") from error
+        raise context.damage(where, f"not JSON ({error}); wanted one node-link object per line.") from error
     if not isinstance(data, dict) or "nodes" not in data:
-        raise context.error(where, "no object with 'nodes' and 'edges'; wanted one node-link object per line.")
+        raise context.damage(where, "no object with 'nodes' and 'edges'; wanted one node-link object per line.")
     nodes = _objects(context, where, data, "nodes", ("id",))
     edges = _objects(context, where, data, "links" if "edges" not in data else "edges", ("source", "target"))
     facts = data.get("graph", {})
@@ -47,7 +47,7 @@ def _graph(context: Context, where: str, line: bytes) -> SimpleGraph:
         # Old networkx wrote a list of pairs.
         facts = dict(facts) if all(isinstance(fact, list) and len(fact) == 2 for fact in facts) else None
     if not isinstance(facts, dict):
-        raise context.error(where, "'graph' is no object of graph attributes.")
+        raise context.damage(where, "'graph' is no object of graph attributes.")
 
     try:
         names = tuple(hashable(node.pop("id")) for node in nodes)
@@ -55,11 +55,11 @@ def _graph(context: Context, where: str, line: bytes) -> SimpleGraph:
         ends = [(hashable(edge.pop("source")), hashable(edge.pop("target"))) for edge in edges]
         lost = next((end for end in ends if end[0] not in index or end[1] not in index), None)
     except TypeError:
-        raise context.error(where, "a node id is an object; wanted a number or a text.") from None
+        raise context.damage(where, "a node id is an object; wanted a number or a text.") from None
     if len(index) < len(names):
-        raise context.error(where, "two nodes have the same id.")
+        raise context.damage(where, "two nodes have the same id.")
     if lost is not None:
-        raise context.error(where, f"the edge {lost[0]!r} - {lost[1]!r} ends at no node of the graph.")
+        raise context.damage(where, f"the edge {lost[0]!r} - {lost[1]!r} ends at no node of the graph.")
     if data.get("multigraph") is True:
         for edge in edges:
             edge.pop("key", None)
@@ -82,10 +82,10 @@ def _objects(
 ) -> list[dict[str, Any]]:
     items = data.get(key, [])
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise context.error(where, f"'{key}' is no list of objects.")
+        raise context.damage(where, f"'{key}' is no list of objects.")
     for name in wanted:
         if not all(name in item for item in items):
-            raise context.error(where, f"one of the '{key}' has no '{name}'.")
+            raise context.damage(where, f"one of the '{key}' has no '{name}'.")
 
     return items
 

@@ -22,10 +22,11 @@ class GraphSandwich(Record):
         nodes: Its number of nodes.
         edges: Its number of pairs that are not zero.
         lower: The lower bound on -log p(A|n), by proposals with the truth among them.
-        upper: The upper bound, by the proposals alone: what method ``ais`` gives; of a staged model by orders of which
-            a few follow no rule.
+        upper: The upper bound, by the proposals alone: what method ``ais`` gives; of a staged model, which has no such
+            method, by orders of which a few follow no rule.
         importance: What method ``is`` gives.
         khat: The Pareto shape of the weights of ``is``; None where there are too few to tell.
+        anneals: Whether the model has a method ``ais``, which a staged one has not.
     """
 
     nodes: int
@@ -34,11 +35,12 @@ class GraphSandwich(Record):
     upper: float
     importance: float
     khat: float | None
+    anneals: bool = True
 
     @property
     def auto(self) -> float:
-        """What method ``auto`` gives."""
-        return self.upper if needs_annealing(self.khat) else self.importance
+        """What method ``auto`` gives: that of a staged model is ``is``, however poor its weights are."""
+        return self.upper if self.anneals and needs_annealing(self.khat) else self.importance
 
 
 def log_mean(log_weights: Tensor) -> float:

@@ -60,6 +60,7 @@ def growth_bounds(
             upper=-log_mean(proposed),
             importance=-plain.log_mean,
             khat=plain.khat,
+            anneals=False,
         )
 
 
@@ -84,6 +85,6 @@ def _true_log_weight(
     """The log-weight of the order and the latents that the graph was grown with, with shape :math:`(1,)`."""
     nodes = grown.adj.shape[-1]
     order = np.arange(nodes)[None]
-    log_q = chosen_log_prob(grown.adj.cpu().numpy() > 0, np.array([nodes]), model.config.order, order, rng)
+    log_q = chosen_log_prob(grown.adj.cpu().numpy() > 0, np.array([nodes]), model.config.order, order, rng, ANY_ORDER)
 
     return order_log_weights(model.network, grown, order, log_q, schedule, rng, z)

@@ -41,10 +41,10 @@ class Sandwich(Record):
         model: The model's name.
         graphs: The number of graphs.
         samples: The proposals per graph of importance sampling.
-        chains: The annealed chains per graph, in either direction.
-        steps: The temperatures of each chain.
+        chains: The annealed chains per graph, in either direction; None of a staged model, which has none.
+        steps: The temperatures of each chain; None likewise.
         lower: The mean lower bound.
-        upper: The mean upper bound, which is what method ``ais`` gives.
+        upper: The mean upper bound, which is what method ``ais`` gives where there is one.
         gap: The mean of upper less lower.
         gap_standard_error: Its standard error over graphs; None for a single graph.
         largest_gap: The largest gap of a graph.
@@ -59,8 +59,8 @@ class Sandwich(Record):
     model: str
     graphs: int
     samples: int
-    chains: int
-    steps: int
+    chains: int | None
+    steps: int | None
     lower: float
     upper: float
     gap: float
@@ -171,13 +171,14 @@ def join_sandwich(model: str, samples: int, chains: int, steps: int, rows: Seque
         float(np.mean([getattr(row, name) for row in rows])) for name in ("lower", "upper", "importance", "auto")
     )
     gap, error = mean_with_error([row.upper - row.lower for row in rows])
+    anneals = all(row.anneals for row in rows)
 
     return Sandwich(
         model=model,
         graphs=len(rows),
         samples=samples,
-        chains=chains,
-        steps=steps,
+        chains=chains if anneals else None,
+        steps=steps if anneals else None,
         lower=lower,
         upper=upper,
         gap=gap,

@@ -57,7 +57,3 @@ class LowRankGraph:
 
     def __matmul__(self, h: Tensor) -> Tensor:
         return self.factor @ (self.factor.mT @ h)
-
-    def to_dense(self) -> Tensor:
-        """The matrix itself, with shape :math:`(*, N, N)`."""
-        return self.factor @ self.factor.mT

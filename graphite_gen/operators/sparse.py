@@ -67,10 +67,6 @@ class SparseGraph:
 
         return product
 
-    def to_dense(self) -> Tensor:
-        """The matrix itself, with shape :math:`(N, N)`."""
-        return self.matrix.to_dense()
-
 
 def compressed_rows(ends: Tensor, columns: Tensor, values: Tensor, width: int) -> Tensor:
     """A sparse matrix as compressed rows, which nothing is checked of.

@@ -63,6 +63,10 @@ class Sampler:
 
     ``drawn`` then says how many plain draws there were, ``kept`` how many of them were kept, and ``made`` how many
     graphs came by the other ways.
+
+    On a CPU a staged model draws some blocks of graphs at once, on as many threads as ``torch.get_num_threads()`` says.
+    While it does, that number is 1 for the calling thread and for threads that begin meanwhile; it is given back before
+    any graph of these blocks is given, and also where a draw fails.
     """
 
     def __init__(
@@ -348,7 +352,10 @@ class Sampler:
 
 
 def _at_once(draw: Callable[[int], list[SimpleGraph]], numbers: Sequence[int]) -> Iterator[list[SimpleGraph]]:
-    """What is drawn for each number, a thread each."""
+    """What is drawn for each number, a thread each.
+
+    Each thread would have torch share its steps among as many threads again, unless told otherwise before it begins.
+    """
     if len(numbers) == 1:
         yield draw(numbers[0])
         return

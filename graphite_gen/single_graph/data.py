@@ -14,7 +14,7 @@ from scipy import sparse
 
 from ..errors import DatasetError, FormatError
 from ..formats import format_of, read_graphs
-from ..formats._build import Context
+from ..formats._build import MEND, Context
 from ..formats._h5_reader import dataset
 from ..graph import SimpleGraph
 from .annotations import read_features, read_labels
@@ -175,7 +175,7 @@ def _h5_extras(path: Path, nodes: int) -> tuple[sparse.csr_array | None, NodeSpl
         try:
             return _h5_features(file, context, nodes), _h5_split(file, context, nodes)
         except (OSError, RuntimeError, LookupError, ValueError, TypeError, AttributeError) as error:
-            raise FormatError(f"'{path}' is damaged ({error}).") from error
+            raise FormatError(f"'{path}' is damaged ({error}). {MEND}") from error
 
 
 def _h5_features(file: Any, context: Context, nodes: int) -> sparse.csr_array | None:
@@ -198,7 +198,7 @@ def _h5_features(file: Any, context: Context, nodes: int) -> sparse.csr_array | 
 
 def _checked_rows(context: Context, x: sparse.csr_array, nodes: int) -> sparse.csr_array:
     if x.shape[0] != nodes:
-        raise context.error("'features'", f"{x.shape[0]} rows for {nodes} nodes; wanted a row for each node.")
+        raise context.damage("'features'", f"{x.shape[0]} rows for {nodes} nodes; wanted a row for each node.")
     if not np.isfinite(x.data).all():
         raise context.error("'features'", "a feature is not a finite number; replace it, or leave features out.")
 
@@ -212,6 +212,6 @@ def _h5_split(file: Any, context: Context, nodes: int) -> NodeSplit | None:
     parts = [dataset(context, file, name, "iu")[:].astype(np.int64) for name in names]
     for name, part in zip(names, parts, strict=True):
         if len(part) and not 0 <= part.min() <= part.max() < nodes:
-            raise context.error(f"dataset '{name}'", f"a node out of range; the nodes are 0 to {nodes - 1}.")
+            raise context.damage(f"dataset '{name}'", f"a node out of range; the nodes are 0 to {nodes - 1}.")
 
     return NodeSplit(*parts)

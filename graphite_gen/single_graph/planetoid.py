@@ -67,13 +67,17 @@ def read_planetoid(source: str | Path) -> PlanetoidGraph:
         or allx.shape[0] != len(ally)
         or tx.shape[1] != allx.shape[1]
     ):
-        raise FormatError(f"'{stem}.*' do not belong together: their numbers of rows or columns differ.")
+        raise FormatError(
+            f"'{stem}.*' do not belong together: their numbers of rows or columns differ; fetch them again."
+        )
 
     known = allx.shape[0]
     nodes = max(known, int(tested.max(initial=-1)) + 1)
     rows = np.concatenate([np.arange(known), tested])
     if len(np.unique(rows)) != len(rows) or len(y) + VALIDATION > known or len(y) != x.shape[0]:
-        raise FormatError(f"'{stem}.test.index' and '{stem}.allx' share nodes, or there are too few of them.")
+        raise FormatError(
+            f"'{stem}.test.index' and '{stem}.allx' share nodes, or there are too few of them; fetch them again."
+        )
     stacked = sparse.vstack([allx, tx]).tocoo()
     features = sparse.csr_array((stacked.data, (rows[stacked.row], stacked.col)), shape=(nodes, allx.shape[1]))
 
@@ -96,7 +100,7 @@ def _load(stem: Path, part: str) -> Any:
 def _matrix(stem: Path, part: str) -> sparse.csr_array:
     value = _load(stem, part)
     if not isinstance(value, sparse.csr_array):
-        raise FormatError(f"'{stem}.{part}' holds {type(value).__name__}: wanted a sparse matrix.")
+        raise FormatError(f"'{stem}.{part}' holds {type(value).__name__}: wanted a sparse matrix; fetch it again.")
 
     return value
 
@@ -104,7 +108,9 @@ def _matrix(stem: Path, part: str) -> sparse.csr_array:
 def _one_hot(stem: Path, part: str) -> NDArray[Any]:
     value = _load(stem, part)
     if not isinstance(value, np.ndarray) or value.ndim != 2:
-        raise FormatError(f"'{stem}.{part}' holds {type(value).__name__}: wanted a row of 0 and 1 for each node.")
+        raise FormatError(
+            f"'{stem}.{part}' holds {type(value).__name__}: wanted a row of 0 and 1 for each node; fetch it again."
+        )
 
     return value
 
@@ -117,10 +123,10 @@ def _test_index(stem: Path) -> NDArray[np.int64]:
     except OSError as error:
         raise FormatError(f"'{path}' cannot be read: {error.strerror or error}.") from error
     except (ValueError, OverflowError) as error:
-        raise FormatError(f"'{path}' is no list of node numbers ({error}).") from error
+        raise FormatError(f"'{path}' is no list of node numbers ({error}); fetch it again.") from error
     # Node numbers bound what is allocated: a damaged one must not claim the machine's memory.
     if len(tested) and (tested.min() < 0 or tested.max() > 100_000_000):
-        raise FormatError(f"'{path}' lists node {tested.max()}, which cannot be.")
+        raise FormatError(f"'{path}' lists node {tested.max()}, which cannot be; fetch it again.")
 
     return tested
 
@@ -129,16 +135,16 @@ def _graph(stem: Path, nodes: int) -> SimpleGraph:
     """The citations, which come both ways, more than once, and now and then to the paper itself."""
     lists = _load(stem, "graph")
     if not isinstance(lists, dict):
-        raise FormatError(f"'{stem}.graph' holds {type(lists).__name__}: wanted lists of neighbours.")
+        raise FormatError(f"'{stem}.graph' holds {type(lists).__name__}: wanted lists of neighbours; fetch it again.")
     # Lists may be shared: a small file can claim more pairs than there is memory for.
     if sum(len(near) for near in lists.values() if isinstance(near, list)) > MAX_CITATIONS:
         raise FormatError(f"'{stem}.graph' lists more than {MAX_CITATIONS} neighbours, the most that are read.")
     try:
         pairs = np.array([(i, j) for i, near in lists.items() for j in near], dtype=np.int64).reshape(-1, 2)
     except (TypeError, ValueError, OverflowError):
-        raise FormatError(f"'{stem}.graph' lists neighbours that are no node numbers.") from None
+        raise FormatError(f"'{stem}.graph' lists neighbours that are no node numbers; fetch it again.") from None
     if len(pairs) and not 0 <= pairs.min() <= pairs.max() < nodes:
-        raise FormatError(f"'{stem}.graph' has a node out of range; the nodes are 0 to {nodes - 1}.")
+        raise FormatError(f"'{stem}.graph' has a node out of range; the nodes are 0 to {nodes - 1}; fetch it again.")
     pairs = np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1)
 
     return SimpleGraph(nodes, np.unique(pairs, axis=0).astype(np.int32).reshape(-1, 2))

@@ -14,7 +14,7 @@ from graphite_gen.formats import read_graphs
 
 from .conftest import Invoke, is_one_line
 
-FAST = ("--steps", 8, "--particles", 8, "--threads", 1)
+FAST = ("--particles", 8, "--threads", 1)
 
 
 @pytest.fixture
@@ -87,6 +87,13 @@ def test_added_nodes_are_marked_and_named(invoke: Invoke, model: Path, graphs: P
         assert old == before.edges.tolist()
 
 
+def test_steps_are_refused_by_a_model_that_has_no_chains(invoke: Invoke, model: Path, partial: Path) -> None:
+    result = invoke("complete", partial, "--model", model, "--steps", 8)
+
+    assert result.exit_code == 2
+    assert "'--steps' has no effect on a model that decides all pairs at once" in result.stderr
+
+
 def test_the_seed_decides(invoke: Invoke, model: Path, partial: Path) -> None:
     line = ("complete", partial, "--model", model, *FAST, "--unlisted", "unknown", "--format", "g6", "-o", "-")
     one, two, other = (invoke(*line, "--seed", seed).stdout for seed in (1, 1, 2))
@@ -102,6 +109,8 @@ def test_the_seed_decides(invoke: Invoke, model: Path, partial: Path) -> None:
         (("--scores", "partial.graphml"), "'.csv' or '.json'"),
         (("--scores", "missing/s.csv"), "'missing' does not exist"),
         (("-o", "missing/o.jsonl"), "'missing' does not exist"),
+        (("-o", "partial.graphml/o.jsonl"), "'partial.graphml' is a file and no folder"),
+        (("--scores", "partial.graphml/s.csv"), "'partial.graphml' is a file and no folder"),
         (("-o", "partial.graphml"), "exists: pass --force"),
         (("--format", "h5"), "cannot be HDF5"),
         (("--add-nodes", 5000), "at most 200"),

@@ -87,6 +87,24 @@ def test_a_floor_that_is_bounded_shows_the_bounds_and_their_gap(invoke: Invoke) 
     assert max(map(len, text.splitlines())) <= 80
 
 
+@pytest.mark.parametrize(("shift", "crossed"), [(0.5, True), (-0.5, False)])
+def test_bounds_that_cross_are_called_noise(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch, shift: float, crossed: bool
+) -> None:
+    # Lower bounds of 3 and 5, upper ones of 2.5 and 4.7: crossed by 0.4 ± 0.1 in the mean.
+    law = FAMILIES["geometric"]
+    draws = iter([(3.0, 3.0 - shift), (5.0, 5.0 - shift + 0.2)] * 2)
+    monkeypatch.setattr(law, "_draw_nats", lambda self, n, rng: next(draws))
+    result = invoke("families", "--floor", "geometric", "--nodes", 4, "--graphs", 2)
+    value = only_json(invoke("families", "--floor", "geometric", "--nodes", 4, "--graphs", 2, "--json"))
+
+    gap = 0.1 - shift
+    assert f"{gap:.2f} ± 0.10" in result.stdout
+    assert (value["gap"], value["gap_standard_error"]) == pytest.approx((gap, 0.1))
+    assert ("lies above the upper one by 0.40 ± 0.10 at 4 nodes: Monte Carlo noise" in result.stderr) == crossed
+    assert ("'--graphs'" in result.stderr) == crossed
+
+
 def test_a_closed_form_is_shown_without_drawing(invoke: Invoke) -> None:
     result = invoke("families", "--floor", "regular", "--nodes", "5:6", "--json")
     value = only_json(result)

@@ -282,6 +282,17 @@ def test_the_check_bounds_the_model_and_says_whether_to_trust(invoke: Invoke, gr
     assert f"Bounds {check['lower']:.2f} to {check['upper']:.2f}" in text
 
 
+def test_a_model_that_loses_to_the_baseline_is_told_so(invoke: Invoke, model: Path) -> None:
+    assert invoke("generate", "--family", "tree", "-n", 12, "--nodes", "5:8", "-o", "tree.h5").exit_code == 0
+    line = ("nll", "tree.h5", "--model", model, "-k", 30, "--split", "all")
+    value = only_json(invoke(*line, "--json"))
+
+    # The model of ego networks takes trees for denser graphs than its own baseline does.
+    assert value["nll"] > value["baseline"] + 1
+    assert "above the ER baseline: one edge probability per size does better" in value["remark"]
+    assert value["remark"] in " ".join(invoke(*line).stdout.split())
+
+
 def test_the_curve_is_a_table_and_a_list(invoke: Invoke, graphs: Path, model: Path) -> None:
     line = ("nll", graphs, "--model", model, "-k", 20, "--curve")
     value = only_json(invoke(*line, "--json"))
@@ -379,3 +390,23 @@ def test_a_staged_model_is_scored_checked_and_asked_for_fewer_stages(invoke: Inv
     assert finest["nll"] != one["nll"]
     assert finest["check"]["lower"] != one["check"]["lower"]
     assert "anneal" in invoke("nll", graphs, "--model", "staged", "--method", "ais").stderr
+    for option in ("--chains", "--steps"):
+        refused = invoke("nll", graphs, "--model", "staged", "--check", option, 5)
+        assert refused.exit_code == 2
+        assert f"'{option}' has no effect on a staged model" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        (("--chains", 64), "'--chains' has no effect on method 'is' without '--check'"),
+        (("--steps", 9), "'--steps' has no effect on method 'is' without '--check'"),
+        (("--method", "ais", "-k", 9), "'--samples' has no effect on method 'ais' without '--check'"),
+        (("--check-graphs", 9), "'--check-graphs' belongs to '--check'"),
+    ],
+)
+def test_an_option_without_effect_is_refused(invoke: Invoke, graphs: Path, line: tuple[object, ...], what: str) -> None:
+    result = invoke("nll", graphs, *line)
+
+    assert result.exit_code == 2
+    assert what in result.stderr

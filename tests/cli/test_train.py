@@ -47,6 +47,8 @@ def test_json_has_the_baseline_of_the_validation_graphs(invoke: Invoke) -> None:
 
     assert value["name"] == "mine"
     assert value["folder"] == "checkpoints/mine"
+    above = value["results"]["validation"] - value["results"]["baseline"]
+    assert (value["results"]["remark"] is None) == (above < 0.05)
     assert value["results"]["training_graphs"] == 60
     assert value["results"]["validation"] == model.results["validation"]
     assert value["results"]["baseline"] == pytest.approx(
@@ -225,6 +227,46 @@ def test_an_interrupted_run_resumes_to_the_same_bytes(invoke: Invoke, own_folder
     for name in ("model.safetensors",):
         assert Path("checkpoints/parts", name).read_bytes() == Path("checkpoints/whole", name).read_bytes()
     assert history(Path("checkpoints/parts")) == history(Path("checkpoints/whole"))
+
+
+def interrupt(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("where", ["graphite_gen.runs.TrainingData.load", "graphite_gen.cli.watching.watch"])
+def test_a_run_that_is_stopped_before_it_begins_says_that_nothing_was_saved(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    monkeypatch.setattr(where, interrupt)
+    result = invoke("train", "--family", "ego", *TINY)
+
+    assert result.exit_code == 130
+    assert result.stderr.splitlines()[-1] == "Interrupted before anything was saved."
+    assert result.stdout == ""
+    assert not list(Path().iterdir())
+
+
+def test_a_run_that_is_stopped_while_it_is_taken_up_can_still_be(
+    invoke: Invoke, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("graphite_gen.runs.TrainingData.load", interrupt)
+    result = invoke("train", "--family", "ego", "--out", model.parent, "--resume")
+
+    assert result.exit_code == 130
+    assert result.stderr.splitlines()[-1].startswith("Interrupted. Continue with: graphite-gen train --family ego")
+
+
+def test_a_run_that_is_stopped_at_its_first_step_is_kept_from_there(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("graphite_gen.training.Trainer._step", interrupt)
+        result = invoke("train", "--family", "ego", *TINY)
+    line = result.stderr.splitlines()[-1]
+
+    assert result.exit_code == 130
+    assert line.startswith("Interrupted. Continue with: graphite-gen train --family ego --name ego --resume")
+    assert only_json(invoke(*shlex.split(line.partition("graphite-gen ")[2]), "--json"))["results"]["epochs"] == 2
 
 
 def test_weights_are_announced_and_can_be_ignored(invoke: Invoke) -> None:

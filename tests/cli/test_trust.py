@@ -74,11 +74,43 @@ def test_differences_are_taken_graph_by_graph() -> None:
     assert is_trusted(sandwich([0.5] * 4), "is")
 
 
-def test_bounds_that_noise_has_swapped_meet() -> None:
-    swapped = verdict(sandwich(spread(-0.3, 0.1)), "is")
+@pytest.mark.parametrize(
+    ("mean", "error", "word", "noise"),
+    [
+        (-0.3, 0.2, "trusted", "within noise"),
+        (-0.3, 0.1, "trusted", "more than noise"),
+        (-0.9, 0.6, "not settled", "within noise"),
+        (-3.0, 0.3, "not trusted", "more than noise"),
+    ],
+)
+def test_a_method_below_the_lower_bound_is_told_with_its_noise(
+    mean: float, error: float, word: str, noise: str
+) -> None:
+    # The last is further below what no true figure can be below than a nat: as wrong as one above it.
+    low = sandwich(spread(0.5, 0.05), spread(mean, error))
+    text = verdict(low, "is")
+
+    assert text.split(":")[0] == word
+    assert is_trusted(low, "is") == (word == "trusted")
+    assert f"{-mean:.2f} ± {error:.2f} nats below the lower bound in the mean, {noise}" in text
+    assert "too high" not in text
+
+
+@pytest.mark.parametrize(("error", "noise"), [(0.05, "more than noise"), (0.2, "within noise")])
+def test_a_method_above_the_upper_bound_is_told_with_its_noise(error: float, noise: str) -> None:
+    high = sandwich([0.1] * 16, spread(0.4, error))
+
+    assert f"0.40 ± {error:.2f} nats too high" in verdict(high, "is")
+    assert f"0.30 ± {error:.2f} above the upper bound, {noise}" in verdict(high, "is")
+    # The upper bound is what 'ais' gives: it is not above itself.
+    assert "above" not in verdict(high, "ais")
+
+
+def test_bounds_that_noise_has_swapped_are_told() -> None:
+    swapped = verdict(sandwich(spread(-0.3, 0.2)), "ais")
 
     assert swapped.startswith("trusted")
-    assert "-" not in swapped.split("at most")[1]
+    assert "0.30 ± 0.20 nats below the lower bound in the mean, within noise" in swapped
 
 
 def test_one_graph_settles_nothing() -> None:

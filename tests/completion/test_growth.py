@@ -57,11 +57,11 @@ def test_completions_follow_the_exact_law_given_what_is_known(order: str, stages
     posterior = completions(model, partial, stages)
 
     law = joint / joint.sum()
-    draws = int(posterior.ess)
+    draws = 1 / np.square(posterior.weights).sum()
     found = (posterior.probabilities[:, :, None] == answers).all(-1)
     shares = np.einsum("rp,rpa->a", posterior.weights, found)
 
-    assert posterior.ess > 300
+    assert draws > 300
     assert np.ptp(law @ answers) > 0.03
     assert shares.sum() == pytest.approx(1)
     assert posterior.log_evidence == pytest.approx(np.log(joint.sum()), abs=0.1)
@@ -97,7 +97,7 @@ def test_one_run_of_few_particles_is_a_run() -> None:
     posterior = grow_particles(staged(), partial, runs=1, particles=1, schedule=Schedule(), rng=rng)
 
     assert posterior.probabilities.shape == (1, 1, 3)
-    assert posterior.ess == pytest.approx(1)
+    assert posterior.weights == pytest.approx(np.ones((1, 1)))
 
 
 @pytest.mark.parametrize("rule", ["breadth", "peel"])

@@ -109,6 +109,19 @@ def test_what_cannot_be_completed_is_refused(graph: SimpleGraph, options: dict[s
         PartialGraph.from_marks(graph, **options)  # type: ignore[arg-type]
 
 
+def test_weights_that_are_all_one_are_one_of_new_edges_too() -> None:
+    plain = path(4)
+    graph = SimpleGraph(4, plain.edges, weights=np.ones(3))
+    partial = PartialGraph.from_pairs(graph, [(0, 2), (1, 2)])
+
+    completed = partial.completed(np.array([True, False]))
+
+    assert completed.edges.tolist() == [[0, 1], [0, 2], [2, 3]]
+    assert completed.weights is not None
+    assert completed.weights.tolist() == [1, 1, 1]
+    assert completed.to_networkx().size(weight="weight") == 3
+
+
 def test_attributes_that_ours_would_replace_are_refused() -> None:
     edges = SimpleGraph(3, path(3).edges, edge_attributes={"sampled": [1, 2], "state": ["unknown", None]})
     nodes = SimpleGraph(3, path(3).edges, node_attributes={"added": ["May", "June", None]})

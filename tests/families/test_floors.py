@@ -41,17 +41,26 @@ def test_an_estimate_is_midway_between_the_bounds_with_the_error_of_what_is_midw
     assert (found.lower, found.upper, found.gap, found.graphs) == pytest.approx((7 / 3, 4, 5 / 3, 3))
     assert found.nats == pytest.approx(np.mean([1.5, 4, 4]))
     assert found.standard_error == pytest.approx(np.std([1.5, 4, 4], ddof=1) / math.sqrt(3))
-    assert FloorEstimate.of([(1.0, 2.0)]).standard_error is None
+    assert found.gap_standard_error == pytest.approx(np.std([1, 0, 4], ddof=1) / math.sqrt(3))
+    alone = FloorEstimate.of([(1.0, 2.0)])
+    assert (alone.standard_error, alone.gap_standard_error) == (None, None)
 
 
 def test_a_mean_over_sizes_weighs_errors_by_how_often_a_size_occurs() -> None:
-    floors = {3: FloorEstimate(1.0, 2.0, 0.3, 10), 4: FloorEstimate(5.0, 5.0, 0.4, 20), 5: FloorEstimate(9.0, 9.0)}
+    floors = {
+        3: FloorEstimate(1.0, 2.0, 0.3, 10, 0.1),
+        4: FloorEstimate(5.0, 5.0, 0.4, 20, 0.2),
+        5: FloorEstimate(9.0, 9.0),
+    }
 
     mean = mean_floor(floors, [4, 3, 4, 5])
 
     assert (mean.lower, mean.upper, mean.graphs) == (5.0, 5.25, 30)
     # The two graphs on four nodes share one error: it does not average out between them.
     assert mean.standard_error == pytest.approx(math.hypot(0.3 / 4, 0.4 / 2))
+    assert mean_floor(floors, [3, 4]).gap_standard_error == pytest.approx(math.hypot(0.1 / 2, 0.2 / 2))
+    # A closed form knows no gap, and one unknown error leaves that of the mean unknown.
+    assert mean.gap_standard_error is None
     assert mean_floor({3: FloorEstimate(1.0, 1.0, None, 1)}, [3]).standard_error is None
 
 

@@ -78,6 +78,10 @@ def test_targets_that_cannot_be_are_named(format: str, tmp_path: Path) -> None:
         write_graphs([GRAPH], tmp_path / f"folder.{format}", force=True)
     with pytest.raises(OutputError, match=r"the folder '.*missing' does not exist"):
         write_graphs([GRAPH], tmp_path / "missing" / f"a.{format}")
+    (tmp_path / "file").touch()
+    for parent in ("file", "file/deeper"):
+        with pytest.raises(OutputError, match=r"file' is a file and no folder; pass another folder"):
+            write_graphs([GRAPH], tmp_path / parent / f"a.{format}")
     with pytest.raises(OutputError, match="There are no graphs"):
         write_graphs([], tmp_path / f"a.{format}")
 
@@ -172,8 +176,9 @@ def test_a_folder_where_a_file_of_a_template_goes_is_named(tmp_path: Path) -> No
     with pytest.raises(OutputError, match=r"1\.g6' is a folder"):
         write_graphs([GRAPH] * 2, f"{tmp_path}/{{index}}.g6", force=True)
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="Not a directory"):
-        write_graphs([GRAPH], f"{tmp_path}/file/{{index}}.g6")
+    for target in ("file/{index}.g6", "file/deeper/{index}.g6"):
+        with pytest.raises(OutputError, match=r"file' is a file and no folder; pass another folder"):
+            write_graphs([GRAPH], f"{tmp_path}/{target}")
 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1.g6", "file"]
 
@@ -267,6 +272,32 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
 
     with pytest.raises(FormatError, match="line 1: longer than 1000 bytes"):
         list(read_graphs(tmp_path / "a.jsonl"))
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_an_empty_file_is_said_to_hold_no_graphs_with_how_to_make_one(format: str, tmp_path: Path) -> None:
+    (tmp_path / f"a.{format}").touch()
+
+    with pytest.raises(FormatError, match=rf"a\.{format}' holds no graphs: .* 'graphite-gen generate"):
+        read_graphs(tmp_path / f"a.{format}")
+
+
+@pytest.mark.parametrize("format", [name for name in FORMATS if name not in ("edgelist", "s6")])
+def test_a_file_that_is_something_else_is_told_what_to_do_with_it(format: str, tmp_path: Path) -> None:
+    (tmp_path / f"a.{format}").write_text("Dear reader, this is <no graph>.\n")
+
+    with pytest.raises(FormatError, match=r"\. Write the file again, or pass --format if its suffix misleads\.$"):
+        list(read_graphs(tmp_path / f"a.{format}"))
+
+
+@pytest.mark.parametrize("format", ["graphml", "h5", "jsonl", "gml"])
+def test_a_file_that_was_cut_short_is_told_what_to_do_with_it(format: str, tmp_path: Path) -> None:
+    write_graphs([GRAPH], tmp_path / f"a.{format}")
+    data = (tmp_path / f"a.{format}").read_bytes()
+    (tmp_path / f"a.{format}").write_bytes(data[: len(data) // 2])
+
+    with pytest.raises(FormatError, match=r"Write the file again, or pass --format if its suffix misleads\.$"):
+        list(read_graphs(tmp_path / f"a.{format}"))
 
 
 def test_missing_and_unreadable_sources_are_named(tmp_path: Path) -> None:

@@ -92,6 +92,14 @@ def test_the_means_are_over_graphs_and_the_gap_is_paired() -> None:
     assert (result.samples, result.chains, result.steps) == (9, 8, 7)
 
 
+def test_auto_is_what_it_gives_for_that_kind_of_model() -> None:
+    poor, staged = (GraphSandwich(3, 1, 10.0, 11.0, 14.0, 0.9, anneals=anneals) for anneals in (True, False))
+
+    assert (poor.auto, staged.auto) == (11.0, 14.0)
+    result = join_sandwich("tiny", 9, 8, 7, [staged])
+    assert (result.chains, result.steps, result.auto) == (None, None, 14.0)
+
+
 def test_weights_and_node_features_are_sandwiched_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proposal, "FIT_STEPS", 20)
     evidence = [random_graph(3, 0, features=2), random_graph(5, 0, features=2)]

@@ -68,11 +68,12 @@ def test_threads_change_nothing_and_are_given_back(options: dict) -> None:
 
     torch.set_num_threads(3)
     try:
-        found, threads = list(together), torch.get_num_threads()
+        # Given back before the first graph: whoever stops asking there is left with what they had.
+        found, threads = zip(*((graph, torch.get_num_threads()) for graph in together), strict=True)
     finally:
         torch.set_num_threads(1)
 
-    assert threads == 3
+    assert set(threads) == {3}
     assert len(found) == 40
     assert all(map(same, found, graphs))
     assert (together.drawn, together.kept, together.made) == (alone.drawn, alone.kept, alone.made)

@@ -1,0 +1,59 @@
+"""Progress is a bar on a terminal, and elsewhere a few lines of what takes long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from graphite_gen.cli import console
+from graphite_gen.cli.console import duration, track
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time, which passes only as it is moved."""
+    now = [0.0]
+    monkeypatch.setattr(console.time, "monotonic", lambda: now[0])
+
+    return now
+
+
+def working(clock: list[float], count: int, seconds: float) -> Iterator[int]:
+    """Things that take so long each."""
+    for thing in range(count):
+        clock[0] += seconds
+        yield thing
+
+
+def test_what_takes_long_is_told_ever_more_seldom_and_only_on_stderr(
+    clock: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert list(track(working(clock, 100, 4), 100, "Scoring")) == list(range(100))
+    out, err = capsys.readouterr()
+    lines = err.splitlines()
+
+    assert out == ""
+    # After 10 s and then by half as much again, as things end every 4 s.
+    after = [12, 20, 32, 48, 72, 108, 164, 248, 372]
+    assert [line.split(" after ")[0] for line in lines] == [f"Scoring: {time // 4} of 100" for time in after]
+    assert lines[0] == "Scoring: 3 of 100 after 12 s, about 6 min 28 s left."
+
+
+@pytest.mark.parametrize(("count", "seconds"), [(100, 0.09), (1, 600), (0, 1)])
+def test_what_is_quick_or_done_is_not_told(
+    clock: list[float], capsys: pytest.CaptureFixture[str], count: int, seconds: float
+) -> None:
+    assert len(list(track(working(clock, count, seconds), count, "Scoring"))) == count
+    assert capsys.readouterr() == ("", "")
+
+
+def test_what_has_no_known_end_is_counted(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    list(track(working(clock, 3, 11), None, "Reading"))
+
+    assert capsys.readouterr().err.splitlines() == [f"Reading: {n} after {11 * n} s." for n in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.2, "0 s"), (59.4, "59 s"), (59.6, "1 min 0 s"), (754, "12 min 34 s")])
+def test_times_are_written_for_people(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
