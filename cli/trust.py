@@ -123,17 +123,19 @@ def _standing(sandwich: Sandwich, method: str) -> str:
     return f"method '{method}' is at most {off} nats too high in the mean{outside}"
 
 
-def completion_diagnosis(completion: Completion, *, staged: bool) -> str:
-    """What the runs say about completed graphs, and what to do; of a staged model chains move the particles."""
-    figures = (
+def completion_diagnosis(completion: Completion) -> str:
+    """What the runs say about completed graphs, and what to do."""
+    figures = "all completions weighed, " if completion.method == "enumeration" else ""
+    figures += (
         f"probabilities ± {completion.error:.2f}, log-evidence {nats(completion.log_evidence, completion.spread)} nats "
         f"(ER baseline {nats(completion.baseline)})"
     )
     if completion.error > ROUGH or completion.disagreement > APART:
-        more = "'--steps'" if staged else "'--particles'"
+        more = "'--particles'" if completion.method == "latents" else "'--steps'"
         return f"Not settled, as the runs differ in what they find: {figures}. Raise {more}."
     if completion.spread > CLOSE:
-        return f"Not settled, as the runs differ in log-evidence: {figures}. Raise '--particles'."
+        more = "'--steps'" if completion.method == "enumeration" else "'--particles'"
+        return f"Not settled, as the runs differ in log-evidence: {figures}. Raise {more}."
     if completion.log_evidence < completion.baseline - CLOSE - completion.spread:
         return f"Unlike the training graphs: {figures}. Use a model of such graphs."
 

@@ -121,8 +121,10 @@ class Model:
                 ``unknown`` where edges are marked absent and none unknown, else ``absent``.
             add_nodes: How many nodes to add, of whose pairs nothing is known.
             seed: Graph i is the same for a seed, however many are drawn.
-            particles: Particles of each run; None for 64 of a staged model, 256 of another.
-            steps: Steps by which chains move the particles of a staged model; more make the answer more exact.
+            particles: Particles of each run; None for 256, or 64 of a staged model, which weighs all completions
+                instead where they are few.
+            steps: Steps by which chains move the particles of a staged model; more make the answer more exact. All
+                completions are weighed by as much work as so many steps would be.
             runs: Runs, at least 2, whose differences tell how exact the answer is.
             stages: In how many stages a staged model decides, 0 for one pair at a time; None for its default.
         """

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     "--particles",
     type=click.IntRange(1),
     metavar="N",
-    help="Particles of each run.  [default: 256; 64 of a staged model]",
+    help="Particles of each run.  [default: 256; 64 of a staged model, or all completions if they are few]",
 )
 @click.option(
     "--steps",
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     metavar="N",
     default=200,
     show_default=True,
-    help="Steps by which the particles of a staged model are moved; more are more exact.",
+    help="Steps by which the particles of a staged model are moved, or as much work; more are more exact.",
 )
 @click.option(
     "--runs",
@@ -133,7 +133,7 @@ def complete(
     from graphite_gen.formats import check_output
     from graphite_gen.records import Provenance
 
-    from ..console import note
+    from ..console import note, progress_bar
     from ..models import choose_model, use_threads
     from ..ranking import check_scores, write_scores
     from ..trust import completion_diagnosis
@@ -155,10 +155,20 @@ def complete(
         options.refuse_without_effect({"steps": "--steps"}, "a model that decides all pairs at once")
     _tell(known, trained)
 
-    result = complete_graph(
-        trained, known, count, seed=seed, particles=particles, steps=steps, runs=runs, stages=stages
-    )
-    note(completion_diagnosis(result, staged=trained.config.is_staged))
+    with progress_bar() as bar:
+        task = bar.add_task("Completing", total=None)
+        result = complete_graph(
+            trained,
+            known,
+            count,
+            seed=seed,
+            particles=particles,
+            steps=steps,
+            runs=runs,
+            stages=stages,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    note(completion_diagnosis(result))
     if scores is not None:
         write_scores(result.scores, scores, force)
     if output is not None:

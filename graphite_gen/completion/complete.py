@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +16,10 @@ from ..graph import SimpleGraph
 from ..records import Record
 from ..schedule import Schedule
 from ..seeding import stream
+from .enumeration import enumerate_completions
 from .growth import grow_particles
 from .latents import decode_completions
-from .moves import move_particles
+from .moves import CHAINS, move_particles
 from .partial import PartialGraph
 
 if TYPE_CHECKING:
@@ -29,6 +32,8 @@ CHAIN_STEPS = 200
 # Particles of a run: of a staged model, whose chains do the rest, and of another.
 STAGED_PARTICLES = 64
 PARTICLES = 256
+# All completions are weighed where as much work as the chains would be makes at least so many orders of each in a run.
+FEWEST_ORDERS = 25
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,8 @@ class Completion:
         disagreement: The part of the variance of the unknown pairs that lies between runs: about one over the number
             of independent graphs that a run has seen, and 1 where every run has its own single graph.
         baseline: The log-probability of the known pairs under the ER baseline, in nats.
+        method: How they were found: by ``enumeration`` of all completions or ``chains`` of a staged model, or by the
+            ``latents`` of another.
     """
 
     samples: tuple[SimpleGraph, ...]
@@ -71,6 +78,7 @@ class Completion:
     error: float
     disagreement: float
     baseline: float
+    method: str
 
     @property
     def graphs(self) -> list[nx.Graph]:
@@ -88,18 +96,25 @@ def complete(
     steps: int = CHAIN_STEPS,
     runs: int = RUNS,
     stages: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Completion:
     """Sample what is unknown of a graph, given what is known.
+
+    Where few pairs are unknown a staged model weighs all completions by their probability; where more are, sequential
+    Monte Carlo and Markov chains find likely ones. One that decides all pairs at once is left its latents to sample.
 
     Arguments:
         model: A variational model of unweighted graphs.
         partial: What is known.
         count: How many completed graphs.
         seed: The run's seed; graph i is the same for a seed, however many are asked for.
-        particles: Particles of each run; None for 64 of a staged model, 256 of another.
-        steps: Steps by which chains move the particles of a staged model; more make the answer more exact.
+        particles: Particles of each run; None for 256, or 64 of a staged model, which weighs all completions instead
+            where they are few.
+        steps: Steps by which chains move the particles of a staged model; more make the answer more exact. All
+            completions are weighed by as much work as so many steps would be.
         runs: Runs, at least 2, whose differences tell how exact the answer is.
         stages: In how many stages a staged model decides, 0 for one pair at a time; None for its default.
+        progress: Called with how many parts of a staged model's work are done, and how many there are.
 
     Raises:
         SamplingError: The model cannot complete such a graph, or gives what is known no chance at all.
@@ -107,17 +122,28 @@ def complete(
     _check(model, partial)
     if count < 0 or steps < 4 or runs < 2 or (particles is not None and particles < 1):
         raise SamplingError("Ask for at least 0 graphs, 1 particle, 4 steps and 2 runs.")
-    particles = particles or (STAGED_PARTICLES if model.config.is_staged else PARTICLES)
     rng = stream(seed, "completion")
     if model.config.is_staged:
         schedule = Schedule(model.config.stages if stages is None else stages)
-        posterior = grow_particles(model, partial, runs=runs, particles=particles, schedule=schedule, rng=rng)
-        if math.isfinite(posterior.log_evidence):
-            posterior = move_particles(model, partial, posterior, steps=steps, schedule=schedule, rng=rng)
+        orders = CHAINS * steps // 2 ** len(partial.unknown)
+        method = "enumeration" if particles is None and orders >= FEWEST_ORDERS else "chains"
     elif stages not in (None, 1):
         raise SamplingError(f"'{model.name}' decides all pairs at once, so stages have no use. Use a staged model.")
     else:
-        posterior = decode_completions(model, partial, runs=runs, particles=particles, rng=rng)
+        method = "latents"
+
+    if method == "enumeration":
+        tick = _ticking(progress, 2 ** len(partial.unknown))
+        posterior = enumerate_completions(
+            model, partial, runs=runs, orders=orders, schedule=schedule, seed=seed, tick=tick
+        )
+    elif method == "chains":
+        tick, size = _ticking(progress, partial.nodes + steps), particles or STAGED_PARTICLES
+        posterior = grow_particles(model, partial, runs=runs, particles=size, schedule=schedule, rng=rng, tick=tick)
+        if math.isfinite(posterior.log_evidence):
+            posterior = move_particles(model, partial, posterior, steps=steps, schedule=schedule, rng=rng, tick=tick)
+    else:
+        posterior = decode_completions(model, partial, runs=runs, particles=particles or PARTICLES, rng=rng)
     if not math.isfinite(posterior.log_evidence):
         raise SamplingError(
             f"'{model.name}' gives what is known of the graph no chance at all. "
@@ -139,7 +165,15 @@ def complete(
         error=float(np.sqrt(np.square(errors).mean())),
         disagreement=posterior.disagreement,
         baseline=_baseline(model, partial),
+        method=method,
     )
+
+
+def _ticking(progress: Callable[[int, int], None] | None, total: int) -> Callable[[], None]:
+    """A function that counts the parts of the work that are done."""
+    numbers = itertools.count(1)
+
+    return lambda: None if progress is None else progress(next(numbers), total)
 
 
 def _baseline(model: TrainedModel, partial: PartialGraph) -> float:

@@ -15,6 +15,7 @@ much, few particles come through: :mod:`graphite_gen.completion.moves` then goes
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +47,7 @@ def grow_particles(
     particles: int,
     schedule: Schedule,
     rng: np.random.Generator,
+    tick: Callable[[], None] = lambda: None,
 ) -> Posterior:
     """Weighted completions by a staged model.
 
@@ -56,6 +58,7 @@ def grow_particles(
         particles: Particles of each.
         schedule: Which pairs are decided at once.
         rng: The randomness.
+        tick: Called as each node has arrived.
     """
     nodes, count = partial.nodes, runs * particles
     known, edges = partial.known(), partial.graph.adjacency()
@@ -72,6 +75,7 @@ def grow_particles(
             if place:
                 gained = cloud.answer(place, known, edges, schedule, rng)
                 log_weights += gained.reshape(runs, particles)
+            tick()
             if places.stop < nodes and place == places[-1]:
                 log_weights, log_means, chosen = _resample(log_weights, log_means, rng)
                 if chosen is not None:

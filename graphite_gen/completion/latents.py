@@ -16,10 +16,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..batch import GraphBatch, collate, pair_mask
+from ..batch import pair_mask
 from ..checkpoint import TrainedModel
 from ..distributions import EdgeBernoulli
 from ..likelihood.proposal import Joint, fit_mixture
+from .batches import batch_for
 from .partial import PartialGraph
 from .posterior import Posterior
 
@@ -78,10 +79,7 @@ def decode_completions(
         particles: Latents of each.
         rng: The randomness.
     """
-    like = next(model.network.parameters())
-    batch = collate([partial.graph])
-    x = batch.x if model.config.node_features else batch.x[..., :0]
-    batch = GraphBatch(batch.adj.to(like), batch.mask.to(like.device), x.to(like))
+    like, batch = next(model.network.parameters()), batch_for(model, partial.graph)
     joint = _KnownJoint(model.network, batch, torch.from_numpy(partial.known()).to(like.device))
     mixture = fit_mixture(joint, rng, CELLS)
 

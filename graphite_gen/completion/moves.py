@@ -9,7 +9,7 @@ need not be moved at all: a proposed graph brings its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 import numpy as np
@@ -43,6 +43,7 @@ def move_particles(
     steps: int,
     schedule: Schedule,
     rng: np.random.Generator,
+    tick: Callable[[], None] = lambda: None,
 ) -> Posterior:
     """Particles that chains have moved on from weighted ones, all of one weight.
 
@@ -54,12 +55,18 @@ def move_particles(
         steps: Steps of each chain.
         schedule: Which pairs are decided at once.
         rng: The randomness.
+        tick: Called after each step.
     """
     runs = len(start.log_weights)
     chains = Chains(model, partial, first_answers(start, rng), schedule=schedule, rng=rng)
     for _ in range(GUESSES if model.config.order == "even" else 0):
         chains.try_guesses()
-    walked = np.stack(list(islice(chains, int(UNCOUNTED * steps), steps)))
+    counted = []
+    for step, answers in enumerate(islice(chains, steps)):
+        if step >= int(UNCOUNTED * steps):
+            counted.append(answers)
+        tick()
+    walked = np.stack(counted)
     particles = walked.reshape(len(walked), runs, CHAINS, -1).transpose(1, 0, 2, 3).reshape(runs, -1, walked.shape[-1])
 
     return Posterior(particles, np.zeros(particles.shape[:2]), start.run_log_evidence)

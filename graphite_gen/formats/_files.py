@@ -74,7 +74,7 @@ class _Counted:
 
 
 @contextmanager
-def open_input(path: Path | None, context: Context) -> Iterator[io.BufferedReader]:
+def open_input(path: Path | None, context: Context) -> Iterator[io.BufferedReader[Any]]:
     """The bytes of a file, or of stdin for None, unpacked if they are gzip's."""
     try:
         with nullcontext(_buffer(sys.stdin)) if path is None else path.open("rb") as stream:

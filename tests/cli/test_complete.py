@@ -3,11 +3,17 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import pytest
+from rich.progress import Progress
+from tiny import staged_model
 
+from graphite_gen.checkpoint import save_checkpoint
+from graphite_gen.cli.console import progress_bar
 from graphite_gen.cli.trust import completion_diagnosis
 from graphite_gen.completion import Completion
 from graphite_gen.formats import read_graphs
@@ -198,18 +204,46 @@ def test_stdout_has_the_format_read_unless_told(invoke: Invoke, model: Path, par
 
 
 @pytest.mark.parametrize(
-    ("error", "disagreement", "spread", "word"),
+    ("method", "error", "disagreement", "spread", "word"),
     [
-        (0.01, 0.02, 0.1, "Settled"),
-        (0.2, 0.02, 0.1, "--steps"),
-        (0.01, 0.6, 0.1, "--steps"),
-        (0.01, 0.02, 3.0, "--part"),
+        ("chains", 0.01, 0.02, 0.1, "Settled"),
+        ("chains", 0.2, 0.02, 0.1, "--steps"),
+        ("chains", 0.01, 0.6, 0.1, "--steps"),
+        ("chains", 0.01, 0.02, 3.0, "--particles"),
+        ("enumeration", 0.01, 0.02, 0.1, "Settled"),
+        ("enumeration", 0.2, 0.02, 0.1, "--steps"),
+        ("enumeration", 0.01, 0.02, 3.0, "--steps"),
+        ("latents", 0.2, 0.02, 0.1, "--particles"),
+        ("latents", 0.01, 0.02, 3.0, "--particles"),
     ],
 )
-def test_runs_that_differ_are_not_settled(error: float, disagreement: float, spread: float, word: str) -> None:
-    found = Completion((), (), -5.0, spread, error, disagreement, -6.0)
+def test_runs_that_differ_are_not_settled(
+    method: str, error: float, disagreement: float, spread: float, word: str
+) -> None:
+    found = Completion((), (), -5.0, spread, error, disagreement, -6.0, method)
 
-    told = completion_diagnosis(found, staged=True)
+    told = completion_diagnosis(found)
 
     assert word in told
     assert told.startswith("Settled" if word == "Settled" else "Not settled")
+    assert ("all completions weighed" in told) == (method == "enumeration")
+
+
+def test_a_terminal_sees_how_far_the_work_is_and_a_pipe_does_not(
+    invoke: Invoke, partial: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_checkpoint(staged_model(), Path("staged"))
+    seen: list[tuple[Any, Any]] = []
+    monkeypatch.setattr(Progress, "update", lambda self, task, **done: seen.append((done["completed"], done["total"])))
+    result = invoke("complete", partial, "--model", "./staged", "-n", 1, "-o", "out.jsonl")
+
+    assert result.exit_code == 0, result.stderr
+    assert seen == [(done, 4) for done in (1, 2, 3, 4)]
+    assert "Completing" not in result.stderr
+    assert "all completions weighed" in result.stderr
+
+
+def test_the_bar_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert progress_bar().disable
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert not progress_bar().disable

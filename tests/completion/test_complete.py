@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import networkx as nx
@@ -64,21 +64,47 @@ def ends(score: gg.EdgeScore) -> tuple[Any, Any]:
     return score.source, score.target
 
 
-def test_probabilities_are_those_of_enumeration_within_their_stated_errors() -> None:
+@pytest.mark.parametrize(("particles", "method", "bias"), [(16, "chains", 0.05), (None, "enumeration", 0.02)])
+def test_probabilities_are_exact_within_their_stated_errors(particles: int | None, method: str, bias: float) -> None:
     model, partial = staged("uniform"), PartialGraph.from_pairs(PAW, HIDDEN)
     joint, answers = exact(model, partial, 0)
     chances = dict(zip(map(tuple, partial.unknown.tolist()), joint / joint.sum() @ answers, strict=True))
 
-    found = [complete(model, partial, 0, seed=seed, particles=16, steps=60, runs=8) for seed in range(4)]
+    found = [complete(model, partial, 0, seed=seed, particles=particles, steps=60, runs=8) for seed in range(4)]
     off, errors = (
         np.array([[value(score) for score in sorted(result.scores, key=ends)] for result in found])
         for value in (lambda score: score.probability - chances[ends(score)], lambda score: score.standard_error)
     )
 
-    assert off.mean(0) == pytest.approx(0, abs=0.05)
+    assert {result.method for result in found} == {method}
+    assert np.mean([result.log_evidence for result in found]) == pytest.approx(np.log(joint.sum()), abs=0.05)
+    assert off.mean(0) == pytest.approx(0, abs=bias)
     # Of eight runs, the mean over its error is a Student t of 7 degrees, whose mean square is 7 / 5; shared starts, or
     # chains that are stuck, would make it many times as large.
     assert 0.4 < np.square(off / errors).mean() < 3.5
+
+
+@pytest.mark.parametrize(
+    ("model", "hidden", "options", "method", "parts"),
+    [
+        (staged("uniform"), 5, {}, "enumeration", 2**5),
+        # A hundred orders of a chain of as many steps are not enough for 64 completions, and for 32 just.
+        (staged("uniform"), 6, {"steps": 200}, "chains", 4 + 200),
+        (staged("uniform"), 5, {"steps": 199}, "chains", 4 + 199),
+        (staged("uniform"), 1, {"particles": 8, "steps": 4}, "chains", 4 + 4),
+        (small_model(), 1, {"particles": 8}, "latents", 0),
+    ],
+)
+def test_few_completions_are_all_weighed_and_parts_of_the_work_are_told(
+    model: Any, hidden: int, options: dict[str, Any], method: str, parts: int
+) -> None:
+    partial = PartialGraph.from_pairs(PAW, list(combinations(range(4), 2))[:hidden])
+    told: list[tuple[int, int]] = []
+
+    result = complete(model, partial, 1, progress=lambda done, total: told.append((done, total)), **options)
+
+    assert result.method == method
+    assert told == [(done, parts) for done in range(1, parts + 1)]
 
 
 @pytest.mark.parametrize(
