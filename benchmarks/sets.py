@@ -34,10 +34,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "community_small": {"epochs": 60, "epoch_graphs": 3000, "batch_size": 64},
     "ego_small": {"epochs": 60, "epoch_graphs": 3000, "batch_size": 64},
     "tree": {"epochs": 120, "epoch_graphs": 4000, "batch_size": 64},
-    "planar": {"epochs": 50, "epoch_graphs": 2000, "batch_size": 32},
+    "planar": {"epochs": 200, "epoch_graphs": 4000, "batch_size": 64},
     "sbm": {"epochs": 20, "epoch_graphs": 1000, "batch_size": 16},
 }
-SAMPLES = {"community_small": 1000, "ego_small": 1000, "tree": 400, "planar": 200, "sbm": 40}
+SAMPLES = {"community_small": 1000, "ego_small": 1000, "tree": 400, "planar": 100, "sbm": 40}
 CONSTRAINTS: dict[str, Constraint] = {"planar": Planar(), "tree": Tree()}
 
 DESCRIPTORS = ("degree", "clustering", "orbit")
