@@ -21,6 +21,9 @@ CLOSE = 1.0
 SURE = 2.0
 """Standard errors beyond which a difference is more than noise."""
 
+NOTHING = 0.005
+"""Nats that are shown as 0.00."""
+
 ROUGH = 0.1
 """Probabilities with larger standard errors are not settled."""
 
@@ -116,9 +119,9 @@ def verdict(sandwich: Sandwich, method: str, *, anneals: bool = True) -> str:
 def _standing(sandwich: Sandwich, method: str) -> str:
     """Where what a method gives lies, and by how much it is outside of the bounds."""
     off, above = _Distance.of_method(sandwich, method), _Distance.of_method(sandwich, method, "upper")
-    if off.nats < 0:
+    if off.nats <= -NOTHING:
         return f"method '{method}' is {off} nats below the lower bound in the mean, {off.noise}"
-    outside = f" and {above} above the upper bound, {above.noise}" if above.nats > 0 else ""
+    outside = f" and {above} above the upper bound, {above.noise}" if above.nats >= NOTHING else ""
 
     return f"method '{method}' is at most {off} nats too high in the mean{outside}"
 

@@ -106,6 +106,14 @@ def test_a_method_above_the_upper_bound_is_told_with_its_noise(error: float, noi
     assert "above" not in verdict(high, "ais")
 
 
+@pytest.mark.parametrize("mean", [0.004, -0.004])
+def test_what_would_be_shown_as_nothing_is_not_told_as_outside(mean: float) -> None:
+    text = verdict(sandwich([0.0] * 16, spread(mean, 0.01)), "is")
+
+    assert "at most 0.00 ± 0.01 nats too high" in text
+    assert "bound" not in text
+
+
 def test_bounds_that_noise_has_swapped_are_told() -> None:
     swapped = verdict(sandwich(spread(-0.3, 0.2)), "ais")
 
