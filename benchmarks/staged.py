@@ -178,14 +178,21 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     details = known()
     found = {row["family"]: row for row in details.get("families", [])}
+    settings = details.get("settings", {})
+    if arguments.only is None:
+        settings |= {"graphs": arguments.graphs, "orders": arguments.orders, "samples": arguments.samples}
+    if arguments.only != "curve":
+        settings["threads"] = arguments.threads
     for name in arguments.families if arguments.only != "curve" else ():
-        if arguments.only == "rates":
+        if arguments.only is None:
+            found[name] = measure(name, arguments.graphs, arguments.orders, arguments.samples)
+        elif name in found:
             found[name]["rate"] = rate(load_checkpoint(bundled_folder() / name), arguments.samples)
         else:
-            found[name] = measure(name, arguments.graphs, arguments.orders, arguments.samples)
+            parser.error(f"'{name}' has not been measured yet: leave out '--only rates'")
         print(found[name], flush=True)
     header = ["family", "floor", "NLL", "excess", "one order", "ER baseline"]
-    header += ["valid", "with its constraint", "distinct", "novel", f"graphs/s, {arguments.threads} threads"]
+    header += ["valid", "with its constraint", "distinct", "novel", f"graphs/s, {settings['threads']} threads"]
     rows = [
         [
             row["family"],
@@ -202,13 +209,16 @@ def main() -> None:
         ]
         for row in (found[name] for name in FAMILIES if name in found)
     ]
-    title = f"Staged models on {arguments.graphs} fresh graphs, nats per graph over pairs, {arguments.orders} orders"
+    title = (
+        f"Staged models on {settings['graphs']} fresh graphs, nats per graph over pairs, {settings['orders']} orders"
+    )
     curves: list[dict[str, Any]] = details.get("curve", [])
     if arguments.curve_graphs and arguments.only != "rates":
         curves = [row for row in curves if row["family"] not in arguments.families]
         curves += [row for name in arguments.families for row in curve(name, arguments.curve_graphs, 10, 256)]
+        settings["curve_graphs"] = arguments.curve_graphs
         draw(curves)
-    details = {"settings": vars(arguments), "families": list(found.values()), "curve": curves}
+    details = {"settings": settings, "families": list(found.values()), "curve": curves}
     publish("staged", title, header, rows, details)
 
 

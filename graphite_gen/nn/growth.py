@@ -137,10 +137,10 @@ class GrowthDecoder(nn.Module):
 
         known = torch.cat([left, waits, odds], dim=-1)
         layers = self._row_layers()
-        foreseen = [layer.foresee(known) for layer in layers]
-        opening = layers[0].listen(r, foreseen[0], graphs) if layers else ()
+        foreseen = tuple(layer.foresee(known) for layer in layers)
+        opening = layers[0].listen(r, foreseen[0], graphs) if layers else None
 
-        return RowQuestions(self, r, sight, graphs, opening, (*foreseen[1:],), self.direct(odds))
+        return RowQuestions(self, r, sight, graphs, opening, foreseen, self.direct(odds))
 
     def answer(self, questions: RowQuestions, answers: Tensor) -> Tensor:
         """Log-odds of the pairs of arriving nodes, with shape :math:`(B, T)`; those of pairs not asked say nothing.
@@ -151,11 +151,11 @@ class GrowthDecoder(nn.Module):
         """
         r, graphs = questions.r, questions.graphs
         edges = _ramps((questions.sight @ answers.unsqueeze(-1)).squeeze(-1))
-        listened = questions.opening
-        for number, layer in enumerate(self._row_layers()):
-            if number:
-                listened = layer.listen(r, questions.foreseen[number - 1], graphs)
-            r = layer(r, listened, graphs, answers, edges)
+        opening = questions.opening
+        for layer, foreseen in zip(self._row_layers(), questions.foreseen, strict=True):
+            # The first layer has listened before there were answers.
+            said, opening = opening or layer.listen(r, foreseen, graphs), None
+            r = layer(r, said, graphs, answers, edges)
 
         return (self.out(r) + questions.direct).squeeze(-1)
 
@@ -175,6 +175,25 @@ class GrowthDecoder(nn.Module):
 
 
 @dataclass(frozen=True)
+class _Said:
+    """What pairs have to say in one layer, before they are answered.
+
+    Attributes:
+        keeps: What each keeps to itself, with shape :math:`(B, T, d)`.
+        heard: Its state, of which messages are made, with shape :math:`(B, T, d)`.
+        refused: Its messages over all graphs if it is no edge, with shape :math:`(B, T, g d)`; None without graphs.
+    """
+
+    keeps: Tensor
+    heard: Tensor
+    refused: Tensor | None
+
+    def select(self, rows: Tensor) -> _Said:
+        """Those of some of the arriving nodes."""
+        return _Said(self.keeps[rows], self.heard[rows], None if self.refused is None else self.refused[rows])
+
+
+@dataclass(frozen=True)
 class RowQuestions:
     """The pairs of one arriving node per graph, with all that no answer changes.
 
@@ -184,8 +203,8 @@ class RowQuestions:
         sight: One where a pair sees the answer to another, with shape :math:`(B, T, T)`.
         graphs: The answers that a pair sees: all of them, those of neighbours of its node, and all by learned weights,
             with shape :math:`(B, T, (2 + k) T)`; None where no pair sees an answer.
-        opening: What the first layer makes of the states, see :meth:`_RowLayer.listen`.
-        foreseen: What is known of each pair in the layers after it, each with shape :math:`(B, T, d)`.
+        opening: What pairs say in the first layer; None where there is no layer.
+        foreseen: What is known of each pair in every layer, with shape :math:`(B, T, d)`.
         direct: Log-odds from how a pair stands against those after it, with shape :math:`(B, T, 1)`.
     """
 
@@ -193,7 +212,7 @@ class RowQuestions:
     r: Tensor
     sight: Tensor
     graphs: Tensor | None
-    opening: tuple[Tensor, ...]
+    opening: _Said | None
     foreseen: tuple[Tensor, ...]
     direct: Tensor
 
@@ -204,7 +223,7 @@ class RowQuestions:
             self.r[rows],
             self.sight[rows],
             None if self.graphs is None else self.graphs[rows],
-            tuple(part[rows] for part in self.opening),
+            None if self.opening is None else self.opening.select(rows),
             tuple(part[rows] for part in self.foreseen),
             self.direct[rows],
         )
@@ -234,35 +253,27 @@ class _RowLayer(nn.Module):
 
         return F.linear(known, torch.cat([left, others], dim=-1))
 
-    def listen(self, r: Tensor, foreseen: Tensor, graphs: Tensor | None) -> tuple[Tensor, ...]:
-        """What a pair keeps to itself; where there are graphs, also its state and its messages if it is no edge.
-
-        Messages over all graphs stand one after another, with shape :math:`(B, T, g d)`.
-        """
+    def listen(self, r: Tensor, foreseen: Tensor, graphs: Tensor | None) -> _Said:
+        """What pairs in these states have to say."""
         heard: Tensor = self.norm(r)
         width = r.shape[-1]
         keeps = foreseen + F.linear(heard, self.own.weight[:width], self.own.bias[:width])
 
-        return (keeps,) if graphs is None else (keeps, heard, F.linear(heard, *self._messages(0)))
+        return _Said(keeps, heard, None if graphs is None else F.linear(heard, *self._messages(0)))
 
-    def forward(
-        self, r: Tensor, listened: tuple[Tensor, ...], graphs: Tensor | None, answers: Tensor, edges: Tensor
-    ) -> Tensor:
-        keeps, *speaking = listened
-        if graphs is not None:
-            heard, refused = speaking
+    def forward(self, r: Tensor, said: _Said, graphs: Tensor | None, answers: Tensor, edges: Tensor) -> Tensor:
+        hidden = said.keeps
+        if graphs is not None and said.refused is not None:
             yes = answers > 0
-            sent = refused.index_put((yes,), F.linear(heard[yes], *self._messages(1)))
-            hidden = F.linear(edges, self._counts()[0]) + keeps
+            sent = said.refused.index_put((yes,), F.linear(said.heard[yes], *self._messages(1)))
+            hidden = hidden + F.linear(edges, self._counts()[0])
             hidden = torch.baddbmm(hidden, graphs, sent.view(len(sent), -1, r.shape[-1]))
-        else:
-            hidden = keeps
 
         return r + self.out(torch.relu(hidden))
 
     def _counts(self) -> tuple[Tensor, ...]:
         """The columns of ``counts`` for edges so far, pairs left, answers heard, and the others."""
-        return self.counts.weight.split([len(RAMPS), len(RAMPS), MESSAGES, 2 + SCORES], dim=-1)
+        return torch.split(self.counts.weight, [len(RAMPS), len(RAMPS), MESSAGES, 2 + SCORES], dim=-1)
 
     def _messages(self, answer: int) -> tuple[Tensor, Tensor]:
         """Weights and biases of the messages of pairs that were answered so.
