@@ -19,6 +19,7 @@ COMMANDS = (
     "sample",
     "complete",
     "nll",
+    "evaluate",
     "generate",
     "families",
     "link",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -120,11 +120,12 @@ def nll(
 
     from ..console import track
     from ..models import choose_model, use_threads
+    from ..reading import find_law
     from ..scoring import Score
 
     use_threads(threads)
     reader = read_graphs(graphs, format=format, simplify=simplify)
-    law = _law(family, dict(parameters), reader.provenance)
+    law = find_law(family, dict(parameters), reader.provenance)
     chosen = _choose_split([graph.unweighted() if ignore_weights else graph for graph in reader], split)
     trained = choose_model(model, device, prefer=None if law is None else law.name)
     check_model(trained, convention)
@@ -169,24 +170,6 @@ def nll(
         score.show_json(per_graph)
     else:
         score.show_table(per_graph)
-
-
-def _law(family: str | None, parameters: dict[str, Any], provenance: Provenance) -> Family | None:
-    """The family asked for, or the one written in the file."""
-    from graphite_gen.errors import FamilyError
-    from graphite_gen.families import family as family_of
-
-    from ..console import note
-
-    if family is not None:
-        return family_of(family, **parameters)
-    if provenance.family is None:
-        return None
-    try:
-        return family_of(provenance.family, **provenance.parameters)
-    except FamilyError as error:
-        note(f"No floor: the law written in the file is not one we know. {error}")
-        return None
 
 
 def _family(provenance: Provenance, law: Family | None) -> str | None:

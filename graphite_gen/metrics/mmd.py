@@ -17,7 +17,7 @@ Three conventions that must not be compared with each other:
 The first two average over all pairs, a graph with itself included. That is biased, the more so the fewer graphs there
 are, and their kernels are not always positive definite. The third leaves a graph with itself out: unbiased at each
 bandwidth, and sometimes negative. Its maximum is on average above zero even for equal laws, which is why it stands
-beside the same figure of training graphs, and beside what it is on average when those are shuffled with the reference.
+beside the same figure of training graphs.
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ __all__ = [
     "Kernel",
     "MMDEstimate",
     "MMDRow",
+    "chance_level",
     "compare_graphs",
+    "compare_rows",
     "earth_mover",
     "estimate_mmd",
     "euclidean",
-    "shuffled_mmd",
     "total_variation",
 ]
 
@@ -55,7 +56,6 @@ BANDWIDTHS = (0.01, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
 """The multiples of the mean distance among which ``rbf`` chooses."""
 
 REPLICATES = 100
-SHUFFLES = 50
 COVERAGE = 0.95
 
 Matrix = NDArray[np.float64]
@@ -143,16 +143,19 @@ class MMDRow(Record):
     Attributes:
         samples: Samples against the reference.
         attainable: Training graphs against the reference; None where there are none.
-        level: What convention ``rbf`` gives on average for two sets of one law, by :func:`shuffled_mmd`; None in other
-            conventions and without training graphs.
-        ratio: The first, at least zero, over the second or over the level, whichever is higher; None where neither is
-            above zero. An unbiased figure of equal laws lies around zero, and nothing can be measured by that.
+        chance: What chance alone adds to a figure that is not corrected for it, see :func:`chance_level`; None in the
+            older conventions, which are not, and without training graphs.
+        level: The figure of training graphs at the bandwidth of the samples, at least zero, and chance.
+        ratio: The samples' figure, at least zero, and chance, over the level: unbiased figures of equal laws lie around
+            zero, and nothing can be measured by that alone. In older conventions the first figure over the second.
+            About 1 for samples of the true law; None where training and reference graphs are all alike.
     """
 
     samples: MMDEstimate
-    attainable: MMDEstimate | None
-    level: float | None
-    ratio: float | None
+    attainable: MMDEstimate | None = None
+    chance: float | None = None
+    level: float | None = None
+    ratio: float | None = None
 
 
 def compare_graphs(
@@ -182,23 +185,48 @@ def compare_graphs(
     """
     for name in descriptors:
         _require("descriptor", name, DESCRIPTORS)
-    x, y, z = (describe(graphs, descriptors) if graphs else None for graphs in (samples, reference, train))
-    if x is None or y is None:
+    if not samples or not reference:
         raise DatasetError("There is nothing to compare: pass at least one sample and one reference graph.")
+    x, y = describe(samples, descriptors), describe(reference, descriptors)
+    z = describe(train, descriptors) if train else None
 
+    return compare_rows(x, y, z, conventions=conventions, replicates=replicates, seed=seed)
+
+
+def compare_rows(
+    x: Mapping[str, Matrix],
+    y: Mapping[str, Matrix],
+    z: Mapping[str, Matrix] | None = None,
+    *,
+    conventions: Sequence[str] = tuple(CONVENTIONS),
+    replicates: int = REPLICATES,
+    seed: int = 0,
+) -> tuple[MMDRow, ...]:
+    """The same by the descriptors of samples, reference and training graphs, as :func:`describe` gives them."""
     rows = []
     for convention in conventions:
-        for name in descriptors:
+        for name in x:
             first = estimate_mmd(x[name], y[name], name, convention, replicates=replicates, seed=seed)
             if z is None:
-                rows.append(MMDRow(first, None, None, None))
+                rows.append(MMDRow(first))
                 continue
             second = estimate_mmd(z[name], y[name], name, convention, replicates=replicates, seed=seed)
-            level = shuffled_mmd(z[name], y[name], seed=seed) if convention == "rbf" else None
-            scale = max(second.value, level or 0.0)
-            rows.append(MMDRow(first, second, level, max(first.value, 0.0) / scale if scale > 0 else None))
+            if convention == "rbf":
+                rows.append(_measured(first, second, z[name], y[name]))
+            else:
+                rows.append(MMDRow(first, second, ratio=first.value / second.value if second.value > 0 else None))
 
     return tuple(rows)
+
+
+def _measured(first: MMDEstimate, second: MMDEstimate, z: Matrix, y: Matrix) -> MMDRow:
+    """The row of an unbiased figure, whose ratio is taken at one bandwidth."""
+    chance = chance_level(z, y, first.bandwidth)
+    once = [np.ones((1, len(rows)), dtype=np.int64) for rows in (z, y)]
+    squares = _Distances.of(euclidean, z, y).squared(np.float64)
+    level = max(float(_mmd(squares, first.bandwidth, *once, unbiased=True)[0]), 0.0) + chance
+
+    return MMDRow(first, second, chance, level, (max(first.value, 0.0) + chance) / level if level > 0 else None)
 
 
 def estimate_mmd(
@@ -256,36 +284,22 @@ def estimate_mmd(
     return MMDEstimate(descriptor, convention, value, low, high, sigma, (len(x), len(y)))
 
 
-def shuffled_mmd(x: Matrix, y: Matrix, *, shuffles: int = SHUFFLES, seed: int = 0) -> float:
-    """The squared MMD ``rbf`` on average when all rows are shuffled into two sets of these sizes.
+def chance_level(x: Matrix, y: Matrix, sigma: float) -> float:
+    r"""What chance alone makes of the squared MMD ``rbf`` of two such sets, if nothing is done about it.
 
-    That is what the largest of several unbiased figures is for sets of one law: a little above zero, the less so the
-    more rows there are.
+    .. math:: \frac{1 - E\,k(x, x')}{m} + \frac{1 - E\,k(y, y')}{n}
+
+    By this the average over all pairs, a graph with itself included, is above the unbiased figure. It falls with the
+    number of graphs as the noise of that figure does, and so it is a natural unit for it.
 
     Arguments:
         x: Rows of a descriptor, with shape (m, K), at least two.
         y: Rows of the same descriptor, with shape (n, L), at least two.
-        shuffles: How often.
-        seed: The seed of the shuffles.
+        sigma: The bandwidth.
     """
-    between = _Distances.of(euclidean, x, y)
-    m, n = len(x), len(y)
-    xx, yy, xy = between.squared(np.float32)
-    pooled = np.block([[xx, xy], [xy.T, yy]])
-    rng = stream(seed, "shuffle")
-    first = np.zeros((shuffles, m + n), dtype=np.float32)
-    for row in first:
-        row[rng.permutation(m + n)[:m]] = 1
-    values = []
-    for sigma in _bandwidths(between):
-        k = _gaussian(pooled, sigma)
-        # Sums over the first set, over both, and over all tell those over the second and across.
-        own = ((first @ k) * first).sum(1, dtype=np.float64)
-        both, total = first @ k.sum(1, dtype=np.float64), k.sum(dtype=np.float64)
-        other = total - 2 * both + own
-        values.append((own - m) / (m * (m - 1)) + (other - n) / (n * (n - 1)) - 2 * (both - own) / (m * n))
+    kernels = [_gaussian(np.square(euclidean(rows, rows)), sigma) for rows in (x, y)]
 
-    return float(np.max(values, axis=0).mean())
+    return float(sum((1 - _within(k, np.ones((1, len(k))))[0]) / len(k) for k in kernels))
 
 
 @dataclass(frozen=True)

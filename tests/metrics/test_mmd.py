@@ -11,7 +11,7 @@ from scipy.stats import wasserstein_distance
 from graphite_gen.dataset import generate
 from graphite_gen.errors import ConfigError, DatasetError
 from graphite_gen.metrics.descriptors import DESCRIPTORS, describe
-from graphite_gen.metrics.mmd import BANDWIDTHS, compare_graphs, estimate_mmd, shuffled_mmd
+from graphite_gen.metrics.mmd import BANDWIDTHS, chance_level, compare_graphs, estimate_mmd
 
 from .graphs import random_graph
 
@@ -165,21 +165,33 @@ def test_other_families_are_further_away_than_the_same_one(convention: str, desc
     for row in compare_graphs(other, test, train, conventions=[convention], descriptors=descriptors, replicates=0):
         assert row.attainable is not None
         assert (row.level is None) == (convention != "rbf")
-        assert row.ratio == row.samples.value / max(row.attainable.value, row.level or 0)
+        if convention == "rbf":
+            assert row.ratio == (row.samples.value + row.chance) / row.level
+        else:
+            assert row.ratio == row.samples.value / row.attainable.value
         assert row.ratio > 3
 
 
-def test_the_level_is_what_two_sets_of_one_law_show_on_average() -> None:
-    rng = np.random.default_rng(4)
-    sets = [
-        describe([random_graph(8, 0.4, rng) for _ in range(count)], ["degree"])["degree"] for count in (30, 20) * 60
-    ]
+@pytest.mark.parametrize("descriptor", DESCRIPTORS)
+def test_the_level_is_what_leaving_no_graph_out_adds(descriptor: str) -> None:
+    x, y = rows_of(descriptor)
+    sigma = 0.7 * straight(x[0], y[0])
 
-    fresh = [estimate_mmd(x, y, "degree").value for x, y in zip(sets[::2], sets[1::2], strict=True)]
-    level = shuffled_mmd(sets[0], sets[1])
+    added = biased(x, y, straight, sigma) - unbiased(x, y, sigma)
 
-    assert level > 0
-    assert level == pytest.approx(np.mean(fresh), abs=4 * np.std(fresh) / math.sqrt(len(fresh)))
+    assert chance_level(x, y, sigma) == pytest.approx(added, abs=1e-9)
+
+
+def test_the_level_is_that_of_training_graphs_at_the_bandwidth_of_the_samples() -> None:
+    samples, reference, train = (generate("ego", 12, seed=seed).graphs for seed in (0, 1, 2))
+    y, z = describe(reference, ["degree"])["degree"], describe(train, ["degree"])["degree"]
+
+    (row,) = compare_graphs(samples, reference, train, conventions=["rbf"], descriptors=["degree"])
+
+    chance = biased(z, y, straight, row.samples.bandwidth) - unbiased(z, y, row.samples.bandwidth)
+    level = max(unbiased(z, y, row.samples.bandwidth), 0) + chance
+    assert row.level == pytest.approx(level, abs=1e-9)
+    assert row.ratio == pytest.approx((max(row.samples.value, 0) + chance) / level, abs=1e-9)
 
 
 def test_without_training_graphs_there_is_no_ratio() -> None:
@@ -188,6 +200,7 @@ def test_without_training_graphs_there_is_no_ratio() -> None:
     rows = compare_graphs(graphs[:3], graphs[3:], conventions=["tv"], descriptors=["degree"])
 
     assert [(row.attainable, row.level, row.ratio) for row in rows] == [(None, None, None)]
+    assert len(compare_graphs(graphs[:3], graphs[3:])) == 12
     assert rows[0].to_json()["samples"]["descriptor"] == "degree"
 
 
