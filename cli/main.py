@@ -20,6 +20,7 @@ COMMANDS = (
     "complete",
     "nll",
     "evaluate",
+    "plot",
     "generate",
     "families",
     "link",

@@ -10,9 +10,10 @@ from .console import note
 if TYPE_CHECKING:
     from graphite_gen.families import Family
     from graphite_gen.graph import SimpleGraph
+    from graphite_gen.likelihood.floor import Floor
     from graphite_gen.records import Provenance
 
-__all__ = ["find_law", "marked_or_all", "read_sets"]
+__all__ = ["find_floor", "find_law", "marked_or_all", "read_sets"]
 
 
 def find_law(family: str | None, parameters: dict[str, Any], provenance: Provenance) -> Family | None:
@@ -28,6 +29,20 @@ def find_law(family: str | None, parameters: dict[str, Any], provenance: Provena
         return family_of(provenance.family, **provenance.parameters)
     except FamilyError as error:
         note(f"The law written in the file is not one we know. {error}")
+        return None
+
+
+def find_floor(law: Family | None, graphs: list[SimpleGraph], nlls: list[float]) -> Floor | None:
+    """The floor of graphs and how far NLLs are above it, where there is one to compare with."""
+    from graphite_gen.errors import DatasetError, FamilyError
+    from graphite_gen.likelihood.floor import find_floor as floor_of
+
+    if law is None or any(graph.is_weighted for graph in graphs):
+        return None
+    try:
+        return floor_of(law, graphs, nlls)
+    except (DatasetError, FamilyError) as error:
+        note(f"No floor: {error}")
         return None
 
 

@@ -47,6 +47,11 @@ _EXPORTS = {
     "fit": "api",
     "generate": "dataset",
     "load": "api",
+    "plot_adjacency": "plotting",
+    "plot_distributions": "plotting",
+    "plot_gallery": "plotting",
+    "plot_stages": "plotting",
+    "plot_training": "plotting",
     "read_graphs": "formats",
     "write_graphs": "formats",
 }

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from graphite_gen.checkpoint import TrainedModel
     from graphite_gen.families import Family
     from graphite_gen.graph import SimpleGraph
-    from graphite_gen.likelihood.floor import Floor
     from graphite_gen.likelihood.sandwich import Sandwich
-    from graphite_gen.records import GraphNLL, Provenance
+    from graphite_gen.records import Provenance
 
 SPLITS = ("test", "validation", "train", "all")
 
@@ -120,7 +119,7 @@ def nll(
 
     from ..console import track
     from ..models import choose_model, use_threads
-    from ..reading import find_law
+    from ..reading import find_floor, find_law
     from ..scoring import Score
 
     use_threads(threads)
@@ -148,7 +147,7 @@ def nll(
         stages=stages,
     )
     rows = list(track(scores, len(chosen), "Scoring"))
-    floor = _floor(law, chosen, rows, convention)
+    floor = find_floor(law, chosen, [row.nll for row in rows]) if convention == "pairs" else None
     if labellings is not None:
         from graphite_gen.likelihood.classes import floor_of_classes, nll_of_class
 
@@ -259,20 +258,3 @@ def _check(
     )
 
     return join_sandwich(model.name, samples, chains, steps, list(track(bounds, count, "Checking")))
-
-
-def _floor(law: Family | None, graphs: list[SimpleGraph], rows: list[GraphNLL], convention: str) -> Floor | None:
-    """The floor of the graphs, where there is one to compare with."""
-    from graphite_gen.errors import DatasetError, FamilyError
-    from graphite_gen.likelihood.floor import find_floor
-
-    from ..console import note
-
-    weighted = any(graph.is_weighted for graph in graphs)
-    if law is None or weighted or convention != "pairs":
-        return None
-    try:
-        return find_floor(law, graphs, [row.nll for row in rows])
-    except (DatasetError, FamilyError) as error:
-        note(f"No floor: {error}")
-        return None
