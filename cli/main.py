@@ -21,6 +21,7 @@ COMMANDS = (
     "nll",
     "evaluate",
     "plot",
+    "report",
     "generate",
     "families",
     "link",

@@ -41,7 +41,7 @@ from .schedule import Schedule
 from .seeding import derive_seed, stream
 from .sizes import SizeLaw
 
-__all__ = ["Trainer", "adapt_config", "configure", "read_history", "read_run", "resolve_device"]
+__all__ = ["RUN", "Trainer", "adapt_config", "configure", "read_history", "read_run", "resolve_device"]
 
 RUN = "optimizer.safetensors"
 

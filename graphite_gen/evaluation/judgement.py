@@ -149,12 +149,9 @@ def evaluate(
     if len(seen) == 1:
         raise DatasetError("One training graph tells nothing of what is attainable: pass at least 2, or none.")
     law = family_of(family) if isinstance(family, str) else family
-    x, y, z = (
-        describe(_some(graphs, most, seed, name)) if graphs else None
-        for graphs, name in ((own, "samples"), (known, "reference"), (seen, "train"))
-    )
-    assert x is not None
-    assert y is not None
+    x, y = (describe(_some(graphs, most, seed, name)) for graphs, name in ((own, "samples"), (known, "reference")))
+    # No more than samples: figures of older conventions depend on the number of graphs, and so would their ratio.
+    z = describe(_some(seen, min(most, len(own)), seed, "train")) if seen else None
     rows = compare_rows(
         x, y, z, conventions=list(dict.fromkeys([*conventions, "rbf"])), replicates=replicates, seed=seed
     )
