@@ -79,14 +79,14 @@ def report(
 
     from ..console import note
     from ..models import use_threads
-    from ..reading import read_sets
+    from ..reading import marked_or_all, read_sets
 
     check_target(output, force)
     use_threads(threads)
     folder = find_checkpoint(model, LOCAL)
     known, seen, _ = read_sets(reference, train, simplify=simplify) if reference else ([], [], None)
     if reference is None and train is not None:
-        seen = list(read_graphs(train, simplify=simplify))
+        seen = marked_or_all(list(read_graphs(train, simplify=simplify)), "train", train)
     contents = gather(
         folder,
         reference=known,

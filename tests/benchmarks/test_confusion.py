@@ -1,0 +1,27 @@
+"""Samples of a family are nearer to it than those of any other, and the picture and table appear."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphite_gen.families import FAMILIES
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_every_family_is_nearest_to_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import confusion
+
+    monkeypatch.setattr(confusion, "PICTURE", tmp_path / "confusion.png")
+    matrix = confusion.ratios(30, 5)
+    confusion.draw(matrix, list(FAMILIES))
+
+    assert matrix.argmin(1).tolist() == list(range(6))
+    assert np.diag(matrix).max() < 1.5
+    assert np.sort(matrix, axis=1)[:, 1].min() > 1.5
+    assert confusion.PICTURE.read_bytes().startswith(b"\x89PNG")
