@@ -149,17 +149,18 @@ def _graphs(
 
 def _training(source: str, terminal: bool) -> Figure | None:
     from graphite_gen.api import LOCAL
-    from graphite_gen.checkpoint import find_checkpoint
+    from graphite_gen.checkpoint import find_checkpoint, load_checkpoint
     from graphite_gen.plotting import plot_training
     from graphite_gen.training import read_history
 
     from ..drawing import show_training
 
     folder = find_checkpoint(source, LOCAL)
+    name = load_checkpoint(folder).name
     history: list[TrainRecord] = read_history(folder)
 
     if not terminal:
-        return plot_training(history, title=folder.name)
+        return plot_training(history, title=name)
     show_training(history)
 
     return None

@@ -48,6 +48,7 @@ def test_mistakes_end_in_one_line(invoke: Invoke, graphs: Path, model: Path, mon
         (["gallery", graphs, "-o", "g.txt"], "no picture"),
         (["gallery", "missing.h5", "--terminal"], "missing.h5"),
         (["training", "missing", "--terminal"], "No model called 'missing'"),
+        (["training", graphs, "--terminal"], "is not a checkpoint"),
         (["stages", model, "--reference", graphs, "--terminal"], "decides all pairs at once"),
     ):
         result = invoke("plot", *line)
