@@ -14,7 +14,7 @@ import click
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["duration", "nats", "note", "progress_bar", "show_facts", "show_json", "show_rows", "track"]
+__all__ = ["duration", "nats", "note", "progress_bar", "show", "show_facts", "show_json", "show_rows", "track"]
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ def show_rows(
         table.add_column(name, justify="right" if right else "left", no_wrap=right or name in whole, overflow="fold")
     for row in rows:
         table.add_row(*row)
-    _print(table)
+    show(table)
 
 
 def show_facts(facts: Iterable[tuple[str, str]], *, title: str | None = None) -> None:
@@ -77,10 +77,11 @@ def show_facts(facts: Iterable[tuple[str, str]], *, title: str | None = None) ->
     table.add_column(overflow="fold")
     for name, value in facts:
         table.add_row(name, value)
-    _print(table)
+    show(table)
 
 
-def _print(renderable: Any) -> None:
+def show(renderable: Any) -> None:
+    """Anything that rich draws, on stdout."""
     from rich.console import Console
 
     console = Console(highlight=False, markup=False, emoji=False)

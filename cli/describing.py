@@ -87,32 +87,24 @@ def describe_model(thing: str) -> dict[str, Any]:
 
 def _describe_folder(folder: Path) -> dict[str, Any]:
     from graphite_gen.checkpoint import load_checkpoint
+    from graphite_gen.describing import describe_model as describe
 
-    model = load_checkpoint(folder)
-
-    return {
-        "name": model.name,
-        "folder": str(folder),
-        "kind": model.config.kind,
-        "parameters": sum(parameter.numel() for parameter in model.network.parameters()),
-        "exchangeable": model.config.is_exchangeable,
-        "nodes": {"min": min(model.sizes.graphs), "max": model.sizes.largest},
-        "config": model.config.to_json(),
-        "training": model.training.to_json(),
-        "provenance": model.provenance.to_json(),
-        "results": dict(model.results),
-    }
+    return describe(load_checkpoint(folder), folder)
 
 
 def show_description(description: Mapping[str, Any], as_json: bool) -> None:
     """One file or one model."""
+    from graphite_gen.describing import model_facts
+
     if as_json:
         show_json(description)
     else:
-        show_facts(_model_facts(description) if "kind" in description else _graph_facts(description))
+        show_facts(model_facts(description) if "kind" in description else _graph_facts(description))
 
 
 def _graph_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    from graphite_gen.describing import origin_in_words
+
     count = facts["graphs"]
     features = [width for width in facts["features"] if width]
     rows = [
@@ -130,45 +122,7 @@ def _graph_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     if facts["splits"]:
         rows.append(("splits", ", ".join(f"{name} {number}" for name, number in facts["splits"].items())))
 
-    return [*rows, ("from", _origin(facts["provenance"]))]
-
-
-def _model_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    config, training, results = facts["config"], facts["training"], facts["results"]
-
-    return [
-        ("model", facts["name"]),
-        ("folder", facts["folder"]),
-        ("kind", f"{facts['kind']} for {'weighted' if config['observation'] == 'normal' else 'unweighted'} graphs"),
-        ("parameters", f"{facts['parameters']:,}".replace(",", " ")),
-        ("encoder", _encoder(config)),
-        ("decoder", _decoder(config)),
-        ("node features", str(config["node_features"] or "none")),
-        ("exchangeable", "yes" if facts["exchangeable"] else "no: NLL depends on how nodes are numbered"),
-        ("trained on", f"{results.get('training_graphs', '?')} graphs from {_origin(facts['provenance'])}"),
-        ("nodes", f"{facts['nodes']['min']} to {facts['nodes']['max']}"),
-        ("training", f"{results.get('epochs', '?')} of {training['epochs']} epochs, seed {training['seed']}"),
-        ("validation", f"{nats(results.get('validation'))} nats per graph (epoch {results.get('best_epoch', '?')})"),
-    ]
-
-
-def _encoder(config: Mapping[str, Any]) -> str:
-    if config["encoder"] == "none":
-        return "none: latents are noise"
-    features = ", ".join(config["encoder_features"])
-
-    return f"{config['encoder']}, {config['encoder_layers']} layers of {config['width']}, reads {features}"
-
-
-def _decoder(config: Mapping[str, Any]) -> str:
-    if config["stages"] == 1:
-        rounds = f"{config['rounds']} rounds, {config['skip']} skip, λ = {config['skip_weight']:g}"
-        return f"all pairs at once, latent {config['latent']}, {config['refinement']}, {rounds}, {config['head']} head"
-    stages = f"in {config['stages']} stages" if config["stages"] else "one pair at a time"
-    layers = f"{config['rounds']} layers of {config['width']}"
-    layers += f", {config['pair_layers']} of pairs, {config['row_layers']} in a row"
-
-    return f"{stages}, nodes arrive by '{config['order']}', latent {config['latent']}, {layers}"
+    return [*rows, ("from", origin_in_words(facts["provenance"]))]
 
 
 def _range(values: Mapping[str, float], form: str = "g") -> str:
@@ -179,20 +133,6 @@ def _range(values: Mapping[str, float], form: str = "g") -> str:
 
 def _share(part: int, whole: int) -> str:
     return "no" if not part else "yes" if part == whole else f"{part} of {whole} graphs"
-
-
-def _origin(provenance: Mapping[str, Any]) -> str:
-    """Where graphs come from, in words."""
-    family, parameters, seed = provenance["family"], provenance["parameters"], provenance["seed"]
-    if family is not None:
-        settings = ", ".join(f"{key}={value}" for key, value in parameters.items())
-        words = f"family {family}" + (f" ({settings})" if settings else "")
-    elif provenance["model"] is not None:
-        words = f"model {provenance['model']}"
-    else:
-        return provenance["source"] or "unknown"
-
-    return words if seed is None else f"{words}, seed {seed}"
 
 
 def list_models(as_json: bool) -> None:

@@ -14,9 +14,10 @@ else:
     # Older versions of click have no generic one.
     ParamType = click.ParamType
 
-__all__ = ["DEGREES", "FEATURES", "NAME", "NODES", "PARAMETER", "SEED", "STAGES"]
+__all__ = ["DEGREES", "FEATURES", "LIMIT", "NAME", "NODES", "PARAMETER", "SEED", "STAGES"]
 
 LARGEST_SEED = 2**63 - 1
+FIGURES = ("ratio", "discrepancy", "auc", "valid", "unique", "novel", "vun")
 ENCODER_FEATURES = ("identity", "constant", "degree", "random")
 
 
@@ -136,7 +137,27 @@ class NameType(ParamType):
         return text
 
 
+class LimitType(ParamType):
+    """A figure of an evaluation and its limit."""
+
+    name = "figure=x"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, float]:
+        if isinstance(value, tuple):
+            return value
+        key, _, text = str(value).partition("=")
+        try:
+            limit = float(text)
+        except ValueError:
+            limit = float("nan")
+        if key not in FIGURES or limit != limit:
+            self.fail(f"'{value}' is no limit: write one of {', '.join(FIGURES)}, as in ratio=3.", param, ctx)
+
+        return key, limit
+
+
 DEGREES = DegreesType()
+LIMIT = LimitType()
 NODES = NodesType()
 PARAMETER = ParameterType()
 SEED = SeedType()

@@ -19,7 +19,7 @@ from .likelihood.annealed import CHAINS, STEPS
 from .records import NLLEstimate, Provenance, TrainRecord
 from .sampling import Constraint, Sampler
 from .seeding import derive_seed, stream
-from .training import prepare, resolve_device
+from .training import prepare, read_history, resolve_device
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -39,7 +39,7 @@ class Model:
 
     Attributes:
         trained: The network and what belongs to it.
-        history: The records of its training, where it was trained just now.
+        history: The records of its training, where they were kept.
     """
 
     trained: TrainedModel
@@ -189,8 +189,9 @@ class Model:
 def load(model: str | Path | None = None, *, device: str = "cpu") -> Model:
     """A model by path or name; None for the last one trained under ``./checkpoints``, else the bundled one."""
     folder = find_checkpoint(None if model is None else str(model), LOCAL)
+    trained = load_checkpoint(folder, resolve_device(device))
 
-    return Model(load_checkpoint(folder, resolve_device(device)))
+    return Model(trained, tuple(read_history(folder)) if (folder / "history.jsonl").exists() else ())
 
 
 def training_set(law: Family, *, preset_name: str, count: int | None, nodes: tuple[int, int], seed: int) -> Dataset:

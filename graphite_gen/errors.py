@@ -14,6 +14,7 @@ __all__ = [
     "FormatError",
     "GraphiteError",
     "OutputError",
+    "QualityError",
     "SamplingError",
     "TrainingError",
     "UnusedSettingError",
@@ -67,3 +68,7 @@ class TrainingError(GraphiteError):
 
 class SamplingError(GraphiteError):
     """A sample that cannot be drawn as asked."""
+
+
+class QualityError(GraphiteError):
+    """Samples that are not as good as was asked."""

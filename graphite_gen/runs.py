@@ -16,16 +16,19 @@ import numpy as np
 
 from .api import split_graphs, training_set
 from .checkpoint import check_writable, is_checkpoint, load_checkpoint
-from .errors import CheckpointError
+from .dataset import generate
+from .errors import CheckpointError, GraphiteError
 from .families import family
 from .formats import read_graphs
 from .graph import SimpleGraph
 from .records import Provenance, Record
-from .training import Trainer, prepare, read_run, resolve_device
+from .training import RUN, Trainer, prepare, read_run, resolve_device
 
 __all__ = [
     "TrainingData",
+    "TrainingGraphs",
     "find_run",
+    "find_training_graphs",
     "fingerprint",
     "free_folder",
     "is_finished",
@@ -195,6 +198,43 @@ def _read_data(folder: Path) -> tuple[TrainingData, str]:
         ) from error
 
     return data, print_of_data
+
+
+@dataclass(frozen=True)
+class TrainingGraphs:
+    """What a model was trained on, as far as it is still at hand.
+
+    Attributes:
+        train: The training graphs; none if they are not.
+        validation: The validation graphs.
+        fingerprint: The fingerprint of both; None if it is not known.
+    """
+
+    train: list[SimpleGraph] = field(default_factory=list)
+    validation: list[SimpleGraph] = field(default_factory=list)
+    fingerprint: str | None = None
+
+
+def find_training_graphs(folder: Path) -> TrainingGraphs:
+    """The graphs that a checkpoint was trained on: drawn again by their seed, or read again if they are the same."""
+    if (folder / RUN).exists():
+        data, print_of_data = _read_data(folder)
+        try:
+            train, validation, _ = data.load()
+        except GraphiteError:
+            return TrainingGraphs(fingerprint=print_of_data)
+        same = fingerprint([*train, *validation]) == print_of_data
+        return TrainingGraphs(train, validation, print_of_data) if same else TrainingGraphs(fingerprint=print_of_data)
+    model = load_checkpoint(folder)
+    own, counts = model.provenance, [model.results.get(f"{name}_graphs") for name in ("training", "validation")]
+    if own.source != "generate" or own.family is None or own.seed is None or None in counts:
+        return TrainingGraphs()
+    splits = {"train": int(counts[0] or 0), "validation": int(counts[1] or 0)}
+    nodes = min(model.sizes.graphs), model.sizes.largest
+    drawn = generate(family(own.family, **own.parameters), sum(splits.values()), nodes, own.seed, splits=splits)
+    train, validation = split_graphs(drawn.graphs, model.training.seed)
+
+    return TrainingGraphs(train, validation, fingerprint(drawn.graphs))
 
 
 def _shown(value: Any) -> str:

@@ -41,7 +41,7 @@ from .schedule import Schedule
 from .seeding import derive_seed, stream
 from .sizes import SizeLaw
 
-__all__ = ["Trainer", "adapt_config", "configure", "prepare", "read_run", "resolve_device"]
+__all__ = ["RUN", "Trainer", "adapt_config", "configure", "prepare", "read_history", "read_run", "resolve_device"]
 
 RUN = "optimizer.safetensors"
 
@@ -494,7 +494,7 @@ class Trainer:
                     key: value if key == "step" else value.to(parameter) for key, value in moments.items()
                 }
         self._best = _copy(saved.network.state_dict())
-        self.history = _read_history(self.folder / "history.jsonl", self._progress.epoch)
+        self.history = read_history(self.folder, self._progress.epoch)
 
     def _check_same_run(self, saved: TrainedModel) -> None:
         """Refuse to go on with other settings or other graphs: the end would be neither run's."""
@@ -657,10 +657,19 @@ def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
-def _read_history(path: Path, epochs: int) -> list[TrainRecord]:
-    """The records of the epochs a run has done; a later save may have been cut off after them."""
+def read_history(folder: Path, epochs: int | None = None) -> list[TrainRecord]:
+    """The records of the epochs a run has done.
+
+    Arguments:
+        folder: Its checkpoint.
+        epochs: How many it has done; a save may have been cut off after a later one.
+
+    Raises:
+        CheckpointError: They are missing or damaged.
+    """
+    path = folder / "history.jsonl"
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        return [TrainRecord(**row) for row in rows if row["epoch"] <= epochs]
+        return [TrainRecord(**row) for row in rows if epochs is None or row["epoch"] <= epochs]
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise CheckpointError(f"'{path}' cannot be read: {error}. Restore it, or train anew with '--force'.") from error

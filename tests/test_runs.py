@@ -8,10 +8,13 @@ import pytest
 
 from graphite_gen.checkpoint import load_checkpoint
 from graphite_gen.errors import CheckpointError
+from graphite_gen.formats import write_graphs
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.runs import (
     TrainingData,
+    TrainingGraphs,
     find_run,
+    find_training_graphs,
     fingerprint,
     free_folder,
     is_finished,
@@ -107,3 +110,34 @@ def test_names_are_numbered_and_the_last_run_found(tmp_path: Path) -> None:
         (tmp_path / name / "state.json").write_text("{}")
 
     assert find_run(tmp_path, "ego").name == "ego-3"
+
+
+def test_training_graphs_are_found_again_by_run_by_seed_or_not_at_all(tmp_path: Path) -> None:
+    folder = tmp_path / "a"
+    run = start_run("a", folder, DATA, SETTINGS)
+    list(run)
+    by_run = find_training_graphs(folder)
+    for name in ("optimizer.safetensors", "state.json"):
+        (folder / name).unlink()
+    by_seed = find_training_graphs(folder)
+
+    for found in (by_run, by_seed):
+        assert fingerprint(found.train) == fingerprint(run.graphs)
+        assert fingerprint(found.validation) == fingerprint(run.validation)
+        assert found.fingerprint == fingerprint([*run.graphs, *run.validation])
+    config = folder / "config.json"
+    config.write_text(config.read_text(encoding="utf-8").replace('"generate"', '"mine.h5"'), encoding="utf-8")
+    assert find_training_graphs(folder) == TrainingGraphs()
+
+
+def test_training_graphs_that_have_changed_are_not_those_of_the_run(tmp_path: Path) -> None:
+    file = tmp_path / "mine.g6"
+    write_graphs([PATH, SimpleGraph.from_pairs(3, [(0, 1)])] * 5, file)
+    list(start_run("a", tmp_path / "a", TrainingData(file=str(file), preset="paper"), SETTINGS))
+    known = find_training_graphs(tmp_path / "a")
+    write_graphs([PATH] * 10, file, force=True)
+    changed = find_training_graphs(tmp_path / "a")
+    file.unlink()
+
+    assert len(known.train) == 9
+    assert changed == TrainingGraphs(fingerprint=known.fingerprint) == find_training_graphs(tmp_path / "a")

@@ -54,9 +54,9 @@ def embed(
     if output is None and plot is None:
         raise click.UsageError("Nothing to write: pass '-o FILE', '--plot FILE' or both.")
 
+    from graphite_gen.plotting import check_picture
     from graphite_gen.single_graph.embedding import (
         check_embedding_target,
-        check_picture,
         draw_embedding,
         project_to_plane,
         write_embedding,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from graphite_gen.checkpoint import TrainedModel
     from graphite_gen.families import Family
     from graphite_gen.graph import SimpleGraph
-    from graphite_gen.likelihood.floor import Floor
     from graphite_gen.likelihood.sandwich import Sandwich
-    from graphite_gen.records import GraphNLL, Provenance
+    from graphite_gen.records import Provenance
 
 SPLITS = ("test", "validation", "train", "all")
 OF_ANNEALING = {"chains": "--chains", "steps": "--steps"}
@@ -123,11 +122,12 @@ def nll(
 
     from ..console import track
     from ..models import choose_model, use_threads
+    from ..reading import find_floor, find_law
     from ..scoring import Score
 
     use_threads(threads)
     reader = read_graphs(graphs, format=format, simplify=simplify)
-    law = _law(family, dict(parameters), reader.provenance)
+    law = find_law(family, dict(parameters), reader.provenance)
     chosen = _choose_split([graph.unweighted() if ignore_weights else graph for graph in reader], split)
     trained = choose_model(model, device, prefer=None if law is None else law.name)
     check_model(trained, convention)
@@ -152,7 +152,7 @@ def nll(
         stages=stages,
     )
     rows = list(track(scores, len(chosen), "Scoring"))
-    floor = _floor(law, chosen, rows, convention)
+    floor = find_floor(law, chosen, [row.nll for row in rows]) if convention == "pairs" else None
     if labellings is not None:
         from graphite_gen.likelihood.classes import floor_of_classes, nll_of_class
 
@@ -184,24 +184,6 @@ def _check_used(method: str) -> None:
         options.refuse_without_effect(OF_ANNEALING, "method 'is' without '--check'")
     if method == "ais":
         options.refuse_without_effect({"samples": "--samples"}, "method 'ais' without '--check'")
-
-
-def _law(family: str | None, parameters: dict[str, Any], provenance: Provenance) -> Family | None:
-    """The family asked for, or the one written in the file."""
-    from graphite_gen.errors import FamilyError
-    from graphite_gen.families import family as family_of
-
-    from ..console import note
-
-    if family is not None:
-        return family_of(family, **parameters)
-    if provenance.family is None:
-        return None
-    try:
-        return family_of(provenance.family, **provenance.parameters)
-    except FamilyError as error:
-        note(f"No floor: the law written in the file is not one we know. {error}")
-        return None
 
 
 def _family(provenance: Provenance, law: Family | None) -> str | None:
@@ -291,20 +273,3 @@ def _check(
     )
 
     return join_sandwich(model.name, samples, chains, steps, list(track(bounds, count, "Checking")))
-
-
-def _floor(law: Family | None, graphs: list[SimpleGraph], rows: list[GraphNLL], convention: str) -> Floor | None:
-    """The floor of the graphs, where there is one to compare with."""
-    from graphite_gen.errors import DatasetError, FamilyError
-    from graphite_gen.likelihood.floor import find_floor
-
-    from ..console import note
-
-    weighted = any(graph.is_weighted for graph in graphs)
-    if law is None or weighted or convention != "pairs":
-        return None
-    try:
-        return find_floor(law, graphs, [row.nll for row in rows])
-    except (DatasetError, FamilyError) as error:
-        note(f"No floor: {error}")
-        return None

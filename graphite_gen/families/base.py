@@ -44,6 +44,7 @@ class Family(ABC):
         has_law: Whether :meth:`log_prob` is tractable for some parameters.
         most_nodes: The largest graphs it draws: they take :math:`n^2` memory on the way, here about a gigabyte.
         order: The order of arrival by which staged models are trained on it; ``benchmarks/orders.py`` compares them.
+        most_judged: How many graphs are judged valid or not when many are at hand, where that takes seconds.
     """
 
     name: ClassVar[str]
@@ -52,6 +53,7 @@ class Family(ABC):
     has_law: ClassVar[bool] = True
     most_nodes: ClassVar[int] = 5000
     order: ClassVar[str] = "breadth"
+    most_judged: ClassVar[int | None] = None
 
     def __init_subclass__(cls) -> None:
         if "name" in cls.__dict__:

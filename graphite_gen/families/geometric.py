@@ -43,6 +43,7 @@ class Geometric(Family):
     # Points come independently: an arriving node is any node, and all there is to learn is where the others lie.
     order: ClassVar[str] = "uniform"
     has_law: ClassVar[bool] = False
+    most_judged: ClassVar[int | None] = 30
 
     r: float = 0.5
     largest_component: bool = False

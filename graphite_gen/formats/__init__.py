@@ -41,6 +41,7 @@ __all__ = [
     "dropped_by",
     "format_of",
     "keeps_node_attributes",
+    "open_output",
     "read_graphs",
     "write_graphs",
 ]

@@ -25,6 +25,7 @@ __all__ = [
     "degree_histograms",
     "describe",
     "orbit_means",
+    "spectra",
     "spectrum_histograms",
 ]
 
@@ -74,7 +75,12 @@ def spectrum_histograms(graphs: Sequence[SimpleGraph], bins: int = SPECTRUM_BINS
     keeps rounding from deciding where 0, 1 and other common values go. That code loses eigenvalues which rounding
     lifts above 2, as in bipartite graphs; here they stay in the last bin.
     """
-    return _shares([np.histogram(_spectrum(graph), bins, (-1e-5, 2))[0] for graph in graphs])
+    return _shares([np.histogram(values, bins, (-1e-5, 2))[0] for values in spectra(graphs)])
+
+
+def spectra(graphs: Sequence[SimpleGraph]) -> list[Rows]:
+    """The eigenvalues of each graph in ascending order, each of shape (n,)."""
+    return [_spectrum(graph) for graph in graphs]
 
 
 def _spectrum(graph: SimpleGraph) -> Rows:

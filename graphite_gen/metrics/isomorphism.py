@@ -5,6 +5,7 @@ Graphs get a signature that isomorphic ones share; only those with equal signatu
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -52,30 +53,39 @@ def are_isomorphic(first: SimpleGraph, second: SimpleGraph) -> bool:
 
 def isomorphism_classes(graphs: Sequence[SimpleGraph]) -> list[int]:
     """The first graph of the list that each graph is isomorphic to, which may be itself."""
+    shapes = [_shape(graph) for graph in graphs]
+    counts = Counter(shapes)
+    shared = [index for index, shape in enumerate(shapes) if counts[shape] > 1]
     known: dict[tuple[int, int, int], list[tuple[int, _Coloured]]] = {}
-    firsts = []
-    for index, graph in enumerate(_coloured(graphs)):
+    firsts = list(range(len(graphs)))
+    for index, graph in zip(shared, _coloured([graphs[index] for index in shared]), strict=True):
         alike = known.setdefault(graph.signature, [])
-        first = next((other for other, seen in alike if _same(graph, seen)), index)
-        if first == index:
+        firsts[index] = next((other for other, seen in alike if _same(graph, seen)), index)
+        if firsts[index] == index:
             alike.append((index, graph))
-        firsts.append(first)
 
     return firsts
 
 
 def find_isomorphic(graphs: Sequence[SimpleGraph], among: Sequence[SimpleGraph]) -> list[int | None]:
     """For each graph, the first of the others that is isomorphic to it, or None."""
+    shapes, others = ([_shape(graph) for graph in side] for side in (graphs, among))
+    wanted, offered = set(shapes), set(others)
+    kept = [index for index, shape in enumerate(others) if shape in wanted]
+    asked = [index for index, shape in enumerate(shapes) if shape in offered]
     known: dict[tuple[int, int, int], list[tuple[int, _Coloured]]] = {}
-    wanted = {(graph.nodes, len(graph.edges)) for graph in graphs}
-    kept = [index for index, graph in enumerate(among) if (graph.nodes, len(graph.edges)) in wanted]
     for index, graph in zip(kept, _coloured([among[index] for index in kept]), strict=True):
         known.setdefault(graph.signature, []).append((index, graph))
+    found: list[int | None] = [None] * len(graphs)
+    for index, graph in zip(asked, _coloured([graphs[index] for index in asked]), strict=True):
+        found[index] = next((other for other, seen in known.get(graph.signature, []) if _same(graph, seen)), None)
 
-    return [
-        next((index for index, seen in known.get(graph.signature, []) if _same(graph, seen)), None)
-        for graph in _coloured(graphs)
-    ]
+    return found
+
+
+def _shape(graph: SimpleGraph) -> tuple[int, bytes]:
+    """The number of nodes and their degrees in order: what most graphs are told apart by at once."""
+    return graph.nodes, np.sort(graph.degrees()).tobytes()
 
 
 def _coloured(graphs: Sequence[SimpleGraph]) -> list[_Coloured]:

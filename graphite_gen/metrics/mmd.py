@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,9 @@ __all__ = [
     "Kernel",
     "MMDEstimate",
     "MMDRow",
+    "chance_level",
     "compare_graphs",
+    "compare_rows",
     "earth_mover",
     "estimate_mmd",
     "euclidean",
@@ -52,7 +55,7 @@ __all__ = [
 BANDWIDTHS = (0.01, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
 """The multiples of the mean distance among which ``rbf`` chooses."""
 
-REPLICATES = 200
+REPLICATES = 100
 COVERAGE = 0.95
 
 Matrix = NDArray[np.float64]
@@ -60,7 +63,7 @@ Matrix = NDArray[np.float64]
 
 def total_variation(x: Matrix, y: Matrix) -> Matrix:
     r"""Half the sum of absolute differences of each two rows, from shapes (m, K) and (n, K) to (m, n)."""
-    return np.asarray(cdist(x, y, "cityblock") / 2)
+    return _distances(x, y, "cityblock") / 2
 
 
 def earth_mover(x: Matrix, y: Matrix) -> Matrix:
@@ -68,12 +71,19 @@ def earth_mover(x: Matrix, y: Matrix) -> Matrix:
 
     On a line it is the area between the cumulative sums, :math:`\sum_b |\sum_{c \le b} (x_c - y_c)|`.
     """
-    return np.asarray(cdist(x.cumsum(1), y.cumsum(1), "cityblock"))
+    return _distances(x.cumsum(1), y.cumsum(1), "cityblock")
 
 
 def euclidean(x: Matrix, y: Matrix) -> Matrix:
     """The Euclidean distance of each two rows, with shape (m, n)."""
-    return np.asarray(cdist(x, y))
+    return _distances(x, y, "euclidean")
+
+
+def _distances(x: Matrix, y: Matrix, metric: str) -> Matrix:
+    # Most of many bins are empty in all graphs, and what never differs adds nothing.
+    differs = (x != x[:1]).any(0) | (y != x[:1]).any(0)
+
+    return np.asarray(cdist(x[:, differs], y[:, differs], metric)) if differs.any() else np.zeros((len(x), len(y)))
 
 
 @dataclass(frozen=True)
@@ -87,9 +97,6 @@ class Kernel:
 
     distance: Callable[[Matrix, Matrix], Matrix]
     sigma: float
-
-    def __call__(self, x: Matrix, y: Matrix) -> Matrix:
-        return np.asarray(np.exp(-((self.distance(x, y) / self.sigma) ** 2) / 2))
 
 
 CONVENTIONS: Mapping[str, Mapping[str, Kernel] | None] = MappingProxyType(
@@ -143,12 +150,19 @@ class MMDRow(Record):
     Attributes:
         samples: Samples against the reference.
         attainable: Training graphs against the reference; None where there are none.
-        ratio: The first over the second; None where the second is not above zero.
+        chance: What chance alone adds to a figure that is not corrected for it, see :func:`chance_level`; None in the
+            older conventions, which are not, and without training graphs.
+        level: The figure of training graphs at the bandwidth of the samples, at least zero, and chance.
+        ratio: The samples' figure, at least zero, and chance, over the level: unbiased figures of equal laws lie around
+            zero, and nothing can be measured by that alone. In older conventions the first figure over the second.
+            About 1 for samples of the true law; None where training and reference graphs are all alike.
     """
 
     samples: MMDEstimate
-    attainable: MMDEstimate | None
-    ratio: float | None
+    attainable: MMDEstimate | None = None
+    chance: float | None = None
+    level: float | None = None
+    ratio: float | None = None
 
 
 def compare_graphs(
@@ -178,24 +192,48 @@ def compare_graphs(
     """
     for name in descriptors:
         _require("descriptor", name, DESCRIPTORS)
-    x, y, z = (describe(graphs, descriptors) if graphs else None for graphs in (samples, reference, train))
-    if x is None or y is None:
+    if not samples or not reference:
         raise DatasetError("There is nothing to compare: pass at least one sample and one reference graph.")
+    x, y = describe(samples, descriptors), describe(reference, descriptors)
+    z = describe(train, descriptors) if train else None
 
+    return compare_rows(x, y, z, conventions=conventions, replicates=replicates, seed=seed)
+
+
+def compare_rows(
+    x: Mapping[str, Matrix],
+    y: Mapping[str, Matrix],
+    z: Mapping[str, Matrix] | None = None,
+    *,
+    conventions: Sequence[str] = tuple(CONVENTIONS),
+    replicates: int = REPLICATES,
+    seed: int = 0,
+) -> tuple[MMDRow, ...]:
+    """The same by the descriptors of samples, reference and training graphs, as :func:`describe` gives them."""
     rows = []
     for convention in conventions:
-        for name in descriptors:
-            first, second = (
-                None
-                if side is None
-                else estimate_mmd(side[name], y[name], name, convention, replicates=replicates, seed=seed)
-                for side in (x, z)
-            )
-            assert first is not None
-            ratio = first.value / second.value if second is not None and second.value > 0 else None
-            rows.append(MMDRow(first, second, ratio))
+        for name in x:
+            first = estimate_mmd(x[name], y[name], name, convention, replicates=replicates, seed=seed)
+            if z is None:
+                rows.append(MMDRow(first))
+                continue
+            second = estimate_mmd(z[name], y[name], name, convention, replicates=replicates, seed=seed)
+            if convention == "rbf":
+                rows.append(_measured(first, second, z[name], y[name]))
+            else:
+                rows.append(MMDRow(first, second, ratio=first.value / second.value if second.value > 0 else None))
 
     return tuple(rows)
+
+
+def _measured(first: MMDEstimate, second: MMDEstimate, z: Matrix, y: Matrix) -> MMDRow:
+    """The row of an unbiased figure, whose ratio is taken at one bandwidth."""
+    chance = chance_level(z, y, first.bandwidth)
+    once = [np.ones((1, len(rows)), dtype=np.int64) for rows in (z, y)]
+    squares = _Distances.of(euclidean, z, y).squared(np.float64)
+    level = max(float(_mmd(squares, first.bandwidth, *once, unbiased=True)[0]), 0.0) + chance
+
+    return MMDRow(first, second, chance, level, (max(first.value, 0.0) + chance) / level if level > 0 else None)
 
 
 def estimate_mmd(
@@ -231,20 +269,18 @@ def estimate_mmd(
             f"The MMD '{convention}' needs at least {least} graph{'s' * (least > 1)} on each side, "
             f"and there are {len(x)} and {len(y)}."
         )
-    width = max(x.shape[1], y.shape[1])
-    x, y = (np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) for rows in (x, y))
-    candidates = [kernels[descriptor]] if kernels is not None else _rbf_kernels(x, y)
-
-    # The first row counts every graph once, the others are replicates.
+    kernel = Kernel(euclidean, 1.0) if kernels is None else kernels[descriptor]
+    between = _Distances.of(kernel.distance, x, y)
     rng = stream(seed, "bootstrap", convention, descriptor)
-    counts = [
-        np.concatenate(
-            [np.ones((1, len(rows))), rng.multinomial(len(rows), np.full(len(rows), 1 / len(rows)), replicates)]
-        )
-        for rows in (x, y)
-    ]
-    values = np.stack([_mmd(kernel, x, y, *counts, unbiased=unbiased) for kernel in candidates])
-    value, best = float(values[:, 0].max()), candidates[int(values[:, 0].argmax())]
+    counts = [rng.multinomial(len(rows), np.full(len(rows), 1 / len(rows)), replicates) for rows in (x, y)]
+    # Every graph once, and then the replicates. Single precision is more than enough to choose a bandwidth and for the
+    # spread of replicates, and several times as fast.
+    u, v = (np.concatenate([np.ones((1, rows.shape[1]), dtype=rows.dtype), rows]) for rows in counts)
+    sigmas = _bandwidths(between) if unbiased else [kernel.sigma]
+    single = between.squared(np.float32)
+    values = np.stack([_mmd(single, sigma, u, v, unbiased=unbiased) for sigma in sigmas])
+    sigma = sigmas[int(values[:, 0].argmax())]
+    value = float(_mmd(between.squared(np.float64), sigma, u[:1], v[:1], unbiased=unbiased)[0])
     low = high = None
     if replicates:
         # Maxima of noisier figures are higher: it is their spread that counts, not where they lie.
@@ -252,40 +288,95 @@ def estimate_mmd(
         ends = np.nanquantile(spread, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
         low, high = (value + ends - np.nanmean(spread)).tolist()
 
-    return MMDEstimate(descriptor, convention, value, low, high, best.sigma, (len(x), len(y)))
+    return MMDEstimate(descriptor, convention, value, low, high, sigma, (len(x), len(y)))
 
 
-def _rbf_kernels(x: Matrix, y: Matrix) -> list[Kernel]:
-    rows = np.concatenate([x, y])
+def chance_level(x: Matrix, y: Matrix, sigma: float) -> float:
+    r"""What chance alone makes of the squared MMD ``rbf`` of two such sets, if nothing is done about it.
+
+    .. math:: \frac{1 - E\,k(x, x')}{m} + \frac{1 - E\,k(y, y')}{n}
+
+    By this the average over all pairs, a graph with itself included, is above the unbiased figure. It falls with the
+    number of graphs as the noise of that figure does, and so it is a natural unit for it.
+
+    Arguments:
+        x: Rows of a descriptor, with shape (m, K), at least two.
+        y: Rows of the same descriptor, with shape (n, L), at least two.
+        sigma: The bandwidth.
+    """
+    kernels = [_gaussian(np.square(euclidean(rows, rows)), sigma) for rows in (x, y)]
+
+    return float(sum((1 - _within(k, np.ones((1, len(k))))[0]) / len(k) for k in kernels))
+
+
+@dataclass(frozen=True)
+class _Distances:
+    """The distances of the rows of two sets, within each and across."""
+
+    xx: Matrix
+    yy: Matrix
+    xy: Matrix
+
+    @classmethod
+    def of(cls, distance: Callable[[Matrix, Matrix], Matrix], x: Matrix, y: Matrix) -> _Distances:
+        """The distances, missing columns taken as zeros."""
+        width = max(x.shape[1], y.shape[1])
+        x, y = (np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) for rows in (x, y))
+
+        return cls(distance(x, x), distance(y, y), distance(x, y))
+
+    def squared(self, precision: type[np.floating[Any]]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Their squares."""
+        xx, yy, xy = (np.square(part).astype(precision) for part in (self.xx, self.yy, self.xy))
+
+        return xx, yy, xy
+
+
+def _bandwidths(between: _Distances) -> list[float]:
     # Over distinct pairs: the zeros of rows with themselves would make small sets look closer.
-    mean = euclidean(rows, rows).sum() / (len(rows) * (len(rows) - 1))
+    rows = sum(between.xy.shape)
+    mean = (between.xx.sum() + between.yy.sum() + 2 * between.xy.sum()) / (rows * (rows - 1))
 
-    return [Kernel(euclidean, multiple * (mean or 1.0)) for multiple in BANDWIDTHS]
+    return [multiple * (float(mean) or 1.0) for multiple in BANDWIDTHS]
 
 
-def _mmd(kernel: Kernel, x: Matrix, y: Matrix, u: Matrix, v: Matrix, *, unbiased: bool) -> Matrix:
+def _gaussian(squares: NDArray[Any], sigma: float) -> NDArray[Any]:
+    """The kernel of squared distances, in their own precision."""
+    return np.asarray(np.exp(squares * (-0.5 / sigma**2)))
+
+
+def _mmd(
+    squares: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
+    sigma: float,
+    u: NDArray[np.int64],
+    v: NDArray[np.int64],
+    *,
+    unbiased: bool,
+) -> Matrix:
     """The squared MMD with rows counted so many times, from counts of shapes (R, m) and (R, n) to shape (R,).
 
     A row is never compared with a copy of itself, except once for each row in the biased estimate: otherwise every
     replicate would look less varied than the rows are.
     """
-    within = _within(kernel(x, x), u), _within(kernel(y, y), v)
-    across = ((u @ kernel(x, y)) * v).sum(1) / (len(x) * len(y))
+    xx, yy, xy = (_gaussian(part, sigma) for part in squares)
+    u, v = (counts.astype(xy.dtype) for counts in (u, v))
+    within = _within(xx, u), _within(yy, v)
+    across = ((u @ xy) * v).sum(1, dtype=np.float64) / xy.size
     if unbiased:
         return within[0] + within[1] - 2 * across
     both = [
-        1 / len(rows) + (1 - 1 / len(rows)) * mean if len(rows) > 1 else 1.0
-        for rows, mean in zip((x, y), within, strict=True)
+        1 / rows + (1 - 1 / rows) * mean if rows > 1 else np.ones_like(mean)
+        for rows, mean in zip(xy.shape, within, strict=True)
     ]
 
     return np.asarray(both[0] + both[1] - 2 * across)
 
 
-def _within(k: Matrix, counts: Matrix) -> Matrix:
+def _within(k: NDArray[Any], counts: NDArray[Any]) -> Matrix:
     """The mean kernel of two different rows, with shape (R,); not a number where only one row was drawn."""
-    twice = (counts**2).sum(1)
-    total = ((counts @ k) * counts).sum(1) - twice
-    pairs = counts.sum(1) ** 2 - twice
+    twice = np.square(counts).sum(1, dtype=np.float64)
+    total = ((counts @ k) * counts).sum(1, dtype=np.float64) - twice
+    pairs = counts.sum(1, dtype=np.float64) ** 2 - twice
 
     return np.divide(total, pairs, out=np.full(len(pairs), np.nan), where=pairs > 0)
 

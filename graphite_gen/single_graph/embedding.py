@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from ..errors import ConfigError, OutputError
 from ..formats import check_node_attributes, format_of, write_graphs
 from ..formats._files import check_target, open_output
+from ..plotting.figure import check_picture, new_figure, save_picture
 from ..records import Provenance
 from .data import SingleGraph
 
-__all__ = ["check_embedding_target", "check_picture", "draw_embedding", "project_to_plane", "write_embedding"]
+__all__ = ["check_embedding_target", "draw_embedding", "project_to_plane", "write_embedding"]
 
 Latents = NDArray[np.float32]
 
@@ -141,15 +142,9 @@ def draw_embedding(graph: SingleGraph, points: NDArray[np.float32], target: Path
         ConfigError: matplotlib is not installed.
         OutputError: The file cannot be written, or its suffix is none of a picture.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ConfigError("Pictures need matplotlib: install it with 'pip install graphite-gen[plot]'.") from None
     check_picture(target, force)
 
-    figure = Figure(figsize=(6, 6), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(6, 6)
     axes = figure.add_subplot()
     axes.set_axis_off()
     size = float(np.clip(3e4 / max(len(points), 1), 2, 40))
@@ -160,16 +155,4 @@ def draw_embedding(graph: SingleGraph, points: NDArray[np.float32], target: Path
         axes.scatter(own[:, 0], own[:, 1], s=size, color=f"C{code % 10}", linewidths=0, label=str(name))
     if graph.classes and len(graph.classes) <= 20:
         axes.legend(frameon=False, markerscale=2, fontsize="small")
-    with open_output(target, force) as stream:
-        figure.savefig(stream, format=target.suffix[1:].lower(), dpi=150)
-
-
-def check_picture(target: Path, force: bool = False) -> None:
-    """Refuse a picture that cannot be written, before any work is done for it.
-
-    Raises:
-        OutputError: It exists, its folder does not, or its suffix is none of a picture.
-    """
-    if target.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise OutputError(f"'{target}' is no picture: name it '.png', '.svg' or '.pdf'.")
-    check_target(target, force)
+    save_picture(figure, target, force=force)

@@ -56,6 +56,17 @@ def test_counts_of_any_small_graph_are_those_of_an_enumeration(graph: SimpleGrap
     assert (orbit_counts([graph])[0] == enumerated(graph)).all()
 
 
+@pytest.mark.parametrize("room", [0, orbits.ROOM])
+def test_crowded_graphs_are_counted_by_neighbourhoods_and_alike(monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+    rng = np.random.default_rng(1)
+    graphs = [random_graph(nodes, density, rng) for nodes, density in ((9, 0.9), (12, 0.6), (3, 1.0), (10, 0.3))]
+    monkeypatch.setattr(orbits, "CROWDED", -1)
+    monkeypatch.setattr(orbits, "ROOM", room)
+
+    for graph, counts in zip(graphs, orbit_counts(graphs), strict=True):
+        assert (counts == enumerated(graph)).all()
+
+
 def test_counts_of_dense_and_sparse_graphs_are_those_of_an_enumeration() -> None:
     rng = np.random.default_rng(0)
     graphs = [random_graph(13, density, rng) for density in (0.0, 0.2, 0.5, 0.8, 1.0)]

@@ -1,0 +1,28 @@
+"""Samples of a family are nearer to it than those of any other, and the picture and table appear."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphite_gen.families import FAMILIES
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.slow
+def test_every_family_is_nearest_to_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import confusion
+
+    monkeypatch.setattr(confusion, "PICTURE", tmp_path / "confusion.png")
+    matrix = confusion.ratios(40, 5)
+    confusion.draw(matrix, list(FAMILIES))
+
+    same = np.eye(6, dtype=bool)
+    assert 0.5 < matrix[same].min() <= matrix[same].max() < 2
+    assert matrix[~same].min() > 2
+    assert confusion.PICTURE.read_bytes().startswith(b"\x89PNG")

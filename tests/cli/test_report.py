@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from .conftest import Invoke, is_one_line
+
+QUICK = ("--count", 12, "--nll-graphs", 3, "--threads", 1)
+
+
+def test_a_report_stands_alone_and_needs_no_matplotlib(
+    invoke: Invoke, model: Path, graphs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    fresh = invoke("report", model, "-o", "fresh.html", *QUICK)
+    given = invoke("report", model, "--reference", graphs, "--samples", graphs, "-o", "given.html", *QUICK)
+
+    assert fresh.exit_code == 0, fresh.stderr
+    assert given.exit_code == 0, given.stderr
+    assert "fresh graphs of the family &#x27;ego&#x27;" in Path("fresh.html").read_text(encoding="utf-8")
+    page = Path("given.html").read_text(encoding="utf-8")
+    assert "4 graphs of &#x27;" in page
+    assert "floor" in page
+    assert str(Path.home()) not in page
+    assert fresh.stdout == given.stdout == ""
+
+
+def test_a_model_of_own_graphs_is_held_against_its_validation_graphs(invoke: Invoke, graphs: Path) -> None:
+    assert invoke("convert", graphs, "mine.g6").exit_code == 0
+    line = ("train", "mine.g6", "--preset", "one-shot", "--epochs", 1, "--width", 8, "--threads", 1, "--name", "mine")
+    assert invoke(*line).exit_code == 0
+    result = invoke("report", "mine", "-o", "mine.html", *QUICK)
+
+    assert result.exit_code == 0, result.stderr
+    page = Path("mine.html").read_text(encoding="utf-8")
+    assert "validation graph" in page
+
+
+def test_mistakes_end_in_one_line_and_nothing_is_written(invoke: Invoke, model: Path, graphs: Path) -> None:
+    Path("taken.html").write_text("mine", encoding="utf-8")
+    for line, problem in (
+        (["missing", "-o", "a.html"], "No model called 'missing'"),
+        ([model, "-o", "taken.html"], "taken.html"),
+        ([model, "-o", "no/where.html"], "does not exist"),
+        ([model, "--reference", "missing.h5", "-o", "a.html"], "missing.h5"),
+        ([model, "--samples", model, "-o", "a.html"], "is a model, not graphs"),
+    ):
+        result = invoke("report", *line)
+        assert result.exit_code == 1
+        assert is_one_line(result.stderr.splitlines(keepends=True)[-1])
+        assert problem in result.stderr
+    assert invoke("report", model, "-o", "a.txt").exit_code == 2
+    assert sorted(path.name for path in Path().glob("*.html")) == ["taken.html"]
+    assert Path("taken.html").read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.slow
+def test_the_bundled_model_has_a_report_of_a_few_megabytes(invoke: Invoke) -> None:
+    result = invoke("report", "bundled:barabasi", "-o", "report.html", "--nll-graphs", 4, "--threads", 1)
+
+    assert result.exit_code == 0, result.stderr
+    assert Path("report.html").stat().st_size < 5_000_000
