@@ -47,13 +47,46 @@ def test_json_has_the_baseline_of_the_validation_graphs(invoke: Invoke) -> None:
 
     assert value["name"] == "mine"
     assert value["folder"] == "checkpoints/mine"
-    above = value["results"]["validation"] - value["results"]["baseline"]
-    assert (value["results"]["remark"] is None) == (above < 0.05)
     assert value["results"]["training_graphs"] == 60
     assert value["results"]["validation"] == model.results["validation"]
     assert value["results"]["baseline"] == pytest.approx(
         sum(model.sizes.baseline(graph) for graph in validation) / len(validation)
     )
+
+
+def test_two_epochs_on_few_graphs_are_remarked_on(invoke: Invoke) -> None:
+    results = only_json(invoke("train", "--family", "ego", *TINY, "--json"))["results"]
+
+    assert results["validation"] - results["baseline"] > 1
+    assert f"{results['validation'] - results['baseline']:.2f} ± " in results["remark"]
+    assert "Train for longer ('--epochs', now 2), or on" in results["remark"]
+
+
+def test_a_run_below_the_baseline_is_not_remarked_on(invoke: Invoke) -> None:
+    # All pairs or none: the baseline tosses a coin for each, and a model knows after the first.
+    graphs = [nx.node_link_data(nx.complete_graph(6) if i % 2 else nx.empty_graph(6), edges="edges") for i in range(40)]
+    Path("coin.jsonl").write_text("".join(json.dumps(graph) + "\n" for graph in graphs))
+    quick = ("--epochs", 6, "--batch-size", 4, "--learning-rate", 0.01, "--width", 16, "--epoch-graphs", 0)
+    results = only_json(invoke("train", "coin.jsonl", *quick, "--threads", 1, "--json"))["results"]
+
+    assert results["validation"] < results["baseline"] - 0.5
+    assert results["remark"] is None
+
+
+def test_nothing_is_remarked_where_the_baseline_is_the_law(invoke: Invoke) -> None:
+    line = ("train", "--family", "erdos-renyi", *TINY, "--preset", "one-shot", "--epochs", 1, "--json")
+    results = only_json(invoke(*line))["results"]
+
+    assert results["validation"] > results["baseline"] + 1
+    assert results["remark"] is None
+
+
+def test_graphs_without_a_baseline_have_no_row_for_it(invoke: Invoke) -> None:
+    result = invoke("train", "--family", "ego", *TINY, "--preset", "paper", "--convention", "paper")
+
+    assert result.exit_code == 0, result.stderr
+    assert "validation NLL" in result.stdout
+    assert "ER baseline" not in result.stdout
 
 
 def test_only_options_that_were_given_change_the_preset(invoke: Invoke) -> None:
