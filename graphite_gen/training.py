@@ -96,7 +96,7 @@ def adapt_config(config: ModelConfig, graphs: Sequence[SimpleGraph]) -> ModelCon
 
 
 def configure(
-    name: str, graphs: Sequence[SimpleGraph], law: Family | None = None, **changes: Any
+    name: str, graphs: Sequence[SimpleGraph], law: Family | None = None, /, **changes: Any
 ) -> tuple[ModelConfig, TrainConfig]:
     """The settings of a preset with some changed, fitted to the graphs.
 
