@@ -151,7 +151,8 @@ def complete(
         # Particles would make an enumeration something else, not more of the same.
         more = "steps ('--steps')" if method == "enumeration" else "particles ('--particles')"
         raise SamplingError(
-            f"'{model.name}' gives what is known of the graph no chance at all. Use a model of such graphs, or more {more}."
+            f"'{model.name}' gives what is known of the graph no chance at all. "
+            f"Use a model of such graphs, or more {more}."
         )
 
     means, errors = posterior.edge_probabilities()

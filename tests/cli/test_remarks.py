@@ -93,7 +93,10 @@ def test_a_run_above_the_baseline_is_told_with_what_to_try(monkeypatch: pytest.M
 
 @pytest.mark.parametrize(
     ("nlls", "words"),
-    [([51.0, 49.2], "0.10 ± 0.90 above the ER baseline, within noise"), ([51.0], "1.00 above the ER baseline, perhaps")],
+    [
+        ([51.0, 49.2], "0.10 ± 0.90 above the ER baseline, within noise"),
+        ([51.0], "1.00 above the ER baseline, perhaps"),
+    ],
 )
 def test_a_run_above_the_baseline_by_noise_is_told_as_such(
     monkeypatch: pytest.MonkeyPatch, nlls: list[float], words: str
