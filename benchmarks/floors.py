@@ -28,7 +28,7 @@ def closed_forms(law: Family) -> dict[int, FloorEstimate]:
     """The floors of a law that has them in closed form."""
     values = {n: law.floor(n) for n in law.sizes(SIZES[0], SIZES[-1])}
 
-    return {n: FloorEstimate(value, value) for n, value in values.items() if value is not None}
+    return {n: FloorEstimate.exact(value) for n, value in values.items() if value is not None}
 
 
 def barabasi(graphs: int, largest: int) -> dict[int, FloorEstimate]:

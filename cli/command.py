@@ -1,4 +1,4 @@
-"""A command whose help ends with its example."""
+"""A command whose help ends with its example, and how it ends itself."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 
 import click
 
-__all__ = ["Command"]
+__all__ = ["INTERRUPTED", "Command"]
 
 MARK = "\b\nExample:"
+INTERRUPTED = 130
+"""The exit code of what Ctrl-C has ended."""
 
 
 class Command(click.Command):

@@ -6,7 +6,8 @@ import json
 import math
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -14,7 +15,18 @@ import click
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["duration", "nats", "note", "progress_bar", "show", "show_facts", "show_json", "show_rows", "track"]
+__all__ = [
+    "counting",
+    "duration",
+    "nats",
+    "note",
+    "progress_bar",
+    "show",
+    "show_facts",
+    "show_json",
+    "show_rows",
+    "track",
+]
 
 T = TypeVar("T")
 
@@ -130,23 +142,39 @@ def progress_bar(*columns: str) -> Progress:
 
 def track(items: Iterable[T], total: int | None, description: str) -> Iterator[T]:
     """The items, counted on stderr as they pass: by a bar on a terminal, elsewhere by few lines if they take long."""
+    with counting(description) as count:
+        count(0, total)
+        for done, item in enumerate(items, 1):
+            yield item
+            count(done, total)
+
+
+@contextmanager
+def counting(description: str) -> Iterator[Callable[[int, int | None], None]]:
+    """What to call with how much is done, and of how much: shown like :func:`track`, from the first call on."""
     if not sys.stderr.isatty():
-        yield from _track_by_lines(items, total, description)
+        yield _count_by_lines(description)
         return
     with progress_bar() as progress:
-        task = progress.add_task(description, total=total)
-        for item in items:
-            yield item
-            progress.advance(task)
+
+        def count(done: int, total: int | None) -> None:
+            task = progress.task_ids[0] if progress.task_ids else progress.add_task(description)
+            progress.update(task, completed=done, total=total)
+
+        yield count
 
 
-def _track_by_lines(items: Iterable[T], total: int | None, description: str) -> Iterator[T]:
+def _count_by_lines(description: str) -> Callable[[int, int | None], None]:
     started, due = time.monotonic(), PATIENCE
-    for done, item in enumerate(items, 1):
-        yield item
+
+    def count(done: int, total: int | None) -> None:
+        nonlocal due
         elapsed = time.monotonic() - started
-        if elapsed >= due and done != total:
-            due = LATER * elapsed
-            part = str(done) if total is None else f"{done} of {total}"
-            rest = "" if total is None else f", about {duration(elapsed / done * (total - done))} left"
-            note(f"{description}: {part} after {duration(elapsed)}{rest}.")
+        if elapsed < due or not done or done == total:
+            return
+        due = LATER * elapsed
+        part = str(done) if total is None else f"{done} of {total}"
+        rest = "" if total is None else f", about {duration(elapsed / done * (total - done))} left"
+        note(f"{description}: {part} after {duration(elapsed)}{rest}.")
+
+    return count

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from .command import Command
+from .command import INTERRUPTED, Command
 
 __all__ = ["main", "run"]
 
@@ -30,7 +30,6 @@ COMMANDS = (
     "convert",
     "inspect",
 )
-INTERRUPTED = 130
 
 
 class Program(Command, click.Group):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +22,7 @@ __all__ = [
     "input_format",
     "is_given",
     "model",
+    "naming_format",
     "nodes",
     "output",
     "output_format",
@@ -70,6 +72,17 @@ def input_format(flag: str = "--format") -> Callable[[F], F]:
 def output_format(flag: str = "--format") -> Callable[[F], F]:
     """The format of the graphs written."""
     return _format(flag, "Format of the graphs written.  [default: by suffix]")
+
+
+@contextmanager
+def naming_format(flag: str) -> Iterator[None]:
+    """Let errors about a file advise the option by which this command is told its format."""
+    from graphite_gen.errors import FormatError
+
+    try:
+        yield
+    except FormatError as error:
+        raise FormatError(str(error).replace("pass --format", f"pass {flag}")) from error
 
 
 def nodes(default: str | None, help: str) -> Callable[[F], F]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from graphite_gen.likelihood.sandwich import Sandwich
     from graphite_gen.records import NLLEstimate
 
-__all__ = ["completion_diagnosis", "diagnosis", "is_trusted", "verdict"]
+__all__ = ["SURE", "completion_diagnosis", "diagnosis", "is_trusted", "verdict"]
 
 CLOSE = 1.0
 """Bounds this many nats apart are as good as one figure."""
@@ -49,9 +49,10 @@ def diagnosis(estimate: NLLEstimate, *, anneals: bool = True) -> str:
 def is_trusted(sandwich: Sandwich, method: str) -> bool:
     """Whether what the method gives lies at the lower bound, by more than the noise of both.
 
-    The truth is not below it, so it does not matter how far the other bound is.
+    The truth is not below it, so it does not matter how far the other bound is above; if that is below, by more than
+    noise, neither is a bound.
     """
-    return _Distance.of_method(sandwich, method).is_small
+    return _Distance.of_method(sandwich, method).is_small and not _cross(sandwich, method)
 
 
 @dataclass(frozen=True)
@@ -60,41 +61,49 @@ class _Distance:
 
     Attributes:
         nats: The mean over graphs, negative below the bound.
-        error: Its standard error; infinite for a single graph, which tells nothing of its noise.
+        error: Its standard error; None for a single graph, which tells nothing of its noise, and for a mean that is not
+            finite.
     """
 
     nats: float
-    error: float
-
-    @classmethod
-    def of(cls, values: list[float]) -> _Distance:
-        mean = sum(values) / len(values)
-        squares = sum((value - mean) ** 2 for value in values)
-        count = len(values)
-
-        return cls(mean, math.sqrt(squares / (count - 1) / count) if count > 1 else math.inf)
+    error: float | None
 
     @classmethod
     def of_method(cls, sandwich: Sandwich, method: str, bound: str = "lower") -> _Distance:
+        from graphite_gen.means import mean_with_error
+
         name = {"is": "importance", "auto": "auto", "ais": "upper"}[method]
 
-        return cls.of([getattr(row, name) - getattr(row, bound) for row in sandwich.per_graph])
+        return cls(*mean_with_error([getattr(row, name) - getattr(row, bound) for row in sandwich.per_graph]))
 
     @property
     def is_small(self) -> bool:
-        return abs(self.nats) + SURE * self.error < CLOSE
+        return self.error is not None and abs(self.nats) + SURE * self.error < CLOSE
 
     @property
     def is_large(self) -> bool:
-        return abs(self.nats) - SURE * self.error >= CLOSE
+        if not math.isfinite(self.nats):
+            return True
+
+        return self.error is not None and abs(self.nats) - SURE * self.error >= CLOSE
 
     @property
     def noise(self) -> str:
-        """Whether it is more than noise, in words."""
-        return "within noise" if abs(self.nats) <= SURE * self.error else "more than noise"
+        """Whether it is more than noise, in words to go on with; none where that cannot be told."""
+        if self.error is None:
+            return ""
+
+        return ", within noise" if abs(self.nats) <= SURE * self.error else ", more than noise"
 
     def __str__(self) -> str:
-        return nats(abs(self.nats), self.error if math.isfinite(self.error) else None)
+        return nats(abs(self.nats), self.error)
+
+
+def _cross(sandwich: Sandwich, method: str) -> bool:
+    """Whether what lies at the lower bound is far above the upper one."""
+    off, above = _Distance.of_method(sandwich, method), _Distance.of_method(sandwich, method, "upper")
+
+    return off.is_small and above.is_large and above.nats > 0
 
 
 def verdict(sandwich: Sandwich, method: str, *, anneals: bool = True) -> str:
@@ -102,16 +111,19 @@ def verdict(sandwich: Sandwich, method: str, *, anneals: bool = True) -> str:
     off, gap = _Distance.of_method(sandwich, method), _Distance.of_method(sandwich, "ais")
     where = f"on {sandwich.graphs} graph{'s' * (sandwich.graphs != 1)} of the model itself"
     stands = _standing(sandwich, method)
+    again = "Check again with more " + ("'--steps' or '--chains'." if anneals else "samples ('-k').")
+    if _cross(sandwich, method):
+        return f"not known: {where}, the bounds cross: {stands}. {again}"
     if off.is_small:
         return f"trusted: {where}, {stands}."
     if not off.is_large:
-        return f"not settled: {where}, {stands}, too noisy to tell from {CLOSE:g}. Raise '--check-graphs'."
+        few = "too few graphs" if off.error is None else "too noisy"
+        return f"not settled: {where}, {stands}, {few} to tell from {CLOSE:g}. Raise '--check-graphs'."
     if off.nats < 0:
         more = "'-k'" if method == "is" else "'--chains' or '--steps'"
         return f"not trusted: {where}, {stands}. Raise {more}, or '--check-graphs'."
     if not gap.is_small:
-        more = "'--steps' or '--chains'" if anneals else "samples ('-k')"
-        return f"not known: {where}, the bounds are {gap} nats apart. Check again with more {more}."
+        return f"not known: {where}, the bounds are {gap} nats apart. {again}"
 
     return f"not trusted: {where}, {stands}. " + ("Use '--method ais', or raise '-k'." if anneals else "Raise '-k'.")
 
@@ -120,8 +132,8 @@ def _standing(sandwich: Sandwich, method: str) -> str:
     """Where what a method gives lies, and by how much it is outside of the bounds."""
     off, above = _Distance.of_method(sandwich, method), _Distance.of_method(sandwich, method, "upper")
     if off.nats <= -NOTHING:
-        return f"method '{method}' is {off} nats below the lower bound in the mean, {off.noise}"
-    outside = f" and {above} above the upper bound, {above.noise}" if above.nats >= NOTHING else ""
+        return f"method '{method}' is {off} nats below the lower bound in the mean{off.noise}"
+    outside = f" and {above} above the upper bound{above.noise}" if above.nats >= NOTHING else ""
 
     return f"method '{method}' is at most {off} nats too high in the mean{outside}"
 

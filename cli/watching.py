@@ -82,10 +82,10 @@ def show_outcome(trainer: Trainer, folder: Path, as_json: bool) -> None:
     model = trainer.model
     # Weights and all cells of a padded matrix are not what the baseline is a law of.
     comparable = model.config.observation == "bernoulli" and model.training.convention == "pairs"
-    scored = trainer.validation if comparable else []
-    baseline = sum(map(model.sizes.baseline, scored)) / len(scored) if scored else None
+    baselines = [model.sizes.baseline(graph) for graph in trainer.validation] if comparable else []
+    baseline = sum(baselines) / len(baselines) if baselines else None
     results = {**model.results, "baseline": baseline}
-    remark = training_remark(trainer, results["validation"], baseline)
+    remark = training_remark(trainer, model, baselines)
     if as_json:
         show_json({"name": model.name, "folder": str(folder), "results": {**results, "remark": remark}})
         return
@@ -95,7 +95,7 @@ def show_outcome(trainer: Trainer, folder: Path, as_json: bool) -> None:
         [
             ("model", str(folder)),
             (figure, f"{nats(results['validation'])} nats per graph (epoch {results['best_epoch']})"),
-            ("ER baseline", f"{nats(baseline)} nats per graph"),
+            *([] if baseline is None else [("ER baseline", f"{nats(baseline)} nats per graph")]),
             *([("remark", remark)] if remark else []),
             ("trained", f"{results['epochs']} epochs, {results['steps']} steps, {duration(results['seconds'])}"),
         ]

@@ -16,6 +16,8 @@ __all__ = ["derive_seed", "stream"]
 
 
 def _sequence(seed: int, name: tuple[str | int, ...]) -> np.random.SeedSequence:
+    if not isinstance(seed, int | np.integer) or isinstance(seed, bool):
+        raise ConfigError(f"'seed' is {seed!r}; it should be a whole number, at least 0.")
     if seed < 0:
         raise ConfigError(f"'seed' is {seed}; it should be at least 0.")
     # A word and a number never share a key: words hash above 2³², numbers stay as they are.

@@ -41,7 +41,17 @@ from .schedule import Schedule
 from .seeding import derive_seed, stream
 from .sizes import SizeLaw
 
-__all__ = ["RUN", "Trainer", "adapt_config", "configure", "prepare", "read_history", "read_run", "resolve_device"]
+__all__ = [
+    "RUN",
+    "Trainer",
+    "adapt_config",
+    "configure",
+    "prepare",
+    "read_history",
+    "read_run",
+    "resolve_device",
+    "validation_nats",
+]
 
 RUN = "optimizer.safetensors"
 
@@ -96,7 +106,7 @@ def adapt_config(config: ModelConfig, graphs: Sequence[SimpleGraph]) -> ModelCon
 
 
 def configure(
-    name: str, graphs: Sequence[SimpleGraph], law: Family | None = None, **changes: Any
+    name: str, graphs: Sequence[SimpleGraph], law: Family | None = None, /, **changes: Any
 ) -> tuple[ModelConfig, TrainConfig]:
     """The settings of a preset with some changed, fitted to the graphs.
 
@@ -585,17 +595,36 @@ def read_run(folder: Path) -> dict[str, Any]:
     return dict(state)
 
 
-@torch.no_grad()
 def validation_figure(network: GraphNetwork, graphs: Sequence[SimpleGraph], training: TrainConfig) -> float:
     """The mean NLL of graphs by a few importance samples, or the reconstruction error, in nats per graph.
 
     The noise is the same at every validation, so that figures differ by their weights alone.
     """
     network.eval()
+    total = sum(float(values.sum()) for _, values in _validation_nats(network, graphs, training))
+    network.train()
+
+    return total / len(graphs)
+
+
+def validation_nats(model: TrainedModel, graphs: Sequence[SimpleGraph]) -> list[float]:
+    """What :func:`validation_figure` is the mean of, graph by graph."""
+    nats = np.zeros(len(graphs))
+    for indices, values in _validation_nats(model.network, graphs, model.training):
+        nats[indices] = values.cpu().numpy()
+
+    return [float(value) for value in nats]
+
+
+@torch.no_grad()
+def _validation_nats(
+    network: GraphNetwork, graphs: Sequence[SimpleGraph], training: TrainConfig
+) -> Iterator[tuple[list[int], Tensor]]:
+    """Which graphs are scored together, and their figures in double precision."""
     device = next(network.parameters()).device
     order = sorted(range(len(graphs)), key=lambda index: graphs[index].nodes)
     sizes = [graphs[index].nodes for index in order]
-    total, start = 0.0, 0
+    start = 0
     for count in consecutive_batches(sizes, VALIDATION_BATCH, BATCH_CELLS // training.validation_samples):
         chosen = [graphs[index] for index in order[start : start + count]]
         batch = collate(chosen, _width(network.config, training)).to(device)
@@ -612,11 +641,8 @@ def validation_figure(network: GraphNetwork, graphs: Sequence[SimpleGraph], trai
         else:
             noise = _normal(generator, batch, count, nodes, network.noise_features)
             values = reconstruction(network, batch, noise, training.convention)
-        total -= float(values.double().sum())
+        yield order[start : start + count], -values.double()
         start += count
-    network.train()
-
-    return total / len(graphs)
 
 
 def _growth_values(network: GraphNetwork, batch: GraphBatch, training: TrainConfig, start: int) -> Tensor:

@@ -140,6 +140,10 @@ def test_unmarked_graphs_are_split_at_random_by_the_seed(count: int, held: int) 
 def test_wrong_settings_and_graphs_are_refused_before_training() -> None:
     with pytest.raises(ConfigError, match="Unknown setting 'colour'"):
         fit([random_graph(4, 0)], colour=1)
+    with pytest.raises(ConfigError, match="Unknown setting 'law'"):
+        fit([random_graph(4, 0)], law=3)
+    with pytest.raises(ConfigError, match="'seed' is 'x'; it should be a whole number"):
+        fit([random_graph(4, 0)], seed="x")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="'epochs' should be int"):
         fit([random_graph(4, 0)], epochs="many")
     for key, value in (("observation", "bernoulli"), ("max_nodes", 9), ("node_features", 2)):

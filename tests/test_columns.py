@@ -92,7 +92,8 @@ def outcome(make: Callable[[], SimpleGraph]) -> Any:
     try:
         graph = make()
     except GraphiteError as error:
-        return str(error)[-60:].partition(" has ")[2]
+        # Of a file one is told besides what to do about it.
+        return str(error).partition(" has ")[2].partition(". ")[0].removesuffix(".")
 
     return (
         graph.weights is not None and graph.weights.tolist(),

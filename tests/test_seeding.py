@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,3 +70,13 @@ def test_derived_seeds_fit_generators_of_other_libraries() -> None:
 def test_a_negative_seed_is_refused_in_words() -> None:
     with pytest.raises(ConfigError, match="at least 0"):
         stream(-1, "graph")
+
+
+@pytest.mark.parametrize("seed", ["x", 1.5, None, True])
+def test_a_seed_that_is_no_whole_number_is_refused_in_words(seed: Any) -> None:
+    with pytest.raises(ConfigError, match=f"'seed' is {seed!r}; it should be a whole number, at least 0"):
+        stream(seed, "graph")
+
+
+def test_whole_numbers_of_numpy_are_seeds() -> None:
+    assert derive_seed(np.int64(5), "x") == derive_seed(5, "x")

@@ -133,7 +133,7 @@ def complete(
     from graphite_gen.formats import check_output
     from graphite_gen.records import Provenance
 
-    from ..console import note, progress_bar
+    from ..console import counting, note
     from ..models import choose_model, use_threads
     from ..ranking import check_scores, write_scores
     from ..trust import completion_diagnosis
@@ -142,7 +142,8 @@ def complete(
     use_threads(threads)
     if scores is not None:
         check_scores(scores, force)
-    graph, found, family = _read(partial, input_format, simplify, index)
+    with options.naming_format("--input-format"):
+        graph, found, family = _read(partial, input_format, simplify, index)
     if output is None and str(scores) != "-":
         output = Path("-")
     if output is not None:
@@ -155,8 +156,7 @@ def complete(
         options.refuse_without_effect({"steps": "--steps"}, "a model that decides all pairs at once")
     _tell(known, trained)
 
-    with progress_bar() as bar:
-        task = bar.add_task("Completing", total=None)
+    with counting("Completing") as count_parts:
         result = complete_graph(
             trained,
             known,
@@ -166,7 +166,7 @@ def complete(
             steps=steps,
             runs=runs,
             stages=stages,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
+            progress=count_parts,
         )
     note(completion_diagnosis(result))
     if scores is not None:

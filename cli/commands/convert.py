@@ -37,9 +37,14 @@ def convert(
         graphite-gen convert ego.h5 'ego/{index:04d}.graphml'
         graphite-gen convert ego.h5 - --output-format g6 | head
     """
-    from graphite_gen.formats import read_graphs
+    from graphite_gen.formats import check_output, read_graphs
 
     from ..writing import write
 
-    with read_graphs(source, format=input_format, simplify=simplify) as graphs:
+    with options.naming_format("--output-format"):
+        output_format = check_output(target, format=output_format, force=force)
+    with (
+        options.naming_format("--input-format"),
+        read_graphs(source, format=input_format, simplify=simplify) as graphs,
+    ):
         write(graphs, target, format=output_format, provenance=graphs.provenance, force=force, union=union)

@@ -206,7 +206,7 @@ def _compute_floors(law: Family, sizes: list[int], graphs: int, seed: int) -> di
     bounds = list(track(draws, len(drawn) * graphs, "Drawing"))
     found = {n: FloorEstimate.of(bounds[i * graphs : (i + 1) * graphs]) for i, n in enumerate(drawn)}
 
-    return {n: found[n] if value is None else FloorEstimate(value, value) for n, value in exact.items()}
+    return {n: found[n] if value is None else FloorEstimate.exact(value) for n, value in exact.items()}
 
 
 def _shown(value: Any) -> str:

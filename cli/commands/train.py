@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import options
-from ..command import Command
+from ..command import INTERRUPTED, Command
 from ..settings import SETTINGS, naming_options, settings
 from ..types import NAME
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from graphite_gen.training import Trainer
 
 OUT = Path("checkpoints")
-INTERRUPTED = 130
 
 
 @click.command(cls=Command, short_help="Train a model on a family or on your own graphs.")

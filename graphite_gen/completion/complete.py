@@ -34,6 +34,8 @@ STAGED_PARTICLES = 64
 PARTICLES = 256
 # All completions are weighed where as much work as the chains would be makes at least so many orders of each in a run.
 FEWEST_ORDERS = 25
+# By the rule 'even', which seldom chooses an order that is not even, fewer hold too few of those to tell their noise.
+FEWEST_EVEN_ORDERS = 100
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,8 @@ def complete(
     if model.config.is_staged:
         schedule = Schedule(model.config.stages if stages is None else stages)
         orders = CHAINS * steps // 2 ** len(partial.unknown)
-        method = "enumeration" if particles is None and orders >= FEWEST_ORDERS else "chains"
+        fewest = FEWEST_EVEN_ORDERS if model.config.order == "even" else FEWEST_ORDERS
+        method = "enumeration" if particles is None and orders >= fewest else "chains"
     elif stages not in (None, 1):
         raise SamplingError(f"'{model.name}' decides all pairs at once, so stages have no use. Use a staged model.")
     else:
@@ -145,9 +148,11 @@ def complete(
     else:
         posterior = decode_completions(model, partial, runs=runs, particles=particles or PARTICLES, rng=rng)
     if not math.isfinite(posterior.log_evidence):
+        # Particles would make an enumeration something else, not more of the same.
+        more = "steps ('--steps')" if method == "enumeration" else "particles ('--particles')"
         raise SamplingError(
             f"'{model.name}' gives what is known of the graph no chance at all. "
-            f"Use a model of such graphs, or more particles ('--particles')."
+            f"Use a model of such graphs, or more {more}."
         )
 
     means, errors = posterior.edge_probabilities()

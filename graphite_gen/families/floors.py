@@ -16,9 +16,9 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ConfigError
+from ..means import mean_with_error
 from ..records import Record
 from ..seeding import stream
 from .base import Family
@@ -37,7 +37,8 @@ class FloorEstimate(Record):
         upper: The mean upper bound.
         standard_error: The standard error over graphs of what lies midway; 0 in closed form, None for a single graph.
         graphs: How many graphs were drawn, 0 in closed form.
-        gap_standard_error: The standard error over graphs of how far the bounds are apart; None where it is not known.
+        gap_standard_error: The standard error over graphs of how far the bounds are apart; 0 in closed form, None where
+            it is not known.
     """
 
     lower: float
@@ -47,12 +48,18 @@ class FloorEstimate(Record):
     gap_standard_error: float | None = None
 
     @classmethod
+    def exact(cls, nats: float) -> FloorEstimate:
+        """A closed form, which has no error."""
+        return cls(nats, nats, gap_standard_error=0.0)
+
+    @classmethod
     def of(cls, bounds: Sequence[tuple[float, float]]) -> FloorEstimate:
         """The mean over graphs of what :func:`draw_nats` gives."""
         lower, upper = np.asarray(bounds, dtype=np.float64).T
-        errors = _standard_error((lower + upper) / 2), _standard_error(upper - lower)
+        _, error = mean_with_error((lower + upper) / 2)
+        _, gap_error = mean_with_error(upper - lower)
 
-        return cls(float(lower.mean()), float(upper.mean()), errors[0], len(lower), errors[1])
+        return cls(float(lower.mean()), float(upper.mean()), error, len(lower), gap_error)
 
     @property
     def nats(self) -> float:
@@ -88,7 +95,7 @@ def known_floor(law: Family, n: int) -> FloorEstimate | None:
     """
     exact = law.floor(n)
     if exact is not None:
-        return FloorEstimate(exact, exact)
+        return FloorEstimate.exact(exact)
     shipped = _table().get(law.name)
     if shipped is None or shipped["parameters"] != law.parameters():
         return None
@@ -113,11 +120,6 @@ def mean_floor(floors: Mapping[int, FloorEstimate], sizes: Sequence[int]) -> Flo
         graphs=sum(floors[n].graphs for n in shares),
         gap_standard_error=_joined([(share, floors[n].gap_standard_error) for n, share in shares.items()]),
     )
-
-
-def _standard_error(values: NDArray[np.float64]) -> float | None:
-    """The standard error of a mean, which one value has none of."""
-    return float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else None
 
 
 def _joined(errors: Sequence[tuple[float, float | None]]) -> float | None:

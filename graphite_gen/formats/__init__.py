@@ -210,7 +210,8 @@ def _read_files(files: list[tuple[Path | None, str]], simplify: bool) -> Iterato
         except UnicodeDecodeError as error:
             raise context.error(f"graph {count + 1}", f"not UTF-8 text ({error.reason}); save it as UTF-8.") from error
         except (MemoryError, RecursionError) as error:
-            raise context.damage(f"graph {count + 1}", "too large or too deeply nested to read.") from error
+            problem = "too large or too deeply nested to read. Pass smaller graphs, or one file each."
+            raise context.error(f"graph {count + 1}", problem) from error
         if not count:
             raise FormatError(
                 f"'{context.name}' holds no graphs: wanted at least one in the format '{format}'. "

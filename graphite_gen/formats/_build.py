@@ -13,12 +13,14 @@ from ..columns import columns_of, take_features, take_weights
 from ..errors import FormatError
 from ..graph import SimpleGraph
 
-__all__ = ["MAX_NODES", "MEND", "Context", "Row", "build_graph"]
+__all__ = ["FINITE", "MAX_NODES", "MEND", "Context", "Row", "build_graph"]
 
 MAX_NODES = 10_000_000
 """The most nodes a graph may claim: a damaged header must not claim the machine's memory."""
 
 MEND = "Write the file again, or pass --format if its suffix misleads."
+SMALLER = "Pass smaller graphs, or write the file again if its graphs are smaller."
+FINITE = "Replace it by a finite number, or leave such values out."
 HINT = "pass --simplify to ignore directions and drop self-loops and repeated edges"
 
 Row = Mapping[str, Any] | None
@@ -43,7 +45,7 @@ class Context:
     def check_nodes(self, where: str, nodes: int) -> None:
         """Refuse a graph of more nodes than any we hold."""
         if nodes > MAX_NODES:
-            raise self.damage(where, f"{nodes} nodes in one graph, and at most {MAX_NODES} are read.")
+            raise self.error(where, f"{nodes} nodes in one graph, and at most {MAX_NODES} are read. {SMALLER}")
 
 
 def build_graph(
@@ -90,7 +92,7 @@ def build_graph(
     try:
         weights, features = take_weights(edge_columns, edges, names), take_features(node_columns, names)
     except ValueError as error:
-        raise context.damage(where, str(error)) from None
+        raise context.error(where, f"{error} {FINITE}") from None
 
     return SimpleGraph(
         nodes,

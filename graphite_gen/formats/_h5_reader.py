@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..graph import SimpleGraph
-from ._build import MAX_NODES, Context, build_graph
+from ._build import FINITE, MAX_NODES, Context, build_graph
 from ._h5_writer import GRAPHS, GROUPS, NO_SPLIT, SPLITS, decoded
 from ._values import facts_of, hashable, plain, provenance_of
 
@@ -212,7 +212,7 @@ class Reader:
             return rows
         if np.isnan(rows).all():
             return None
-        raise self._context.damage(f"graph {index}", f"a {what} is not a finite number.")
+        raise self._context.error(f"graph {index}", f"a {what} is not a finite number. {FINITE}")
 
     def _simple(self, index: int, graph: SimpleGraph) -> SimpleGraph:
         """The graph with its pairs checked and in our order, and what the edges carry in the same order."""

@@ -21,7 +21,8 @@ def read_lines(stream: BinaryIO, context: Context, header: bytes) -> Iterator[tu
         if text.startswith(b">>"):
             raise context.damage(f"line {number}", f"wanted the header '{header.decode()}' or none.")
         if text.startswith(b"&"):
-            raise context.damage(f"line {number}", "digraph6, a directed graph; wanted undirected graphs.")
+            problem = "digraph6, a directed graph; wanted undirected ones. Write it as graph6, without directions."
+            raise context.error(f"line {number}", problem)
         if text:
             yield f"line {number}", text
 

@@ -36,10 +36,11 @@ __all__ = ["read", "write"]
 
 _CHUNK = 1 << 16
 _MAX_TEXT = 1 << 26
+_NO_ELEMENT = expat.errors.codes[expat.errors.XML_ERROR_NO_ELEMENTS]
 _REFUSED = {
-    "hyperedge": "a hyperedge; wanted edges between two nodes.",
-    "port": "a port; wanted edges that end at nodes.",
-    "endpoint": "a hyperedge; wanted edges between two nodes.",
+    "hyperedge": "a hyperedge, which is not read. Replace it by edges between two nodes.",
+    "port": "a port, which is not read. Let edges end at nodes.",
+    "endpoint": "a hyperedge, which is not read. Replace it by edges between two nodes.",
 }
 
 
@@ -79,6 +80,9 @@ class _Parser:
         try:
             self._xml.Parse(chunk, final)
         except expat.ExpatError as error:
+            # Blank lines alone: what such a file lacks is graphs. A file that is cut short ends within an element.
+            if error.code == _NO_ELEMENT and not self._inside:
+                return self._done
             raise self._damage(f"not XML ({expat.ErrorString(error.code)}); wanted a whole GraphML file.") from error
         except (ValueError, LookupError) as error:
             raise self._damage(f"not XML ({error}); wanted a whole GraphML file.") from error
@@ -111,7 +115,7 @@ class _Parser:
             if source is None or target is None:
                 raise self._damage("an edge without 'source' or 'target'.")
             if "sourceport" in attributes or "targetport" in attributes:
-                raise self._damage(_REFUSED["port"])
+                raise self._context.error(self._where, _REFUSED["port"])
             self._directed |= attributes.get("directed", "false") in ("true", "1")
             self._undirected += attributes.get("directed") in ("false", "0")
             self._ends.append((source, target))
@@ -139,7 +143,7 @@ class _Parser:
         elif kind in ("node", "edge"):
             raise self._damage(f"'<{kind}>' within '<{parent}>'; wanted it within '<graph>'.")
         elif kind in _REFUSED:
-            raise self._damage(_REFUSED[kind])
+            raise self._context.error(self._where, _REFUSED[kind])
         elif not parent and kind != "graphml":
             raise self._damage(f"the file starts with '<{kind}>'; wanted '<graphml>'.")
 

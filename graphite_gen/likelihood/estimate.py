@@ -13,6 +13,7 @@ from ..batch import collate
 from ..checkpoint import TrainedModel
 from ..errors import ConfigError, DatasetError
 from ..graph import SimpleGraph
+from ..means import mean_with_error
 from ..records import CurvePoint, GraphNLL, NLLEstimate
 from ..schedule import Schedule
 from ..seeding import stream
@@ -27,7 +28,6 @@ __all__ = [
     "default_samples",
     "estimate_nll",
     "iterate_nll",
-    "mean_with_error",
     "summarise",
 ]
 
@@ -241,13 +241,6 @@ def summarise(
         annealed=sum(row.method == "ais" for row in rows),
         curve=_mean_curve(rows),
     )
-
-
-def mean_with_error(values: Sequence[float]) -> tuple[float, float | None]:
-    """The mean over graphs and its standard error, which one graph has none of."""
-    error = float(np.std(values, ddof=1) / math.sqrt(len(values))) if len(values) > 1 else None
-
-    return float(np.mean(values)), error
 
 
 def _mean_curve(rows: Sequence[GraphNLL]) -> tuple[CurvePoint, ...]:

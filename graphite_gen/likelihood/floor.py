@@ -12,8 +12,8 @@ from ..errors import DatasetError, FamilyError
 from ..families import Family
 from ..families.floors import FloorEstimate, known_floor, mean_floor
 from ..graph import SimpleGraph
+from ..means import mean_with_error
 from ..records import Record
-from .estimate import mean_with_error
 
 __all__ = ["Floor", "expected_floor", "find_floor", "paired_floor"]
 

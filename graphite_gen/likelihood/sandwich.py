@@ -19,13 +19,14 @@ from ..batch import GraphBatch
 from ..checkpoint import TrainedModel
 from ..errors import ConfigError, DatasetError
 from ..graph import SimpleGraph
+from ..means import mean_with_error
 from ..records import Record
 from ..schedule import Schedule
 from ..seeding import stream
 from .annealed import CHAINS, STEPS, AnnealedPath
 from .bounds import GraphSandwich, log_mean, lower_bound
 from .diagnostics import smooth_weights
-from .estimate import check_model, mean_with_error
+from .estimate import check_model
 from .growth import growth_bounds
 from .importance import graph_log_weights
 from .proposal import standard_normal

@@ -198,7 +198,7 @@ def _h5_features(file: Any, context: Context, nodes: int) -> sparse.csr_array | 
 
 def _checked_rows(context: Context, x: sparse.csr_array, nodes: int) -> sparse.csr_array:
     if x.shape[0] != nodes:
-        raise context.damage("'features'", f"{x.shape[0]} rows for {nodes} nodes; wanted a row for each node.")
+        raise context.error("'features'", f"{x.shape[0]} rows for {nodes} nodes; write a row for each node.")
     if not np.isfinite(x.data).all():
         raise context.error("'features'", "a feature is not a finite number; replace it, or leave features out.")
 
@@ -212,6 +212,6 @@ def _h5_split(file: Any, context: Context, nodes: int) -> NodeSplit | None:
     parts = [dataset(context, file, name, "iu")[:].astype(np.int64) for name in names]
     for name, part in zip(names, parts, strict=True):
         if len(part) and not 0 <= part.min() <= part.max() < nodes:
-            raise context.damage(f"dataset '{name}'", f"a node out of range; the nodes are 0 to {nodes - 1}.")
+            raise context.error(f"dataset '{name}'", f"a node out of range; write nodes from 0 to {nodes - 1}.")
 
     return NodeSplit(*parts)

@@ -3,17 +3,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-import sys
 from pathlib import Path
-from typing import Any
 
 import networkx as nx
 import pytest
-from rich.progress import Progress
 from tiny import staged_model
 
 from graphite_gen.checkpoint import save_checkpoint
-from graphite_gen.cli.console import progress_bar
+from graphite_gen.cli import console
 from graphite_gen.cli.trust import completion_diagnosis
 from graphite_gen.completion import Completion
 from graphite_gen.formats import read_graphs
@@ -229,21 +226,27 @@ def test_runs_that_differ_are_not_settled(
     assert ("all completions weighed" in told) == (method == "enumeration")
 
 
-def test_a_terminal_sees_how_far_the_work_is_and_a_pipe_does_not(
+def test_a_pipe_is_told_how_far_work_is_that_takes_long(
     invoke: Invoke, partial: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save_checkpoint(staged_model(), Path("staged"))
-    seen: list[tuple[Any, Any]] = []
-    monkeypatch.setattr(Progress, "update", lambda self, task, **done: seen.append((done["completed"], done["total"])))
-    result = invoke("complete", partial, "--model", "./staged", "-n", 1, "-o", "out.jsonl")
+    line = ("complete", partial, "--model", "./staged", "-n", 1, "--force", "-o", "out.jsonl")
+    quick = invoke(*line)
+    monkeypatch.setattr(console, "PATIENCE", 0)
+    monkeypatch.setattr(console, "LATER", 0)
+    long = invoke(*line)
 
-    assert result.exit_code == 0, result.stderr
-    assert seen == [(done, 4) for done in (1, 2, 3, 4)]
-    assert "Completing" not in result.stderr
-    assert "all completions weighed" in result.stderr
+    assert (quick.exit_code, long.exit_code) == (0, 0), long.stderr
+    assert "all completions weighed" in quick.stderr
+    assert "Completing" not in quick.stderr
+    told = [text for text in long.stderr.splitlines() if text.startswith("Completing")]
+    assert [text.split(" after ")[0] for text in told] == [f"Completing: {done} of 4" for done in (1, 2, 3)]
 
 
-def test_the_bar_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert progress_bar().disable
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    assert not progress_bar().disable
+def test_the_format_to_pass_is_that_of_the_input(invoke: Invoke, model: Path) -> None:
+    Path("bad.graphml").write_text("no graph\n")
+    result = invoke("complete", "bad.graphml", "--model", model)
+
+    assert result.exit_code == 1
+    assert is_one_line(result.stderr)
+    assert "pass --input-format if its suffix misleads" in result.stderr

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import pytest
 
 from graphite_gen.cli import console
-from graphite_gen.cli.console import duration, track
+from graphite_gen.cli.console import counting, duration, progress_bar, track
 
 
 @pytest.fixture
@@ -57,3 +58,18 @@ def test_what_has_no_known_end_is_counted(clock: list[float], capsys: pytest.Cap
 @pytest.mark.parametrize(("seconds", "text"), [(0.2, "0 s"), (59.4, "59 s"), (59.6, "1 min 0 s"), (754, "12 min 34 s")])
 def test_times_are_written_for_people(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+def test_a_terminal_has_a_bar_from_the_first_count_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert progress_bar().disable
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert not progress_bar().disable
+    bar = progress_bar()
+    monkeypatch.setattr(console, "progress_bar", lambda: bar)
+
+    with counting("Completing") as count:
+        # Work that never tells how far it is has no bar that would never move.
+        assert not bar.tasks
+        for done in (1, 2):
+            count(done, 4)
+            assert [(task.description, task.completed, task.total) for task in bar.tasks] == [("Completing", done, 4)]

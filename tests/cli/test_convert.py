@@ -96,3 +96,19 @@ def test_many_graphs_in_one_gml_file_come_with_a_word_on_reading_them(invoke: In
 
     assert "networkx.read_gml" in invoke("convert", "a.g6", "a.gml").stderr
     assert "networkx.read_gml" not in invoke("convert", "a.g6", "b.gml", "--union").stderr
+
+
+def test_formats_to_pass_are_those_of_its_own_options(invoke: Invoke, graphs: Path) -> None:
+    Path("bad.graphml").write_text("no graph\n")
+
+    for line, flag in (
+        (("bad.graphml", "out.jsonl"), "--input-format"),
+        (("-", "out.jsonl"), "--input-format"),
+        ((graphs, "out.unknown"), "--output-format"),
+        ((graphs, "-"), "--output-format"),
+    ):
+        result = invoke("convert", *line)
+        assert result.exit_code == 1
+        assert is_one_line(result.stderr)
+        assert f"pass {flag}" in result.stderr
+        assert "pass --format" not in result.stderr

@@ -47,13 +47,38 @@ def test_json_has_the_baseline_of_the_validation_graphs(invoke: Invoke) -> None:
 
     assert value["name"] == "mine"
     assert value["folder"] == "checkpoints/mine"
-    above = value["results"]["validation"] - value["results"]["baseline"]
-    assert (value["results"]["remark"] is None) == (above < 0.05)
     assert value["results"]["training_graphs"] == 60
     assert value["results"]["validation"] == model.results["validation"]
     assert value["results"]["baseline"] == pytest.approx(
         sum(model.sizes.baseline(graph) for graph in validation) / len(validation)
     )
+
+
+def test_two_epochs_on_few_graphs_are_remarked_on(invoke: Invoke) -> None:
+    results = only_json(invoke("train", "--family", "ego", *TINY, "--json"))["results"]
+
+    assert results["validation"] - results["baseline"] > 1
+    assert f"{results['validation'] - results['baseline']:.2f} ± " in results["remark"]
+    assert "Train for longer ('--epochs', now 2), or on" in results["remark"]
+
+
+def test_a_run_below_the_baseline_is_not_remarked_on(invoke: Invoke) -> None:
+    # All pairs or none: the baseline tosses a coin for each, and a model knows after the first.
+    graphs = [nx.node_link_data(nx.complete_graph(6) if i % 2 else nx.empty_graph(6), edges="edges") for i in range(40)]
+    Path("coin.jsonl").write_text("".join(json.dumps(graph) + "\n" for graph in graphs))
+    quick = ("--epochs", 6, "--batch-size", 4, "--learning-rate", 0.01, "--width", 16, "--epoch-graphs", 0)
+    results = only_json(invoke("train", "coin.jsonl", *quick, "--threads", 1, "--json"))["results"]
+
+    assert results["validation"] < results["baseline"] - 0.5
+    assert results["remark"] is None
+
+
+def test_nothing_is_remarked_where_the_baseline_is_the_law(invoke: Invoke) -> None:
+    line = ("train", "--family", "erdos-renyi", *TINY, "--preset", "one-shot", "--epochs", 1, "--json")
+    results = only_json(invoke(*line))["results"]
+
+    assert results["validation"] > results["baseline"] + 1
+    assert results["remark"] is None
 
 
 def test_only_options_that_were_given_change_the_preset(invoke: Invoke) -> None:
@@ -279,6 +304,8 @@ def test_weights_are_announced_and_can_be_ignored(invoke: Invoke) -> None:
     plain = invoke("train", "egos.jsonl", "--name", "plain", "--ignore-weights", *quick)
 
     assert (weighted.exit_code, plain.exit_code) == (0, 0)
+    # The baseline is no law of weights.
+    assert ("ER baseline" in weighted.stdout, "ER baseline" in plain.stdout) == (False, True)
     assert "--ignore-weights" in weighted.stderr
     assert "--ignore-weights" not in plain.stderr
     assert invoke("nll", "egos.jsonl", "--model", "plain", "-k", 2).exit_code == 1

@@ -125,6 +125,38 @@ def test_one_graph_settles_nothing() -> None:
     assert not is_trusted(sandwich([0.1]), "is")
     assert verdict(sandwich([0.1]), "is").startswith("not settled: on 1 graph of")
     assert "±" not in verdict(sandwich([0.1]), "is")
+    # One graph says nothing of its noise, wherever the method lies.
+    for off in (-0.3, 0.4):
+        text = verdict(sandwich([0.1], [off]), "is")
+        assert "bound" in text
+        assert "nois" not in text
+
+
+def test_bounds_that_cross_by_more_than_noise_are_not_trusted() -> None:
+    crossed = sandwich([-5.0, -5.1, -4.9], [0.2, 0.3, 0.1])
+
+    assert not is_trusted(crossed, "is")
+    assert "not known: on 3 graphs of the model itself, the bounds cross: method 'is'" in verdict(crossed, "is")
+    assert "5.20 ± 0.12 above the upper bound, more than noise" in verdict(crossed, "is")
+    assert "'--steps' or '--chains'" in verdict(crossed, "is")
+    assert "samples ('-k')" in verdict(crossed, "is", anneals=False)
+    # By no more than noise, or by less than counts, bounds may cross.
+    assert is_trusted(sandwich(spread(-1.5, 0.6), spread(0.2, 0.1)), "is")
+    assert is_trusted(sandwich(spread(-0.5, 0.01), spread(0.2, 0.01)), "is")
+
+
+@pytest.mark.parametrize("graphs", [1, 4])
+@pytest.mark.parametrize(("method", "word"), [("is", "not trusted"), ("ais", "not known")])
+def test_an_infinite_estimate_is_no_noise(graphs: int, method: str, word: str) -> None:
+    poor = [math.inf] + [0.1] * (graphs - 1)
+    bounds = sandwich([0.1, 0.2, 0.1, 0.2][:graphs] if method == "is" else poor, poor)
+    text = verdict(bounds, method)
+
+    assert not is_trusted(bounds, method)
+    assert text.startswith("not known" if graphs == 1 else word)
+    assert "inf" in text or graphs == 1
+    assert "nois" not in text
+    assert "nan" not in text
 
 
 def test_a_staged_model_is_not_told_to_anneal() -> None:

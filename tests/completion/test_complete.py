@@ -7,7 +7,8 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from tiny import coin_model, path, small_model
+import torch
+from tiny import path, small_model
 
 import graphite_gen as gg
 from graphite_gen.completion import PartialGraph, complete
@@ -64,13 +65,25 @@ def ends(score: gg.EdgeScore) -> tuple[Any, Any]:
     return score.source, score.target
 
 
-@pytest.mark.parametrize(("particles", "method", "bias"), [(16, "chains", 0.05), (None, "enumeration", 0.02)])
-def test_probabilities_are_exact_within_their_stated_errors(particles: int | None, method: str, bias: float) -> None:
-    model, partial = staged("uniform"), PartialGraph.from_pairs(PAW, HIDDEN)
+@pytest.mark.parametrize(
+    ("rule", "particles", "steps", "method", "bias"),
+    [
+        ("uniform", 16, 60, "chains", 0.05),
+        ("uniform", None, 60, "enumeration", 0.02),
+        # An untrained model grows graphs in orders that these rules never give.
+        ("breadth", None, 60, "enumeration", 0.03),
+        ("peel", None, 60, "enumeration", 0.03),
+        ("even", None, 200, "enumeration", 0.06),
+    ],
+)
+def test_probabilities_are_exact_within_their_stated_errors(
+    rule: str, particles: int | None, steps: int, method: str, bias: float
+) -> None:
+    model, partial = staged(rule), PartialGraph.from_pairs(PAW, HIDDEN)
     joint, answers = exact(model, partial, 0)
     chances = dict(zip(map(tuple, partial.unknown.tolist()), joint / joint.sum() @ answers, strict=True))
 
-    found = [complete(model, partial, 0, seed=seed, particles=particles, steps=60, runs=8) for seed in range(4)]
+    found = [complete(model, partial, 0, seed=seed, particles=particles, steps=steps, runs=8) for seed in range(4)]
     off, errors = (
         np.array([[value(score) for score in sorted(result.scores, key=ends)] for result in found])
         for value in (lambda score: score.probability - chances[ends(score)], lambda score: score.standard_error)
@@ -91,6 +104,8 @@ def test_probabilities_are_exact_within_their_stated_errors(particles: int | Non
         # A hundred orders of a chain of as many steps are not enough for 64 completions, and for 32 just.
         (staged("uniform"), 6, {"steps": 200}, "chains", 4 + 200),
         (staged("uniform"), 5, {"steps": 199}, "chains", 4 + 199),
+        (staged("even"), 3, {"steps": 200}, "enumeration", 2**3),
+        (staged("even"), 3, {"steps": 199}, "chains", 4 + 199),
         (staged("uniform"), 1, {"particles": 8, "steps": 4}, "chains", 4 + 4),
         (small_model(), 1, {"particles": 8}, "latents", 0),
     ],
@@ -124,9 +139,17 @@ def test_models_and_graphs_that_do_not_fit_are_refused(model: Any, graph: Simple
         complete(model, PartialGraph.from_pairs(graph, [(0, 3)]), 1)
 
 
-def test_evidence_without_any_chance_is_refused() -> None:
-    with pytest.raises(SamplingError, match="no chance at all"):
-        complete(coin_model(float("nan")), PartialGraph.from_pairs(path(4), [(0, 3)]), 1, particles=4)
+@pytest.mark.parametrize(("changes", "more"), [({}, "--particles"), (STAGED, "--steps")])
+def test_evidence_without_any_chance_is_refused_with_what_the_method_has_more_of(
+    changes: dict[str, Any], more: str
+) -> None:
+    model = small_model(**changes)
+    with torch.no_grad():
+        for parameter in model.network.decoder.parameters():
+            parameter.fill_(float("nan"))
+
+    with pytest.raises(SamplingError, match=f"no chance at all.*{more}"):
+        complete(model, PartialGraph.from_pairs(path(4), [(0, 3)]), 1, steps=20)
 
 
 def test_stages_are_for_staged_models() -> None:

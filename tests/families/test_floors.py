@@ -50,7 +50,7 @@ def test_a_mean_over_sizes_weighs_errors_by_how_often_a_size_occurs() -> None:
     floors = {
         3: FloorEstimate(1.0, 2.0, 0.3, 10, 0.1),
         4: FloorEstimate(5.0, 5.0, 0.4, 20, 0.2),
-        5: FloorEstimate(9.0, 9.0),
+        5: FloorEstimate.exact(9.0),
     }
 
     mean = mean_floor(floors, [4, 3, 4, 5])
@@ -59,8 +59,9 @@ def test_a_mean_over_sizes_weighs_errors_by_how_often_a_size_occurs() -> None:
     # The two graphs on four nodes share one error: it does not average out between them.
     assert mean.standard_error == pytest.approx(math.hypot(0.3 / 4, 0.4 / 2))
     assert mean_floor(floors, [3, 4]).gap_standard_error == pytest.approx(math.hypot(0.1 / 2, 0.2 / 2))
-    # A closed form knows no gap, and one unknown error leaves that of the mean unknown.
-    assert mean.gap_standard_error is None
+    # A closed form has no error to add, and one unknown error leaves that of the mean unknown.
+    assert mean.gap_standard_error == pytest.approx(math.hypot(0.1 / 4, 0.2 / 2))
+    assert mean_floor({**floors, 6: FloorEstimate(1.0, 1.0, 0.1, 9)}, [3, 6]).gap_standard_error is None
     assert mean_floor({3: FloorEstimate(1.0, 1.0, None, 1)}, [3]).standard_error is None
 
 
@@ -112,7 +113,7 @@ def test_bounds_of_a_geometric_graph_are_those_of_its_law_with_the_sign_turned()
 def test_closed_forms_come_first_and_have_no_error() -> None:
     law = family("ego")
 
-    assert known_floor(law, 14) == FloorEstimate(law.floor(14), law.floor(14), 0.0, 0)
+    assert known_floor(law, 14) == FloorEstimate(law.floor(14), law.floor(14), 0.0, 0, 0.0)
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -282,6 +282,34 @@ def test_an_empty_file_is_said_to_hold_no_graphs_with_how_to_make_one(format: st
         read_graphs(tmp_path / f"a.{format}")
 
 
+@pytest.mark.parametrize("format", [name for name in FORMATS if name not in ("edgelist", "h5")])
+def test_a_file_of_blank_lines_is_said_to_hold_no_graphs(format: str, tmp_path: Path) -> None:
+    (tmp_path / f"a.{format}").write_text("\n  \n\n")
+
+    with pytest.raises(FormatError, match="holds no graphs"):
+        list(read_graphs(tmp_path / f"a.{format}"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "advice"),
+    [
+        ("a.edgelist", "0 1 nan", "Replace it by a finite number"),
+        ("a.g6", "&A_", "Write it as graph6"),
+        ("a.g6", "~~~~~~~~", "Pass smaller graphs"),
+        ("a.graphml", "<graphml><graph><hyperedge/></graph></graphml>", "edges between two nodes"),
+        ("a.graphml", '<graphml><graph><edge source="a" target="b" sourceport="p"/></graph></graphml>', "end at nodes"),
+    ],
+)
+def test_what_another_format_would_not_mend_is_not_sent_there(
+    name: str, text: str, advice: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text + "\n")
+
+    with pytest.raises(FormatError, match=advice) as caught:
+        list(read_graphs(tmp_path / name))
+    assert "--format" not in str(caught.value)
+
+
 @pytest.mark.parametrize("format", [name for name in FORMATS if name not in ("edgelist", "s6")])
 def test_a_file_that_is_something_else_is_told_what_to_do_with_it(format: str, tmp_path: Path) -> None:
     (tmp_path / f"a.{format}").write_text("Dear reader, this is <no graph>.\n")
