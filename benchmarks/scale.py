@@ -167,7 +167,8 @@ def citation_step(file: Path, way: str, rounds: int) -> float:
 
     def run() -> None:
         optimiser.zero_grad()
-        link_loss(network, settings, graph, inputs, edges, hidden, generator).backward()
+        posterior = network.encode(graph, inputs)
+        link_loss(network, settings, posterior, inputs, edges, hidden, generator).backward()
         optimiser.step()
 
     return timed(rounds, run)

@@ -86,8 +86,10 @@ def describe_model(thing: str) -> dict[str, Any]:
 
 
 def _describe_folder(folder: Path) -> dict[str, Any]:
-    from graphite_gen.checkpoint import load_checkpoint
+    from graphite_gen.checkpoint import is_single_graph, load_checkpoint, read_config
 
+    if is_single_graph(read_config(folder)):
+        return _describe_single(folder)
     model = load_checkpoint(folder)
 
     return {
@@ -104,12 +106,34 @@ def _describe_folder(folder: Path) -> dict[str, Any]:
     }
 
 
+def _describe_single(folder: Path) -> dict[str, Any]:
+    from graphite_gen.single_graph.checkpoint import load_single_graph
+
+    model = load_single_graph(folder)
+
+    return {
+        "name": model.name,
+        "folder": str(folder),
+        "scope": "single graph",
+        "kind": model.settings.kind,
+        "parameters": sum(parameter.numel() for parameter in model.decoder.parameters()),
+        "nodes": {"min": model.nodes, "max": model.nodes},
+        "edges": model.edges,
+        "mean_degree": model.mean_degree,
+        "config": model.settings.to_json(),
+        "seed": model.seed,
+        "provenance": model.provenance.to_json(),
+        "results": {},
+    }
+
+
 def show_description(description: Mapping[str, Any], as_json: bool) -> None:
     """One file or one model."""
     if as_json:
         show_json(description)
     else:
-        show_facts(_model_facts(description) if "kind" in description else _graph_facts(description))
+        facts = _single_facts if "scope" in description else _model_facts if "kind" in description else _graph_facts
+        show_facts(facts(description))
 
 
 def _graph_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -149,6 +173,26 @@ def _model_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("nodes", f"{facts['nodes']['min']} to {facts['nodes']['max']}"),
         ("training", f"{results.get('epochs', '?')} of {training['epochs']} epochs, seed {training['seed']}"),
         ("validation", f"{nats(results.get('validation'))} nats per graph (epoch {results.get('best_epoch', '?')})"),
+    ]
+
+
+def _single_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    config = facts["config"]
+    rounds = f"{config['rounds']} rounds, {config['skip']} skip, λ = {config['skip_weight']:g}"
+
+    return [
+        ("model", facts["name"]),
+        ("folder", facts["folder"]),
+        ("kind", f"{facts['kind']} of one large graph"),
+        (
+            "parameters",
+            f"{facts['parameters']:,} of the decoder, {config['latent']} latents a node".replace(",", " ", 1),
+        ),
+        ("decoder", f"{rounds if facts['kind'].startswith('graphite') else 'no rounds'}, {config['head']} head"),
+        ("trained on", f"a graph from {_origin(facts['provenance'])}"),
+        ("nodes", str(facts["nodes"]["max"])),
+        ("edges", f"{facts['edges']}, mean degree {facts['mean_degree']:.3g}"),
+        ("training", f"{config['epochs']} epochs, seed {facts['seed']}"),
     ]
 
 

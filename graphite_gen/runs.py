@@ -25,6 +25,7 @@ from .training import Trainer, configure, read_run, resolve_device
 
 __all__ = [
     "TrainingData",
+    "claim_folder",
     "find_run",
     "fingerprint",
     "free_folder",
@@ -111,13 +112,7 @@ def start_run(
     Raises:
         CheckpointError: The folder is taken.
     """
-    if folder.exists() and not force:
-        raise CheckpointError(
-            f"'{folder}' exists. Pass '--resume' to continue its run, '--force' to replace it, or another '--name'."
-        )
-    if folder.exists() and any(folder.iterdir()) and not is_checkpoint(folder):
-        raise CheckpointError(f"'{folder}' is not a model but holds other files. Pass another '--name' or '--out'.")
-    check_writable(folder)
+    claim_folder(folder, force)
     train, validation, provenance = data.load()
     law = None if data.family is None else family(data.family, **data.parameters)
     model, training = configure(data.preset, [*train, *validation], law, seed=data.seed, **settings)
@@ -135,6 +130,22 @@ def start_run(
         data={**data.to_json(), "fingerprint": fingerprint([*train, *validation])},
         device=resolve_device(device),
     )
+
+
+def claim_folder(folder: Path, force: bool) -> None:
+    """Find out before any work whether a new model may go to a folder.
+
+    Raises:
+        CheckpointError: The folder is taken.
+        OutputError: It cannot be written to.
+    """
+    if folder.exists() and not force:
+        raise CheckpointError(
+            f"'{folder}' exists. Pass '--resume' to continue its run, '--force' to replace it, or another '--name'."
+        )
+    if folder.exists() and any(folder.iterdir()) and not is_checkpoint(folder):
+        raise CheckpointError(f"'{folder}' is not a model but holds other files. Pass another '--name' or '--out'.")
+    check_writable(folder)
 
 
 def resume_run(folder: Path, given: Mapping[str, Any], *, file: str | None = None, device: str = "cpu") -> Trainer:
