@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -22,6 +23,9 @@ from .networks import PairDecoder
 from .pairs import PairLogits
 from .sampler import EdgeSampler
 from .settings import LinkSettings
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 __all__ = ["GENERATION", "LargeGraphSampler", "SingleGraphModel", "fit_single_graph"]
 
@@ -104,6 +108,33 @@ class SingleGraphModel:
         generator = torch.Generator().manual_seed(derive_seed(self.seed, "biases"))
 
         return fit_biases((self.draw(generator)[1] for _ in range(ROUNDS)), self.degrees, copies)
+
+    def sample(
+        self,
+        count: int,
+        *,
+        nodes: int | tuple[int, int] | None = None,
+        seed: int = 0,
+        largest_component: bool = False,
+        with_latents: bool = False,
+    ) -> list[nx.Graph]:
+        """New graphs like the observed one, with its mean degree, for networkx.
+
+        Arguments:
+            count: How many.
+            nodes: Their number of nodes, or a range to draw it from; None for that of the observed graph.
+            seed: Graph i is the same for a seed, however many are drawn.
+            largest_component: Keep the largest component of each graph.
+            with_latents: Keep each node's latents as node attributes ``z0``, ``z1``, ….
+
+        Raises:
+            SamplingError: No graph is so small and has the mean degree of the observed one.
+        """
+        sampler = LargeGraphSampler(
+            self, count, nodes=nodes, seed=seed, largest=largest_component, latents=with_latents
+        )
+
+        return [graph.to_networkx() for graph in sampler]
 
     def with_biases(self) -> SingleGraphModel:
         """The same with the biases of the observed size, unless there are too many pairs to visit."""
