@@ -156,7 +156,9 @@ def citation_step(file: Path, way: str, rounds: int) -> float:
         return _geometric_step(data, edges, rounds)
     inputs = inputs_of(data)
     subsample = 1.0 if way == "Monte Carlo" else 0.0
-    settings = LinkSettings(kind="vgae", hops=1, targets="all", edge_dropout=0.0, subsample=subsample)
+    settings = LinkSettings(
+        kind="vgae", width=WIDTH, latent=LATENT, hops=1, targets="all", edge_dropout=0.0, subsample=subsample
+    )
     network = build_link_network(settings, inputs.width, seed=0)
     graph = SparseGraph.from_edges(edges, data.nodes).normalised()
     hidden = torch.zeros(edges.shape[1], dtype=torch.bool)
@@ -165,7 +167,8 @@ def citation_step(file: Path, way: str, rounds: int) -> float:
 
     def run() -> None:
         optimiser.zero_grad()
-        link_loss(network, settings, graph, inputs, edges, hidden, generator).backward()
+        posterior = network.encode(graph, inputs)
+        link_loss(network, settings, posterior, inputs, edges, hidden, generator).backward()
         optimiser.step()
 
     return timed(rounds, run)

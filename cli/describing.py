@@ -86,10 +86,34 @@ def describe_model(thing: str) -> dict[str, Any]:
 
 
 def _describe_folder(folder: Path) -> dict[str, Any]:
-    from graphite_gen.checkpoint import load_checkpoint
+    from graphite_gen.checkpoint import is_single_graph, load_checkpoint, read_config
     from graphite_gen.describing import describe_model as describe
 
+    if is_single_graph(read_config(folder)):
+        return _describe_single(folder)
+
     return describe(load_checkpoint(folder), folder)
+
+
+def _describe_single(folder: Path) -> dict[str, Any]:
+    from graphite_gen.single_graph.checkpoint import load_single_graph
+
+    model = load_single_graph(folder)
+
+    return {
+        "name": model.name,
+        "folder": str(folder),
+        "scope": "single graph",
+        "kind": model.settings.kind,
+        "parameters": sum(parameter.numel() for parameter in model.decoder.parameters()),
+        "nodes": {"min": model.nodes, "max": model.nodes},
+        "edges": model.edges,
+        "mean_degree": model.mean_degree,
+        "config": model.settings.to_json(),
+        "seed": model.seed,
+        "provenance": model.provenance.to_json(),
+        "results": {},
+    }
 
 
 def show_description(description: Mapping[str, Any], as_json: bool) -> None:
@@ -99,7 +123,8 @@ def show_description(description: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         show_json(description)
     else:
-        show_facts(model_facts(description) if "kind" in description else _graph_facts(description))
+        facts = _single_facts if "scope" in description else model_facts if "kind" in description else _graph_facts
+        show_facts(facts(description))
 
 
 def _graph_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -123,6 +148,28 @@ def _graph_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append(("splits", ", ".join(f"{name} {number}" for name, number in facts["splits"].items())))
 
     return [*rows, ("from", origin_in_words(facts["provenance"]))]
+
+
+def _single_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    from graphite_gen.describing import origin_in_words
+
+    config = facts["config"]
+    rounds = f"{config['rounds']} rounds, {config['skip']} skip, λ = {config['skip_weight']:g}"
+
+    return [
+        ("model", facts["name"]),
+        ("folder", facts["folder"]),
+        ("kind", f"{facts['kind']} of one large graph"),
+        (
+            "parameters",
+            f"{facts['parameters']:,} of the decoder, {config['latent']} latents a node".replace(",", " ", 1),
+        ),
+        ("decoder", f"{rounds if facts['kind'].startswith('graphite') else 'no rounds'}, {config['head']} head"),
+        ("trained on", f"a graph from {origin_in_words(facts['provenance'])}"),
+        ("nodes", str(facts["nodes"]["max"])),
+        ("edges", f"{facts['edges']}, mean degree {facts['mean_degree']:.3g}"),
+        ("training", f"{config['epochs']} epochs, seed {facts['seed']}"),
+    ]
 
 
 def _range(values: Mapping[str, float], form: str = "g") -> str:

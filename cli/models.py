@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .console import note
@@ -9,7 +10,7 @@ from .console import note
 if TYPE_CHECKING:
     from graphite_gen.checkpoint import TrainedModel
 
-__all__ = ["choose_model", "use_threads"]
+__all__ = ["choose_folder", "choose_model", "load_model", "use_threads"]
 
 
 def choose_model(name: str | None, device: str, prefer: str | None = None) -> TrainedModel:
@@ -20,10 +21,13 @@ def choose_model(name: str | None, device: str, prefer: str | None = None) -> Tr
         device: Where to compute.
         prefer: The family of the graphs at hand, whose bundled model then comes first.
     """
+    return load_model(*choose_folder(name, prefer), device)
+
+
+def choose_folder(name: str | None, prefer: str | None = None) -> tuple[Path, str]:
+    """The folder of that model, and why it is the one."""
     from graphite_gen.api import LOCAL
-    from graphite_gen.checkpoint import bundled_folder, bundled_names, find_checkpoint, load_checkpoint
-    from graphite_gen.runs import is_finished
-    from graphite_gen.training import resolve_device
+    from graphite_gen.checkpoint import bundled_folder, bundled_names, find_checkpoint
 
     folder = find_checkpoint(name, LOCAL, prefer)
     if name is not None:
@@ -35,6 +39,16 @@ def choose_model(name: str | None, device: str, prefer: str | None = None) -> Tr
         reason = f"the bundled model{family}, as none was trained under '{LOCAL}'"
     else:
         reason = f"the last one trained under '{LOCAL}'"
+
+    return folder, reason
+
+
+def load_model(folder: Path, reason: str, device: str) -> TrainedModel:
+    """Load the model of many graphs in a folder, and say which it is and why."""
+    from graphite_gen.checkpoint import load_checkpoint
+    from graphite_gen.runs import is_finished
+    from graphite_gen.training import resolve_device
+
     model = load_checkpoint(folder, resolve_device(device))
     note(f"Model '{model.name}' in '{folder}': {reason}.")
     if (folder / "state.json").exists() and not is_finished(folder):

@@ -14,7 +14,17 @@ if TYPE_CHECKING:
     from graphite_gen.single_graph.data import SingleGraph
     from graphite_gen.single_graph.settings import LinkSettings
 
-__all__ = ["KINDS", "SettingOption", "autoencoder", "graph", "link_settings", "percent", "read", "setting"]
+__all__ = [
+    "KINDS",
+    "SettingOption",
+    "autoencoder",
+    "graph",
+    "link_settings",
+    "percent",
+    "read",
+    "setting",
+    "train_single",
+]
 
 KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
 
@@ -81,7 +91,11 @@ _AUTOENCODER = (
     ("--rounds", click.IntRange(0, 100), "Refinements in the decoder (Graphite)."),
     ("--skip", click.Choice(("convex", "incremental")), "How a refinement joins its input."),
     ("--skip-weight", click.FloatRange(0, 10), "Weight λ of a refinement; 0 is VGAE."),
-    ("--head", click.Choice(("inner", "biased")), "Inner product of the paper, or with a bias per node."),
+    (
+        "--head",
+        click.Choice(("inner", "biased", "signed")),
+        "Inner product of the paper, with a bias per node, or with signs too.",
+    ),
     ("--edge-dropout", click.FloatRange(0, 1, max_open=True), "Part of the edges hidden from the encoder each epoch."),
     ("--targets", click.Choice(("hidden", "all")), "Which edges are learned: the hidden ones, or all."),
     ("--subsample", click.FloatRange(0), "Pairs without an edge scored in a step, per edge; 0 scores all."),
@@ -145,6 +159,43 @@ def link_settings(kind: str, rest: Mapping[str, Any]) -> LinkSettings:
     from graphite_gen.single_graph.settings import LinkSettings
 
     return LinkSettings(kind=kind, **{name: value for name, value in rest.items() if value is not None})
+
+
+def train_single(
+    source: Path, folder: Path, format: str | None, simplify: bool, given: Mapping[str, Any], seed: int, as_json: bool
+) -> None:
+    """Learn one graph, keep the model in a folder, and say what to run next."""
+    import shlex
+    import time
+    from dataclasses import replace
+
+    from graphite_gen.records import Provenance
+    from graphite_gen.single_graph.checkpoint import save_single_graph
+    from graphite_gen.single_graph.generation import GENERATION, fit_single_graph
+
+    from .console import note, show_facts, show_json
+
+    reading = {"features": False, "format": format, "simplify": simplify, "node_features": None, "node_labels": None}
+    graph, _ = read(source, reading)
+    settings = replace(GENERATION, **given)
+    started = time.monotonic()
+    model = fit_single_graph(
+        graph, settings, name=folder.name, seed=seed, provenance=Provenance(source=source.name, seed=None)
+    )
+    save_single_graph(model, folder)
+    minutes, seconds = divmod(round(time.monotonic() - started), 60)
+    if as_json:
+        results = {"nodes": model.nodes, "edges": model.edges, "epochs": settings.epochs}
+        return show_json({"name": model.name, "folder": str(folder), "results": results})
+    show_facts(
+        [
+            ("model", str(folder)),
+            ("graph", f"{model.nodes} nodes, {model.edges} edges, mean degree {model.mean_degree:.3g}"),
+            ("trained", f"{settings.epochs} epochs, {minutes} min {seconds} s"),
+        ]
+    )
+
+    return note(f"Next: graphite-gen sample --model {shlex.quote(str(folder))} -n 1 -o like-it.graphml")
 
 
 def percent(value: float, error: float | None) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
-from torch import Tensor
+from torch import Tensor, nn
 
 from .atomic import replacing, staging
 from .config import ModelConfig, TrainConfig
@@ -30,16 +30,21 @@ __all__ = [
     "check_writable",
     "find_checkpoint",
     "is_checkpoint",
+    "is_single_graph",
     "load_checkpoint",
     "load_weights",
+    "read_config",
     "read_tensors",
     "save_checkpoint",
     "write_atomically",
+    "write_config",
     "write_tensors",
 ]
 
 FORMAT = "graphite-gen checkpoint"
 VERSION = 1
+# What a checkpoint says it is of, where that is not many graphs.
+SINGLE_GRAPH = "single graph"
 
 
 @dataclass(frozen=True)
@@ -135,21 +140,24 @@ def save_checkpoint(model: TrainedModel, folder: Path, weights: Mapping[str, Ten
     """Write a model: its weights, then the config that makes the folder a checkpoint."""
     write_tensors(folder / "model.safetensors", model.network.state_dict() if weights is None else weights)
     config = {
-        "format": FORMAT,
-        "version": VERSION,
         "name": model.name,
         "model": model.config.to_json(),
         "sizes": model.sizes.to_json(),
         "training": model.training.to_json(),
         "provenance": model.provenance.to_json(),
         "results": dict(model.results),
-        "torch": str(torch.__version__),
     }
+    write_config(folder, config)
+
+
+def write_config(folder: Path, content: Mapping[str, Any]) -> None:
+    """Write the file that makes a folder a checkpoint."""
+    config = {"format": FORMAT, "version": VERSION, **content, "torch": str(torch.__version__)}
     write_atomically(folder / "config.json", (json.dumps(config, indent=2) + "\n").encode())
 
 
-def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> TrainedModel:
-    """Read a model.
+def read_config(folder: Path) -> dict[str, Any]:
+    """What a checkpoint says of itself, of many graphs or of one.
 
     Raises:
         CheckpointError: A part is missing or damaged, or was made by something else.
@@ -160,7 +168,27 @@ def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> Trained
             f"'{folder}' is not a checkpoint: {' and '.join(missing)} not found. "
             f"Pass a folder that 'graphite-gen train' wrote, or a bundled name: {', '.join(bundled_names())}."
         )
-    config = _read_config(folder / "config.json")
+
+    return _read_config(folder / "config.json")
+
+
+def is_single_graph(config: Mapping[str, Any]) -> bool:
+    """Whether a checkpoint is of one large graph."""
+    return config.get("scope") == SINGLE_GRAPH
+
+
+def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> TrainedModel:
+    """Read a model of many graphs.
+
+    Raises:
+        CheckpointError: A part is missing or damaged, or was made by something else, or from one large graph.
+    """
+    config = read_config(folder)
+    if is_single_graph(config):
+        raise CheckpointError(
+            f"'{folder}' was trained on one large graph: it can be sampled from and inspected, and that is all. Pass a "
+            f"model of many graphs with '--model', such as '--model bundled:barabasi'."
+        )
     try:
         network = build_network(ModelConfig.from_json(config["model"]))
         model = TrainedModel(
@@ -190,7 +218,7 @@ def is_checkpoint(folder: Path) -> bool:
     return True
 
 
-def load_weights(network: GraphNetwork, weights: Mapping[str, Tensor], source: Path) -> None:
+def load_weights(network: nn.Module, weights: Mapping[str, Tensor], source: Path) -> None:
     """Put weights into a network.
 
     Raises:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from .errors import ConfigError
 
-__all__ = ["KINDS", "ORDERS", "PRESETS", "Autoencoder", "ModelConfig", "TrainConfig", "preset", "require"]
+__all__ = ["KINDS", "ORDERS", "PRESETS", "Autoencoder", "ModelConfig", "Settings", "TrainConfig", "preset", "require"]
 
 KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
 # In which order nodes arrive in a staged model: what a rule prefers, given what is there; ties are broken evenly.
@@ -34,10 +34,10 @@ _REFINEMENT_ONLY = ("refinement", "rounds", "skip", "skip_weight")
 _ONE_SHOT_ONLY = ("mlp", "refinement", "skip", "skip_weight", "head", "samples", "samples_from")
 _ENCODER_ONLY = ("encoder_features", "random_features", "encoder_layers", "kl_warmup")
 
-C = TypeVar("C", bound="_Config")
+C = TypeVar("C", bound="Settings")
 
 
-class _Config:
+class Settings:
     """JSON both ways for a frozen dataclass; unknown keys and values of another type are refused."""
 
     def to_json(self) -> dict[str, Any]:
@@ -111,7 +111,7 @@ class Autoencoder:
 
 
 @dataclass(frozen=True)
-class ModelConfig(Autoencoder, _Config):
+class ModelConfig(Autoencoder, Settings):
     r"""The architecture of one model.
 
     Attributes:
@@ -237,7 +237,7 @@ class ModelConfig(Autoencoder, _Config):
 
 
 @dataclass(frozen=True)
-class TrainConfig(_Config):
+class TrainConfig(Settings):
     """One training run.
 
     Attributes:

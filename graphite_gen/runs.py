@@ -27,6 +27,7 @@ from .training import RUN, Trainer, prepare, read_run, resolve_device
 __all__ = [
     "TrainingData",
     "TrainingGraphs",
+    "claim_folder",
     "find_run",
     "find_training_graphs",
     "fingerprint",
@@ -115,13 +116,7 @@ def start_run(
         CheckpointError: The folder is taken.
         ConfigError: A setting is unknown, would change nothing or does not fit.
     """
-    if folder.exists() and not force:
-        raise CheckpointError(
-            f"'{folder}' exists. Pass '--resume' to continue its run, '--force' to replace it, or another '--name'."
-        )
-    if folder.exists() and any(folder.iterdir()) and not is_checkpoint(folder):
-        raise CheckpointError(f"'{folder}' is not a model but holds other files. Pass another '--name' or '--out'.")
-    check_writable(folder)
+    claim_folder(folder, force)
     train, validation, provenance = data.load()
     law = None if data.family is None else family(data.family, **data.parameters)
     # The number itself, so that a later default is not taken for it.
@@ -140,6 +135,22 @@ def start_run(
         data={**data.to_json(), "fingerprint": fingerprint([*train, *validation])},
         device=device,
     )
+
+
+def claim_folder(folder: Path, force: bool) -> None:
+    """Find out before any work whether a new model may go to a folder.
+
+    Raises:
+        CheckpointError: The folder is taken.
+        OutputError: It cannot be written to.
+    """
+    if folder.exists() and not force:
+        raise CheckpointError(
+            f"'{folder}' exists. Pass '--resume' to continue its run, '--force' to replace it, or another '--name'."
+        )
+    if folder.exists() and any(folder.iterdir()) and not is_checkpoint(folder):
+        raise CheckpointError(f"'{folder}' is not a model but holds other files. Pass another '--name' or '--out'.")
+    check_writable(folder)
 
 
 def resume_run(folder: Path, given: Mapping[str, Any], *, file: str | None = None, device: str = "cpu") -> Trainer:

@@ -37,7 +37,9 @@ KINDS = ("graphite", "gcn")
 @single.setting("ClassifierSettings", "--latent", click.IntRange(1, 1024), "Latent dimensions of the hybrid.")
 @single.setting("ClassifierSettings", "--width", click.IntRange(1, 4096), "Units of the hidden layer.")
 @single.setting("ClassifierSettings", "--dropout", click.FloatRange(0, 1, max_open=True), "Part of the units dropped.")
-@single.setting("ClassifierSettings", "--weight-decay", click.FloatRange(0, 1), "Penalty on the weights.")
+@single.setting(
+    "ClassifierSettings", "--weight-decay", click.FloatRange(0, 1), "Penalty on weights of the first layer."
+)
 @single.setting("ClassifierSettings", "--reconstruction", click.FloatRange(0), "Weight of the autoencoder's objective.")
 @single.setting("ClassifierSettings", "--epochs", click.IntRange(1), "Steps of training.")
 @single.setting("ClassifierSettings", "--learning-rate", click.FloatRange(1e-9, 10), "Step size.")

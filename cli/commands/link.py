@@ -101,9 +101,9 @@ def link(
         check_scores(predict, force)
     found, features = single.read(graph, rest)
     if predict is not None:
-        kind = kinds[0] if kinds else "graphite-vae"
+        kind = kinds[0] if kinds else single.KINDS[0]
         return _predict(found, features, single.link_settings(kind, rest), predict, top, force, seed)
-    chosen = single.KINDS if compare else kinds or (() if baselines else ("graphite-vae",))
+    chosen = single.KINDS if compare else kinds or single.KINDS[:1]
     others = tuple(dict.fromkeys([*baselines, *(("spectral", "adamic-adar", "pagerank") if compare else ())]))
     rows = [
         _score(found, features, single.link_settings(kind, rest), runs, seed, split) for kind in dict.fromkeys(chosen)
@@ -157,13 +157,13 @@ def _show(rows: list[LinkResult], as_json: bool) -> None:
 def _predict(
     graph: SingleGraph, features: bool, settings: LinkSettings, target: Path, top: int, force: bool, seed: int
 ) -> None:
-    from graphite_gen.single_graph.link_prediction import predict_links, train_on_all
+    from graphite_gen.single_graph.link_prediction import rank_missing_links, train_on_all
 
     from ..console import note
     from ..ranking import write_scores
 
     trained = train_on_all(graph, settings, seed, features=features)
-    links = predict_links(graph, trained.logits(), top)
+    links = rank_missing_links(graph, trained.logits(), top)
     if len(links) < top:
         note(f"The graph has {len(links)} pairs without an edge: all of them are ranked.")
     write_scores(links, target, force)

@@ -63,6 +63,9 @@ def sample(
     hold, also together. Where plain draws often do what is asked, others are drawn again, which is exact; elsewhere the
     pairs that would break it are not asked about, node by node. The graph attribute 'enforced' says which.
 
+    A model of one large graph ('graphite-gen train --single') gives graphs like it, with its mean degree, of its size
+    or of another by '--nodes'.
+
     \b
     Example:
         graphite-gen sample -n 100 -o out.graphml
@@ -79,6 +82,7 @@ def sample(
             f"'--{name}' and '--largest-component' exclude each other: the one would undo the other."
         )
 
+    from graphite_gen.checkpoint import is_single_graph, read_config
     from graphite_gen.formats import check_node_attributes, format_of, read_graphs
 
     if with_latents:
@@ -88,11 +92,24 @@ def sample(
     from graphite_gen.sampling import Sampler
 
     from ..console import note
-    from ..models import choose_model, use_threads
+    from ..models import choose_folder, load_model, use_threads
     from ..writing import write
 
     use_threads(threads)
-    trained = choose_model(model, device)
+    folder, reason = choose_folder(model)
+    if is_single_graph(read_config(folder)):
+        given = [*constraints, *(["stages"] if stages is not None else []), *(["features"] if features else [])]
+        if given:
+            option = given[0].replace("_", "-")
+            raise click.UsageError(f"'--{option}' has no use here: '{folder}' was trained on one large graph.")
+        return _sample_like_one(
+            folder,
+            reason,
+            count,
+            {"nodes": nodes, "seed": seed, "largest": largest_component, "latents": with_latents},
+            {"output": output, "format": format, "force": force, "union": union},
+        )
+    trained = load_model(folder, reason, device)
     seen = trained.sizes.graphs
     if nodes is not None and not min(seen) <= nodes[0] <= nodes[1] <= max(seen):
         note(f"'{trained.name}' was trained on {min(seen)} to {max(seen)} nodes: expect little of it beyond.")
@@ -122,3 +139,25 @@ def sample(
         label, rate = sampler.constraint.label, sampler.kept / sampler.drawn
         made = f"; {sampler.made} more were held to it while deciding" if sampler.made else ""
         note(f"{sampler.kept} of {sampler.drawn} plain draws were '{label}' ({rate:.1%}){made}.")
+
+    return None
+
+
+def _sample_like_one(folder: Path, reason: str, count: int, asked: dict[str, Any], target: dict[str, Any]) -> None:
+    from graphite_gen.records import Provenance
+    from graphite_gen.single_graph.checkpoint import load_single_graph
+    from graphite_gen.single_graph.generation import LargeGraphSampler
+
+    from ..console import note
+    from ..writing import write
+
+    model = load_single_graph(folder)
+    note(f"Model '{model.name}' of one graph in '{folder}': {reason}.")
+    sampler = LargeGraphSampler(model, count, **asked)
+    write(
+        sampler,
+        target.pop("output"),
+        provenance=Provenance(source="sample", model=model.name, seed=asked["seed"]),
+        total=count,
+        **target,
+    )

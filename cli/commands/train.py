@@ -21,6 +21,11 @@ OUT = Path("checkpoints")
 
 @click.command(cls=Command, short_help="Train a model on a family or on your own graphs.")
 @click.argument("source", metavar="[GRAPHS]", type=click.Path(path_type=Path, allow_dash=True), required=False)
+@click.option(
+    "--single",
+    is_flag=True,
+    help="GRAPHS is one large graph: learn to make graphs like it.  [default: many graphs]",
+)
 @options.family("Train on this family; 'graphite-gen families' lists them.")
 @options.parameters
 @click.option(
@@ -58,6 +63,7 @@ def train(
     ctx: click.Context,
     /,
     source: Path | None,
+    single: bool,
     family: str | None,
     parameters: tuple[tuple[str, str], ...],
     name: str | None,
@@ -74,13 +80,19 @@ def train(
     It validates as it goes, keeps the best weights, and can be stopped and resumed bit for bit. Graphs marked 'train'
     and 'validation' in a file are used as such; otherwise a random tenth is held out for validation.
 
+    With '--single' one large graph is learned, by the autoencoder of 'link', from its edges alone; 'sample' then gives
+    graphs like it, of its size or another. It takes a few options only.
+
     \b
     Example:
         graphite-gen train --family barabasi
         graphite-gen train --family ba --param m=3 --nodes 20:40 --name ba3
         graphite-gen train my_graphs.graphml --epochs 50
         graphite-gen train my_graphs.graphml --resume
+        graphite-gen train --single cora.h5
     """
+    if single:
+        return _train_single(ctx, source, name, out, threads, force, as_json, values)
     given = {key: value for key, value in values.items() if options.is_given(key)}
     _check_usage(source, family, bool(parameters), name, resume, force, given)
 
@@ -135,6 +147,43 @@ def _announce(trainer: Trainer, folder: Path, resume: bool) -> None:
     note(f"{begin} on {len(trainer.graphs)} graphs, validating on {len(trainer.validation)}.")
     if trainer.config.observation == "normal":
         note("The graphs are weighted: normal weights on all pairs are learned. For edges alone: '--ignore-weights'.")
+
+
+# What a run on one large graph can be told.
+SINGLE = {
+    *("source", "single", "format", "simplify", "ignore_weights", "name", "out", "seed", "threads", "force", "as_json"),
+    *("kind", "epochs", "learning_rate", "latent", "width", "rounds", "skip", "skip_weight"),
+}
+
+
+def _train_single(
+    ctx: click.Context,
+    source: Path | None,
+    name: str | None,
+    out: Path,
+    threads: int | None,
+    force: bool,
+    as_json: bool,
+    values: dict[str, Any],
+) -> None:
+    for parameter in ctx.command.params:
+        if options.is_given(str(parameter.name)) and parameter.name not in SINGLE:
+            raise click.UsageError(f"'{parameter.opts[-1]}' has no use with '--single'. Leave it out.")
+    if source is None:
+        raise click.UsageError("Pass the file of the graph: 'graphite-gen train --single GRAPH'.")
+
+    from graphite_gen.runs import claim_folder, free_folder
+
+    from ..models import use_threads
+    from ..single import train_single
+
+    use_threads(threads)
+    base = name or _stem(source)
+    folder = out / base if name or force else free_folder(out, base)
+    claim_folder(folder, force)
+    settings = {key: values[key] for key in SETTINGS if values[key] is not None}
+
+    return train_single(source, folder, values["format"], values["simplify"], settings, values["seed"], as_json)
 
 
 def _check_usage(

@@ -20,7 +20,7 @@ from ..graph import SimpleGraph
 from .annotations import read_features, read_labels
 from .planetoid import is_planetoid, read_planetoid
 
-__all__ = ["NodeSplit", "SingleGraph", "describe_nodes", "read_single_graph"]
+__all__ = ["NodeSplit", "SingleGraph", "describe_nodes", "from_simple_graph", "read_single_graph"]
 
 PARTS = {"train": "train", "val": "validation", "valid": "validation", "validation": "validation", "test": "test"}
 
@@ -150,14 +150,22 @@ def _read(source: str | Path, format: str | None, simplify: bool) -> SingleGraph
                 f"'{source}' holds more than one graph, and this is about a single one: write the one you mean to a "
                 f"file of its own with 'graphite-gen convert'."
             )
-    split: Sequence[Any] | NodeSplit | None
     if format_of(source, format) == "h5" and (extras := _h5_extras(Path(source), graph.nodes)):
         x, split = extras
-    else:
-        x = None if graph.features is None else sparse.csr_array(graph.features)
-        split = graph.node_attributes.get("split")
+        return describe_nodes(graph, x, _hashable(graph.node_attributes), split)
 
-    return describe_nodes(graph, x, _hashable(graph.node_attributes), split)
+    return from_simple_graph(graph)
+
+
+def from_simple_graph(graph: SimpleGraph) -> SingleGraph:
+    """A graph with what its nodes carry: their ``features``, and the attributes ``label`` and ``split``.
+
+    Raises:
+        DatasetError: A node is in an unknown part of the split.
+    """
+    x = None if graph.features is None else sparse.csr_array(graph.features)
+
+    return describe_nodes(graph, x, _hashable(graph.node_attributes), graph.node_attributes.get("split"))
 
 
 def _hashable(attributes: Mapping[str, list[Any]]) -> list[Any] | None:

@@ -30,7 +30,7 @@ __all__ = [
     "PredictedLink",
     "iterate_baseline",
     "iterate_links",
-    "predict_links",
+    "rank_missing_links",
     "run_baseline",
     "run_link",
     "run_split",
@@ -202,7 +202,7 @@ def train_on_all(
 
 
 @torch.no_grad()
-def predict_links(graph: SingleGraph, logits: PairLogits, count: int) -> list[PredictedLink]:
+def rank_missing_links(graph: SingleGraph, logits: PairLogits, count: int) -> list[PredictedLink]:
     """The most likely missing edges of a graph, best first; all pairs are ranked, tile by tile.
 
     Arguments:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -22,8 +21,9 @@ __all__ = [
     "InputConv",
     "LinkEncoder",
     "LinkNetwork",
-    "RefiningDecoder",
+    "PairDecoder",
     "build_link_network",
+    "build_pair_decoder",
 ]
 
 
@@ -64,19 +64,21 @@ class LinkEncoder(nn.Module):
         self.hops = hops
         self.teleport = teleport
 
-    def forward(self, graph: Graph, inputs: NodeInputs, thin: Callable[[Tensor], Tensor] | None = None) -> NodeNormal:
-        """The posterior of the latents, with shape :math:`(N, D)`.
+    def forward(self, graph: Graph, inputs: NodeInputs) -> NodeNormal:
+        """The posterior of the latents, with shape :math:`(N, D)`, of a normalised graph and what its nodes bring."""
+        return self.posterior(graph, self.hidden_states(graph, inputs))
 
-        Arguments:
-            graph: The normalised graph.
-            inputs: What the nodes bring along.
-            thin: What is done to hidden units, such as dropout.
-        """
-        far = PageRankGraph(graph, self.teleport, self.hops)
-        h: Tensor | NodeInputs = inputs
-        if self.hidden is not None:
-            h = torch.relu(self.hidden(graph, inputs))
-            h = h if thin is None else thin(h)
+    def hidden_states(self, graph: Graph, inputs: NodeInputs) -> Tensor | NodeInputs:
+        """The units of the hidden layer, with shape :math:`(N, W)`, or the inputs where there is none."""
+        return inputs if self.hidden is None else torch.relu(self.hidden(graph, inputs))
+
+    def far(self, graph: Graph) -> Graph:
+        """The graph that the last layer listens over."""
+        return PageRankGraph(graph, self.teleport, self.hops)
+
+    def posterior(self, graph: Graph, h: Tensor | NodeInputs) -> NodeNormal:
+        """The posterior given the units of the hidden layer."""
+        far = self.far(graph)
         mu = self.mu(far, h)
         log_sigma = self.log_sigma.expand_as(mu) if isinstance(self.log_sigma, Tensor) else self.log_sigma(far, h)
         mask = torch.ones(len(mu), dtype=torch.bool, device=mu.device)
@@ -84,58 +86,72 @@ class LinkEncoder(nn.Module):
         return NodeNormal(mu, MAX_LOG_SIGMA * torch.tanh(log_sigma / MAX_LOG_SIGMA), mask)
 
 
-class RefiningDecoder(nn.Module):
-    r"""Rounds of refinement over the low-rank graph of the latents (eqs. 8-9), in :math:`O(N)`.
-
-    The second part of :math:`[Z | X]` is :math:`X W`, learned and narrow, which any first layer would make of it.
-    """
-
-    def __init__(self, in_features: int, latent: int, width: int, rounds: int, skip: Skip) -> None:
-        super().__init__()
-
-        self.evidence = nn.Parameter(nn.init.xavier_uniform_(torch.empty(in_features, width))) if rounds else None
-        self.rounds = nn.ModuleList(GCNRefinement(latent, width, width) for _ in range(rounds))
-        self.skip = skip
-
-    def forward(self, z: Tensor, inputs: NodeInputs) -> Tensor:
-        """Refined states, with the shape of the latents :math:`(N, D)`."""
-        if self.evidence is None:
-            return z
-        x = inputs @ self.evidence
-        mask = torch.ones(len(z), dtype=torch.bool, device=z.device)
-        for refine in self.rounds:
-            z = self.skip(z, refine(z, x, mask))
-
-        return z
-
-
 class BiasedProduct(nn.Module):
     r"""An inner product with a bias per node and one for the density (beyond the paper).
 
-    .. math:: l_{ij} = z_i^T z_j + b_i + b_j + c
+    .. math:: l_{ij} = \sum_k s_k z_{ik} z_{jk} + b_i + b_j + c
 
-    A plain inner product cannot say that a node has many neighbours of all kinds, nor that a graph is sparse.
+    A plain inner product cannot say that a node has many neighbours of all kinds, nor that a graph is sparse. Where all
+    signs are positive, neither can it say that nodes are tied to others and not to their like.
     """
 
-    def __init__(self, latent: int) -> None:
+    def __init__(self, latent: int, negative: int = 0) -> None:
         super().__init__()
 
+        self.negative = negative
         self.bias = nn.Linear(latent, 1, bias=False)
         self.shift = nn.Parameter(torch.zeros(()))
 
     def forward(self, z: Tensor) -> PairLogits:
-        return PairLogits(z, z.new_ones(z.shape[1]), self.bias(z).squeeze(-1), self.shift)
+        sign = z.new_ones(z.shape[1])
+        sign[len(sign) - self.negative :] = -1
+
+        return PairLogits(z, sign, self.bias(z).squeeze(-1), self.shift)
+
+
+class PairDecoder(nn.Module):
+    r"""Rounds of refinement over the low-rank graph of the latents (eqs. 8-9), then logits (eq. 10), in :math:`O(N)`.
+
+    It knows nodes by their latents and what else is said of them, so it decodes any number of them.
+    """
+
+    def __init__(self, latent: int, width: int, rounds: int, skip: Skip, head: BiasedProduct | None) -> None:
+        super().__init__()
+
+        self.rounds = nn.ModuleList(GCNRefinement(latent, width, width) for _ in range(rounds))
+        self.skip = skip
+        self.head = head
+
+    def forward(self, z: Tensor, x: Tensor) -> PairLogits:
+        """The log-odds of all pairs.
+
+        Arguments:
+            z: Latents, with shape :math:`(N, D)`.
+            x: The second part of :math:`[Z | X]`, with shape :math:`(N, W)`; not read without rounds.
+        """
+        mask = torch.ones(len(z), dtype=torch.bool, device=z.device)
+        for refine in self.rounds:
+            z = self.skip(z, refine(z, x, mask))
+        if self.head is None:
+            return PairLogits.inner_product(z)
+        logits: PairLogits = self.head(z)
+
+        return logits
 
 
 class LinkNetwork(nn.Module):
-    """An encoder and a decoder of one graph: Graphite or VGAE by its rounds."""
+    r"""An encoder and a decoder of one graph: Graphite or VGAE by its rounds.
 
-    def __init__(self, encoder: LinkEncoder, decoder: RefiningDecoder, head: BiasedProduct | None) -> None:
+    What the decoder is told of a node besides its latents is :math:`X W`, learned and narrow, which any first layer
+    would make of its features.
+    """
+
+    def __init__(self, encoder: LinkEncoder, evidence: nn.Parameter, decoder: PairDecoder) -> None:
         super().__init__()
 
         self.encoder = encoder
+        self.evidence = evidence
         self.decoder = decoder
-        self.head = head
 
     def encode(self, graph: Graph, inputs: NodeInputs) -> NodeNormal:
         """The posterior of the latents (eq. 7), of a normalised graph; their shape is :math:`(N, D)`."""
@@ -145,8 +161,7 @@ class LinkNetwork(nn.Module):
 
     def decode(self, z: Tensor, inputs: NodeInputs) -> PairLogits:
         """The log-odds of all pairs (eqs. 8-10) given latents of shape :math:`(N, D)`."""
-        states = self.decoder(z, inputs)
-        logits: PairLogits = PairLogits.inner_product(states) if self.head is None else self.head(states)
+        logits: PairLogits = self.decoder(z, inputs @ self.evidence)
 
         return logits
 
@@ -160,15 +175,24 @@ def build_link_network(settings: LinkSettings, in_features: int, seed: int) -> L
     # Layers draw their weights from torch's own generator: the user's must come out as it was.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
+        encoder = LinkEncoder(in_features, settings.width, settings.latent, settings.hops, settings.teleport)
+        width = settings.decoder_width if settings.refinement_rounds else 0
+        evidence = torch.empty(in_features, width)
+        if width:
+            nn.init.xavier_uniform_(evidence)
 
-        return LinkNetwork(
-            LinkEncoder(in_features, settings.width, settings.latent, settings.hops, settings.teleport),
-            RefiningDecoder(
-                in_features,
-                settings.latent,
-                settings.decoder_width,
-                settings.refinement_rounds,
-                Skip(settings.skip, settings.skip_weight),
-            ),
-            BiasedProduct(settings.latent) if settings.head == "biased" else None,
-        )
+        return LinkNetwork(encoder, nn.Parameter(evidence), build_pair_decoder(settings))
+
+
+def build_pair_decoder(settings: LinkSettings) -> PairDecoder:
+    """The decoder of some settings, with weights of torch's own generator."""
+    # A quarter of the dimensions is enough to tell apart those that would not be tied to each other.
+    negative = settings.latent // 4 if settings.head == "signed" else 0
+
+    return PairDecoder(
+        settings.latent,
+        settings.decoder_width,
+        settings.refinement_rounds,
+        Skip(settings.skip, settings.skip_weight),
+        None if settings.head == "inner" else BiasedProduct(settings.latent, negative),
+    )

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..config import KINDS, Autoencoder, require
+from ..config import KINDS, Autoencoder, Settings, require
 from ..errors import ConfigError
 
 __all__ = ["CLASSIFIERS", "HEADS", "SKIPS", "TARGETS", "ClassifierSettings", "LinkSettings"]
 
 SKIPS = ("convex", "incremental")
-HEADS = ("inner", "biased")
+HEADS = ("inner", "biased", "signed")
 TARGETS = ("hidden", "all")
 CLASSIFIERS = ("gcn", "graphite")
 
 
 @dataclass(frozen=True)
-class LinkSettings(Autoencoder):
+class LinkSettings(Autoencoder, Settings):
     r"""An autoencoder of one graph and how it is trained.
 
     Attributes:
@@ -30,7 +30,7 @@ class LinkSettings(Autoencoder):
         skip: How a round joins its input: ``convex`` or ``incremental``.
         skip_weight: The weight :math:`\lambda` of the skip; 0 is exactly VGAE.
         head: How node states become logits: the paper's ``inner`` product, or a ``biased`` one that also knows how
-            sought-after a node is.
+            sought-after a node is; ``signed`` can also tie nodes to others than their like.
         edge_dropout: The part of the edges that the encoder does not see in an epoch.
         targets: Which edges are scored: those that were ``hidden`` from the encoder, as those to be predicted are, or
             ``all``, as in the paper.
@@ -82,7 +82,7 @@ class ClassifierSettings:
         width: Units of the hidden layer.
         latent: The latent dimension :math:`D` of the hybrid.
         dropout: The part of inputs and hidden units that are dropped in a step.
-        weight_decay: The penalty on the weights.
+        weight_decay: The penalty on the weights of the first layer; None for what suits the kind.
         reconstruction: The weight of the autoencoder's objective beside the classifier's.
         epochs: Steps of training.
         learning_rate: The step size of Adam.
@@ -93,8 +93,8 @@ class ClassifierSettings:
     width: int = 32
     latent: int = 16
     dropout: float = 0.5
-    weight_decay: float = 5e-4
-    reconstruction: float = 0.1
+    weight_decay: float | None = None
+    reconstruction: float = 0.5
     epochs: int = 200
     learning_rate: float = 0.01
     patience: int = 0

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ..distributions import NodeNormal
 from ..errors import TrainingError
 from ..operators import Graph, SparseGraph
 from ..seeding import derive_seed
@@ -82,7 +83,8 @@ def train_autoencoder(
     for epoch in range(1, settings.epochs + 1):
         hidden = torch.rand(edges.shape[1], generator=generator) < settings.edge_dropout
         seen = SparseGraph.from_edges(edges[:, ~hidden], nodes).normalised() if settings.edge_dropout else whole
-        loss = link_loss(network, settings, seen, inputs, edges, hidden, generator)
+        posterior = network.encode(seen, inputs)
+        loss = link_loss(network, settings, posterior, inputs, edges, hidden, generator)
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
@@ -103,7 +105,7 @@ def train_autoencoder(
 def link_loss(
     network: LinkNetwork,
     settings: LinkSettings,
-    seen: Graph,
+    posterior: NodeNormal,
     inputs: NodeInputs,
     edges: Tensor,
     hidden: Tensor,
@@ -119,13 +121,12 @@ def link_loss(
     Arguments:
         network: The network.
         settings: What is scored and how.
-        seen: The normalised graph that the encoder reads.
+        posterior: What the encoder makes of the graph it sees.
         inputs: What the nodes bring along.
         edges: All edges with i < j, with shape :math:`(2, E)`.
         hidden: Which of them the encoder does not see, with shape :math:`(E,)`.
         generator: The randomness of the latents and of the Monte Carlo loss.
     """
-    posterior = network.encode(seen, inputs)
     z = posterior.mu
     if settings.is_variational:
         z = posterior.sample(torch.randn(z.shape, generator=generator, dtype=z.dtype))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from pathlib import Path
 
 import networkx as nx
@@ -92,3 +93,16 @@ def test_mistakes_end_in_one_line(invoke: Invoke, groups: Path) -> None:
         assert is_one_line(error)
         assert problem in error
     assert invoke("link", groups, "--predict", "out.csv", "--compare").exit_code == 2
+
+
+def test_baselines_stand_beside_the_models(invoke: Invoke, groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = ("--runs", 1, "--json", *QUICK)
+    rows = only_json(invoke("link", groups, "--baseline", "adamic-adar", *options))
+    assert [row["model"] for row in rows] == ["graphite-vae", "adamic-adar"]
+    rows = only_json(invoke("link", groups, "--kind", "gae", "--baseline", "spectral", *options))
+    assert [row["model"] for row in rows] == ["gae", "spectral"]
+
+    monkeypatch.setitem(sys.modules, "gensim.models", None)
+    result = invoke("link", groups, "--baseline", "deepwalk", *options)
+    assert result.exit_code == 1
+    assert "graphite-gen[walks]" in result.stderr.splitlines()[-1]

@@ -16,6 +16,7 @@ from graphite_gen.checkpoint import load_checkpoint
 from graphite_gen.cli.settings import ENCODERS, KINDS, ORDERS
 from graphite_gen.config import PRESETS, preset
 from graphite_gen.families import family
+from graphite_gen.formats import read_graphs
 
 from .conftest import TINY, Invoke, is_one_line, only_json, program
 
@@ -311,3 +312,52 @@ def test_weights_are_announced_and_can_be_ignored(invoke: Invoke) -> None:
     assert invoke("nll", "egos.jsonl", "--model", "plain", "-k", 2).exit_code == 1
     assert invoke("nll", "egos.jsonl", "--model", "plain", "-k", 2, "--ignore-weights").exit_code == 0
     assert invoke("train", "--family", "ego", "--ignore-weights").exit_code == 2
+
+
+def test_one_large_graph_is_learned_and_sampled_from(invoke: Invoke, groups: Path) -> None:
+    options = ("--epochs", 20, "--latent", 4, "--threads", 1)
+    trained = invoke("train", "--single", groups, *options)
+    assert trained.exit_code == 0, trained.stderr
+    assert "sample --model checkpoints/groups" in trained.stderr
+    assert {path.name for path in Path("checkpoints/groups").iterdir()} == {
+        "config.json",
+        "model.safetensors",
+        "state.json",
+    }
+
+    for file, extra in (("a.h5", ()), ("b.h5", ()), ("c.h5", ("--nodes", 80, "--seed", 1))):
+        result = invoke("sample", "-n", 2, "-o", file, "--threads", 1, *extra)
+        assert result.exit_code == 0, result.stderr
+        assert "the last one trained" in result.stderr
+    first, second, third = (list(read_graphs(file)) for file in ("a.h5", "b.h5", "c.h5"))
+    assert [graph.edges.tolist() for graph in first] == [graph.edges.tolist() for graph in second]
+    assert [graph.nodes for graph in first + third] == [30, 30, 80, 80]
+
+    facts = only_json(invoke("inspect", "groups", "--json"))
+    assert (facts["scope"], facts["nodes"]["max"]) == ("single graph", 30)
+    assert "of one large graph" in invoke("inspect", "groups").stdout
+    assert "groups" in invoke("inspect").stdout
+    again = invoke("train", "--single", groups, "--name", "groups", *options)
+    assert again.exit_code == 1
+    assert is_one_line(again.stderr)
+
+
+def test_what_one_large_graph_is_no_model_for_is_told(invoke: Invoke, groups: Path) -> None:
+    assert invoke("train", "--single", groups, "--epochs", 2, "--latent", 4, "--threads", 1).exit_code == 0
+    for line, code, problem in (
+        (("nll", groups), 1, "trained on one large graph"),
+        (("complete", groups, "--add-nodes", 1, "-o", "out.graphml"), 1, "trained on one large graph"),
+        (("train", groups, "--name", "groups", "--resume"), 1, ""),
+        (("sample", "--tree", "-o", "out.h5"), 2, "'--tree' has no use"),
+        (("sample", "--stages", 4, "-o", "out.h5"), 2, "'--stages' has no use"),
+        (("sample", "--nodes", 2, "-o", "out.h5"), 1, "neighbours on average"),
+        (("train", "--single"), 2, "the file of the graph"),
+        (("train", "--single", groups, "--stages", 3), 2, "'--stages' has no use"),
+        (("train", "--single", groups, "--resume"), 2, "'--resume' has no use"),
+        (("train", "--single", "--family", "ego"), 2, "'--family' has no use"),
+    ):
+        result = invoke(*line)
+        assert result.exit_code == code, (line, result.stderr)
+        assert problem in result.stderr.splitlines()[-1], line
+        assert "Traceback" not in result.stderr
+    assert not Path("out.h5").exists()

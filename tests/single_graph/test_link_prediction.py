@@ -16,7 +16,7 @@ from graphite_gen.single_graph.data import SingleGraph
 from graphite_gen.single_graph.link_prediction import (
     iterate_baseline,
     iterate_links,
-    predict_links,
+    rank_missing_links,
     run_split,
     summarise_links,
     train_on_all,
@@ -90,18 +90,18 @@ def test_missing_links_are_ranked_over_all_pairs(monkeypatch: pytest.MonkeyPatch
     adjacency = graph.graph.adjacency()
     free = [(i, j) for i in range(60) for j in range(i + 1, 60) if not adjacency[i, j]]
     wanted = sorted(free, key=lambda pair: -matrix[pair])[:20]
-    found = predict_links(graph, logits, 20)
+    found = rank_missing_links(graph, logits, 20)
 
     assert [(link.source, link.target) for link in found] == wanted
     assert found[0].probability == pytest.approx(1 / (1 + np.exp(-matrix[wanted[0]])))
-    assert len(predict_links(graph, logits, 10**6)) == len(free)
+    assert len(rank_missing_links(graph, logits, 10**6)) == len(free)
 
 
 def test_missing_links_are_within_groups_and_have_the_names_of_the_file() -> None:
     graph = planted()
     names = tuple(f"n{node}" for node in range(60))
     named = replace(graph, graph=replace(graph.graph, names=names))
-    links = predict_links(named, train_on_all(named, QUICK, 0).logits(), 30)
+    links = rank_missing_links(named, train_on_all(named, QUICK, 0).logits(), 30)
 
     groups = [(names.index(link.source) // MEMBERS, names.index(link.target) // MEMBERS) for link in links]
     assert np.mean([a == b for a, b in groups]) > 0.8
@@ -122,6 +122,6 @@ def test_strange_graphs_work_or_are_told() -> None:
     with pytest.raises(DatasetError, match="no edges"):
         train_on_all(lonely, QUICK, 0)
     pair = SingleGraph(SimpleGraph.from_pairs(2, [(0, 1)]))
-    assert predict_links(pair, train_on_all(pair, QUICK, 0).logits(), 5) == []
+    assert rank_missing_links(pair, train_on_all(pair, QUICK, 0).logits(), 5) == []
     with pytest.raises(ConfigError, match="targets 'all'"):
         replace(QUICK, edge_dropout=0.0)

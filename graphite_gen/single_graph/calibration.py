@@ -1,0 +1,119 @@
+"""Biases and a shift that give the logits of all pairs the degrees and the density of an observed graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .losses import pair_count
+from .pairs import PairLogits
+from .sampler import EdgeSampler
+
+__all__ = ["density_shift", "expected_degrees", "fit_biases"]
+
+# So many logits are held at once.
+_TILE = 1 << 18
+# Beside this many edges a node that has none still has a finite bias.
+_FLOOR = 0.1
+# Steps are no longer than if this part of a degree could still change: that of a hub is mostly settled.
+_LEAST_SLOPE = 0.1
+# A shift is found for so many nodes by all their pairs, and then for so many by the edges of a graph.
+_FEW_NODES, _MANY_NODES = 4096, 100_000
+_SHIFTS = (-100.0, 100.0)
+
+
+@torch.no_grad()
+def expected_degrees(logits: PairLogits, copies: float | None = None) -> tuple[Tensor, Tensor]:
+    """The expected degree of each node, and how fast it grows with the node's bias, both with shape :math:`(N,)`.
+
+    Arguments:
+        logits: The logits of all pairs.
+        copies: How many copies of each node there are to be tied to, of its own kind too; None if there is only the
+            node itself, which has no edge with itself.
+    """
+    degrees, slopes = torch.zeros_like(logits.bias), torch.zeros_like(logits.bias)
+    height = max(1, _TILE // max(logits.nodes, 1))
+    for start in range(0, logits.nodes, height):
+        rows, columns = slice(start, min(start + height, logits.nodes)), slice(start, logits.nodes)
+        # Each pair stands once, above the diagonal.
+        chances = logits.tile(rows, columns).sigmoid_().triu_(1)
+        for sums, values in ((degrees, chances), (slopes, chances - chances.square())):
+            sums[rows] += values.sum(1)
+            sums[columns] += values.sum(0)
+    if copies is None:
+        return degrees, slopes
+    alike = torch.sigmoid(logits.of(torch.arange(logits.nodes).expand(2, -1)))
+
+    return copies * (degrees + alike), copies * (slopes + alike - alike.square())
+
+
+@torch.no_grad()
+def fit_biases(draws: Iterable[PairLogits], degrees: Tensor, copies: float | None = None) -> Tensor:
+    r"""Biases :math:`b_i` by which expected degrees are the observed ones, with shape :math:`(N,)`.
+
+    That is their maximum-likelihood estimate, since the derivative of the log-likelihood by :math:`b_i` is the observed
+    less the expected degree of node :math:`i`. Every draw takes half a step of Newton's method on the logarithm of each
+    degree, as both ends of a pair move.
+
+    Arguments:
+        draws: Logits, of other latents at every draw: degrees are to be right on average over them.
+        degrees: The observed degrees, with shape :math:`(N,)`.
+        copies: How many copies of each node there are, as for :func:`expected_degrees`.
+    """
+    biases = torch.zeros_like(degrees)
+    for logits in draws:
+        expected, slopes = expected_degrees(replace(logits, bias=logits.bias + biases), copies)
+        part = (slopes / expected.clamp_min(torch.finfo(expected.dtype).tiny)).clamp_min(_LEAST_SLOPE)
+        biases += 0.5 * torch.log((degrees + _FLOOR) / (expected + _FLOOR)) / part
+
+    return biases
+
+
+@torch.no_grad()
+def density_shift(logits: PairLogits, edges: float, rng: np.random.Generator) -> float:
+    """What is to be added to all logits for the expected number of edges to be the one given.
+
+    Of many nodes, first a few are looked at. Then a graph of them, or of a large part, is drawn: its edges, each
+    weighted by how much more or less likely it would be, tell the expected number under any shift near by.
+
+    Arguments:
+        logits: The logits of all pairs.
+        edges: The expected number of edges, less than that of all pairs.
+        rng: The randomness, on which little depends.
+    """
+    order = torch.from_numpy(rng.permutation(logits.nodes))
+    density = edges / max(pair_count(logits.nodes), 1)
+    few = _part(logits, order[:_FEW_NODES])
+    values = few.tile(slice(None), slice(None))[torch.ones(few.nodes, few.nodes, dtype=torch.bool).triu_(1)]
+    shift = _solve(values, torch.ones_like(values), density * len(values))
+    if few.nodes == logits.nodes:
+        return shift
+
+    many = _part(logits, order[:_MANY_NODES])
+    near = replace(many, shift=many.shift + shift)
+    found = near.of(torch.from_numpy(EdgeSampler(near).sample(rng)))
+
+    return shift + _solve(found, 1 / torch.sigmoid(found), density * pair_count(many.nodes))
+
+
+def _part(logits: PairLogits, nodes: Tensor) -> PairLogits:
+    """The logits of some nodes, by their numbers."""
+    return replace(logits, factor=logits.factor[nodes], bias=logits.bias[nodes])
+
+
+def _solve(values: Tensor, weights: Tensor, total: float) -> float:
+    """The shift by which the weighted sum of probabilities is the total, by bisection."""
+    low, high = _SHIFTS
+    # Until halves are below a hundred-thousandth.
+    for _ in range(25):
+        middle = (low + high) / 2
+        if float((torch.sigmoid(values + middle) * weights).sum()) < total:
+            low = middle
+        else:
+            high = middle
+
+    return (low + high) / 2

@@ -1,0 +1,103 @@
+"""Models of one large graph as folders, beside those of many graphs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from ..checkpoint import (
+    SINGLE_GRAPH,
+    is_single_graph,
+    load_weights,
+    read_config,
+    read_tensors,
+    write_atomically,
+    write_config,
+    write_tensors,
+)
+from ..distributions import NodeNormal
+from ..errors import CheckpointError, ConfigError
+from ..records import Provenance
+from .generation import SingleGraphModel
+from .networks import build_pair_decoder
+from .settings import LinkSettings
+
+__all__ = ["load_single_graph", "save_single_graph"]
+
+_DECODER = "decoder."
+_NODES = ("mu", "log_sigma", "evidence", "degrees", "biases")
+
+
+def save_single_graph(model: SingleGraphModel, folder: Path) -> None:
+    """Write a model: the decoder and the nodes, then the config that makes the folder a checkpoint.
+
+    Raises:
+        OutputError: The folder cannot be written to.
+    """
+    nodes = (model.posterior.mu, model.posterior.log_sigma, model.evidence, model.degrees, model.biases)
+    decoder = {f"{_DECODER}{name}": value for name, value in model.decoder.state_dict().items()}
+    write_tensors(folder / "model.safetensors", decoder | dict(zip(_NODES, nodes, strict=True)))
+    write_config(
+        folder,
+        {
+            "name": model.name,
+            "scope": SINGLE_GRAPH,
+            "model": model.settings.to_json(),
+            "graph": {"nodes": model.nodes, "edges": model.edges},
+            "seed": model.seed,
+            "provenance": model.provenance.to_json(),
+        },
+    )
+    # What says that a model was trained here, and is done.
+    write_atomically(folder / "state.json", (json.dumps({"progress": {"finished": True}}) + "\n").encode())
+
+
+def load_single_graph(folder: Path) -> SingleGraphModel:
+    """Read a model of one large graph.
+
+    Raises:
+        CheckpointError: A part is missing or damaged, or it is a model of many graphs.
+    """
+    config = read_config(folder)
+    if not is_single_graph(config):
+        raise CheckpointError(f"'{folder}' is a model of many graphs: 'graphite_gen.load' reads it.")
+    path = folder / "model.safetensors"
+    tensors, _ = read_tensors(path)
+    try:
+        settings = LinkSettings.from_json(config["model"])
+        model = SingleGraphModel(
+            str(config["name"]),
+            settings,
+            build_pair_decoder(settings).requires_grad_(False),
+            _posterior(tensors),
+            evidence=tensors.pop("evidence"),
+            degrees=tensors.pop("degrees"),
+            biases=tensors.pop("biases"),
+            seed=int(config["seed"]),
+            provenance=Provenance(**config["provenance"]),
+        )
+    except (ConfigError, KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"'{folder}' is damaged: {error}. Train the model again.") from error
+    load_weights(model.decoder, {name.removeprefix(_DECODER): value for name, value in tensors.items()}, path)
+    _check_nodes(model, path)
+
+    return model
+
+
+def _posterior(tensors: dict[str, Tensor]) -> NodeNormal:
+    mu, log_sigma = tensors.pop("mu"), tensors.pop("log_sigma")
+
+    return NodeNormal(mu, log_sigma, torch.ones(len(mu), dtype=torch.bool))
+
+
+def _check_nodes(model: SingleGraphModel, path: Path) -> None:
+    width = model.settings.decoder_width if model.settings.refinement_rounds else 0
+    found = [model.posterior.mu, model.posterior.log_sigma, model.evidence, model.degrees, model.biases]
+    wanted = [(model.nodes, model.settings.latent)] * 2 + [(model.nodes, width), (model.nodes,), (model.nodes,)]
+    if [tuple(each.shape) for each in found] != wanted:
+        raise CheckpointError(f"'{path}' does not fit its 'config.json'. Train the model again.")
+    if not model.nodes or not all(each.isfinite().all() for each in found) or (model.degrees < 0).any():
+        raise CheckpointError(f"'{path}' has numbers that no training gives. Train the model again.")

@@ -1,0 +1,254 @@
+"""New graphs that resemble one large graph, of its size or another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..components import largest_component
+from ..distributions import NodeNormal
+from ..errors import SamplingError
+from ..graph import SimpleGraph
+from ..records import Provenance
+from ..seeding import derive_seed, stream
+from .calibration import density_shift, fit_biases
+from .data import SingleGraph
+from .link_prediction import train_on_all
+from .networks import PairDecoder
+from .pairs import PairLogits
+from .sampler import EdgeSampler
+from .settings import LinkSettings
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["GENERATION", "LargeGraphSampler", "SingleGraphModel", "fit_single_graph"]
+
+# An encoder that listens near by, and all edges to learn: the graph itself is wanted, not what it may have missed.
+GENERATION = LinkSettings(latent=24, hops=1, head="signed", targets="all", edge_dropout=0.0, kl_weight=0.1)
+# Rounds in which degrees settle; of more nodes than that, all pairs would take too long to visit so often.
+ROUNDS = 12
+MOST_NODES = 50_000
+
+
+@dataclass(frozen=True, eq=False)
+class SingleGraphModel:
+    """What was learned from one graph: its nodes, and a decoder that makes graphs of such nodes.
+
+    Attributes:
+        name: What to call it.
+        settings: The model and its training.
+        decoder: The decoder.
+        posterior: The latents of the observed nodes, with shape :math:`(N, D)`.
+        evidence: What the decoder is told of them besides, with shape :math:`(N, W)`.
+        degrees: Their observed degrees, with shape :math:`(N,)`.
+        biases: What is added to their logits for them to have these degrees again, with shape :math:`(N,)`.
+        seed: The seed of the training.
+        provenance: Where the graph comes from.
+    """
+
+    name: str
+    settings: LinkSettings
+    decoder: PairDecoder
+    posterior: NodeNormal
+    evidence: Tensor
+    degrees: Tensor
+    biases: Tensor
+    seed: int
+    provenance: Provenance
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes of the observed graph."""
+        return len(self.degrees)
+
+    @property
+    def edges(self) -> int:
+        """The number of its edges."""
+        return int(self.degrees.sum()) // 2
+
+    @property
+    def mean_degree(self) -> float:
+        """The mean degree of its nodes, which new graphs have, too."""
+        return 2 * self.edges / self.nodes
+
+    @torch.no_grad()
+    def draw(self, generator: torch.Generator, like: Tensor | None = None) -> tuple[Tensor, PairLogits]:
+        """Latents of new nodes, with shape :math:`(N, D)`, and the log-odds of their pairs but for the biases.
+
+        Arguments:
+            generator: The randomness.
+            like: The observed node that each takes after, with shape :math:`(N,)`; None for one each.
+        """
+        each = torch.arange(self.nodes) if like is None else like
+        z = self.posterior.mu[each]
+        if self.settings.is_variational:
+            noise = torch.randn(z.shape, generator=generator, dtype=z.dtype)
+            z = z + self.posterior.sigma[each] * noise
+        logits: PairLogits = self.decoder(z, self.evidence[each])
+
+        return z, logits
+
+    def biases_for(self, nodes: int) -> Tensor:
+        """The biases of the observed nodes where so many take after them, with shape :math:`(N,)`.
+
+        Where there are more, each must be tied to a smaller part of them to have as many neighbours.
+        """
+        if nodes == self.nodes or self.nodes > MOST_NODES:
+            return self.biases
+
+        return self._fit_biases((nodes - 1) / self.nodes)
+
+    def _fit_biases(self, copies: float | None = None) -> Tensor:
+        generator = torch.Generator().manual_seed(derive_seed(self.seed, "biases"))
+
+        return fit_biases((self.draw(generator)[1] for _ in range(ROUNDS)), self.degrees, copies)
+
+    def sample(
+        self,
+        count: int,
+        *,
+        nodes: int | tuple[int, int] | None = None,
+        seed: int = 0,
+        largest_component: bool = False,
+        with_latents: bool = False,
+    ) -> list[nx.Graph]:
+        """New graphs like the observed one, with its mean degree, for networkx.
+
+        Arguments:
+            count: How many.
+            nodes: Their number of nodes, or a range to draw it from; None for that of the observed graph.
+            seed: Graph i is the same for a seed, however many are drawn.
+            largest_component: Keep the largest component of each graph.
+            with_latents: Keep each node's latents as node attributes ``z0``, ``z1``, ….
+
+        Raises:
+            SamplingError: No graph is so small and has the mean degree of the observed one.
+        """
+        sampler = LargeGraphSampler(
+            self, count, nodes=nodes, seed=seed, largest=largest_component, latents=with_latents
+        )
+
+        return [graph.to_networkx() for graph in sampler]
+
+    def with_biases(self) -> SingleGraphModel:
+        """The same with the biases of the observed size, unless there are too many pairs to visit."""
+        return self if self.nodes > MOST_NODES else replace(self, biases=self._fit_biases())
+
+
+def fit_single_graph(
+    graph: SingleGraph,
+    settings: LinkSettings = GENERATION,
+    *,
+    name: str = "model",
+    seed: int = 0,
+    provenance: Provenance | None = None,
+) -> SingleGraphModel:
+    """Learn to make graphs like the one given; node features are not read.
+
+    Arguments:
+        graph: The graph, with at least one edge.
+        settings: The model and its training.
+        name: What to call it.
+        seed: The run's one seed.
+        provenance: Where the graph comes from.
+
+    Raises:
+        DatasetError: The graph has no edges.
+        TrainingError: The objective is no number any more.
+    """
+    trained = train_on_all(graph, settings, seed, features=False)
+    with torch.no_grad():
+        posterior = trained.network.encode(trained.graph, trained.inputs)
+        evidence = trained.inputs @ trained.network.evidence
+    degrees = torch.from_numpy(graph.graph.degrees()).to(posterior.mu)
+    model = SingleGraphModel(
+        name,
+        settings,
+        trained.network.decoder.requires_grad_(False),
+        NodeNormal(posterior.mu, posterior.log_sigma.contiguous(), posterior.mask),
+        evidence,
+        degrees,
+        torch.zeros_like(degrees),
+        seed,
+        provenance or Provenance(),
+    )
+
+    return model.with_biases()
+
+
+class LargeGraphSampler:
+    """Draws graphs like the one that a model was trained on, one after another, without a visit to every pair.
+
+    Graph i is the same graph for a seed, however many are drawn.
+    """
+
+    def __init__(
+        self,
+        model: SingleGraphModel,
+        count: int,
+        *,
+        nodes: int | tuple[int, int] | None = None,
+        seed: int = 0,
+        largest: bool = False,
+        latents: bool = False,
+    ) -> None:
+        """Prepare to draw.
+
+        Arguments:
+            model: The model.
+            count: How many graphs.
+            nodes: Their number of nodes, or a range to draw it from uniformly; None for that of the observed graph.
+            seed: The run's seed.
+            largest: Keep the largest component of each graph.
+            latents: Keep each node's latents as node attributes ``z0``, ``z1``, ….
+
+        Raises:
+            SamplingError: No graph is so small and has the mean degree of the observed one.
+        """
+        self.model = model
+        self.count = count
+        self.seed = seed
+        self.largest = largest
+        self.latents = latents
+        low, high = (model.nodes, model.nodes) if nodes is None else (nodes, nodes) if isinstance(nodes, int) else nodes
+        self._range = low, high
+        self._biases: dict[int, Tensor] = {}
+        if count < 0 or not 1 <= low <= high:
+            raise SamplingError(f"{count} graphs on {low} to {high} nodes were asked for. Ask for at least 1 node.")
+        if low - 1 < model.mean_degree:
+            raise SamplingError(
+                f"Nodes of '{model.name}' have {model.mean_degree:.3g} neighbours on average, and in a graph on {low} "
+                f"nodes they cannot: ask for at least {int(np.ceil(model.mean_degree)) + 1} nodes."
+            )
+
+    def __iter__(self) -> Iterator[SimpleGraph]:
+        return (self.graph(index) for index in range(self.count))
+
+    def graph(self, index: int) -> SimpleGraph:
+        """Graph ``index``."""
+        rng = stream(self.seed, "graph", index)
+        nodes = int(rng.integers(self._range[0], self._range[1] + 1))
+        generator = torch.Generator().manual_seed(derive_seed(self.seed, "latents", index))
+        observed = self.model.nodes
+        # As many nodes as were observed take after one of these each, any other number after some of them.
+        like = torch.arange(nodes) if nodes == observed else torch.randint(observed, (nodes,), generator=generator)
+        z, logits = self.model.draw(generator, like)
+        logits = replace(logits, bias=logits.bias + self._biases_for(nodes)[like])
+        shift = density_shift(logits, self.model.mean_degree * nodes / 2, rng)
+        edges = EdgeSampler(replace(logits, shift=logits.shift + shift)).sample(rng)
+        columns = {f"z{k}": column.tolist() for k, column in enumerate(z.T)} if self.latents else {}
+        graph = SimpleGraph(nodes, np.ascontiguousarray(edges.T, dtype=np.int32), node_attributes=columns)
+
+        return largest_component(graph) if self.largest else graph
+
+    def _biases_for(self, nodes: int) -> Tensor:
+        if nodes not in self._biases:
+            self._biases[nodes] = self.model.biases_for(nodes)
+
+        return self._biases[nodes]

@@ -1,0 +1,206 @@
+"""What can be asked of one large graph, in a call each; the commands are built of the same parts.
+
+A graph is one of networkx, a file, or what :func:`read_single_graph` gives. Nodes of a networkx graph may carry
+``features``, a ``label`` and their part of the ``split``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..graph import SimpleGraph, as_simple_graph
+from ..records import Provenance
+from .baselines import BASELINES
+from .checkpoint import load_single_graph, save_single_graph
+from .data import SingleGraph, from_simple_graph, read_single_graph
+from .generation import GENERATION, SingleGraphModel, fit_single_graph
+from .link_prediction import (
+    LinkResult,
+    PredictedLink,
+    iterate_baseline,
+    iterate_links,
+    rank_missing_links,
+    summarise_links,
+    train_on_all,
+)
+from .node_classification import ClassificationResult, iterate_classification, summarise_classification
+from .settings import ClassifierSettings, LinkSettings
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = [
+    "classify_nodes",
+    "embed_nodes",
+    "fit_single",
+    "load_single",
+    "predict_links",
+    "save_single",
+    "score_links",
+]
+
+
+def score_links(
+    graph: nx.Graph | SimpleGraph | SingleGraph | str | Path,
+    kind: str = "graphite-vae",
+    *,
+    runs: int = 3,
+    seed: int = 0,
+    features: bool | None = None,
+    split: str = "connected",
+    **settings: Any,
+) -> LinkResult:
+    """How well held-out edges are told from other pairs: AUC and average precision, mean and error over splits.
+
+    Arguments:
+        graph: The graph.
+        kind: A model, such as ``graphite-vae``, or a baseline, such as ``adamic-adar``, which takes no settings.
+        runs: The number of splits.
+        seed: The one seed of all runs.
+        features: Whether node features are used; None does where there are any.
+        split: ``connected`` or ``random``.
+        settings: Any other setting of :class:`LinkSettings`, such as ``epochs=100``.
+
+    Raises:
+        GraphiteError: The graph is not one to hold edges out of, or a setting is wrong.
+    """
+    one = _one(graph)
+    if kind in BASELINES and not settings:
+        return summarise_links(kind, False, split, list(iterate_baseline(one, kind, runs, seed, split=split)))
+    scores = iterate_links(one, LinkSettings(kind=kind, **settings), runs, seed, features=features, split=split)
+
+    return summarise_links(kind, _uses_features(one, features), split, list(scores))
+
+
+def predict_links(
+    graph: nx.Graph | SimpleGraph | SingleGraph | str | Path,
+    count: int = 100,
+    kind: str = "graphite-vae",
+    *,
+    seed: int = 0,
+    features: bool | None = None,
+    **settings: Any,
+) -> list[PredictedLink]:
+    """The pairs without an edge that most look like one, best first, by a model of all edges.
+
+    Arguments:
+        graph: The graph.
+        count: How many.
+        kind: The model.
+        seed: The run's one seed.
+        features: Whether node features are used; None does where there are any.
+        settings: Any other setting of :class:`LinkSettings`.
+
+    Raises:
+        GraphiteError: The graph has no edges, or a setting is wrong.
+    """
+    one = _one(graph)
+    trained = train_on_all(one, LinkSettings(kind=kind, **settings), seed, features=features)
+
+    return rank_missing_links(one, trained.logits(), count)
+
+
+def classify_nodes(
+    graph: nx.Graph | SimpleGraph | SingleGraph | str | Path,
+    kind: str = "graphite",
+    *,
+    runs: int = 1,
+    seed: int = 0,
+    features: bool | None = None,
+    **settings: Any,
+) -> tuple[list[Any], ClassificationResult]:
+    """The class that each node is given, by the best run as validation has it, and how often test nodes get theirs.
+
+    Arguments:
+        graph: The graph, some of whose nodes have labels.
+        kind: ``graphite`` or ``gcn``.
+        runs: The number of starts.
+        seed: The one seed of all runs.
+        features: Whether node features are used; None does where there are any.
+        settings: Any other setting of :class:`ClassifierSettings`.
+
+    Raises:
+        GraphiteError: There are too few labels, or a setting is wrong.
+    """
+    one = _one(graph)
+    scores = list(iterate_classification(one, ClassifierSettings(kind=kind, **settings), runs, seed, features=features))
+    best = max(scores, key=lambda score: score.validation)
+    result = summarise_classification(kind, _uses_features(one, features), scores)
+
+    return [one.classes[code] for code in best.predictions.tolist()], result
+
+
+def embed_nodes(
+    graph: nx.Graph | SimpleGraph | SingleGraph | str | Path,
+    kind: str = "graphite-vae",
+    *,
+    seed: int = 0,
+    features: bool | None = None,
+    **settings: Any,
+) -> NDArray[np.float32]:
+    """The mean of each node's latents, in the order of the nodes, with shape :math:`(n, D)`.
+
+    Arguments:
+        graph: The graph.
+        kind: The model.
+        seed: The run's one seed.
+        features: Whether node features are used; None does where there are any.
+        settings: Any other setting of :class:`LinkSettings`, such as ``latent=8``.
+
+    Raises:
+        GraphiteError: The graph has no edges, or a setting is wrong.
+    """
+    trained = train_on_all(_one(graph), LinkSettings(kind=kind, **settings), seed, features=features)
+
+    return np.asarray(trained.latents().numpy())
+
+
+def fit_single(
+    graph: nx.Graph | SimpleGraph | SingleGraph | str | Path, *, name: str = "model", seed: int = 0, **settings: Any
+) -> SingleGraphModel:
+    """Learn to make graphs like one large graph, from its edges alone.
+
+    Arguments:
+        graph: The graph.
+        name: What to call the model.
+        seed: The run's one seed.
+        settings: Any setting of :class:`LinkSettings`, such as ``epochs=100``.
+
+    Raises:
+        GraphiteError: The graph has no edges, or a setting is wrong.
+    """
+    source = Path(graph).name if isinstance(graph, str | Path) else None
+
+    return fit_single_graph(
+        _one(graph), replace(GENERATION, **settings), name=name, seed=seed, provenance=Provenance(source=source)
+    )
+
+
+def save_single(model: SingleGraphModel, folder: str | Path) -> None:
+    """Write a model as a checkpoint folder that ``load_single``, 'sample' and 'inspect' read."""
+    save_single_graph(model, Path(folder))
+
+
+def load_single(folder: str | Path) -> SingleGraphModel:
+    """A model of one large graph by its folder.
+
+    Raises:
+        CheckpointError: There is none, or it is damaged.
+    """
+    return load_single_graph(Path(folder))
+
+
+def _one(graph: nx.Graph | SimpleGraph | SingleGraph | str | Path) -> SingleGraph:
+    if isinstance(graph, SingleGraph):
+        return graph
+
+    return read_single_graph(graph) if isinstance(graph, str | Path) else from_simple_graph(as_simple_graph(graph))
+
+
+def _uses_features(graph: SingleGraph, features: bool | None) -> bool:
+    return features is not False and graph.features is not None and graph.features.shape[1] > 0

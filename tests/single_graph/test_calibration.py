@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from graphite_gen.single_graph import calibration
+from graphite_gen.single_graph.calibration import density_shift, expected_degrees, fit_biases
+from graphite_gen.single_graph.pairs import PairLogits
+
+from .test_pairs import pair_logits
+from .test_sampler import sparse_logits
+
+
+def chances(logits: PairLogits) -> torch.Tensor:
+    """The probability of every pair as a matrix; a node has no edge with itself."""
+    return torch.sigmoid(logits.tile(slice(None), slice(None))) * (1 - torch.eye(logits.nodes))
+
+
+@pytest.mark.parametrize("tile", [7, 1 << 18])
+def test_expected_degrees_are_sums_over_all_pairs(tile: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibration, "_TILE", tile)
+    logits = pair_logits(9)
+    logits.bias.requires_grad_()
+    degrees, slopes = expected_degrees(logits)
+
+    sums = chances(logits).sum(1)
+    assert torch.allclose(degrees, sums)
+    by_own_bias = [torch.autograd.grad(sums[i], logits.bias, retain_graph=True)[0][i] for i in range(9)]
+    assert torch.allclose(slopes, torch.stack(by_own_bias))
+
+
+def test_copies_of_nodes_have_the_degrees_of_a_graph_with_them() -> None:
+    logits = pair_logits(5)
+    thrice = PairLogits(logits.factor.repeat(3, 1), logits.sign, logits.bias.repeat(3), logits.shift)
+    whole = torch.sigmoid(thrice.tile(slice(None), slice(None)))
+
+    assert torch.allclose(expected_degrees(logits, 3.0)[0], whole[:5].sum(1))
+
+
+def test_fitted_biases_give_the_observed_degrees() -> None:
+    # Two hubs, whose edges are nearly sure, and a node without any.
+    degrees = torch.tensor([30.0, 25, 0, *[1 + i % 5 for i in range(37)]])
+    logits = pair_logits(40)
+
+    biases = fit_biases([logits] * 60, degrees)
+    found = chances(replace(logits, bias=logits.bias + biases)).sum(1)
+
+    assert torch.allclose(found, degrees, atol=1e-2)
+
+
+@pytest.mark.parametrize("edges", [3.0, 40.0, 200.0])
+def test_a_shift_gives_the_number_of_edges(edges: float) -> None:
+    logits = pair_logits(25)
+    shift = density_shift(logits, edges, np.random.default_rng(0))
+
+    assert chances(replace(logits, shift=logits.shift + shift)).sum().item() / 2 == pytest.approx(edges, rel=1e-3)
+
+
+def test_of_many_nodes_a_drawn_graph_tells_the_shift(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibration, "_FEW_NODES", 60)
+    logits = sparse_logits(1500)
+    shift = density_shift(logits, 6000, np.random.default_rng(1))
+
+    # The relative error is about one over the root of the number of edges.
+    found = chances(replace(logits, shift=logits.shift + shift)).sum().item() / 2
+    assert found == pytest.approx(6000, rel=0.05)

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from scipy.stats import ks_2samp
+
+from graphite_gen.checkpoint import load_checkpoint
+from graphite_gen.errors import CheckpointError, DatasetError, SamplingError
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.single_graph.checkpoint import load_single_graph, save_single_graph
+from graphite_gen.single_graph.data import SingleGraph
+from graphite_gen.single_graph.generation import (
+    GENERATION,
+    LargeGraphSampler,
+    SingleGraphModel,
+    fit_single_graph,
+)
+
+# Blocks of unlike sizes and densities, and one that is mostly tied to another.
+SIZES = (60, 40, 20)
+DENSITIES = np.array([[0.15, 0.01, 0.0], [0.01, 0.05, 0.25], [0.0, 0.25, 0.02]])
+BLOCK = np.repeat(np.arange(3), SIZES)
+
+
+@cache
+def observed() -> SingleGraph:
+    graph = nx.stochastic_block_model(SIZES, DENSITIES, seed=2)
+
+    return SingleGraph(SimpleGraph.from_pairs(sum(SIZES), list(graph.edges)))
+
+
+@cache
+def model() -> SingleGraphModel:
+    return fit_single_graph(observed(), name="blocks")
+
+
+def edges_between_blocks(graph: SimpleGraph) -> np.ndarray:
+    i, j = BLOCK[graph.edges].T
+    counts = np.zeros((3, 3))
+    np.add.at(counts, (np.minimum(i, j), np.maximum(i, j)), 1)
+
+    return counts
+
+
+def test_graphs_have_the_degrees_and_the_blocks_of_the_one_given() -> None:
+    graphs = list(LargeGraphSampler(model(), 30, seed=1))
+
+    mean = np.mean([edges_between_blocks(graph) for graph in graphs], axis=0)
+    wanted = edges_between_blocks(observed().graph)
+    # The edges within and between blocks, of which there are up to 251, to a tenth of all.
+    assert np.abs(mean - wanted).max() < 0.1 * wanted.sum()
+    assert mean[0, 2] < 0.05 * wanted.sum()
+    assert mean.sum() == pytest.approx(wanted.sum(), rel=0.03)
+    degrees = np.mean([graph.degrees() for graph in graphs], axis=0)
+    assert np.corrcoef(degrees, observed().graph.degrees())[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("nodes", [60, 400])
+def test_graphs_of_another_size_keep_the_mean_degree_and_its_spread(nodes: int) -> None:
+    graphs = list(LargeGraphSampler(model(), 8, nodes=nodes, seed=2))
+
+    degrees = np.concatenate([graph.degrees() for graph in graphs])
+    assert all(graph.nodes == nodes for graph in graphs)
+    assert degrees.mean() == pytest.approx(model().mean_degree, rel=0.06)
+    # Degrees of new nodes are Poisson about those of the nodes they take after.
+    own = np.random.default_rng(0).poisson(np.repeat(observed().graph.degrees(), 20))
+    assert ks_2samp(degrees, own).statistic < 0.12
+
+
+def test_the_same_seed_gives_the_same_graph_however_many_are_drawn() -> None:
+    first, again, other = (
+        list(LargeGraphSampler(model(), n, nodes=(90, 120), seed=s)) for n, s in ((3, 1), (2, 1), (2, 5))
+    )
+
+    assert all(np.array_equal(a.edges, b.edges) for a, b in zip(first, again, strict=False))
+    assert not np.array_equal(first[0].edges, other[0].edges)
+    assert len({graph.nodes for graph in first}) > 1
+    for graph in first:
+        assert (graph.edges[:, 0] < graph.edges[:, 1]).all()
+        assert graph.edges.max() < graph.nodes
+
+
+def test_latents_and_the_largest_component_can_be_kept() -> None:
+    (graph,) = LargeGraphSampler(model(), 1, nodes=60, largest=True, latents=True)
+
+    assert nx.is_connected(graph.to_networkx())
+    assert len(graph.node_attributes) == GENERATION.latent
+    assert len(graph.node_attributes["z0"]) == graph.nodes <= 60
+
+
+@pytest.mark.parametrize("kind", ["graphite-vae", "gae"])
+def test_a_checkpoint_gives_the_same_graphs(kind: str, tmp_path: Path) -> None:
+    trained = fit_single_graph(observed(), replace(GENERATION, kind=kind, epochs=5), name="blocks", seed=3)
+    save_single_graph(trained, tmp_path / "blocks")
+    loaded = load_single_graph(tmp_path / "blocks")
+
+    assert (loaded.name, loaded.settings, loaded.seed) == (trained.name, trained.settings, 3)
+    for nodes in (None, 50):
+        (a,), (b,) = (list(LargeGraphSampler(each, 1, nodes=nodes)) for each in (trained, loaded))
+        assert np.array_equal(a.edges, b.edges)
+
+
+def test_damaged_checkpoints_are_told(tmp_path: Path) -> None:
+    from graphite_gen.checkpoint import read_tensors, write_tensors
+
+    save_single_graph(model(), tmp_path)
+    with pytest.raises(CheckpointError, match="trained on one large graph"):
+        load_checkpoint(tmp_path)
+    path = tmp_path / "model.safetensors"
+    tensors, _ = read_tensors(path)
+    for change, problem in (
+        ({"mu": tensors["mu"][:5]}, "does not fit"),
+        ({"degrees": -tensors["degrees"]}, "no training gives"),
+        ({"biases": tensors["biases"] * torch.nan}, "no training gives"),
+    ):
+        write_tensors(path, tensors | change)
+        with pytest.raises(CheckpointError, match=problem):
+            load_single_graph(tmp_path)
+    write_tensors(path, {name: tensor for name, tensor in tensors.items() if name != "evidence"})
+    with pytest.raises(CheckpointError, match="evidence"):
+        load_single_graph(tmp_path)
+
+
+def test_what_cannot_be_is_refused() -> None:
+    with pytest.raises(SamplingError, match="at least"):
+        LargeGraphSampler(model(), 1, nodes=3)
+    with pytest.raises(DatasetError, match="no edges"):
+        fit_single_graph(SingleGraph(SimpleGraph.from_pairs(4, [])))
+
+
+def test_graphs_with_isolated_nodes_and_several_components_are_learned() -> None:
+    pairs = [(i, j) for start in (0, 6) for i in range(start, start + 5) for j in range(i + 1, start + 5)]
+    trained = fit_single_graph(SingleGraph(SimpleGraph.from_pairs(14, pairs)), replace(GENERATION, epochs=100))
+    degrees = np.mean([graph.degrees() for graph in LargeGraphSampler(trained, 40)], axis=0)
+
+    assert degrees[[5, 11, 12, 13]].max() < 0.5
+    assert degrees[[0, 1, 6, 7]].min() > 3

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import graphite_gen as gg
+
+from .graphs import planted
+
+
+def named() -> nx.Graph:
+    """Four groups of people; only some of them have a label."""
+    graph = planted().graph.to_networkx()
+    for node in graph:
+        if node % 3:
+            graph.nodes[node]["label"] = f"club {node // 15}"
+
+    return nx.relabel_nodes(graph, {node: f"person {node}" for node in graph})
+
+
+def test_links_are_scored_by_models_and_baselines_on_the_same_splits() -> None:
+    model = gg.score_links(named(), runs=2, epochs=40, latent=8)
+    baseline = gg.score_links(named(), "adamic-adar", runs=2)
+
+    assert (model.model, model.features, model.runs) == ("graphite-vae", False, 2)
+    assert min(model.auc, baseline.auc) > 0.7
+    with pytest.raises(gg.GraphiteError, match="'kind' is"):
+        gg.score_links(named(), "nothing")
+
+
+def test_missing_links_are_those_of_a_group() -> None:
+    links = gg.predict_links(named(), 20, epochs=100, latent=8, seed=1)
+
+    number = {f"person {node}": node // 15 for node in range(60)}
+    assert np.mean([number[link.source] == number[link.target] for link in links]) > 0.8
+    assert not any(named().has_edge(link.source, link.target) for link in links)
+
+
+def test_every_node_is_given_a_class_and_a_place() -> None:
+    labels, result = gg.classify_nodes(named(), epochs=60, width=8, latent=4, learning_rate=0.03)
+
+    right = [label == f"club {node // 15}" for node, label in enumerate(labels)]
+    assert np.mean(right) > 0.85
+    assert result.runs == 1
+    z = gg.embed_nodes(named(), epochs=5, latent=3)
+    assert z.shape == (60, 3)
+    assert np.isfinite(z).all()
+
+
+def test_a_model_of_one_graph_goes_to_a_folder_and_back(tmp_path: Path) -> None:
+    nx.write_graphml(named(), tmp_path / "people.graphml")
+    model = gg.fit_single(tmp_path / "people.graphml", name="people", epochs=20, latent=4)
+    gg.save_single(model, tmp_path / "people")
+    first, second = (each.sample(1, nodes=90, seed=4)[0] for each in (model, gg.load_single(tmp_path / "people")))
+
+    assert model.provenance.source == "people.graphml"
+    assert nx.utils.graphs_equal(first, second)
+    assert len(first) == 90
+    assert 2 * first.number_of_edges() / 90 == pytest.approx(model.mean_degree, rel=0.25)
