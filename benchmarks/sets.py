@@ -35,7 +35,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "ego_small": {"epochs": 60, "epoch_graphs": 3000, "batch_size": 64},
     "tree": {"epochs": 120, "epoch_graphs": 4000, "batch_size": 64},
     "planar": {"epochs": 200, "epoch_graphs": 4000, "batch_size": 64},
-    "sbm": {"epochs": 20, "epoch_graphs": 1000, "batch_size": 16},
+    "sbm": {"epochs": 150, "epoch_graphs": 1000, "batch_size": 16, "validate_every": 50},
 }
 SAMPLES = {"community_small": 1000, "ego_small": 1000, "tree": 400, "planar": 100, "sbm": 40}
 CONSTRAINTS: dict[str, Constraint] = {"planar": Planar(), "tree": Tree()}
