@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import shortest_path
+from scipy.spatial.distance import cdist
 
 from .components import component_labels
 from .errors import DatasetError
@@ -71,7 +72,7 @@ def _place_component(hops: Points) -> Points:
     # Twins have the same distances to all others: noise keeps them from the same place.
     points = _classical_scaling(hops) + 0.05 * stream(0, "layout").normal(size=(n, 2))
     for _ in range(STEPS):
-        apart = np.linalg.norm(points[:, None] - points, axis=-1)
+        apart = cdist(points, points)
         pull = np.divide(weights * hops, apart, out=np.zeros_like(hops), where=apart > 0)
         moved = inverse @ (pull.sum(1)[:, None] * points - pull @ points)
         change, points = np.abs(moved - points).max(), moved

@@ -100,7 +100,8 @@ def report(
         command=shlex.join(["graphite-gen", *sys.argv[1:]]),
         progress=lambda step: note(f"{step} …"),
     )
-    page = render_page(contents).encode()
+    # Names in a file of JSON may hold halves of a character, which no file of text can.
+    page = render_page(contents).encode(errors="replace")
     with open_output(output, force) as stream:
         stream.write(page)
     note(f"Wrote '{output}', {len(page) / 1e6:.1f} MB. Open it in any browser.")

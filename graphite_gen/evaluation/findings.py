@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..metrics import MMDRow, Share
+from ..metrics.classifier import LEAST_GRAPHS
 
 if TYPE_CHECKING:
     from .judgement import Evaluation, Summary
@@ -18,6 +19,9 @@ CLOSE, FAR = 1.5, 3.0
 SURE = 3.0
 """Standard errors beyond which two means differ."""
 
+HARDLY = 0.6
+"""The AUC up to which a classifier that is not sure of its gain may have guessed."""
+
 
 def find_words(evaluation: Evaluation) -> tuple[str, ...]:
     """One sentence or two for each thing worth knowing, the most important first."""
@@ -28,17 +32,20 @@ def find_words(evaluation: Evaluation) -> tuple[str, ...]:
         *_distance(evaluation),
         *_difference(evaluation),
         *_classifier(evaluation),
+        *_scarcity(evaluation),
     )
 
 
 def _collapse(evaluation: Evaluation) -> Iterator[str]:
-    unique, usual = evaluation.vun.unique, evaluation.reference_vun.unique
-    if unique.count == 1 and unique.total > 1:
-        yield f"All {unique.total} samples are one and the same graph (uniqueness): the model has collapsed."
-    elif unique.high < usual.low:
+    unique, (own, usual) = evaluation.vun.unique, evaluation.comparable_unique
+    repeated = own.high < usual.low
+    if unique.count == 1 and usual.count > 1:
+        end = ": the model has collapsed." if repeated else "."
+        yield f"All {unique.total} samples are one and the same graph (uniqueness){end}"
+    elif repeated:
         yield (
-            f"Samples repeat themselves: {unique.count} different graphs among {unique.total} ({_percent(unique)}), "
-            f"where {_percent(usual)} of the {usual.total} reference graphs are different."
+            f"Samples repeat themselves: {own.count} different graphs among {own.total} ({_percent(own)}), "
+            f"where {usual.count} of as many reference graphs are different."
         )
 
 
@@ -46,17 +53,23 @@ def _copies(evaluation: Evaluation) -> Iterator[str]:
     novel, usual = evaluation.vun.novel, evaluation.reference_vun.novel
     if novel is None or usual is None:
         return
-    if novel.count and novel.high >= usual.low:
+    memorised = novel.high < usual.low
+    if novel.count and not memorised:
         return
     words = (
-        f"Only {_percent(novel)} of the samples are new, the others are copies of training graphs"
+        f"Only {novel.count} of {novel.total} samples are new, the others are copies of training graphs"
         if novel.count
         else "Novelty is 0: every sample is a copy of a training graph"
     )
-    if novel.high < usual.low:
+    if memorised:
         yield f"{words}, where {_percent(usual)} of the reference graphs are new. The model has memorised them."
+    elif 2 * usual.count < usual.total:
+        yield (
+            f"{words}, but so are {usual.total - usual.count} of the {usual.total} reference graphs: either there are "
+            "few graphs of this kind, or the reference was trained on."
+        )
     else:
-        yield f"{words}, but so are most graphs of this kind: only {_percent(usual)} of the reference graphs are new."
+        yield f"{words}."
 
 
 def _validity(evaluation: Evaluation) -> Iterator[str]:
@@ -74,11 +87,9 @@ def _distance(evaluation: Evaluation) -> Iterator[str]:
         yield (
             "How close is close enough is not known without training graphs: pass them, and distances stand beside "
             "theirs."
-            if not evaluation.train
-            else "Training and reference graphs are all alike, so that there is no ratio."
         )
     elif ratio <= CLOSE:
-        yield f"Samples are as close to the reference as training graphs are (ratio {ratio:.2g})."
+        yield f"On average, samples are as close to the reference as training graphs are (ratio {ratio:.2g})."
     elif ratio <= FAR:
         yield f"Samples are somewhat further from the reference than training graphs are (ratio {ratio:.2g})."
     else:
@@ -87,33 +98,26 @@ def _distance(evaluation: Evaluation) -> Iterator[str]:
 
 def _difference(evaluation: Evaluation) -> Iterator[str]:
     rows = [row for row in evaluation.mmd if row.samples.convention == "rbf"]
-    worst = max(rows, key=_distance_of)
-    plainest = max(evaluation.summaries, key=_apart)
-    if _is_clear(worst):
+    worst = max(rows, key=_times)
+    # The largest of four noisy figures is above a limit more often than their mean.
+    if (evaluation.ratio or 0.0) > CLOSE or _times(worst) > FAR:
         times = "" if worst.ratio is None else f", {worst.ratio:.3g} times what is attainable"
         yield f"They differ most in {worst.samples.descriptor} (MMD {worst.samples.value:.3g}{times})."
-    if _apart(plainest) > SURE:
+    plainest = max(evaluation.summaries, key=_apart)
+    if _apart(plainest) > SURE and not _is_scarce(evaluation):
         yield (
-            f"The plainest difference is in {plainest.name}: {plainest.samples:.3g} on average, "
-            f"and {plainest.reference:.3g} in the reference."
+            f"The plainest difference is in {plainest.name}: {plainest.samples:.4g} on average, "
+            f"and {plainest.reference:.4g} in the reference."
         )
 
 
-def _distance_of(row: MMDRow) -> float:
-    """How far, in what can be attained where that is known; without any, nothing is nearer than infinitely far."""
-    if row.attainable is None:
-        return row.samples.value
-    if row.ratio is None:
-        return float("inf") if row.samples.value > 0 else 0.0
+def _times(row: MMDRow) -> float:
+    """How many times what is attainable, or what chance alone would make of it where that is not known."""
+    if row.ratio is not None:
+        return row.ratio
+    assert row.chance is not None, "the convention 'rbf' knows its chance"
 
-    return row.ratio
-
-
-def _is_clear(row: MMDRow) -> bool:
-    if row.attainable is None:
-        return (row.samples.low or 0.0) > 0
-
-    return _distance_of(row) > CLOSE
+    return max(row.samples.value, 0.0) / row.chance + 1
 
 
 def _apart(summary: Summary) -> float:
@@ -133,7 +137,17 @@ def _classifier(evaluation: Evaluation) -> Iterator[str]:
         by = " and ".join(dict.fromkeys(score.descriptors))
         yield f"A classifier tells them apart by {by} (discrepancy {score.discrepancy:.2f}, AUC {score.auc:.2f})."
     else:
-        yield f"A classifier cannot tell them from the reference (AUC {score.auc:.2f}, where 0.5 is chance)."
+        can = "hardly tells" if score.auc > HARDLY else "cannot tell"
+        yield f"A classifier {can} them from the reference (AUC {score.auc:.2f}, where 0.5 is chance)."
+
+
+def _is_scarce(evaluation: Evaluation) -> bool:
+    return min(evaluation.samples, evaluation.reference) < LEAST_GRAPHS
+
+
+def _scarcity(evaluation: Evaluation) -> Iterator[str]:
+    if _is_scarce(evaluation):
+        yield f"So few graphs tell little: pass at least {LEAST_GRAPHS} samples and as many reference graphs."
 
 
 def _percent(share: Share) -> str:

@@ -13,7 +13,7 @@ from ..errors import DatasetError
 from ..families import Family
 from ..families import family as family_of
 from ..graph import SimpleGraph, as_simple_graph
-from ..metrics import CONVENTIONS, VUN, describe, score_vun
+from ..metrics import CONVENTIONS, VUN, Share, describe, isomorphism_classes, score_vun
 from ..metrics.classifier import LEAST_GRAPHS, ClassifierScore, tell_apart
 from ..metrics.mmd import REPLICATES, MMDRow, compare_rows
 from ..metrics.summaries import summarise_graphs
@@ -76,8 +76,9 @@ class Evaluation(Record):
         ratio: The mean over descriptors of the ``rbf`` MMD of samples over what is attainable: about 1 for samples of
             the true law. None without training graphs.
         mmd: Every MMD, in the order of conventions and descriptors.
-        vun: What is valid, unique and novel among samples, or among the first of them where validity takes long.
-        reference_vun: The same of the reference graphs, as what can be expected.
+        vun: What is valid, unique and novel among samples; where validity takes long, only the first are asked for it.
+        reference_vun: What is unique and novel among the reference graphs, as what can be expected.
+        comparable_unique: What is unique among as many samples as reference graphs: more graphs repeat more.
         classifier: How well samples are told from the reference; None for fewer than eight graphs on a side.
         attainable_classifier: The same for training graphs.
         summaries: Plain figures.
@@ -92,6 +93,7 @@ class Evaluation(Record):
     mmd: tuple[MMDRow, ...]
     vun: VUN
     reference_vun: VUN
+    comparable_unique: tuple[Share, Share]
     classifier: ClassifierScore | None
     attainable_classifier: ClassifierScore | None
     summaries: tuple[Summary, ...]
@@ -155,8 +157,6 @@ def evaluate(
     rows = compare_rows(
         x, y, z, conventions=list(dict.fromkeys([*conventions, "rbf"])), replicates=replicates, seed=seed
     )
-    check = law if law is not None else validity
-    judged = None if law is None else law.most_judged
     summaries = zip(summarise_graphs(own).items(), summarise_graphs(known).values(), strict=True)
     found = Evaluation(
         samples=len(own),
@@ -165,8 +165,9 @@ def evaluate(
         family=None if law is None else law.name,
         ratio=_overall_ratio(rows),
         mmd=rows,
-        vun=score_vun(own[:judged], seen, check),
-        reference_vun=score_vun(known[:judged], seen),
+        vun=_score_vun(own, seen, law if law is not None else validity, None if law is None else law.most_judged),
+        reference_vun=score_vun(known, seen),
+        comparable_unique=_comparable_unique(own, known, most, seed),
         classifier=_classifier(x, y, seed),
         attainable_classifier=None if z is None else _classifier(z, y, seed),
         summaries=tuple(Summary.of(name, first, second) for (name, first), second in summaries),
@@ -182,6 +183,32 @@ def _some(graphs: Sequence[SimpleGraph], most: int, seed: int, name: str) -> Seq
     chosen = np.sort(stream(seed, "compared", name).permutation(len(graphs))[:most])
 
     return [graphs[index] for index in chosen]
+
+
+def _score_vun(
+    samples: Sequence[SimpleGraph],
+    train: Sequence[SimpleGraph],
+    check: Callable[[SimpleGraph], bool] | Family | None,
+    judged: int | None,
+) -> VUN:
+    found = score_vun(samples[:judged], train, check)
+    if judged is None or judged >= len(samples):
+        return found
+    whole = score_vun(samples, train)
+
+    return replace(found, unique=whole.unique, novel=whole.novel)
+
+
+def _comparable_unique(
+    samples: Sequence[SimpleGraph], reference: Sequence[SimpleGraph], most: int, seed: int
+) -> tuple[Share, Share]:
+    count = min(len(samples), len(reference), most)
+    own, known = (
+        len(set(isomorphism_classes(_some(graphs, count, seed, name))))
+        for graphs, name in ((samples, "samples"), (reference, "reference"))
+    )
+
+    return Share.of(own, count), Share.of(known, count)
 
 
 def _overall_ratio(rows: Sequence[MMDRow]) -> float | None:

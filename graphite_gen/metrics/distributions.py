@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..errors import DatasetError
 from ..graph import SimpleGraph
 from ..records import Record
-from .descriptors import clustering_coefficients, orbit_means, spectra
+from .descriptors import clustering_coefficients, describe, spectra
 from .summaries import mean_path_lengths
 
 __all__ = ["Distribution", "distributions"]
@@ -48,7 +48,7 @@ def distributions(samples: Sequence[SimpleGraph], reference: Sequence[SimpleGrap
     """Every descriptor, sizes and path lengths, of samples and of a reference.
 
     Raises:
-        DatasetError: There are no samples.
+        DatasetError: There are no samples, or a graph has no nodes.
     """
     if not samples:
         raise DatasetError("There are no graphs to show the distributions of: pass at least one.")
@@ -58,7 +58,7 @@ def distributions(samples: Sequence[SimpleGraph], reference: Sequence[SimpleGrap
     clustering = [_joined(clustering_coefficients(side)) for side in sides]
     eigenvalues = [_joined(spectra(side)) for side in sides]
     paths = [mean_path_lengths(side) for side in sides]
-    counts = [orbit_means(side).mean(0).tolist() for side in sides]
+    counts = [describe(side, ["orbit"])["orbit"].mean(0).tolist() for side in sides]
     orbits = Distribution(
         "orbit",
         "orbit",

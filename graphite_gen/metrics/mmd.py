@@ -23,7 +23,7 @@ beside the same figure of training graphs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -151,11 +151,14 @@ class MMDRow(Record):
         samples: Samples against the reference.
         attainable: Training graphs against the reference; None where there are none.
         chance: What chance alone adds to a figure that is not corrected for it, see :func:`chance_level`; None in the
-            older conventions, which are not, and without training graphs.
-        level: The figure of training graphs at the bandwidth of the samples, at least zero, and chance.
+            older conventions, which are not. Where training and reference graphs are all alike, or there are no
+            training graphs, that of the samples; where those are all alike too, the most that it can be.
+        level: The figure of training graphs at the bandwidth of the samples, at least zero, and chance; None without
+            training graphs.
         ratio: The samples' figure, at least zero, and chance, over the level: unbiased figures of equal laws lie around
-            zero, and nothing can be measured by that alone. In older conventions the first figure over the second.
-            About 1 for samples of the true law; None where training and reference graphs are all alike.
+            zero, and nothing can be measured by that alone. In older conventions the first figure over the second,
+            both of the same number of graphs, on which they depend. About 1 for samples of the true law; None without
+            training graphs, and in older conventions where those are the reference.
     """
 
     samples: MMDEstimate
@@ -214,26 +217,44 @@ def compare_rows(
     for convention in conventions:
         for name in x:
             first = estimate_mmd(x[name], y[name], name, convention, replicates=replicates, seed=seed)
-            if z is None:
-                rows.append(MMDRow(first))
-                continue
-            second = estimate_mmd(z[name], y[name], name, convention, replicates=replicates, seed=seed)
-            if convention == "rbf":
-                rows.append(_measured(first, second, z[name], y[name]))
-            else:
-                rows.append(MMDRow(first, second, ratio=first.value / second.value if second.value > 0 else None))
+            second = None
+            if z is not None:
+                second = estimate_mmd(z[name], y[name], name, convention, replicates=replicates, seed=seed)
+            row = MMDRow(first, second)
+            measure = _measured if convention == "rbf" else _divided
+            rows.append(measure(row, x[name], y[name], None if z is None else z[name]))
 
     return tuple(rows)
 
 
-def _measured(first: MMDEstimate, second: MMDEstimate, z: Matrix, y: Matrix) -> MMDRow:
-    """The row of an unbiased figure, whose ratio is taken at one bandwidth."""
-    chance = chance_level(z, y, first.bandwidth)
+def _divided(row: MMDRow, x: Matrix, y: Matrix, z: Matrix | None) -> MMDRow:
+    """The row of a biased figure with its ratio, both parts of which are of as many graphs."""
+    if z is None:
+        return row
+    count = min(len(x), len(z))
+    first, second = (
+        estimate_mmd(_evenly(rows, count), y, row.samples.descriptor, row.samples.convention).value for rows in (x, z)
+    )
+
+    return replace(row, ratio=first / second if second > 0 else None)
+
+
+def _evenly(rows: Matrix, count: int) -> Matrix:
+    return rows[np.linspace(0, len(rows) - 1, count).astype(np.int64)]
+
+
+def _measured(row: MMDRow, x: Matrix, y: Matrix, z: Matrix | None) -> MMDRow:
+    """The row of an unbiased figure with its ratio, which is taken at one bandwidth."""
+    sigma = row.samples.bandwidth
+    levels = (chance_level(rows, y, sigma) for rows in (z, x) if rows is not None)
+    chance = next((level for level in levels if level > 0), 1 / len(x) + 1 / len(y))
+    if z is None:
+        return replace(row, chance=chance)
     once = [np.ones((1, len(rows)), dtype=np.int64) for rows in (z, y)]
     squares = _Distances.of(euclidean, z, y).squared(np.float64)
-    level = max(float(_mmd(squares, first.bandwidth, *once, unbiased=True)[0]), 0.0) + chance
+    level = max(float(_mmd(squares, sigma, *once, unbiased=True)[0]), 0.0) + chance
 
-    return MMDRow(first, second, chance, level, (max(first.value, 0.0) + chance) / level if level > 0 else None)
+    return replace(row, chance=chance, level=level, ratio=(max(row.samples.value, 0.0) + chance) / level)
 
 
 def estimate_mmd(

@@ -26,7 +26,7 @@ def plot_distributions(
 
     Raises:
         ConfigError: matplotlib is not installed.
-        DatasetError: There are no samples.
+        DatasetError: There are no samples, or a graph has no nodes.
     """
     figure = new_figure(10, 5.4)
     own, known = ([as_simple_graph(graph) for graph in side] for side in (samples, reference))

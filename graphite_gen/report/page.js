@@ -32,15 +32,28 @@ const count = document.getElementById("count");
 const body = document.querySelector("#samples-table tbody");
 const rows = [...body.rows];
 
+// At the start of a word, so that 'valid' does not find 'invalid', nor 15 all that has it behind the point.
+function has(text, word) {
+  for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1)) {
+    if (at === 0 || !/[\p{L}\p{N}.]/u.test(text[at - 1])) return true;
+  }
+  return false;
+}
+
 function filter() {
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
   let left = 0;
   for (const row of rows) {
     const text = row.dataset.text;
-    row.hidden = !words.every((word) => text.includes(word));
+    row.hidden = !words.every((word) => has(text, word));
     left += !row.hidden;
   }
   count.textContent = `${left} of ${rows.length} graphs`;
+}
+
+function compare(a, b) {
+  // As numbers where both are: as texts, 0.1234 comes after 0.2.
+  return Number(a) - Number(b) || a.localeCompare(b, "en", { numeric: true });
 }
 
 search.addEventListener("input", filter);
@@ -54,7 +67,7 @@ document.querySelectorAll("#samples-table button.sort").forEach((button) => {
     head.parentElement.querySelectorAll("th").forEach((other) => other.removeAttribute("aria-sort"));
     head.setAttribute("aria-sort", up ? "ascending" : "descending");
     const key = (row) => row.cells[column].textContent;
-    rows.sort((a, b) => key(a).localeCompare(key(b), "en", { numeric: true }) * (up ? 1 : -1));
+    rows.sort((a, b) => compare(key(a), key(b)) * (up ? 1 : -1));
     body.append(...rows);
   });
 });

@@ -32,6 +32,7 @@ MOST_BYTES = 3_000_000
 
 def render_page(contents: Contents) -> str:
     """The page as text."""
+    texts = _texts(contents.samples)
     sections = [
         ("judgement", "In short", _judgement(contents)),
         ("model", "The model", _facts(contents.facts)),
@@ -40,7 +41,7 @@ def render_page(contents: Contents) -> str:
         ("gallery", "Gallery", _galleries(contents)),
         ("distributions", "Distributions", _distributions(contents)),
         ("training", "Training", _training(contents)),
-        ("samples", "Samples", _samples(contents)),
+        ("samples", "Samples", _samples(contents, len(texts))),
         ("provenance", "Provenance", _facts(contents.provenance)),
     ]
     style, script = (files(__package__).joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
@@ -56,7 +57,7 @@ def render_page(contents: Contents) -> str:
             f'<section aria-labelledby="{key}"><h2 id="{key}">{title}</h2>{body}</section>'
             for key, title, body in sections
         ),
-        graphml=_data(_texts(contents.samples)),
+        graphml=_data(texts),
         script=script,
     )
 
@@ -153,7 +154,7 @@ def _nats(value: float, error: float | None) -> str:
 def _metrics(contents: Contents) -> str:
     found = contents.evaluation
     if found is None:
-        return f'<p class="note">No metrics. Reference: {escape(contents.reference_source)}.</p>'
+        return '<p class="note">No metrics: they take at least 2 samples and 2 reference graphs.</p>'
     distances = [
         (
             row.samples.descriptor,
@@ -195,7 +196,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], words: int) ->
         "<tr>" + "".join(f"<td{kind(k)}>{escape(cell)}</td>" for k, cell in enumerate(row)) + "</tr>" for row in rows
     )
 
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    return f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _galleries(contents: Contents) -> str:
@@ -273,7 +274,7 @@ def _training(contents: Contents) -> str:
     )
 
 
-def _samples(contents: Contents) -> str:
+def _samples(contents: Contents, kept: int) -> str:
     names = list(contents.samples[0].summaries)
     columns = ["graph", *names, "valid", "novel"]
     head = "".join(
@@ -281,12 +282,12 @@ def _samples(contents: Contents) -> str:
         "</th>"
         for k, name in enumerate(columns)
     )
-    kept = len(_texts(contents.samples))
     body = "".join(_row(row, index, index < kept) for index, row in enumerate(contents.samples))
     note = "" if kept == len(contents.samples) else f'<p class="note">The first {kept} can be downloaded.</p>'
 
     return (
         '<div class="search"><label for="search">Search</label><input type="search" id="search" autocomplete="off">'
+        '<span class="note">a name, a figure, "invalid" or "copy"</span>'
         f'<span id="count" role="status" class="note"></span></div>{note}<div class="table" tabindex="0" '
         f'role="region" aria-label="Sampled graphs"><table id="samples-table"><thead><tr>{head}'
         f'<th scope="col" class="act">GraphML</th></tr></thead><tbody>{body}</tbody></table></div>'

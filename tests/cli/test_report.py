@@ -38,6 +38,17 @@ def test_a_model_of_own_graphs_is_held_against_its_validation_graphs(invoke: Inv
     assert "validation graph" in page
 
 
+def test_names_that_no_text_can_hold_do_not_keep_a_page_from_being_written(invoke: Invoke, model: Path) -> None:
+    graph = (
+        '{"graph": {"name": "half \\ud800"}, "nodes": [{"id": 0}, {"id": 1}], "edges": [{"source": 0, "target": 1}]}'
+    )
+    Path("odd.jsonl").write_text(f"{graph}\n{graph}\n", encoding="utf-8")
+    result = invoke("report", model, "--samples", "odd.jsonl", "-o", "odd.html", *QUICK)
+
+    assert result.exit_code == 0, result.stderr
+    assert "half ?" in Path("odd.html").read_text(encoding="utf-8")
+
+
 def test_mistakes_end_in_one_line_and_nothing_is_written(invoke: Invoke, model: Path, graphs: Path) -> None:
     Path("taken.html").write_text("mine", encoding="utf-8")
     for line, problem in (

@@ -33,7 +33,7 @@ def test_samples_of_the_true_law_are_as_good_as_training_graphs(true: Evaluation
     assert true.ratio == pytest.approx(1, abs=0.25)
     assert true.classifier.low == 0
     assert true.vun.valid.value == true.vun.novel.value == 1
-    assert "as close to the reference as training graphs" in said(true)
+    assert "samples are as close to the reference as training graphs" in said(true)
     assert "cannot tell them" in said(true)
     assert "differ" not in said(true)
 
@@ -68,9 +68,52 @@ def test_copies_are_no_shame_where_there_are_few_graphs_to_draw() -> None:
     found = evaluate(stars, stars, stars)
 
     assert found.vun.novel.value == 0
-    assert "only 0% of the reference graphs are new" in said(found)
+    assert "but so are 30 of the 30 reference graphs" in said(found)
     assert "memorised" not in said(found)
     assert "repeat" not in said(found)
+
+
+def test_more_graphs_repeat_more_and_that_is_no_shame_either() -> None:
+    many, few = generate("ego", 300, (6, 6), seed=0).graphs, generate("ego", 20, (6, 6), seed=1).graphs
+
+    found = evaluate(many, few, conventions=["rbf"], replicates=0)
+
+    assert found.vun.unique.high < found.reference_vun.unique.low
+    assert [share.total for share in found.comparable_unique] == [20, 20]
+    assert "repeat" not in said(found)
+
+
+def test_one_graph_is_no_collapse_where_there_is_no_other() -> None:
+    complete = [nx.complete_graph(5)] * 20
+
+    found = evaluate(complete, complete, complete, replicates=0)
+
+    assert found.ratio == 1
+    assert "collapsed" not in said(found)
+    assert "collapsed" not in said(evaluate(complete[:2], graphs("ego", 0, 2), replicates=0))
+
+
+def test_what_never_varies_in_training_graphs_counts_when_it_does_in_samples() -> None:
+    samples, reference, train = (generate("regular", 60, seed=seed).graphs for seed in range(3))
+    broken = [
+        SimpleGraph(graph.nodes, graph.edges[1:]) if index % 10 == 0 else graph for index, graph in enumerate(samples)
+    ]
+    kites = [nx.lollipop_graph(4, 3)] * 60
+
+    whole, part, other = (
+        next(row for row in found.mmd if row.samples.descriptor == "degree")
+        for found in (
+            evaluate(sampled, reference, train, conventions=["rbf"], replicates=0)
+            for sampled in (samples, broken, kites)
+        )
+    )
+
+    assert (whole.samples.value, whole.ratio) == (0, 1)
+    # Training graphs are no distance away, so that chance alone, that of the samples, is what is attainable.
+    assert part.samples.value > 0
+    assert part.ratio == pytest.approx(1 + part.samples.value / part.chance)
+    assert part.ratio > 3
+    assert other.ratio == pytest.approx(61)
 
 
 def test_a_model_that_emits_one_graph_is_caught() -> None:
@@ -123,8 +166,23 @@ def test_large_sets_are_compared_by_some_of_their_graphs() -> None:
 def test_slow_families_are_judged_by_their_first_graphs() -> None:
     found = evaluate(graphs("geometric", 0, 40), graphs("geometric", 1, 40), family="geometric", replicates=0)
 
-    assert found.vun.valid.total == 30
+    assert found.vun.valid.total == found.vun.vun.total == 30
+    assert found.vun.unique.total == 40
     assert "of the first 30 samples are valid 'geometric' graphs" in said(found)
+
+
+@pytest.mark.parametrize("count", [3, 12])
+def test_few_graphs_of_the_true_law_are_seldom_blamed(count: int) -> None:
+    pool = graphs("barabasi", 0, 20 * 3 * count)
+    blamed = 0
+    for start in range(0, len(pool), 3 * count):
+        own, known, seen = (pool[start + part * count :][:count] for part in range(3))
+        words = said(evaluate(own, known, seen, conventions=["rbf"], replicates=0))
+        bare = said(evaluate(own, known, conventions=["rbf"], replicates=0))
+        assert ("So few graphs" in words) == (count < 8)
+        blamed += any(word in text for word in ("differ", "plainest", "clearly", "apart") for text in (words, bare))
+
+    assert blamed <= 3
 
 
 def test_mistakes_are_said() -> None:

@@ -38,3 +38,5 @@ def test_odd_graphs_have_distributions_too() -> None:
     assert len(wide[0].places) == 20
     with pytest.raises(DatasetError, match="no graphs"):
         distributions([])
+    with pytest.raises(DatasetError, match="Graph 0 of 1 has no nodes"):
+        distributions([SimpleGraph.from_pairs(0, [])])

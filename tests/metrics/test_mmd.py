@@ -194,6 +194,18 @@ def test_the_level_is_that_of_training_graphs_at_the_bandwidth_of_the_samples() 
     assert row.ratio == pytest.approx((max(row.samples.value, 0) + chance) / level, abs=1e-9)
 
 
+def test_older_ratios_are_of_as_many_graphs_on_both_sides() -> None:
+    samples, reference, train = (
+        generate("barabasi", count, seed=seed).graphs for seed, count in enumerate((300, 20, 20))
+    )
+
+    many = compare_graphs(samples, reference, train, conventions=["tv"], descriptors=["clustering"])[0]
+
+    # The average over all pairs, those of a graph with itself among them, falls with the number of graphs.
+    assert many.samples.value / many.attainable.value < 0.7
+    assert many.ratio == pytest.approx(1, abs=0.1)
+
+
 def test_without_training_graphs_there_is_no_ratio() -> None:
     graphs = generate("ego", 6, seed=0).graphs
 

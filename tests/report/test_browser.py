@@ -92,6 +92,22 @@ def test_the_table_filters_and_sorts(opened: Browser, contents: Contents) -> Non
     assert shown() == sorted(sizes, reverse=True)
 
 
+def test_figures_sort_as_numbers_and_words_are_found_from_their_start(opened: Browser, contents: Contents) -> None:
+    figures = [f"{row.summaries['clustering']:.4g}" for row in contents.samples]
+    assert {"0.5333", "0.6"} < set(figures), "two that are the other way round as texts"
+    opened.run("document.querySelectorAll('#samples-table .sort')[4].click()")
+    found = opened.run("[...document.querySelectorAll('#samples-table tbody tr')].map(row => row.cells[4].textContent)")
+
+    assert found == sorted(figures, key=float)
+    assert opened.run(
+        "[has('3 0.15 invalid', 'valid'), has('3 0.15 invalid', '15'), has('3 0.15 invalid', '0.1')]"
+    ) == [
+        False,
+        False,
+        True,
+    ]
+
+
 def test_a_download_opens_in_networkx(opened: Browser, contents: Contents, folder: Path) -> None:
     opened.run("document.querySelectorAll('button.download')[4].click()")
     target = folder / "downloads" / "graph-4.graphml"
