@@ -25,9 +25,13 @@ def blocks() -> list[tuple[str, str]]:
 
 
 def shortened(text: str) -> str:
-    text = re.sub(r"^graphite-gen train (?!.*--resume).*$", lambda line: line[0] + SHORTER, text, flags=re.MULTILINE)
+    text = re.sub(
+        r"^graphite-gen train (?!.*--(?:resume|single)).*$", lambda line: line[0] + SHORTER, text, flags=re.MULTILINE
+    )
 
-    return re.sub(r"^graphite-gen (link|classify|embed) .*$", r"\g<0> --epochs 5", text, flags=re.MULTILINE)
+    return re.sub(
+        r"^graphite-gen (link|classify|embed|train --single) .*$", r"\g<0> --epochs 5", text, flags=re.MULTILINE
+    )
 
 
 @pytest.mark.slow

@@ -1,0 +1,114 @@
+"""Graphs with little in them, or the wrong things: every command about one large graph works, or says why not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import networkx as nx
+import numpy as np
+import pytest
+
+from .conftest import Invoke, is_one_line
+
+TINY = ("--epochs", 3, "--latent", 4, "--threads", 1)
+COMMANDS = {
+    "link": ("link", "--runs", 1, *TINY),
+    "predict": ("link", "--predict", "links.csv", *TINY),
+    "classify": ("classify", "--runs", 1, *TINY),
+    "embed": ("embed", "-o", "z.csv", *TINY),
+    "train": ("train", "--single", *TINY),
+}
+
+
+def cliques(sizes: tuple[int, ...], isolated: int = 0) -> nx.Graph:
+    """Cliques side by side and nodes without an edge; the clique is the label of every second node."""
+    graph = nx.disjoint_union_all([nx.complete_graph(size) for size in sizes] + [nx.empty_graph(isolated)])
+    for number, part in enumerate(nx.connected_components(graph)):
+        for node in sorted(part)[::2]:
+            graph.nodes[node]["label"] = f"clique {number % 2}"
+
+    return graph
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_isolated_nodes_components_and_missing_labels_are_fine(command: str, invoke: Invoke) -> None:
+    nx.write_graphml(cliques((8, 7, 6), isolated=5), "graph.graphml")
+    name, *options = COMMANDS[command]
+    result = invoke(name, "graph.graphml", *options)
+
+    assert result.exit_code == 0, result.stderr
+    if command == "embed":
+        assert len(Path("z.csv").read_text().splitlines()) == 27
+    if command == "train":
+        assert invoke("sample", "-n", 1, "-o", "like.graphml", "--threads", 1).exit_code == 0
+        assert len(nx.read_graphml("like.graphml")) == 26
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(("nodes", "problem"), [(1, "edge"), (6, "edge")])
+def test_one_node_and_no_edges_end_in_one_line(command: str, nodes: int, problem: str, invoke: Invoke) -> None:
+    nx.write_graphml(nx.empty_graph(nodes), "graph.graphml")
+    name, *options = COMMANDS[command]
+    result = invoke(name, "graph.graphml", *options)
+
+    assert result.exit_code == 1
+    error = result.stderr.splitlines()[-1] + "\n"
+    assert is_one_line(error)
+    assert ("labels" if command == "classify" else problem) in error
+    assert not any(Path(file).exists() for file in ("links.csv", "z.csv", "checkpoints"))
+
+
+@pytest.mark.parametrize("nodes", [2, 3])
+def test_the_smallest_graphs_with_an_edge(nodes: int, invoke: Invoke) -> None:
+    nx.write_graphml(nx.path_graph(nodes), "graph.graphml")
+    assert invoke("embed", "graph.graphml", "-o", "z.csv", *TINY).exit_code == 0
+    assert invoke("link", "graph.graphml", "--predict", "links.csv", *TINY).exit_code == 0
+    assert len(Path("links.csv").read_text().splitlines()) == nodes - 1
+    trained = invoke("train", "--single", "graph.graphml", *TINY)
+    assert trained.exit_code == 0, trained.stderr
+    assert invoke("sample", "-n", 2, "-o", "out.h5", "--threads", 1).exit_code == 0
+
+
+def test_labels_without_edges_are_learned_from_features_alone(invoke: Invoke) -> None:
+    graph = nx.empty_graph(30)
+    for node in graph:
+        graph.nodes[node]["label"] = node % 2
+    nx.write_graphml(graph, "graph.graphml")
+    np.savez("x.npz", features=np.eye(2)[np.arange(30) % 2])
+    options = ("--node-features", "x.npz", "--epochs", 60, "--runs", 1, "--kind", "gcn", "--threads", 1)
+    result = invoke("classify", "graph.graphml", *options, "--json")
+
+    assert result.exit_code == 0, result.stderr
+    assert '"accuracy": 1.0' in result.stdout
+    assert invoke("classify", "graph.graphml", *COMMANDS["classify"][1:]).exit_code == 0
+
+
+def test_features_of_the_wrong_length_end_in_one_line(invoke: Invoke) -> None:
+    graph = cliques((8, 7))
+    nx.write_graphml(graph, "graph.graphml")
+    np.savez("short.npz", features=np.ones((14, 3)))
+    np.savez("flat.npz", features=np.ones(15))
+    Path("ragged.csv").write_text("id,x,y\n" + "".join(f"{node},1{',2' * (node != 9)}\n" for node in graph))
+    Path("missing.csv").write_text("id,x\n" + "".join(f"{node},1\n" for node in range(14)))
+    for file, problem in (
+        ("short.npz", "14 rows for 15 nodes"),
+        ("flat.npz", "a row for each node"),
+        ("ragged.csv", "row 11"),
+        ("missing.csv", "no features of node '14'"),
+    ):
+        for command in ("link", "classify", "embed"):
+            name, *options = COMMANDS[command]
+            result = invoke(name, "graph.graphml", "--node-features", file, *options)
+            assert result.exit_code == 1, (file, command)
+            error = result.stderr.splitlines()[-1] + "\n"
+            assert is_one_line(error)
+            assert problem in error, (file, command)
+
+    with h5py.File("graph.h5", "w") as file:
+        file["edge_index"] = np.array(sorted(graph.edges), dtype=np.int32).T
+        file["labels"] = np.zeros(15, dtype=np.int64)
+        file["features"] = np.ones((14, 2), dtype=np.float32)
+    result = invoke("link", "graph.h5", *COMMANDS["link"][1:])
+    assert result.exit_code == 1
+    assert "14 rows for 15 nodes" in result.stderr.splitlines()[-1]
