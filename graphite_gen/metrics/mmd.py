@@ -229,11 +229,14 @@ def compare_rows(
 
 def _divided(row: MMDRow, x: Matrix, y: Matrix, z: Matrix | None) -> MMDRow:
     """The row of a biased figure with its ratio, both parts of which are of as many graphs."""
-    if z is None:
+    if z is None or row.attainable is None:
         return row
     count = min(len(x), len(z))
     first, second = (
-        estimate_mmd(_evenly(rows, count), y, row.samples.descriptor, row.samples.convention).value for rows in (x, z)
+        found.value
+        if len(rows) == count
+        else estimate_mmd(_evenly(rows, count), y, found.descriptor, found.convention).value
+        for found, rows in ((row.samples, x), (row.attainable, z))
     )
 
     return replace(row, ratio=first / second if second > 0 else None)

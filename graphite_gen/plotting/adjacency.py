@@ -48,9 +48,9 @@ def plot_adjacency(
         DatasetError: There are no graphs, or one is too large to draw.
     """
     sides = [[as_simple_graph(graph) for graph in side] for side in (graphs, reference)]
-    sides = [side for side in sides if side]
-    if not sides:
+    if not sides[0]:
         raise DatasetError("There are no graphs to draw: pass at least one.")
+    sides = [side for side in sides if side]
     for side in sides:
         for index, graph in enumerate(side):
             check_drawable(graph, index)

@@ -47,9 +47,9 @@ def plot_gallery(
     sides = [
         [as_simple_graph(graph) for graph, _ in zip(side, range(count), strict=False)] for side in (graphs, reference)
     ]
-    sides = [side for side in sides if side]
-    if not sides:
+    if not sides[0]:
         raise DatasetError("There are no graphs to draw: pass at least one.")
+    sides = [side for side in sides if side]
     for side in sides:
         for index, graph in enumerate(side):
             check_drawable(graph, index)

@@ -89,7 +89,7 @@ def test_what_cannot_be_drawn_is_said() -> None:
     with pytest.raises(DatasetError, match="1000 are drawn"):
         gg.plot_gallery([nx.path_graph(1001)])
     with pytest.raises(DatasetError, match="no graphs to draw"):
-        gg.plot_adjacency([])
+        gg.plot_adjacency([], [nx.path_graph(3)])
     with pytest.raises(DatasetError, match="history"):
         gg.plot_training([])
     with pytest.raises(DatasetError, match="stages"):
