@@ -28,3 +28,8 @@ def single_precision(double_precision: None) -> None:
     import torch
 
     torch.set_default_dtype(torch.float32)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run what takes longest first, so that no process waits for the last test of another."""
+    items.sort(key=lambda item: (item.path.name != "test_readme.py", item.get_closest_marker("slow") is None))
