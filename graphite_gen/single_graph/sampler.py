@@ -126,8 +126,11 @@ class _BlockPairs:
             ]
         )
         log_rates[0] += (tree.shift - np.einsum("qr,r,qr->q", centres[0], tree.sign, centres[1]))[:, None]
+        highest = log_rates.max(2)
+        # Numpy's own log-sum-exp takes several times as long.
+        sums = np.exp(log_rates - highest[..., None]).sum(2, dtype=np.float64)
         with np.errstate(over="ignore"):
-            points = np.exp(np.logaddexp.reduce(log_rates.astype(np.float64), axis=2).sum(0))
+            points = np.exp((np.log(sums) + highest).sum(0))
 
         return cls(tree, pairs, log_rates, points, spread.prod(0))
 
