@@ -286,7 +286,7 @@ class Sampler:
 
         return replace(graph, attributes={**graph.attributes, "constraints": self.constraint.label, "enforced": way})
 
-    @torch.no_grad()
+    @torch.inference_mode()
     def _draw(
         self,
         number: int,
