@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,10 +10,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from ..errors import DatasetError
-from ..graph import SimpleGraph, as_simple_graph
-from ..layout import check_drawable
-from .figure import GREY, INK, new_figure
+from ..graph import SimpleGraph
+from .figure import GREY, INK, drawable_sides, new_figure
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -47,13 +44,7 @@ def plot_adjacency(
         ConfigError: matplotlib is not installed.
         DatasetError: There are no graphs, or one is too large to draw.
     """
-    sides = [[as_simple_graph(graph) for graph in side] for side in (graphs, reference)]
-    if not sides[0]:
-        raise DatasetError("There are no graphs to draw: pass at least one.")
-    sides = [side for side in sides if side]
-    for side in sides:
-        for index, graph in enumerate(side):
-            check_drawable(graph, index)
+    sides = drawable_sides(graphs, reference)
     columns = 1 + max(min(len(side), count) for side in sides)
     figure = new_figure(SIDE * columns, SIDE * len(sides) + 0.3)
     grid = figure.subplots(len(sides), columns, squeeze=False)
@@ -85,7 +76,7 @@ def ordered_adjacency(graph: SimpleGraph) -> NDArray[np.float64]:
 
 def _mean(graphs: Sequence[SimpleGraph]) -> NDArray[np.float64]:
     """The mean of all matrices, those of smaller graphs stretched to the size of the largest."""
-    side = max(math.ceil(max(graph.nodes for graph in graphs)), 1)
+    side = max(1, *(graph.nodes for graph in graphs))
     total = np.zeros((side, side))
     for graph in graphs:
         if graph.nodes:

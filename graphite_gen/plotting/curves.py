@@ -32,7 +32,7 @@ def plot_training(history: Sequence[TrainRecord], *, title: str = "") -> Figure:
     """
     if not history:
         raise DatasetError("There is no training history to draw: pass the records of at least one epoch.")
-    figure = new_figure(9, 3.4)
+    figure = new_figure(9, 3.4, title)
     loss, rate = figure.subplots(1, 2, width_ratios=(2, 1))
     epochs = [record.epoch for record in history]
     loss.plot(epochs, [record.loss for record in history], color=SAMPLES, linewidth=1.3, label="training loss")
@@ -45,8 +45,6 @@ def plot_training(history: Sequence[TrainRecord], *, title: str = "") -> Figure:
     loss.legend(frameon=False, fontsize=8)
     rate.plot(epochs, [record.learning_rate for record in history], color=INK, linewidth=1.3)
     tidy(rate, "learning rate", "epoch")
-    if title:
-        figure.suptitle(title, fontsize=11, color=INK)
 
     return figure
 
@@ -65,7 +63,7 @@ def plot_stages(points: Sequence[StagePoint], *, floor: float | None = None, tit
     """
     if not points:
         raise DatasetError("There are no stages to draw: pass at least one.")
-    figure = new_figure(8, 3.2)
+    figure = new_figure(8, 3.2, title)
     judged = [point for point in points if point.valid is not None]
     panels = list(figure.subplots(1, 2 if judged else 1, squeeze=False)[0])
     if judged:
@@ -94,8 +92,6 @@ def plot_stages(points: Sequence[StagePoint], *, floor: float | None = None, tit
         panels[-1].axhline(floor, color=GREY, linewidth=1.2, linestyle=":", label="floor")
         panels[-1].legend(frameon=False, fontsize=8)
     tidy(panels[-1], "NLL, nats per graph", "stages")
-    if title:
-        figure.suptitle(title, fontsize=11, color=INK)
 
     return figure
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import DatasetError
-from ..graph import SimpleGraph, as_simple_graph
-from ..layout import check_drawable, place_nodes
-from .figure import GREY, INK, new_figure
+from ..graph import SimpleGraph
+from ..layout import place_nodes
+from .figure import GREY, INK, drawable_sides, new_figure
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -44,15 +43,7 @@ def plot_gallery(
         ConfigError: matplotlib is not installed.
         DatasetError: There are no graphs, or one is too large to draw.
     """
-    sides = [
-        [as_simple_graph(graph) for graph, _ in zip(side, range(count), strict=False)] for side in (graphs, reference)
-    ]
-    if not sides[0]:
-        raise DatasetError("There are no graphs to draw: pass at least one.")
-    sides = [side for side in sides if side]
-    for side in sides:
-        for index, graph in enumerate(side):
-            check_drawable(graph, index)
+    sides = drawable_sides(graphs, reference, count)
     most = max(map(len, sides))
     columns = math.ceil(math.sqrt(most / (1 if len(sides) > 1 else 0.6)))
     rows = math.ceil(most / columns)
