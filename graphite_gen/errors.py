@@ -9,6 +9,7 @@ from __future__ import annotations
 __all__ = [
     "CheckpointError",
     "ConfigError",
+    "CrewError",
     "DatasetError",
     "FamilyError",
     "FormatError",
@@ -40,6 +41,10 @@ class UnusedSettingError(ConfigError):
     def __init__(self, setting: str, on: str) -> None:
         super().__init__(f"'{setting}' has no effect on {on}. Leave it out.")
         self.setting, self.on = setting, on
+
+
+class CrewError(GraphiteError):
+    """A process of a run that was lost, or never came."""
 
 
 class FamilyError(GraphiteError):

@@ -1,0 +1,255 @@
+"""Several processes that run the same command and share its work.
+
+``torchrun`` starts them, on one host or on many, or ``--workers`` does on this one; from there on they are the same.
+Each runs the whole command; where it says so, work is shared out by number and comes together, in order, at the one
+that leads, which alone reads standard input, writes and speaks. What is made for a number depends on the number alone,
+so the result does not depend on how many there are.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeVar
+
+from . import errors
+from .errors import CrewError
+
+__all__ = ["ALONE", "Crew", "hire", "join", "place", "restarts"]
+
+T = TypeVar("T")
+
+# A process that dies is noticed at once, by its closed connection. Only one whose host vanished is waited for.
+PATIENCE = timedelta(hours=2)
+
+
+@dataclass(frozen=True)
+class Crew:
+    """The processes of a run, as one of them sees them.
+
+    Attributes:
+        rank: The number of this process.
+        size: How many there are.
+    """
+
+    rank: int = 0
+    size: int = 1
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process is the one that reads, writes and speaks."""
+        return self.rank == 0
+
+    def ordered(
+        self, count: int, make: Callable[[int], T], pack: Callable[[T], bytes], unpack: Callable[[bytes], T]
+    ) -> Iterator[T]:
+        """What is made for ``0 … count-1``: all of it, in order, for the leader, and nothing for the others.
+
+        Everyone has to run through it. A number whose making fails raises the same error here as it would alone, after
+        what came before it.
+
+        Arguments:
+            count: How many numbers there are.
+            make: What makes one's thing, wherever it is called.
+            pack: What makes bytes of a thing, for the way from one process to another.
+            unpack: What makes the thing of these bytes again.
+
+        Raises:
+            CrewError: A process was lost.
+        """
+        if self.size == 1:
+            yield from map(make, range(count))
+        elif self.leads:
+            for number in range(count):
+                maker = number % self.size
+                yield make(number) if maker == self.rank else unpack(_opened(_receive(maker)))
+        else:
+            self._deliver(count, make, pack)
+
+    def _deliver(self, count: int, make: Callable[[int], T], pack: Callable[[T], bytes]) -> None:
+        """Make this process's share and send it, at most one thing ahead of what was taken."""
+        sending: list[_Sending] = []
+        for number in range(self.rank, count, self.size):
+            try:
+                parcel, fine = pack(make(number)), True
+            except Exception as error:
+                # Told by the leader, when its turn has come.
+                told = {"kind": type(error).__name__, "text": str(error)}
+                parcel, fine = json.dumps(told).encode(), False
+            while sending:
+                sending.pop().wait()
+            sending.append(_Sending(parcel, fine))
+            if not fine:
+                break
+        while sending:
+            sending.pop().wait()
+
+    def everywhere(self, things: Sequence[bytes]) -> list[bytes]:
+        """The leader's things, for everyone.
+
+        Raises:
+            CrewError: A process was lost.
+        """
+        if self.size == 1:
+            return list(things)
+        if self.leads:
+            for rank in range(1, self.size):
+                _Sending(str(len(things)).encode(), True, rank).wait()
+                for thing in things:
+                    _Sending(thing, True, rank).wait()
+            return list(things)
+        count = int(_opened(_receive(0)))
+
+        return [_opened(_receive(0)) for _ in range(count)]
+
+
+ALONE = Crew()
+"""What a process without others is."""
+
+
+def place() -> Crew:
+    """Which of how many processes this one was started as, by what torchrun writes into the environment."""
+    try:
+        return Crew(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
+    except (KeyError, ValueError):
+        return ALONE
+
+
+def restarts() -> int:
+    """How often torchrun has started this run anew after a process was lost."""
+    count = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+
+    return int(count) if count.isdecimal() else 0
+
+
+def join() -> Crew:
+    """Meet the processes that were started with this one; alone there is no one to meet.
+
+    Raises:
+        CrewError: They did not come.
+    """
+    crew = place()
+    if crew.size == 1:
+        return ALONE
+    import torch
+    from torch import distributed
+
+    if not distributed.is_initialized():
+        backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+        try:
+            distributed.init_process_group(backend, timeout=PATIENCE)
+        except (RuntimeError, ValueError) as error:
+            raise CrewError(
+                f"The {crew.size} processes of this run did not find one another: {_first_line(error)}. "
+                f"Start them all with torchrun, or use '--workers'."
+            ) from error
+
+    return crew
+
+
+def hire(workers: int, arguments: Sequence[str]) -> Crew:
+    """Start other processes on this host that run the same command, and meet them.
+
+    Arguments:
+        workers: How many processes there will be, with this one.
+        arguments: The command's arguments.
+
+    Raises:
+        CrewError: They did not come, or torchrun has started some already.
+    """
+    if place().size > 1 or workers == 1:
+        return join()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    shared = {"WORLD_SIZE": str(workers), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    # A host's own name need not lead back to it; this always does.
+    shared["GLOO_SOCKET_IFNAME"] = "lo0" if sys.platform == "darwin" else "lo"
+    for rank in range(1, workers):
+        subprocess.Popen(
+            [sys.executable, "-m", "graphite_gen", *arguments],
+            env={**os.environ, **shared, "RANK": str(rank)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+    os.environ.update({**shared, "RANK": "0"})
+
+    return join()
+
+
+# Parcels ------------------------------------------------------------------------------------------------------
+
+
+class _Sending:
+    """A parcel on its way: how long it is and whether all went well, then the bytes."""
+
+    def __init__(self, parcel: bytes, fine: bool, to: int = 0) -> None:
+        import torch
+        from torch import distributed
+
+        # Kept until they have arrived.
+        self._head = torch.tensor([len(parcel), int(fine)])
+        self._body = torch.frombuffer(bytearray(parcel or b"\0"), dtype=torch.uint8)
+        with _no_one_lost():
+            self._works = [distributed.isend(part, to) for part in (self._head, self._body)]
+
+    def wait(self) -> None:
+        """Until it has been taken."""
+        with _no_one_lost():
+            for work in self._works:
+                if work is not None:
+                    work.wait()
+
+
+def _receive(sender: int) -> tuple[bytes, bool]:
+    import torch
+    from torch import distributed
+
+    with _no_one_lost():
+        head = torch.empty(2, dtype=torch.int64)
+        distributed.recv(head, sender)
+        length, fine = head.tolist()
+        body = torch.empty(max(length, 1), dtype=torch.uint8)
+        distributed.recv(body, sender)
+
+    return body.numpy()[:length].tobytes(), bool(fine)
+
+
+def _opened(parcel: tuple[bytes, bool]) -> bytes:
+    """What is in a parcel, or the error that was sent instead."""
+    content, fine = parcel
+    if fine:
+        return content
+    told = json.loads(content)
+    kind = getattr(errors, told["kind"], getattr(builtins, told["kind"], RuntimeError))
+    if not (isinstance(kind, type) and issubclass(kind, Exception)):
+        kind = RuntimeError
+    # Some are made of other things than their text.
+    error = kind.__new__(kind)
+    error.args = (told["text"],)
+    raise error
+
+
+@contextmanager
+def _no_one_lost() -> Iterator[None]:
+    """Says in our words that a connection broke."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise CrewError(
+            "A process of this run was lost, and the run with it. See whether memory ran out; nothing is half-written."
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).splitlines() or [type(error).__name__]
+
+    return lines[0][:120].rstrip(". ")
