@@ -44,7 +44,7 @@ def hire(workers: int, arguments: Sequence[str], *, speaking: bool = False) -> I
                     subprocess.Popen(
                         [sys.executable, "-c", program, *arguments],
                         env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(workers), HIRED: "1"},
-                        stdin=theirs,
+                        stdin=theirs.fileno(),
                         stdout=subprocess.DEVNULL,
                         stderr=None if speaking else subprocess.DEVNULL,
                     )

@@ -6,10 +6,8 @@ no one left to work for, and ends.
 
 from __future__ import annotations
 
-import hmac
 import os
 import queue
-import secrets
 import socket
 import struct
 import threading
@@ -122,11 +120,13 @@ def line_to(rank: int, own: int, size: int) -> Line:
 
 def _meet(own: int, size: int) -> None:
     """Connect the processes that torchrun started, by what it lets them write down for one another."""
+    import hmac
+    import secrets
     from datetime import timedelta
 
-    from torch import distributed
+    from torch.distributed.rendezvous import rendezvous
 
-    store: Any = next(distributed.rendezvous("env://", timeout=timedelta(seconds=PATIENCE)))[0]
+    store: Any = next(rendezvous("env://", timeout=timedelta(seconds=PATIENCE)))[0]
     if own:
         host, port, key = store.get(KEY).decode().split()
         connection = socket.create_connection((host, int(port)), PATIENCE)

@@ -125,7 +125,7 @@ def iterate_sandwich(
     stages: int | None = None,
     crew: Crew = ALONE,
 ) -> Iterator[GraphSandwich]:
-    """The bounds of :func:`sandwich_nll`, graph by graph; processes that share them bring them to the one that leads."""
+    """The bounds of :func:`sandwich_nll`, graph by graph; of a crew, for the process that leads."""
     for name, count in (("graphs", graphs), ("samples", samples), ("chains", chains), ("steps", steps)):
         if count < 1:
             raise ConfigError(f"'{name}' is {count}; it should be at least 1.")
