@@ -83,20 +83,20 @@ def test_what_is_made_by_number_comes_to_the_leader_in_order(size: int, count: i
 )
 def test_an_error_of_one_is_raised_at_its_turn_wherever_it_happened(bad: int, error: Exception) -> None:
     make = failing_at(bad, error)
-    found = []
-    with crew_of(2, lambda crew: list(all_of(crew, 6, make))) as crew, pytest.raises(type(error)) as raised:
-        for thing in all_of(crew, 6, make):
-            found.append(thing)  # noqa: PERF402
+    with crew_of(2, lambda crew: list(all_of(crew, 6, make))) as crew:
+        things = all_of(crew, 6, make)
+        assert [next(things) for _ in range(bad)] == list(map(text, range(bad)))
+        with pytest.raises(type(error)) as raised:
+            next(things)
 
-    assert found == list(map(text, range(bad)))
     assert str(raised.value) == str(error)
 
 
 def test_an_error_of_a_kind_that_only_one_process_knows_is_told_too() -> None:
-    class Strange(Exception):
+    class StrangeError(Exception):
         pass
 
-    make = failing_at(1, Strange("odd"))
+    make = failing_at(1, StrangeError("odd"))
     with crew_of(2, lambda crew: list(all_of(crew, 2, make))) as crew, pytest.raises(RuntimeError, match="odd"):
         list(all_of(crew, 2, make))
 
