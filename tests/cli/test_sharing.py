@@ -61,7 +61,7 @@ def test_sampled_files_are_the_same_bytes_alone_by_workers_and_under_torchrun(in
 
 def test_graphs_from_a_pipe_are_scored_by_all_to_the_same_figures(invoke: Invoke, model: Path, graphs: Path) -> None:
     assert invoke("convert", graphs, "ego.graphml").exit_code == 0
-    line = ("--model", model, "-k", 10, "--per-graph", "--json", "--check", "--check-graphs", 3, "--threads", 1)
+    line = ("--model", model, "-k", 10, "--per-graph", "--json", "--check", "--check-graphs", 2, "--threads", 1)
     options = ("--chains", 2, "--steps", 3)
 
     alone = only_json(invoke("nll", graphs, *line, *options))
@@ -72,7 +72,7 @@ def test_graphs_from_a_pipe_are_scored_by_all_to_the_same_figures(invoke: Invoke
     )
 
     assert len(alone["per_graph"]) == 4
-    assert len(alone["check"]["per_graph"] if "check" in alone else alone["per_graph"])
+    assert len(alone["check"]["per_graph"]) == 2
     assert shared == alone
 
 
@@ -80,7 +80,7 @@ def test_graphs_are_judged_to_the_same_digits(invoke: Invoke, graphs: Path) -> N
     assert invoke("generate", "--family", "erdos-renyi", "-n", 30, "--nodes", "5:8", "-o", "er.h5").exit_code == 0
     line = ("evaluate", "er.h5", "--reference", graphs, "--json")
 
-    alone, shared = invoke(*line), invoke(*line, "--workers", 3)
+    alone, shared = invoke(*line), invoke(*line, "--workers", 2)
 
     assert (shared.exit_code, shared.stdout, shared.stderr) == (0, alone.stdout, alone.stderr)
     assert len(json.loads(alone.stdout)["mmd"]) == 12
