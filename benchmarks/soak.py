@@ -52,7 +52,7 @@ def sample_and_read(count: int, suffix: str, folder: Path) -> tuple[float, float
 
 
 def train(minutes: float, folder: Path) -> tuple[list[tuple[float, float]], int]:
-    """Seconds since the start and megabytes held, of a training run that is stopped after some minutes, and its steps."""
+    """Seconds since the start and megabytes held of a run that is stopped after some minutes, and its steps."""
     command = [sys.executable, "-m", "graphite_gen", "train", "--family", "barabasi", "--threads", "1"]
     command += ["--graphs", "2000", "--epochs", "1000000", "--patience", "0", "--out", str(folder)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
