@@ -173,7 +173,7 @@ def fit_single_graph(
         name,
         settings,
         trained.network.decoder.requires_grad_(False),
-        NodeNormal(posterior.mu, posterior.log_sigma.contiguous(), posterior.mask),
+        NodeNormal(posterior.mu, posterior.log_sigma.expand_as(posterior.mu).contiguous(), posterior.mask),
         evidence,
         degrees,
         torch.zeros_like(degrees),
