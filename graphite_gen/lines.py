@@ -24,6 +24,8 @@ KEY = "graphite-gen/line"
 
 # Processes that were started together come within seconds, or not at all.
 PATIENCE = 600.0
+# Who connects and says nothing keeps the others waiting.
+GREETING_PATIENCE = 10.0
 
 _known: dict[int, Line] = {}
 
@@ -143,7 +145,7 @@ def _meet(own: int, size: int) -> None:
         store.set(KEY, f"{host} {server.getsockname()[1]} {key}")
         while len(_known) < size - 1:
             connection = server.accept()[0]
-            connection.settimeout(PATIENCE)
+            connection.settimeout(GREETING_PATIENCE)
             try:
                 told, rank = GREETING.unpack(_read(connection, GREETING.size))
             except CrewError:
