@@ -86,7 +86,8 @@ def _first_line(error: Exception) -> str:
 def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> int:
     """Write version 1 to the file that the stream has opened."""
     facts = facts_of(provenance)
-    with h5py.File(stream.name, "w") as file:
+    # The stream holds the lock already; a second one by HDF5 would be refused.
+    with h5py.File(stream.name, "w", locking=False) as file:
         file.attrs["format"], file.attrs["version"] = "graphite-gen", 1
         for name, value in facts.items():
             file.attrs[name] = to_json(value) if name == "parameters" else value
