@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from .command import INTERRUPTED, Command
+from .command import Command
+from .signals import exit_code, heed_signals
 
 __all__ = ["main", "run"]
 
@@ -70,7 +71,7 @@ class Program(Command, click.Group):
             if ctx.params["debug"]:
                 traceback.print_exc()
             click.echo(_line(error), err=True)
-            ctx.exit(INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1)
+            ctx.exit(exit_code(error) if isinstance(error, KeyboardInterrupt) else 1)
 
         return value
 
@@ -101,10 +102,11 @@ def run() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
+        heed_signals()
         main(prog_name="graphite-gen")
     except KeyboardInterrupt as error:
         click.echo(_line(error), err=True)
-        sys.exit(INTERRUPTED)
+        sys.exit(exit_code(error))
 
 
 def _line(error: BaseException) -> str:

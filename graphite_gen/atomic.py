@@ -154,7 +154,7 @@ def _remove_abandoned(path: Path, is_folder: bool) -> None:
     descriptor = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
     try:
         if take(descriptor) is not Hold.OURS:
-            return
+            return None
         if not is_folder:
             return path.unlink()
         if (path / _PLAN).exists():

@@ -59,9 +59,7 @@ def claimed(folder: Path) -> Iterator[None]:
         descriptor = _lock(path)
     except OSError as error:
         _remove_empty(missing)
-        raise OutputError(
-            f"Cannot write '{folder}': {error.strerror}. Choose another folder with '--out'."
-        ) from error
+        raise OutputError(f"Cannot write '{folder}': {error.strerror}. Choose another folder with '--out'.") from error
     try:
         yield
     finally:

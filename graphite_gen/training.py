@@ -23,8 +23,10 @@ from .arrival import arrange
 from .batch import GraphBatch, bucket, collate, consecutive_batches
 from .checkpoint import (
     TrainedModel,
+    is_checkpoint,
     load_checkpoint,
     load_weights,
+    next_turn,
     read_tensors,
     save_checkpoint,
     write_atomically,
@@ -211,6 +213,7 @@ class Trainer:
         self.history: list[TrainRecord] = []
         self._data = dict(data or {})
         self._progress = _Progress()
+        self._turn: int | None = None
         self.has_saved = resume
         # False while weights, moments and progress are changing together: saved then, they would disagree.
         self._is_whole = True
@@ -466,7 +469,13 @@ class Trainer:
             tensors |= {f"mean/{name}": tensor for name, tensor in self._judged.state_dict().items()}
         for (name, _), moments in zip(self.network.named_parameters(), self._moments(), strict=True):
             tensors |= {f"{moment}/{name}": tensor for moment, tensor in moments.items()}
-        state = {"progress": asdict(self._progress), "data": self._data, "threads": torch.get_num_threads()}
+        self._turn = next_turn(self.folder) if self._turn is None else self._turn
+        state = {
+            "progress": asdict(self._progress),
+            "data": self._data,
+            "threads": torch.get_num_threads(),
+            "turn": self._turn,
+        }
         # The place in the run travels inside the tensors' file, so that the two can never disagree.
         write_tensors(self.folder / RUN, tensors, {"state": json.dumps(state)})
         write_atomically(self.folder / "state.json", (json.dumps(state, indent=2) + "\n").encode())
@@ -583,7 +592,10 @@ def read_run(folder: Path) -> dict[str, Any]:
     """
     path = folder / RUN
     if not path.exists():
-        raise CheckpointError(f"'{folder}' has no run to resume: '{RUN}' not found. Start one without '--resume'.")
+        raise CheckpointError(
+            f"'{folder}' has no run to resume: '{RUN}' not found. Start one without '--resume'"
+            f"{', with ' + repr('--force') if is_checkpoint(folder) else ''}."
+        )
     _, metadata = read_tensors(path)
     try:
         state = json.loads(metadata["state"])
