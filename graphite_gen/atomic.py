@@ -34,7 +34,7 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
         OSError: The target cannot be written.
     """
     sweep(target.parent)
-    temporary, stream = _held(target.parent, lambda path: path.open("xb"))
+    temporary, stream = _held(target.parent, lambda path: path.open("x+b"))
     try:
         with stream:
             yield stream

@@ -248,7 +248,7 @@ class Template:
                 nonlocal written
                 target = self._folder / self._name.format(index=written)
                 written += 1
-                with _refusals_of(target), (new / target.name).open("xb") as stream, _packed(stream, target) as packed:
+                with _refusals_of(target), (new / target.name).open("x+b") as stream, _packed(stream, target) as packed:
                     yield packed
 
             yield open_next
