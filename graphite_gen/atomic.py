@@ -6,6 +6,7 @@ that writes into the same folder takes it away.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import secrets
@@ -17,7 +18,7 @@ from typing import Any, BinaryIO
 
 from .locks import HIDDEN, Hold, take
 
-__all__ = ["filling", "is_settled", "move_all", "replacing", "staging", "sweep"]
+__all__ = ["filling", "is_full", "is_settled", "move_all", "replacing", "staging", "sweep"]
 
 _SUFFIX = ".tmp"
 # What stands in a stage once all of its files are to take their places: then there is no way but on.
@@ -128,6 +129,11 @@ def move_all(moves: Sequence[tuple[Path, Path]]) -> None:
             if not os.path.lexists(old):
                 new.rename(old)
         raise
+
+
+def is_full(error: OSError) -> bool:
+    """Whether the system has refused to write for want of room."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def is_settled(folder: Path) -> bool:

@@ -7,7 +7,6 @@ written and take the place of others after it, so that a save that is cut off le
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -20,7 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from .atomic import replacing, staging
+from .atomic import is_full, replacing, staging
 from .config import ModelConfig, TrainConfig
 from .errors import CheckpointError, ConfigError, OutputError
 from .locks import HIDDEN
@@ -110,10 +109,11 @@ def check_writable(folder: Path) -> None:
 
 
 def _unwritable(path: Path, error: OSError) -> OutputError:
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    remedy = "Make room there, or choose another" if full else "Choose another"
+    in_the_way = isinstance(error, FileExistsError | NotADirectoryError)
+    reason = "there is a file in the way" if in_the_way else error.strerror or str(error)
+    remedy = "Move it away, or choose" if in_the_way else "Make room there, or choose" if is_full(error) else "Choose"
 
-    return OutputError(f"Cannot write '{path}': {error.strerror or error}. {remedy} folder with '--out'.")
+    return OutputError(f"Cannot write '{path}': {reason}. {remedy} another folder with '--out'.")
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -123,11 +123,15 @@ def write_atomically(path: Path, content: bytes) -> None:
         OutputError: The folder cannot be written to.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as stream:
-            stream.write(content)
+        _write(path, content)
     except OSError as error:
         raise _unwritable(path, error) from error
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as stream:
+        stream.write(content)
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:
@@ -178,8 +182,8 @@ def write_model(folder: Path, content: Mapping[str, Any], weights: Mapping[str, 
         _settle(folder)
         is_there = _digest(folder / WEIGHTS) == digest
         if not is_there:
-            write_atomically(_hidden(folder, digest), data)
-        write_atomically(folder / "config.json", (json.dumps(config, indent=2) + "\n").encode())
+            _write(_hidden(folder, digest), data)
+        _write(folder / "config.json", (json.dumps(config, indent=2) + "\n").encode())
         if not is_there:
             _hidden(folder, digest).replace(folder / WEIGHTS)
     except OSError as error:

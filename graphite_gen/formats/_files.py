@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-from ..atomic import filling, replacing
+from ..atomic import filling, is_full, replacing
 from ..errors import FormatError, OutputError
 from ._build import Context
 
@@ -128,7 +128,8 @@ def _refusals_of(target: Path | str) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise OutputError(f"'{target}' cannot be written: {error.strerror or error}.") from error
+        remedy = "; make room there, or pass a file elsewhere." if is_full(error) else "."
+        raise OutputError(f"'{target}' cannot be written: {error.strerror or error}{remedy}") from error
 
 
 def _buffer(stream: TextIO | None) -> BinaryIO:
