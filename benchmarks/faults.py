@@ -1,7 +1,7 @@
 """What faults leave behind: programs killed at random while they train and write, and every other fault once.
 
-Half of the kills come at a random time, half right before a random operation on the files. After each the folder is read
-as a user would; a run is taken up again, an output written again, until the end is what an undisturbed one gives.
+Half of the kills come at a random time, half right before a random operation on the files. After each the folder is
+read as a user would; a run is taken up again, an output written again, until the end is what an undisturbed one gives.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import argparse
 import hashlib
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -43,6 +44,8 @@ RUNS = {
 }
 KILLS_PER_RUN = 4
 NOBODY = 65534
+# Bytes that are left to a program where memory is scarce.
+SPARE = 60 << 20
 
 
 def writings() -> dict[str, tuple[object, ...]]:
@@ -298,6 +301,7 @@ def other_faults() -> Iterator[Row]:
         yield _clock(origin, args)
         yield from _full_disk(origin, args, end)
         yield from _read_only(origin, args)
+        yield from _little_memory(origin)
 
 
 def _strikes() -> list[tuple[str, Callable[[Path], object], Callable[[Path], object]]]:
@@ -449,6 +453,27 @@ def _read_only(origin: Path, args: tuple[object, ...]) -> Iterator[Row]:
         yield "a read-only folder to train in", run(folder, *args, before=demote), "nothing is left"
         yield "a read-only folder to write in", run(folder, *writings()["out.h5"], before=demote), "nothing is left"
         folder.chmod(0o777)
+
+
+def _little_memory(origin: Path) -> Iterator[Row]:
+    """Work that cannot fit in what memory there is."""
+
+    def confine() -> None:
+        taken = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        resource.setrlimit(resource.RLIMIT_AS, (taken + SPARE, taken + SPARE))
+
+    large = ("generate", "--family", "barabasi", "-n", 4, "--nodes", 1500, "-o", "large.h5")
+    with copied(origin, old=False) as folder:
+        assert run(folder, *large).code == 0
+        for name, line in {
+            "train": ("train", "large.h5", "--name", "large"),
+            "sample": ("sample", "--model", "model", "--nodes", 5000, "-n", 1, "-o", "large.g6"),
+            "nll": ("nll", "large.h5", "--model", "bundled:ego-one-shot"),
+            "evaluate": ("evaluate", "large.h5", "--reference", "large.h5"),
+        }.items():
+            ending = run(folder, *line, before=confine)
+            refused = ending.code == 1 and "memory, and" in ending.line
+            yield f"'{name}' with {SPARE >> 20} MB of memory left", ending, "refused" if refused else "NOT REFUSED"
 
 
 def main() -> int:

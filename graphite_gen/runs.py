@@ -17,11 +17,12 @@ import numpy as np
 from .api import split_graphs, training_set
 from .checkpoint import check_writable, is_checkpoint, last_started, load_checkpoint
 from .dataset import generate
-from .errors import CheckpointError, GraphiteError
+from .errors import CheckpointError, DatasetError, GraphiteError
 from .families import family
-from .formats import read_graphs
+from .formats import format_of, read_graphs
 from .graph import SimpleGraph
 from .locks import HIDDEN, is_claimed
+from .memory import check_memory
 from .records import Provenance, Record
 from .training import RUN, Trainer, prepare, read_run, resolve_device
 
@@ -75,11 +76,20 @@ class TrainingData(Record):
             data = training_set(law, preset_name=self.preset, count=self.graphs, nodes=self.nodes, seed=self.seed)
             graphs, provenance = data.graphs, data.provenance
         else:
+            _check_file(self.file, self.format)
             reader = read_graphs(self.file, format=self.format, simplify=self.simplify)
             provenance = replace(reader.provenance, source=reader.provenance.source or Path(self.file).name)
             graphs = [graph.unweighted() if self.ignore_weights else graph for graph in reader]
 
         return *split_graphs(graphs, self.seed), provenance
+
+
+def _check_file(file: str, format: str | None) -> None:
+    """Refuse a file whose graphs cannot fit; how many there are is not known before it is read."""
+    if Path(file).is_file():
+        # Arrays take no less in memory than in HDF5; an edge in text is about twenty times as long.
+        needed = Path(file).stat().st_size * (1 if format_of(file, format) == "h5" else 0.05)
+        check_memory(needed, f"To hold the graphs of '{file}'", "Pass a file with fewer graphs.", DatasetError)
 
 
 def fingerprint(graphs: Iterable[SimpleGraph]) -> str:

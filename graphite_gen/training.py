@@ -36,6 +36,7 @@ from .config import ModelConfig, TrainConfig, preset
 from .errors import CheckpointError, ConfigError, DatasetError, TrainingError, UnusedSettingError
 from .families import Family
 from .graph import SimpleGraph
+from .memory import check_memory
 from .models import GraphNetwork, build_network
 from .objectives import elbo, growth_bound, growth_log_weights, log_weights, reconstruction, weight_terms
 from .records import Provenance, TrainRecord
@@ -62,6 +63,9 @@ RUN = "optimizer.safetensors"
 BATCH_CELLS = 1 << 21
 EPOCH_NODES = 20
 VALIDATION_BATCH = 32
+# Bytes per cell of a step, as measured: a staged model keeps many matrices for its gradients, others few.
+STAGED_BYTES = 900
+ONE_SHOT_BYTES = 120
 
 
 def resolve_device(name: str) -> torch.device:
@@ -197,6 +201,7 @@ class Trainer:
         Raises:
             CheckpointError: There is no run to resume, or it was another one.
             DatasetError: The validation graphs do not suit the training graphs.
+            TrainingError: A step does not fit in memory.
         """
         if validation:
             fitted = adapt_config(config, [*graphs, *validation])
@@ -206,6 +211,8 @@ class Trainer:
             raise ConfigError("Convention 'paper' is for unweighted graphs. Train with convention 'pairs'.")
         self.config = config
         self.training = training
+        if torch.device(device).type == "cpu":
+            _check_memory(config, training)
         self.graphs = graphs
         self.validation = validation
         self.folder = folder
@@ -670,6 +677,22 @@ def _growth_values(network: GraphNetwork, batch: GraphBatch, training: TrainConf
         weights.append(growth_log_weights(network, ordered, noise, epsilon, log_q.to(noise), schedule))
 
     return torch.stack(weights).logsumexp(0) - math.log(len(weights))
+
+
+def _check_memory(config: ModelConfig, training: TrainConfig) -> None:
+    """Refuse batches whose padded matrices cannot fit."""
+    one = config.max_nodes**2 * training.samples
+    all_cells = one * training.batch_size
+    # Where every cell counts batches are cut before they are padded.
+    cells = all_cells if training.convention == "paper" else max(one, min(all_cells, BATCH_CELLS))
+    bytes_per_cell = STAGED_BYTES if config.is_staged else ONE_SHOT_BYTES
+
+    def remedy(available: int) -> str:
+        fitting = available // (one * bytes_per_cell)
+        return f"Pass '--batch-size {fitting}'." if fitting else "Train on graphs with fewer nodes."
+
+    what = f"A step on {max(1, cells // one)} graphs of {config.max_nodes} nodes"
+    check_memory(cells * bytes_per_cell, what, remedy, TrainingError)
 
 
 def _width(config: ModelConfig, training: TrainConfig) -> int | None:
