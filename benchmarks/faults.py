@@ -462,7 +462,7 @@ def _little_memory(origin: Path) -> Iterator[Row]:
         taken = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
         resource.setrlimit(resource.RLIMIT_AS, (taken + SPARE, taken + SPARE))
 
-    large = ("generate", "--family", "barabasi", "-n", 4, "--nodes", 1500, "-o", "large.h5")
+    large = ("generate", "--family", "barabasi", "-n", 6, "--nodes", 1500, "-o", "large.h5")
     with copied(origin, old=False) as folder:
         assert run(folder, *large).code == 0
         for name, line in {

@@ -180,9 +180,11 @@ def _check_memory(model: TrainedModel, nodes: int, index: int, samples: int) -> 
     if model.device.type != "cpu":
         return
     one = nodes**2 * ONE_SHOT_BYTES
-    # What there is however few the proposals are.
-    fixed = max(nodes**2, min(nodes**3, CHUNK_CELLS)) * STAGED_BYTES if model.config.is_staged else 0
-    needed = fixed + min(samples, block_size(nodes)) * one
+    proposals = min(samples, block_size(nodes))
+    # The rows that a staged model scores together, of nodes that see few others or all.
+    rows = max(nodes**2, min(proposals * nodes**3 // 3, CHUNK_CELLS)) if model.config.is_staged else 0
+    fixed = rows * STAGED_BYTES
+    needed = fixed + proposals * one
 
     def remedy(available: int) -> str:
         fitting = (available - fixed) // one

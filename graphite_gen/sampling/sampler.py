@@ -39,9 +39,10 @@ BLOCK_CELLS = 1 << 23
 # The most blocks drawn at once, each with matrices of its own, however many threads there are.
 AT_ONCE = 8
 # Bytes per cell of all that is at work at once, as measured: a staged model has many matrices, on some graphs of a
-# block at a time; others have few, on all of them.
+# block at a time; others have few, on all of them. Random numbers are those of a whole block, however few are drawn.
 STAGED_BYTES = 900
-ONE_SHOT_BYTES = 30
+ONE_SHOT_BYTES = 24
+RANDOM_BYTES = 4
 # Where at least this part of a block's first graphs do what they must, the rest is drawn again so many times before it
 # is made to. Those first graphs are drawn even if fewer are asked for: what becomes of a graph may not depend on that.
 COMMON = 0.05
@@ -176,10 +177,11 @@ class Sampler:
         if self.model.device.type != "cpu" or not self.count:
             return
         most, workers = self._most_nodes(), self._workers()
-        cells = self._block_size() * most**2
-        needed = cells * ONE_SHOT_BYTES
+        block = self._block_size()
+        drawn = min(block, self.count) * most**2
+        needed = block * most**2 * RANDOM_BYTES + drawn * ONE_SHOT_BYTES
         if self.model.config.is_staged:
-            needed += max(most**2, min(cells, DRAWN_CELLS)) * STAGED_BYTES
+            needed += max(most**2, min(drawn, DRAWN_CELLS)) * STAGED_BYTES
         fewer = ", or pass '--threads 1'" if workers > 1 else ""
         what = f"Drawing graphs on {most} nodes from '{self.model.name}', with matrices over all pairs of nodes,"
         check_memory(needed * workers, what, f"Ask for fewer nodes with '--nodes'{fewer}.", SamplingError)
