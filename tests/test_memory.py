@@ -76,7 +76,6 @@ TASKS: dict[str, Callable[[], object]] = {
     "staged step": lambda: train_step("default", 300, 4),
     "one-shot block": lambda: list(Sampler(load("bundled:ego-one-shot").trained, 128, nodes=200)),
     "one-shot graph": lambda: list(Sampler(load("bundled:ego-one-shot").trained, 1, nodes=2500)),
-    "staged graphs": lambda: list(Sampler(load("bundled:ego").trained, 32, nodes=60)),
     "one-shot NLL": lambda: estimate_nll(load("bundled:ego-one-shot").trained, [sparse(800)], 8),
     "staged NLL": lambda: estimate_nll(load("bundled:ego").trained, [sparse(100)], 1),
     "spectrum": lambda: spectra([sparse(1500)]),
