@@ -159,7 +159,7 @@ def _train_struck(
     """One run, killed some times and taken up after each."""
     found: Counter[str] = Counter()
     model = folder / MODEL
-    old = digest(model / "model.safetensors")
+    old = {name: digest(model / name) for name in ("model.safetensors", RUN)}
     line = args
     for _ in range(KILLS_PER_RUN):
         if not strike_at(rng, folder, steps, seconds, line).is_killed:
@@ -172,15 +172,18 @@ def _train_struck(
         if done.code == 0:
             break
         line = (*args, "--force")
-    found["other ends"] += done.code != 0 or weights(model) != end
+    if done.code != 0 or weights(model) != end:
+        found["other ends"] += 1
+        print(f"another end: {args}, after {line}: {done}", flush=True)
     found["left over"] += len(hidden(folder))
 
     return found
 
 
-def _line_after(model: Path, args: tuple[object, ...], old: str, found: Counter[str]) -> tuple[object, ...]:
+def _line_after(model: Path, args: tuple[object, ...], old: dict[str, str], found: Counter[str]) -> tuple[object, ...]:
     """Read what a killed run has left, and tell how a user goes on."""
-    is_saved = (model / RUN).exists()
+    # Until a run that replaces another has saved, what could be resumed is the other.
+    is_saved = digest(model / RUN) not in ("nothing", old[RUN])
     found["while it could be resumed"] += is_saved
     if (model / "config.json").exists():
         try:
@@ -190,7 +193,7 @@ def _line_after(model: Path, args: tuple[object, ...], old: str, found: Counter[
         except GraphiteError as error:
             found["unreadable"] += 1
             print(f"unreadable: {error}")
-    elif old != "nothing":
+    elif old["model.safetensors"] != "nothing":
         found["unreadable"] += 1
         print(f"'{model}' has lost the model that was to be replaced")
 
@@ -484,9 +487,12 @@ def main() -> int:
     arguments = parser.parse_args()
 
     load_libraries()
+    # Also where this runs under 'nohup', whose children would not mind.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     rng, kills = random.Random(arguments.seed), 8 if arguments.quick else arguments.kills
     faults = list(other_faults())
-    trained, written = train_killed(rng, kills), write_killed(rng, kills)
+    trained = train_killed(rng, kills)
+    written = write_killed(rng, kills)
     rows: list[list[Any]] = [
         ["kill -9 while training", trained["kills"], f"{trained['unreadable']} unreadable checkpoints", 137, ""],
         ["", "", f"{trained['other ends']} of {trained['runs']} resumed runs end with other weights", "", ""],

@@ -41,6 +41,6 @@ def test_the_script_sees_a_checkpoint_that_is_none(faults: Any, tmp_path: Path) 
     found = faults.Counter()
     (tmp_path / "config.json").write_text("{}")
 
-    faults._line_after(tmp_path, (), "nothing", found)
+    faults._line_after(tmp_path, (), dict.fromkeys(("model.safetensors", faults.RUN), "nothing"), found)
 
     assert found["unreadable"] == 1
