@@ -46,6 +46,13 @@ class Crew:
         """Whether this process is the one that reads, writes and speaks."""
         return self.rank == 0
 
+    @property
+    def size_here(self) -> int:
+        """How many of them are on this host."""
+        here = os.environ.get("LOCAL_WORLD_SIZE", "")
+
+        return min(int(here), self.size) if here.isdecimal() else self.size
+
     def ordered(
         self, count: int, make: Callable[[int], T], pack: Callable[[T], bytes], unpack: Callable[[bytes], T]
     ) -> Iterator[T]:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import options
-from ..command import INTERRUPTED, Command
+from ..command import Command
 from ..settings import SETTINGS, naming_options, settings
+from ..signals import exit_code
 from ..types import NAME
 
 if TYPE_CHECKING:
@@ -96,8 +97,10 @@ def train(
     given = {key: value for key, value in values.items() if options.is_given(key)}
     _check_usage(source, family, bool(parameters), name, resume, force, given)
 
+    from graphite_gen.errors import OutputError
+    from graphite_gen.locks import claimed
     from graphite_gen.runs import find_run, free_folder, is_finished, resume_run, start_run
-    from graphite_gen.training import read_run
+    from graphite_gen.training import RUN, read_run
 
     from ..console import note
     from ..models import use_threads
@@ -112,6 +115,7 @@ def train(
         folder = out / base if name or force else free_folder(out, base)
     trainer: Trainer | None = None
     try:
+        ctx.with_resource(claimed(folder))
         if resume:
             # Sums depend on how many threads share them: a run goes on with as many as it began with.
             threads = threads or read_run(folder).get("threads")
@@ -128,13 +132,18 @@ def train(
                 trainer = start_run(folder.name, folder, data, changes, device=device, force=force)
         _announce(trainer, folder, resume)
         watch(trainer)
-    except KeyboardInterrupt:
+    except OutputError as error:
+        if trainer is None or not (trainer.has_saved and (folder / RUN).exists()):
+            raise
+        command = _resume_command(source, family, folder, device, threads)
+        raise OutputError(f"{error} The last save is whole; continue with: {command}") from error
+    except KeyboardInterrupt as error:
         # Graphs are made or read before there is a run, which may take as long as many a step.
         if resume or (trainer is not None and trainer.has_saved):
             note(f"Interrupted. Continue with: {_resume_command(source, family, folder, device, threads)}")
         else:
             note("Interrupted before anything was saved.")
-        ctx.exit(INTERRUPTED)
+        ctx.exit(exit_code(error))
 
     return show_outcome(trainer, folder, as_json)
 
@@ -172,6 +181,7 @@ def _train_single(
     if source is None:
         raise click.UsageError("Pass the file of the graph: 'graphite-gen train --single GRAPH'.")
 
+    from graphite_gen.locks import claimed
     from graphite_gen.runs import claim_folder, free_folder
 
     from ..models import use_threads
@@ -180,6 +190,7 @@ def _train_single(
     use_threads(threads)
     base = name or _stem(source)
     folder = out / base if name or force else free_folder(out, base)
+    ctx.with_resource(claimed(folder))
     claim_folder(folder, force)
     settings = {key: values[key] for key in SETTINGS if values[key] is not None}
 
