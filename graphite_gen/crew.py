@@ -15,7 +15,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
@@ -23,12 +23,14 @@ from typing import TypeVar
 from . import errors
 from .errors import CrewError
 
-__all__ = ["ALONE", "Crew", "hire", "join", "place", "restarts"]
+__all__ = ["ALONE", "Crew", "hire", "join", "launch", "local_rank", "place", "restarts"]
 
 T = TypeVar("T")
 
 # A process that dies is noticed at once, by its closed connection. Only one whose host vanished is waited for.
 PATIENCE = timedelta(hours=2)
+
+LOST = "A process of this run was lost, and the run with it. See whether memory ran out; nothing is half-written."
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,35 @@ class Crew:
 
         return [_opened(_receive(0)) for _ in range(count)]
 
+    def sum(self, values: Sequence[float]) -> list[float]:
+        """The sums of everyone's values, the same to the last bit for everyone.
+
+        Raises:
+            CrewError: A process was lost.
+        """
+        if self.size == 1:
+            return list(values)
+        import torch
+        from torch import distributed
+
+        total = torch.tensor(values, dtype=torch.float64)
+        with self.no_one_lost():
+            distributed.all_reduce(total)
+
+        return [float(value) for value in total]
+
+    def any(self, claim: bool) -> bool:
+        """Whether it holds for anyone.
+
+        Raises:
+            CrewError: A process was lost.
+        """
+        return self.sum([float(claim)])[0] > 0
+
+    def no_one_lost(self) -> AbstractContextManager[None]:
+        """Around what processes do together: says in our words, as a :class:`CrewError`, that one was lost."""
+        return _no_one_lost() if self.size > 1 else nullcontext()
+
 
 ALONE = Crew()
 """What a process without others is."""
@@ -128,6 +159,20 @@ def restarts() -> int:
     count = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
 
     return int(count) if count.isdecimal() else 0
+
+
+def launch() -> str | None:
+    """What tells this start of torchrun from every other and outlasts its restarts; None without torchrun."""
+    number = os.environ.get("TORCHELASTIC_RUN_ID")
+    # Over several hosts its user may leave it unnamed. Then who started us is what stays.
+    return f"process {os.getppid()}" if number == "none" else number
+
+
+def local_rank() -> int | None:
+    """The number of this process on its host, by torchrun, which also numbers the host's devices; None without it."""
+    number = os.environ.get("LOCAL_RANK", "")
+
+    return int(number) if number.isdecimal() else None
 
 
 def join() -> Crew:
@@ -244,9 +289,10 @@ def _no_one_lost() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        raise CrewError(
-            "A process of this run was lost, and the run with it. See whether memory ran out; nothing is half-written."
-        ) from error
+        # Who runs out of memory is to say so.
+        if "memory" in str(error):
+            raise
+        raise CrewError(LOST) from error
 
 
 def _first_line(error: Exception) -> str:
