@@ -23,7 +23,7 @@ from typing import TypeVar
 from . import errors
 from .errors import CrewError
 
-__all__ = ["ALONE", "Crew", "hire", "join", "launch", "local_rank", "place", "restarts"]
+__all__ = ["ALONE", "Crew", "hire", "join", "launch", "local_rank", "place", "program", "restarts"]
 
 T = TypeVar("T")
 
@@ -173,6 +173,17 @@ def local_rank() -> int | None:
     number = os.environ.get("LOCAL_RANK", "")
 
     return int(number) if number.isdecimal() else None
+
+
+def program() -> str:
+    """How to call the program as it was called now, up to the name of the command."""
+    if launch() is None:
+        return "graphite-gen"
+    here = os.environ.get("LOCAL_WORLD_SIZE")
+    # Who meets over several hosts knows how.
+    options = f"--nproc-per-node {here}" if here == os.environ.get("WORLD_SIZE") else "…"
+
+    return f"torchrun {options} -m graphite_gen"
 
 
 def join() -> Crew:

@@ -41,7 +41,7 @@ from .records import Provenance, TrainRecord
 from .schedule import Schedule
 from .seeding import derive_seed, stream
 from .sizes import SizeLaw
-from .steps import StepLoss, draw_step, normal_noise, shared_out
+from .steps import SharedLoss, draw_step, normal_noise
 
 __all__ = [
     "RUN",
@@ -243,7 +243,7 @@ class Trainer:
         if not crew.leads:
             self.folder = None
         self._crew = crew
-        self._loss = shared_out(StepLoss(self.network, training.convention), crew)
+        self._loss = SharedLoss(self.network, training.convention, crew)
 
     def stop(self) -> None:
         """Ask the run to save and raise ``KeyboardInterrupt`` after the step it is in; for signal handlers."""
@@ -352,17 +352,12 @@ class Trainer:
         training, progress = self.training, self._progress
         batch = collate([self.graphs[index] for index in indices], _width(self.config, training)).to(self.device)
         step = draw_step(self.network, batch, training, progress.step, fraction)
-        loss, kl = self._loss(step.share(self._crew))
-        self._optimiser.zero_grad(set_to_none=True)
-        with self._crew.no_one_lost():
-            # Batches of large graphs hold fewer of them: dividing by the nominal size weighs every graph alike. Several
-            # processes get the mean of their gradients and want the sum.
-            (loss.sum() * self._crew.size / training.batch_size).backward()  # type: ignore[no-untyped-call]
-        loss_sum, kl_sum = self._crew.sum([float(loss.detach().sum()), float(kl.detach().sum())])
+        # Batches of large graphs hold fewer of them: dividing by the nominal size weighs every graph alike.
+        loss, kl = self._loss.backward(step, training.batch_size)
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), training.clip)
-        if not (math.isfinite(loss_sum) and norm.isfinite()):
+        if not (math.isfinite(loss) and norm.isfinite()):
             raise TrainingError(
-                f"The loss became {loss_sum / training.batch_size:g} and its gradient {float(norm):g} at step "
+                f"The loss became {loss / training.batch_size:g} and its gradient {float(norm):g} at step "
                 f"{progress.step}. "
                 f"Start again with a lower '--learning-rate' (now {training.learning_rate:g})."
             )
@@ -375,8 +370,8 @@ class Trainer:
         self._follow()
         progress.step += 1
         progress.batch += 1
-        progress.loss_sum += loss_sum
-        progress.kl_sum += kl_sum
+        progress.loss_sum += loss
+        progress.kl_sum += kl
         progress.graphs_seen += len(indices)
         progress.learning_rate = rate
         self._is_whole = True
