@@ -85,8 +85,8 @@ def train(
     With '--single' one large graph is learned, by the autoencoder of 'link', from its edges alone; 'sample' then gives
     graphs like it, of its size or another. It takes a few options only.
 
-    'torchrun --nproc-per-node 2 -m graphite_gen train' shares every batch out to two processes, on one host or more, and
-    learns what one would. A run of one goes on with two, and the other way.
+    'torchrun --nproc-per-node 2 -m graphite_gen train' shares every batch out to two processes, on one host or more, to
+    learn what one would. A run of one goes on with two, and the other way.
 
     \b
     Example:
