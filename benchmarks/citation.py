@@ -309,6 +309,7 @@ def main() -> None:
     parser.add_argument("--split", choices=("connected", "random"), default="connected", help="how edges are held out")
     parser.add_argument("--runs", type=int, help="splits to average  [10; 2 if quick]")
     parser.add_argument("--starts", type=int, help="starts of each classifier to average  [50; 2 if quick]")
+    parser.add_argument("--models", nargs="+", help="only these, by the names in the log")
     parser.add_argument("--curve", action="store_true", help="also measure AUC against subsampling, on the first set")
     add_options(parser, LOG)
     arguments = parse(parser, LOG)
@@ -319,6 +320,7 @@ def main() -> None:
     if not arguments.tables:
         todo = list(jobs(arguments.split, arguments.datasets, runs, starts))
         todo += curve_jobs(arguments.datasets[0], runs) if arguments.curve else []
+        todo = [job for job in todo if not arguments.models or job[3] in arguments.models]
         keys = ("task", "dataset", "features", "model", "run")
         run_all(todo, keys, lambda job: measure(arguments.data, job, quick=arguments.quick), arguments.log)
 

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
+import threading
 import traceback
+from contextlib import suppress
 from typing import Any
 
 import click
 
+from graphite_gen.crew import ALONE, Crew, place
+from graphite_gen.errors import CrewError
+from graphite_gen.hiring import is_hired, take_up_work
+
 from .command import INTERRUPTED, Command
+from .sharing import ARGUMENTS, CREW
 
 __all__ = ["main", "run"]
 
@@ -30,6 +38,8 @@ COMMANDS = (
     "convert",
     "inspect",
 )
+SHARED = ("train", "sample", "nll", "evaluate", "generate")
+"""The commands whose work processes can share."""
 
 
 class Program(Command, click.Group):
@@ -51,10 +61,15 @@ class Program(Command, click.Group):
         end = args.index("--") if "--" in args else len(args)
         if "--debug" in args[:end]:
             args = ["--debug", *(arg for arg in args[:end] if arg != "--debug"), *args[end:]]
+        ctx.meta[ARGUMENTS] = list(args)
 
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
+        command = next((arg for arg in ctx.meta[ARGUMENTS] if not arg.startswith("-")), None)
+        if command not in SHARED and not place().leads:
+            # One process is enough.
+            return None
         try:
             value = super().invoke(ctx)
             # Here, not at shutdown, where a closed pipe could only be complained about. There is none if the shell
@@ -69,6 +84,8 @@ class Program(Command, click.Group):
         except (Exception, KeyboardInterrupt) as error:
             if ctx.params["debug"]:
                 traceback.print_exc()
+            if isinstance(error, Exception):
+                _tell(ctx.meta.get(CREW, ALONE), error)
             click.echo(_line(error), err=True)
             ctx.exit(INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1)
 
@@ -96,6 +113,36 @@ def main(debug: bool) -> None:
 
 def run() -> None:
     """The console script."""
+    if place().leads:
+        _run()
+        return
+    try:
+        _follow()
+        _run()
+    finally:
+        # How it went is told by the one that leads, and where others began to clear up, it could not.
+        os._exit(0)
+
+
+def _follow() -> None:
+    """Leave it to the process that leads to speak, to read and to be interrupted."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if is_hired():
+        take_up_work()
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1) if "--debug" in sys.argv else (0, 1, 2):
+        os.dup2(nowhere, number)
+
+
+def _tell(crew: Crew, error: Exception) -> None:
+    """Have the process that leads say what went wrong here, and wait for it to end."""
+    if not crew.leads and not isinstance(error, CrewError):
+        with suppress(CrewError):
+            crew.tell(error)
+            threading.Event().wait()
+
+
+def _run() -> None:
     for stream in (sys.stdout, sys.stderr):
         # A file name or a sign that the terminal cannot show is no reason to fail.
         if hasattr(stream, "reconfigure"):

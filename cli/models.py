@@ -57,9 +57,9 @@ def load_model(folder: Path, reason: str, device: str) -> TrainedModel:
     return model
 
 
-def use_threads(threads: int | None) -> None:
-    """Compute on that many CPU threads; None for all."""
-    if threads is not None:
+def use_threads(threads: int | None, workers: int = 1) -> None:
+    """Compute on that many CPU threads, None for all, shared out among so many processes on this machine."""
+    if threads is not None or workers > 1:
         import torch
 
-        torch.set_num_threads(threads)
+        torch.set_num_threads(max(1, (threads or torch.get_num_threads()) // workers))

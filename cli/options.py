@@ -33,6 +33,7 @@ __all__ = [
     "stages",
     "threads",
     "union",
+    "workers",
 ]
 
 FORMATS = ("graphml", "h5", "g6", "s6", "jsonl", "gml", "edgelist")
@@ -115,6 +116,14 @@ device = click.option(
     "--device", type=click.Choice(("auto", "cpu", "cuda")), default="auto", show_default=True, help="Where to compute."
 )
 threads = click.option("--threads", type=click.IntRange(1, 4096), metavar="N", help="CPU threads.  [default: all]")
+workers = click.option(
+    "--workers",
+    type=click.IntRange(1, 256),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="Processes on this machine that share the work; the result is the same.",
+)
 simplify = click.option(
     "--simplify", is_flag=True, help="Ignore directions, drop self-loops and repeated edges.  [default: refuse them]"
 )

@@ -8,12 +8,44 @@ from typing import TYPE_CHECKING, Any
 from .console import note
 
 if TYPE_CHECKING:
+    from graphite_gen.crew import Crew
     from graphite_gen.families import Family
     from graphite_gen.graph import SimpleGraph
     from graphite_gen.likelihood.floor import Floor
     from graphite_gen.records import Provenance
 
-__all__ = ["find_floor", "find_law", "marked_or_all", "read_sets"]
+__all__ = ["find_floor", "find_law", "marked_or_all", "read_for_all", "read_sets"]
+
+# So many graphs at a time go from one process to another.
+CHUNK = 1000
+
+
+def read_for_all(
+    crew: Crew | None, source: Path, *, format: str | None = None, simplify: bool = False
+) -> tuple[list[SimpleGraph], Provenance]:
+    """The graphs of a file and where they come from, read by the process that leads and passed on to the others."""
+    from graphite_gen.formats import read_graphs
+    from graphite_gen.parcels import pack_graphs, unpack_graphs
+    from graphite_gen.records import Provenance
+
+    graphs: list[SimpleGraph] = []
+    facts: dict[str, Any] = {}
+    if crew is None or crew.leads:
+        reader = read_graphs(source, format=format, simplify=simplify)
+        provenance = reader.provenance
+        graphs = list(reader)
+        if crew is None or crew.size == 1:
+            return graphs, provenance
+        facts = provenance.to_json()
+    parcels = crew.everywhere(
+        [pack_graphs(graphs[start : start + CHUNK], facts) for start in range(0, len(graphs), CHUNK)]
+    )
+    if not crew.leads:
+        for parcel in parcels:
+            some, facts = unpack_graphs(parcel)
+            graphs += some
+
+    return graphs, Provenance(**facts)
 
 
 def find_law(family: str | None, parameters: dict[str, Any], provenance: Provenance) -> Family | None:
@@ -58,7 +90,7 @@ def marked_or_all(graphs: list[SimpleGraph], split: str, path: Path) -> list[Sim
 
 
 def read_sets(
-    reference: Path, train: Path | None, *, simplify: bool
+    reference: Path, train: Path | None, *, simplify: bool, crew: Crew | None = None
 ) -> tuple[list[SimpleGraph], list[SimpleGraph], Provenance]:
     """The reference, the training graphs, and where the reference comes from.
 
@@ -66,13 +98,12 @@ def read_sets(
     what the reference's own file marks 'train'.
     """
     from graphite_gen.dataset import split_of
-    from graphite_gen.formats import read_graphs
 
-    reader = read_graphs(reference, simplify=simplify)
-    provenance, graphs = reader.provenance, list(reader)
+    graphs, provenance = read_for_all(crew, reference, simplify=simplify)
     test = marked_or_all(graphs, "test", reference)
     if train is not None:
-        return test, marked_or_all(list(read_graphs(train, simplify=simplify)), "train", train), provenance
+        known, _ = read_for_all(crew, train, simplify=simplify)
+        return test, marked_or_all(known, "train", train), provenance
     seen = [graph for graph in graphs if split_of(graph) == "train"]
     if seen and test is not graphs:
         note(f"Training graphs: {len(seen)} marked 'train' in '{reference}'.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from .console import note, track
 
 if TYPE_CHECKING:
+    from graphite_gen.crew import Crew
     from graphite_gen.graph import SimpleGraph
     from graphite_gen.records import Provenance
 
@@ -25,10 +27,17 @@ def write(
     force: bool,
     union: bool,
     total: int | None = None,
+    crew: Crew | None = None,
 ) -> None:
-    """Write a stream of graphs, counting on stderr, and say what was written."""
+    """Write a stream of graphs, counting on stderr, and say what was written.
+
+    Of processes that share the graphs one writes them, and the others run through their share.
+    """
     from graphite_gen.formats import format_of, write_graphs
 
+    if crew is not None and not crew.leads:
+        deque(graphs, maxlen=0)
+        return
     to_stdout = str(output) == "-"
     name = format_of(output, format)
     graphs = _noting_losses(graphs, name)

@@ -11,19 +11,18 @@ from __future__ import annotations
 import builtins
 import json
 import os
-import socket
-import subprocess
-import sys
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from . import errors
 from .errors import CrewError
+from .lines import Line, line_to
 
-__all__ = ["ALONE", "Crew", "hire", "join", "launch", "local_rank", "place", "program", "restarts"]
+__all__ = ["ALONE", "Crew", "join", "launch", "local_rank", "place", "program", "restarts"]
 
 T = TypeVar("T")
 
@@ -72,27 +71,31 @@ class Crew:
         elif self.leads:
             for number in range(count):
                 maker = number % self.size
-                yield make(number) if maker == self.rank else unpack(_opened(_receive(maker)))
+                yield make(number) if maker == self.rank else unpack(_opened(self._line(maker).receive()))
         else:
             self._deliver(count, make, pack)
 
     def _deliver(self, count: int, make: Callable[[int], T], pack: Callable[[T], bytes]) -> None:
-        """Make this process's share and send it, at most one thing ahead of what was taken."""
-        sending: list[_Sending] = []
+        """Make this process's share and send it, as it is taken: who is ahead waits."""
         for number in range(self.rank, count, self.size):
             try:
-                parcel, fine = pack(make(number)), True
+                parcel = pack(make(number))
             except Exception as error:
                 # Told by the leader, when its turn has come.
-                told = {"kind": type(error).__name__, "text": str(error)}
-                parcel, fine = json.dumps(told).encode(), False
-            while sending:
-                sending.pop().wait()
-            sending.append(_Sending(parcel, fine))
-            if not fine:
-                break
-        while sending:
-            sending.pop().wait()
+                self.tell(error)
+                return
+            self._line(0).send(parcel)
+
+    def shared(
+        self, count: int, make: Callable[[int], T], pack: Callable[[T], bytes], unpack: Callable[[bytes], T]
+    ) -> list[T]:
+        """What is made for ``0 … count-1``, in order, for everyone; see :meth:`ordered`."""
+        made = list(self.ordered(count, make, pack, unpack))
+        if self.size == 1:
+            return made
+        parcels = self.everywhere(list(map(pack, made)))
+
+        return made if self.leads else list(map(unpack, parcels))
 
     def everywhere(self, things: Sequence[bytes]) -> list[bytes]:
         """The leader's things, for everyone.
@@ -104,13 +107,25 @@ class Crew:
             return list(things)
         if self.leads:
             for rank in range(1, self.size):
-                _Sending(str(len(things)).encode(), True, rank).wait()
+                self._line(rank).send(str(len(things)).encode())
                 for thing in things:
-                    _Sending(thing, True, rank).wait()
+                    self._line(rank).send(thing)
             return list(things)
-        count = int(_opened(_receive(0)))
+        count = int(_opened(self._line(0).receive()))
 
-        return [_opened(_receive(0)) for _ in range(count)]
+        return [_opened(self._line(0).receive()) for _ in range(count)]
+
+    def tell(self, error: Exception) -> None:
+        """Have the leader raise an error of this process, when it next asks for its work.
+
+        Raises:
+            CrewError: The leader is gone.
+        """
+        told = {"kind": type(error).__name__, "text": str(error)}
+        self._line(0).send(json.dumps(told).encode(), fine=False)
+
+    def _line(self, rank: int) -> Line:
+        return line_to(rank, self.rank, self.size)
 
     def sum(self, values: Sequence[float]) -> list[float]:
         """The sums of everyone's values, the same to the last bit for everyone.
@@ -187,7 +202,7 @@ def program() -> str:
 
 
 def join() -> Crew:
-    """Meet the processes that were started with this one; alone there is no one to meet.
+    """Meet the processes that were started with this one for sums of tensors; alone there is no one to meet.
 
     Raises:
         CrewError: They did not come.
@@ -197,11 +212,16 @@ def join() -> Crew:
         return ALONE
     import torch
     from torch import distributed
+    from torch.distributed.rendezvous import rendezvous
 
     if not distributed.is_initialized():
         backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
         try:
-            distributed.init_process_group(backend, timeout=PATIENCE)
+            store: Any = next(rendezvous("env://", timeout=PATIENCE))[0]
+            # What processes have written down that torchrun has started anew since then is still there.
+            (name,) = crew.everywhere([secrets.token_bytes(16)] if crew.leads else [])
+            store = distributed.PrefixStore(name.hex(), store)
+            distributed.init_process_group(backend, None, PATIENCE, crew.size, crew.rank, store)
         except (RuntimeError, ValueError) as error:
             raise CrewError(
                 f"The {crew.size} processes of this run did not find one another: {_first_line(error)}. "
@@ -209,74 +229,6 @@ def join() -> Crew:
             ) from error
 
     return crew
-
-
-def hire(workers: int, arguments: Sequence[str]) -> Crew:
-    """Start other processes on this host that run the same command, and meet them.
-
-    Arguments:
-        workers: How many processes there will be, with this one.
-        arguments: The command's arguments.
-
-    Raises:
-        CrewError: They did not come, or torchrun has started some already.
-    """
-    if place().size > 1 or workers == 1:
-        return join()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    shared = {"WORLD_SIZE": str(workers), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    # A host's own name need not lead back to it; this always does.
-    shared["GLOO_SOCKET_IFNAME"] = "lo0" if sys.platform == "darwin" else "lo"
-    for rank in range(1, workers):
-        subprocess.Popen(
-            [sys.executable, "-m", "graphite_gen", *arguments],
-            env={**os.environ, **shared, "RANK": str(rank)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-        )
-    os.environ.update({**shared, "RANK": "0"})
-
-    return join()
-
-
-# Parcels ------------------------------------------------------------------------------------------------------
-
-
-class _Sending:
-    """A parcel on its way: how long it is and whether all went well, then the bytes."""
-
-    def __init__(self, parcel: bytes, fine: bool, to: int = 0) -> None:
-        import torch
-        from torch import distributed
-
-        # Kept until they have arrived.
-        self._head = torch.tensor([len(parcel), int(fine)])
-        self._body = torch.frombuffer(bytearray(parcel or b"\0"), dtype=torch.uint8)
-        with _no_one_lost():
-            self._works = [distributed.isend(part, to) for part in (self._head, self._body)]
-
-    def wait(self) -> None:
-        """Until it has been taken."""
-        with _no_one_lost():
-            for work in self._works:
-                if work is not None:
-                    work.wait()
-
-
-def _receive(sender: int) -> tuple[bytes, bool]:
-    import torch
-    from torch import distributed
-
-    with _no_one_lost():
-        head = torch.empty(2, dtype=torch.int64)
-        distributed.recv(head, sender)
-        length, fine = head.tolist()
-        body = torch.empty(max(length, 1), dtype=torch.uint8)
-        distributed.recv(body, sender)
-
-    return body.numpy()[:length].tobytes(), bool(fine)
 
 
 def _opened(parcel: tuple[bytes, bool]) -> bytes:

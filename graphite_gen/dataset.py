@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .crew import ALONE, Crew
 from .errors import DatasetError
 from .families import Family
 from .families import family as family_of
 from .graph import SimpleGraph
+from .parcels import pack_graphs, unpack_graphs
 from .records import Provenance
 from .seeding import stream
 
@@ -22,6 +25,9 @@ SPLITS = ("train", "validation", "test")
 
 SPELLINGS = {**{name: name for name in SPLITS}, "val": "validation", "valid": "validation"}
 """How a file may spell a split, and which one it means."""
+
+# So many graphs at a time go from one process to another.
+CHUNK = 32
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,7 @@ def generate_graphs(
     seed: int,
     *,
     splits: Mapping[str, int] | None = None,
+    crew: Crew = ALONE,
 ) -> Iterator[SimpleGraph]:
     """Graphs from the true process, one at a time.
 
@@ -106,6 +113,7 @@ def generate_graphs(
         nodes: The smallest and the largest number of nodes.
         seed: The seed, at least zero. Another seed gives other graphs, for a test set that shares none.
         splits: How many graphs go to each split, in the order train, validation, test; even thirds by default.
+        crew: The processes that share the graphs, which come to the one that leads.
 
     Raises:
         FamilyError: The family has no graphs of any of these sizes, or draws none so large.
@@ -127,14 +135,26 @@ def generate_graphs(
         found = ", ".join(f"{name} {splits[name]}" for name in splits)
         raise DatasetError(f"The splits ({found}) do not share out {count} graphs: pass counts that add up to it.")
 
-    return _draw_graphs(law, stream(seed, "sizes").permutation(sizes).tolist(), seed, dict(splits))
+    order = stream(seed, "sizes").permutation(sizes).tolist()
+    # Where each split ends.
+    ends = dict(zip(SPLITS, accumulate(splits.get(name, 0) for name in SPLITS), strict=True))
+
+    def draw(index: int) -> SimpleGraph:
+        graph = law.sample(order[index % len(order)], stream(seed, "generate", index))
+        name = next(name for name, end in ends.items() if index < end)
+
+        return replace(graph, attributes={"family": law.name, "split": name})
+
+    return map(draw, range(count)) if crew.size == 1 else _draw_shared(draw, count, crew)
 
 
-def _draw_graphs(family: Family, sizes: list[int], seed: int, splits: Mapping[str, int]) -> Iterator[SimpleGraph]:
-    names = (name for name in SPLITS for _ in range(splits.get(name, 0)))
-    for i, name in enumerate(names):
-        graph = family.sample(sizes[i % len(sizes)], stream(seed, "generate", i))
-        yield replace(graph, attributes={"family": family.name, "split": name})
+def _draw_shared(draw: Callable[[int], SimpleGraph], count: int, crew: Crew) -> Iterator[SimpleGraph]:
+    def draw_some(number: int) -> list[SimpleGraph]:
+        return [draw(index) for index in range(count)[number * CHUNK : (number + 1) * CHUNK]]
+
+    chunks = crew.ordered(-(-count // CHUNK), draw_some, pack_graphs, lambda parcel: unpack_graphs(parcel)[0])
+
+    return (graph for chunk in chunks for graph in chunk)
 
 
 def _law(family: Family | str) -> Family:

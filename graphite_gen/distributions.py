@@ -25,7 +25,7 @@ class NodeNormal:
 
     Attributes:
         mu: Means, with shape :math:`(*, N, D)`.
-        log_sigma: Logarithms of the standard deviations, with the same shape.
+        log_sigma: Logarithms of the standard deviations, with the same shape or one that broadcasts to it.
         mask: True for real nodes, with shape :math:`(*, N)`.
     """
 
@@ -61,9 +61,10 @@ class NodeNormal:
 
     def kl_to_standard(self) -> Tensor:
         r"""The divergence :math:`KL(q \| N(0, I))` over real nodes, with shape :math:`(*,)`."""
-        terms = 0.5 * (self.mu.square() + (2 * self.log_sigma).exp() - 1) - self.log_sigma
+        # Summed apart: nodes may share their deviations.
+        spread = ((2 * self.log_sigma).exp() - 1 - 2 * self.log_sigma).sum(-1)
 
-        return (terms.sum(-1) * self.mask.to(terms)).sum(-1)
+        return 0.5 * ((self.mu.square().sum(-1) + spread) * self.mask.to(self.mu)).sum(-1)
 
 
 @dataclass(frozen=True)

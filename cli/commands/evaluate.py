@@ -64,6 +64,7 @@ CONVENTIONS = ("tv", "emd", "rbf")
 @options.input_format()
 @options.simplify
 @options.seed
+@options.workers
 @options.as_json
 def evaluate(
     samples: Path,
@@ -79,6 +80,7 @@ def evaluate(
     format: str | None,
     simplify: bool,
     seed: int,
+    workers: int,
     as_json: bool,
 ) -> None:
     """Judge SAMPLES against test graphs: what differs, what is valid, unique and novel, and what that means.
@@ -98,15 +100,19 @@ def evaluate(
     if family is not None and valid_if is not None:
         raise click.UsageError("Pass '--family' or '--valid-if', not both.")
 
+    from ..sharing import gather, use_one_thread
+
+    use_one_thread()
+    crew = gather(workers)
+
     from graphite_gen.evaluation import evaluate as judge
-    from graphite_gen.formats import read_graphs
     from graphite_gen.metrics import VALIDITY
 
     from ..judging import hold_against, show_evaluation
-    from ..reading import find_law, read_sets
+    from ..reading import find_law, read_for_all, read_sets
 
-    drawn = list(read_graphs(samples, format=format, simplify=simplify))
-    test, seen, provenance = read_sets(reference, train, simplify=simplify)
+    drawn, _ = read_for_all(crew, samples, format=format, simplify=simplify)
+    test, seen, provenance = read_sets(reference, train, simplify=simplify, crew=crew)
     found = judge(
         drawn,
         test,
@@ -116,6 +122,9 @@ def evaluate(
         conventions=conventions or CONVENTIONS,
         most=most,
         seed=seed,
+        crew=crew,
     )
+    if not crew.leads:
+        return
     show_evaluation(found, as_json, conventions or CONVENTIONS)
     hold_against(found, above=fail_above, below=fail_below)

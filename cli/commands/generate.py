@@ -22,6 +22,7 @@ from ..command import Command
 @options.union
 @options.force
 @options.seed
+@options.workers
 def generate(
     family: str,
     parameters: tuple[tuple[str, str], ...],
@@ -32,6 +33,7 @@ def generate(
     union: bool,
     force: bool,
     seed: int,
+    workers: int,
 ) -> None:
     """Draw graphs from the true process of a family, marked as train, validation and test in even thirds.
 
@@ -48,15 +50,18 @@ def generate(
     from graphite_gen.families import family as family_of
     from graphite_gen.records import Provenance
 
+    from ..sharing import gather
     from ..writing import write
 
     law = family_of(family, **dict(parameters))
+    crew = gather(workers)
     write(
-        generate_graphs(law, graphs, nodes, seed),
+        generate_graphs(law, graphs, nodes, seed, crew=crew),
         output,
         format=format,
         provenance=Provenance(law.name, law.parameters(), seed, "generate"),
         force=force,
         union=union,
         total=graphs,
+        crew=crew,
     )

@@ -12,9 +12,10 @@ from ..command import Command
 
 if TYPE_CHECKING:
     from graphite_gen.checkpoint import TrainedModel
+    from graphite_gen.crew import Crew
     from graphite_gen.families import Family
     from graphite_gen.graph import SimpleGraph
-    from graphite_gen.likelihood.sandwich import Sandwich
+    from graphite_gen.likelihood.sandwich import GraphSandwich
     from graphite_gen.records import Provenance
 
 SPLITS = ("test", "validation", "train", "all")
@@ -71,6 +72,7 @@ OF_ANNEALING = {"chains": "--chains", "steps": "--steps"}
 @options.seed
 @options.device
 @options.threads
+@options.workers
 @options.as_json
 def nll(
     graphs: Path,
@@ -95,6 +97,7 @@ def nll(
     seed: int,
     device: str,
     threads: int | None,
+    workers: int,
     as_json: bool,
 ) -> None:
     """Estimate the NLL of GRAPHS under a model, in nats per graph.
@@ -116,19 +119,21 @@ def nll(
     if convention == "paper" and (method != "is" or check or unlabelled):
         raise click.UsageError("Convention 'paper' is no law over graphs: use '--method is', without '--check'.")
 
-    from graphite_gen.formats import read_graphs
     from graphite_gen.likelihood import iterate_nll, summarise
     from graphite_gen.likelihood.estimate import check_model, default_samples
+    from graphite_gen.likelihood.sandwich import join_sandwich
 
     from ..console import track
     from ..models import choose_model, use_threads
-    from ..reading import find_floor, find_law
+    from ..reading import find_floor, find_law, read_for_all
     from ..scoring import Score
+    from ..sharing import gather
 
-    use_threads(threads)
-    reader = read_graphs(graphs, format=format, simplify=simplify)
-    law = find_law(family, dict(parameters), reader.provenance)
-    chosen = _choose_split([graph.unweighted() if ignore_weights else graph for graph in reader], split)
+    crew = gather(workers)
+    use_threads(threads, workers)
+    found, provenance = read_for_all(crew, graphs, format=format, simplify=simplify)
+    law = find_law(family, dict(parameters), provenance)
+    chosen = _choose_split([graph.unweighted() if ignore_weights else graph for graph in found], split)
     trained = choose_model(model, device, prefer=None if law is None else law.name)
     check_model(trained, convention)
     if trained.config.is_staged:
@@ -136,7 +141,7 @@ def nll(
     samples = samples or default_samples(trained)
     # Orders of arrival cannot be annealed: there 'auto' is 'is'.
     method = "is" if method == "auto" and trained.config.is_staged else method
-    _warn(trained, chosen, convention, _family(reader.provenance, law))
+    _warn(trained, chosen, convention, _family(provenance, law))
     labellings = _labellings(trained, chosen) if unlabelled else None
 
     scores = iterate_nll(
@@ -150,8 +155,12 @@ def nll(
         steps=steps,
         curve=curve,
         stages=stages,
+        crew=crew,
     )
     rows = list(track(scores, len(chosen), "Scoring"))
+    bounds = _check(trained, chosen, check_graphs, seed, samples, chains, steps, stages, crew) if check else []
+    if not crew.leads:
+        return
     floor = find_floor(law, chosen, [row.nll for row in rows]) if convention == "pairs" else None
     if labellings is not None:
         from graphite_gen.likelihood.classes import floor_of_classes, nll_of_class
@@ -168,7 +177,7 @@ def nll(
         chains=chains if anneals else None,
         steps=steps if anneals else None,
     )
-    sandwich = _check(trained, chosen, check_graphs, seed, samples, chains, steps, stages) if check else None
+    sandwich = join_sandwich(trained.name, samples, chains, steps, bounds) if check else None
     score = Score(estimate, floor, sandwich, unlabelled, anneals=not trained.config.is_staged)
     if as_json:
         score.show_json(per_graph)
@@ -262,14 +271,15 @@ def _check(
     chains: int,
     steps: int,
     stages: int | None,
-) -> Sandwich:
+    crew: Crew,
+) -> list[GraphSandwich]:
     """Bounds on the NLL of graphs that the model draws."""
-    from graphite_gen.likelihood.sandwich import iterate_sandwich, join_sandwich
+    from graphite_gen.likelihood.sandwich import iterate_sandwich
 
     from ..console import track
 
     bounds = iterate_sandwich(
-        model, count, seed, samples=samples, chains=chains, steps=steps, evidence=graphs, stages=stages
+        model, count, seed, samples=samples, chains=chains, steps=steps, evidence=graphs, stages=stages, crew=crew
     )
 
-    return join_sandwich(model.name, samples, chains, steps, list(track(bounds, count, "Checking")))
+    return list(track(bounds, count, "Checking"))

@@ -36,6 +36,7 @@ from ..constraints import options as constraint_options
 @options.seed
 @options.device
 @options.threads
+@options.workers
 def sample(
     count: int,
     output: Path,
@@ -53,6 +54,7 @@ def sample(
     seed: int,
     device: str,
     threads: int | None,
+    workers: int,
 ) -> None:
     """Sample new graphs from the prior, through the decoder.
 
@@ -83,7 +85,7 @@ def sample(
         )
 
     from graphite_gen.checkpoint import is_single_graph, read_config
-    from graphite_gen.formats import check_node_attributes, format_of, read_graphs
+    from graphite_gen.formats import check_node_attributes, format_of
 
     if with_latents:
         check_node_attributes(format_of(output, format), "latents")
@@ -93,9 +95,12 @@ def sample(
 
     from ..console import note
     from ..models import choose_folder, load_model, use_threads
+    from ..reading import read_for_all
+    from ..sharing import gather
     from ..writing import write
 
-    use_threads(threads)
+    crew = gather(workers)
+    use_threads(threads, workers)
     folder, reason = choose_folder(model)
     if is_single_graph(read_config(folder)):
         given = [*constraints, *(["stages"] if stages is not None else []), *(["features"] if features else [])]
@@ -106,7 +111,7 @@ def sample(
             folder,
             reason,
             count,
-            {"nodes": nodes, "seed": seed, "largest": largest_component, "latents": with_latents},
+            {"nodes": nodes, "seed": seed, "largest": largest_component, "latents": with_latents, "crew": crew},
             {"output": output, "format": format, "force": force, "union": union},
         )
     trained = load_model(folder, reason, device)
@@ -121,8 +126,9 @@ def sample(
         constraints=build(constraints),
         largest=largest_component,
         latents=with_latents,
-        evidence=[] if features is None else list(read_graphs(features, simplify=simplify)),
+        evidence=[] if features is None else read_for_all(crew, features, simplify=simplify)[0],
         stages=stages,
+        crew=crew,
     )
     if stages is not None and sampler.schedule.stages != stages:
         note(f"Constraints need nodes that arrive one at a time: graphs take {sampler.schedule.stages} stages.")
@@ -134,8 +140,9 @@ def sample(
         force=force,
         union=union,
         total=count,
+        crew=crew,
     )
-    if constraints:
+    if constraints and crew.leads:
         label, rate = sampler.constraint.label, sampler.kept / sampler.drawn
         made = f"; {sampler.made} more were held to it while deciding" if sampler.made else ""
         note(f"{sampler.kept} of {sampler.drawn} plain draws were '{label}' ({rate:.1%}){made}.")
@@ -159,5 +166,6 @@ def _sample_like_one(folder: Path, reason: str, count: int, asked: dict[str, Any
         target.pop("output"),
         provenance=Provenance(source="sample", model=model.name, seed=asked["seed"]),
         total=count,
+        crew=asked["crew"],
         **target,
     )

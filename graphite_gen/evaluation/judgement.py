@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ..crew import ALONE, Crew
 from ..errors import DatasetError
 from ..families import Family
 from ..families import family as family_of
@@ -123,6 +124,7 @@ def evaluate(
     replicates: int = REPLICATES,
     most: int = MOST_COMPARED,
     seed: int = 0,
+    crew: Crew = ALONE,
 ) -> Evaluation:
     """Judge samples against a reference; edge weights and features play no part.
 
@@ -137,6 +139,7 @@ def evaluate(
         most: The most graphs of a set that MMDs and classifiers compare; of larger sets some are chosen at random.
             Summaries and what is valid, unique and novel are of all.
         seed: The seed of all that is random.
+        crew: The processes that share most of the work, all of which have all graphs; each gets the result.
 
     Raises:
         DatasetError: There are too few graphs, or one has no nodes.
@@ -151,13 +154,16 @@ def evaluate(
     if len(seen) == 1:
         raise DatasetError("One training graph tells nothing of what is attainable: pass at least 2, or none.")
     law = family_of(family) if isinstance(family, str) else family
-    x, y = (describe(_some(graphs, most, seed, name)) for graphs, name in ((own, "samples"), (known, "reference")))
-    # No more than samples: figures of older conventions depend on the number of graphs, and so would their ratio.
-    z = describe(_some(seen, min(most, len(own)), seed, "train")) if seen else None
-    rows = compare_rows(
-        x, y, z, conventions=list(dict.fromkeys([*conventions, "rbf"])), replicates=replicates, seed=seed
+    x, y = (
+        describe(_some(graphs, most, seed, name), crew=crew)
+        for graphs, name in ((own, "samples"), (known, "reference"))
     )
-    summaries = zip(summarise_graphs(own).items(), summarise_graphs(known).values(), strict=True)
+    # No more than samples: figures of older conventions depend on the number of graphs, and so would their ratio.
+    z = describe(_some(seen, min(most, len(own)), seed, "train"), crew=crew) if seen else None
+    rows = compare_rows(
+        x, y, z, conventions=list(dict.fromkeys([*conventions, "rbf"])), replicates=replicates, seed=seed, crew=crew
+    )
+    figures = [summarise_graphs(graphs, crew=crew) for graphs in (own, known)]
     found = Evaluation(
         samples=len(own),
         reference=len(known),
@@ -165,12 +171,12 @@ def evaluate(
         family=None if law is None else law.name,
         ratio=_overall_ratio(rows),
         mmd=rows,
-        vun=_score_vun(own, seen, law if law is not None else validity, None if law is None else law.most_judged),
-        reference_vun=score_vun(known, seen),
-        comparable_unique=_comparable_unique(own, known, most, seed),
+        vun=_score_vun(own, seen, law if law is not None else validity, None if law is None else law.most_judged, crew),
+        reference_vun=score_vun(known, seen, crew=crew),
+        comparable_unique=_comparable_unique(own, known, most, seed, crew),
         classifier=_classifier(x, y, seed),
         attainable_classifier=None if z is None else _classifier(z, y, seed),
-        summaries=tuple(Summary.of(name, first, second) for (name, first), second in summaries),
+        summaries=tuple(Summary.of(name, figures[0][name], figures[1][name]) for name in figures[0]),
     )
 
     return replace(found, findings=find_words(found))
@@ -190,21 +196,22 @@ def _score_vun(
     train: Sequence[SimpleGraph],
     check: Callable[[SimpleGraph], bool] | Family | None,
     judged: int | None,
+    crew: Crew,
 ) -> VUN:
-    found = score_vun(samples[:judged], train, check)
+    found = score_vun(samples[:judged], train, check, crew=crew)
     if judged is None or judged >= len(samples):
         return found
-    whole = score_vun(samples, train)
+    whole = score_vun(samples, train, crew=crew)
 
     return replace(found, unique=whole.unique, novel=whole.novel)
 
 
 def _comparable_unique(
-    samples: Sequence[SimpleGraph], reference: Sequence[SimpleGraph], most: int, seed: int
+    samples: Sequence[SimpleGraph], reference: Sequence[SimpleGraph], most: int, seed: int, crew: Crew
 ) -> tuple[Share, Share]:
     count = min(len(samples), len(reference), most)
     own, known = (
-        len(set(isomorphism_classes(_some(graphs, count, seed, name))))
+        len(set(isomorphism_classes(_some(graphs, count, seed, name), crew=crew)))
         for graphs, name in ((samples, "samples"), (reference, "reference"))
     )
 

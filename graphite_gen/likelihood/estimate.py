@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import starmap
 
 import numpy as np
@@ -11,9 +12,11 @@ from numpy.typing import NDArray
 
 from ..batch import collate
 from ..checkpoint import TrainedModel
+from ..crew import ALONE, Crew
 from ..errors import ConfigError, DatasetError
 from ..graph import SimpleGraph
 from ..means import mean_with_error
+from ..parcels import pack_record, unpack_record
 from ..records import CurvePoint, GraphNLL, NLLEstimate
 from ..schedule import Schedule
 from ..seeding import stream
@@ -47,6 +50,7 @@ def iterate_nll(
     steps: int = STEPS,
     curve: bool = False,
     stages: int | None = None,
+    crew: Crew = ALONE,
 ) -> Iterator[GraphNLL]:
     r"""The NLL of each graph, in nats.
 
@@ -54,7 +58,7 @@ def iterate_nll(
 
     Arguments:
         model: A variational model.
-        graphs: What to score; read once, one at a time.
+        graphs: What to score; read once, one at a time unless processes share them.
         samples: Proposals per graph, :math:`K`, of importance sampling; None for as many as the model needs.
         seed: The run's seed.
         convention: ``pairs`` (a law over graphs) or ``paper`` (all cells of the padded matrix).
@@ -64,6 +68,7 @@ def iterate_nll(
         steps: Temperatures of each chain.
         curve: Whether to keep the estimates that fewer samples would have given.
         stages: The stages of a staged model, 0 for one pair at a time; None for its default.
+        crew: The processes that share the graphs; the estimates come to the one that leads.
 
     Raises:
         ConfigError: There is no such convention or method, or there are no samples.
@@ -73,7 +78,8 @@ def iterate_nll(
     _check_settings(convention, method, samples=samples, chains=chains, steps=steps)
     check_model(model, convention)
     schedule = _schedule(model, method, stages)
-    for index, graph in enumerate(graphs):
+
+    def score(index: int, graph: SimpleGraph) -> GraphNLL:
         check_suits(model, graph, index)
         width = max(graph.nodes, model.sizes.largest) if convention == "paper" else graph.nodes
         batch = collate([graph], width).to(model.device)
@@ -87,7 +93,16 @@ def iterate_nll(
             weights = annealed_log_weights(model.network, batch, chains, steps, seed, index).numpy()
             points = _curve(weights, seed, index) if curve and row is None else points
             row = _estimate(model, graph, weights, convention, "ais", points)
-        yield row
+
+        return row
+
+    if crew.size == 1:
+        yield from starmap(score, enumerate(graphs))
+        return
+    known = list(graphs)
+    yield from crew.ordered(
+        len(known), lambda index: score(index, known[index]), pack_record, partial(unpack_record, GraphNLL)
+    )
 
 
 def default_samples(model: TrainedModel) -> int:

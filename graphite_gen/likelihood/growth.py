@@ -7,8 +7,6 @@ among them bounds it from below (both in expectation; Sobolev & Vetrov, 2019).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -30,38 +28,38 @@ __all__ = ["growth_bounds"]
 @torch.no_grad()
 def growth_bounds(
     model: TrainedModel,
-    graphs: int,
+    index: int,
     seed: int,
     samples: int,
     schedule: Schedule,
-    evidence: Sequence[SimpleGraph] = (),
-) -> Iterator[GraphSandwich]:
-    """The bounds of graphs that a staged model grows, one by one.
+    evidence: SimpleGraph | None = None,
+) -> GraphSandwich:
+    """The bounds of a graph that a staged model grows.
 
     Arguments:
         model: A staged model.
-        graphs: How many to grow.
+        index: Which graph to grow.
         seed: The run's seed.
-        samples: Orders and latents proposed per graph.
+        samples: Orders and latents proposed.
         schedule: Which pairs are decided at once.
-        evidence: Graphs whose node features condition the model, used in turn.
+        evidence: A graph whose node features condition the model.
     """
-    for index in range(graphs):
-        rng = stream(seed, "growth bounds", index)
-        grown, z = _grow(model, schedule, rng, evidence[index % len(evidence)] if evidence else None)
-        true = _true_log_weight(model, schedule, grown, z, rng)
-        proposed = graph_log_weights(model.network, grown, samples, seed, index, schedule=schedule, any_order=ANY_ORDER)
-        # Method 'is' keeps to the orders of the rule, and is held against the bounds as it is.
-        plain = smooth_weights(graph_log_weights(model.network, grown, samples, seed, index, schedule=schedule).numpy())
-        yield GraphSandwich(
-            nodes=grown.adj.shape[-1],
-            edges=int(grown.adj.sum()) // 2,
-            lower=lower_bound(true, proposed[1:]),
-            upper=-log_mean(proposed),
-            importance=-plain.log_mean,
-            khat=plain.khat,
-            anneals=False,
-        )
+    rng = stream(seed, "growth bounds", index)
+    grown, z = _grow(model, schedule, rng, evidence)
+    true = _true_log_weight(model, schedule, grown, z, rng)
+    proposed = graph_log_weights(model.network, grown, samples, seed, index, schedule=schedule, any_order=ANY_ORDER)
+    # Method 'is' keeps to the orders of the rule, and is held against the bounds as it is.
+    plain = smooth_weights(graph_log_weights(model.network, grown, samples, seed, index, schedule=schedule).numpy())
+
+    return GraphSandwich(
+        nodes=grown.adj.shape[-1],
+        edges=int(grown.adj.sum()) // 2,
+        lower=lower_bound(true, proposed[1:]),
+        upper=-log_mean(proposed),
+        importance=-plain.log_mean,
+        khat=plain.khat,
+        anneals=False,
+    )
 
 
 def _grow(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -17,9 +18,11 @@ from torch import Tensor
 
 from ..batch import GraphBatch
 from ..checkpoint import TrainedModel
+from ..crew import ALONE, Crew
 from ..errors import ConfigError, DatasetError
 from ..graph import SimpleGraph
 from ..means import mean_with_error
+from ..parcels import pack_record, unpack_record
 from ..records import Record
 from ..schedule import Schedule
 from ..seeding import stream
@@ -120,8 +123,9 @@ def iterate_sandwich(
     steps: int = STEPS,
     evidence: Sequence[SimpleGraph] = (),
     stages: int | None = None,
+    crew: Crew = ALONE,
 ) -> Iterator[GraphSandwich]:
-    """The bounds of :func:`sandwich_nll`, graph by graph."""
+    """The bounds of :func:`sandwich_nll`, graph by graph; of a crew, for the process that leads."""
     for name, count in (("graphs", graphs), ("samples", samples), ("chains", chains), ("steps", steps)):
         if count < 1:
             raise ConfigError(f"'{name}' is {count}; it should be at least 1.")
@@ -129,18 +133,20 @@ def iterate_sandwich(
     width = model.config.node_features
     if width and not evidence:
         raise DatasetError(f"'{model.name}' draws edges given {width} node features. Pass graphs that have them.")
-    if model.config.is_staged:
-        schedule = Schedule(model.config.stages if stages is None else stages)
-        yield from growth_bounds(model, graphs, seed, samples, schedule, evidence if width else ())
-        return
-    for index in range(graphs):
-        batch, z = _draw(model, seed, index, evidence[index % len(evidence)] if width else None)
+    schedule = Schedule(model.config.stages if stages is None else stages) if model.config.is_staged else None
+
+    def bound(index: int) -> GraphSandwich:
+        given = evidence[index % len(evidence)] if width else None
+        if schedule is not None:
+            return growth_bounds(model, index, seed, samples, schedule, given)
+        batch, z = _draw(model, seed, index, given)
         rng = stream(seed, "sandwich", index)
         path = AnnealedPath.prepare(model.network, batch, steps, rng)
         forward = path.forward(chains, rng)
         true, ends = path.reverse(z, chains, rng)
         plain = smooth_weights(graph_log_weights(model.network, batch, samples, seed, index).numpy())
-        yield GraphSandwich(
+
+        return GraphSandwich(
             nodes=len(z),
             edges=int(torch.count_nonzero(batch.adj[0].triu(1))),
             lower=lower_bound(true, path.beside(forward, ends, rng)),
@@ -148,6 +154,8 @@ def iterate_sandwich(
             importance=-plain.log_mean,
             khat=plain.khat,
         )
+
+    yield from crew.ordered(graphs, bound, pack_record, partial(unpack_record, GraphSandwich))
 
 
 @torch.no_grad()

@@ -11,8 +11,10 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from ..crew import ALONE, Crew
 from ..errors import DatasetError
 from ..graph import SimpleGraph
+from ._sharing import arrays_of
 from ._union import unions
 from .orbits import orbit_counts
 
@@ -101,8 +103,15 @@ DESCRIPTORS: Mapping[str, Callable[[Sequence[SimpleGraph]], Rows]] = MappingProx
 """Every descriptor by its name."""
 
 
-def describe(graphs: Sequence[SimpleGraph], names: Sequence[str] = tuple(DESCRIPTORS)) -> dict[str, Rows]:
+def describe(
+    graphs: Sequence[SimpleGraph], names: Sequence[str] = tuple(DESCRIPTORS), *, crew: Crew = ALONE
+) -> dict[str, Rows]:
     """The rows of each named descriptor, to be computed once and compared often.
+
+    Arguments:
+        graphs: The graphs.
+        names: Keys of :data:`DESCRIPTORS`.
+        crew: The processes that share them; each gets all rows.
 
     Raises:
         DatasetError: A graph has no nodes, so that nothing can be said of them.
@@ -111,7 +120,7 @@ def describe(graphs: Sequence[SimpleGraph], names: Sequence[str] = tuple(DESCRIP
     if empty is not None:
         raise DatasetError(f"Graph {empty} of {len(graphs)} has no nodes and cannot be described: leave it out.")
 
-    return {name: DESCRIPTORS[name](graphs) for name in names}
+    return dict(arrays_of(graphs, lambda some: {name: DESCRIPTORS[name](some) for name in names}, crew))
 
 
 def _shares(counts: Sequence[NDArray[np.int64]]) -> Rows:

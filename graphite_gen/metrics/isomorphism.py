@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..crew import ALONE, Crew
 from ..graph import SimpleGraph
+from ._sharing import arrays_of
 from ._union import Union
 from .orbits import ORBITS, orbit_counts
 
@@ -51,14 +53,19 @@ def are_isomorphic(first: SimpleGraph, second: SimpleGraph) -> bool:
     return _same(a, b)
 
 
-def isomorphism_classes(graphs: Sequence[SimpleGraph]) -> list[int]:
-    """The first graph of the list that each graph is isomorphic to, which may be itself."""
+def isomorphism_classes(graphs: Sequence[SimpleGraph], *, crew: Crew = ALONE) -> list[int]:
+    """The first graph of the list that each graph is isomorphic to, which may be itself.
+
+    Arguments:
+        graphs: The graphs.
+        crew: The processes that share most of the work; each gets all classes.
+    """
     shapes = [_shape(graph) for graph in graphs]
     counts = Counter(shapes)
     shared = [index for index, shape in enumerate(shapes) if counts[shape] > 1]
     known: dict[tuple[int, int, int], list[tuple[int, _Coloured]]] = {}
     firsts = list(range(len(graphs)))
-    for index, graph in zip(shared, _coloured([graphs[index] for index in shared]), strict=True):
+    for index, graph in zip(shared, _coloured([graphs[index] for index in shared], crew), strict=True):
         alike = known.setdefault(graph.signature, [])
         firsts[index] = next((other for other, seen in alike if _same(graph, seen)), index)
         if firsts[index] == index:
@@ -67,17 +74,25 @@ def isomorphism_classes(graphs: Sequence[SimpleGraph]) -> list[int]:
     return firsts
 
 
-def find_isomorphic(graphs: Sequence[SimpleGraph], among: Sequence[SimpleGraph]) -> list[int | None]:
-    """For each graph, the first of the others that is isomorphic to it, or None."""
+def find_isomorphic(
+    graphs: Sequence[SimpleGraph], among: Sequence[SimpleGraph], *, crew: Crew = ALONE
+) -> list[int | None]:
+    """For each graph, the first of the others that is isomorphic to it, or None.
+
+    Arguments:
+        graphs: The graphs.
+        among: The others.
+        crew: The processes that share most of the work; each gets all answers.
+    """
     shapes, others = ([_shape(graph) for graph in side] for side in (graphs, among))
     wanted, offered = set(shapes), set(others)
     kept = [index for index, shape in enumerate(others) if shape in wanted]
     asked = [index for index, shape in enumerate(shapes) if shape in offered]
     known: dict[tuple[int, int, int], list[tuple[int, _Coloured]]] = {}
-    for index, graph in zip(kept, _coloured([among[index] for index in kept]), strict=True):
+    for index, graph in zip(kept, _coloured([among[index] for index in kept], crew), strict=True):
         known.setdefault(graph.signature, []).append((index, graph))
     found: list[int | None] = [None] * len(graphs)
-    for index, graph in zip(asked, _coloured([graphs[index] for index in asked]), strict=True):
+    for index, graph in zip(asked, _coloured([graphs[index] for index in asked], crew), strict=True):
         found[index] = next((other for other, seen in known.get(graph.signature, []) if _same(graph, seen)), None)
 
     return found
@@ -88,9 +103,22 @@ def _shape(graph: SimpleGraph) -> tuple[int, bytes]:
     return graph.nodes, np.sort(graph.degrees()).tobytes()
 
 
-def _coloured(graphs: Sequence[SimpleGraph]) -> list[_Coloured]:
+def _coloured(graphs: Sequence[SimpleGraph], crew: Crew = ALONE) -> list[_Coloured]:
     if not graphs:
         return []
+    found = arrays_of(graphs, _colours, crew)
+    ends = np.cumsum([graph.nodes for graph in graphs])
+
+    return [
+        _Coloured(graph, (graph.nodes, len(graph.edges), total), row)
+        for graph, total, row in zip(
+            graphs, found["totals"].tolist(), np.split(found["colours"], ends[:-1]), strict=True
+        )
+    ]
+
+
+def _colours(graphs: Sequence[SimpleGraph]) -> dict[str, NDArray[np.uint64]]:
+    """The colours of all nodes, and their sums over each graph."""
     union = Union.of(graphs)
     # Sums of 64-bit numbers that wrap around do not depend on their order.
     a = union.adjacency.astype(np.uint64)
@@ -98,12 +126,8 @@ def _coloured(graphs: Sequence[SimpleGraph]) -> list[_Coloured]:
     colours = _mixed(np.concatenate(orbit_counts(graphs)).astype(np.uint64) @ start)
     for _ in range(ROUNDS):
         colours = _mixed(colours * own + (a @ colours) * near)
-    sums = union.totals(_mixed(colours))
 
-    return [
-        _Coloured(graph, (graph.nodes, len(graph.edges), total), row)
-        for graph, total, row in zip(graphs, sums.tolist(), union.split(colours), strict=True)
-    ]
+    return {"colours": colours, "totals": union.totals(_mixed(colours))}
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:

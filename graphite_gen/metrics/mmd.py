@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -31,8 +32,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from ..crew import ALONE, Crew
 from ..errors import ConfigError, DatasetError
 from ..graph import SimpleGraph
+from ..parcels import pack_record, unpack_record
 from ..records import Record
 from ..seeding import stream
 from .descriptors import CLUSTERING_BINS, DESCRIPTORS, describe
@@ -211,20 +214,24 @@ def compare_rows(
     conventions: Sequence[str] = tuple(CONVENTIONS),
     replicates: int = REPLICATES,
     seed: int = 0,
+    crew: Crew = ALONE,
 ) -> tuple[MMDRow, ...]:
-    """The same by the descriptors of samples, reference and training graphs, as :func:`describe` gives them."""
-    rows = []
-    for convention in conventions:
-        for name in x:
-            first = estimate_mmd(x[name], y[name], name, convention, replicates=replicates, seed=seed)
-            second = None
-            if z is not None:
-                second = estimate_mmd(z[name], y[name], name, convention, replicates=replicates, seed=seed)
-            row = MMDRow(first, second)
-            measure = _measured if convention == "rbf" else _divided
-            rows.append(measure(row, x[name], y[name], None if z is None else z[name]))
+    """The same by the descriptors of samples, reference and training graphs, as :func:`describe` gives them; of
+    processes that share them, each gets all.
+    """
+    figures = [(convention, name) for convention in conventions for name in x]
 
-    return tuple(rows)
+    def compare(number: int) -> MMDRow:
+        convention, name = figures[number]
+        first = estimate_mmd(x[name], y[name], name, convention, replicates=replicates, seed=seed)
+        second = None
+        if z is not None:
+            second = estimate_mmd(z[name], y[name], name, convention, replicates=replicates, seed=seed)
+        measure = _measured if convention == "rbf" else _divided
+
+        return measure(MMDRow(first, second), x[name], y[name], None if z is None else z[name])
+
+    return tuple(crew.shared(len(figures), compare, pack_record, partial(unpack_record, MMDRow)))
 
 
 def _divided(row: MMDRow, x: Matrix, y: Matrix, z: Matrix | None) -> MMDRow:

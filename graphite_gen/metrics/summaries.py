@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..components import component_labels
+from ..crew import ALONE, Crew
 from ..graph import SimpleGraph
+from ._sharing import arrays_of
 from ._union import Union
 from .descriptors import clustering_coefficients
 
@@ -80,6 +82,6 @@ SUMMARIES: Mapping[str, Callable[[Sequence[SimpleGraph]], Values]] = MappingProx
 """Every figure by its name."""
 
 
-def summarise_graphs(graphs: Sequence[SimpleGraph]) -> dict[str, Values]:
-    """Each figure of each graph, with shape (G,)."""
-    return {name: summary(graphs) for name, summary in SUMMARIES.items()}
+def summarise_graphs(graphs: Sequence[SimpleGraph], *, crew: Crew = ALONE) -> dict[str, Values]:
+    """Each figure of each graph, with shape (G,); of processes that share them, each gets all."""
+    return dict(arrays_of(graphs, lambda some: {name: summary(some) for name, summary in SUMMARIES.items()}, crew))

@@ -9,10 +9,14 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from ..crew import ALONE, Crew
 from ..errors import DatasetError
 from ..families import Family
 from ..graph import SimpleGraph
 from ..records import Record
+from ._sharing import arrays_of
 from .isomorphism import find_isomorphic, isomorphism_classes
 
 __all__ = ["VUN", "Share", "score_vun"]
@@ -85,6 +89,8 @@ def score_vun(
     samples: Sequence[SimpleGraph],
     train: Sequence[SimpleGraph] = (),
     validity: Callable[[SimpleGraph], bool] | Family | None = None,
+    *,
+    crew: Crew = ALONE,
 ) -> VUN:
     """How many samples are valid, unique and novel.
 
@@ -92,6 +98,7 @@ def score_vun(
         samples: The graphs to judge.
         train: What the model was trained on.
         validity: What tells whether a graph is valid, or the family that it should belong to.
+        crew: The processes that share most of the work; each gets the result.
 
     Raises:
         DatasetError: There are no samples.
@@ -99,13 +106,16 @@ def score_vun(
     if not samples:
         raise DatasetError("There are no samples to score: pass at least one.")
     check = validity.contains if isinstance(validity, Family) else validity
-    firsts = isomorphism_classes(samples)
+    firsts = isomorphism_classes(samples, crew=crew)
     classes = sorted(set(firsts))
     # Validity and novelty do not depend on how nodes are numbered: one graph of each class is enough.
     representatives = [samples[index] for index in classes]
-    copied = find_isomorphic(representatives, train)
+    copied = find_isomorphic(representatives, train, crew=crew)
     new = {index for index, copy in zip(classes, copied, strict=True) if copy is None}
-    good = {index for index in classes if check is None or check(samples[index])}
+    good = set(classes)
+    if check is not None:
+        holds = arrays_of(representatives, lambda some: {"holds": np.array(list(map(check, some)))}, crew)["holds"]
+        good = {index for index, held in zip(classes, holds.tolist(), strict=True) if held}
     valid = [first for first in firsts if first in good]
 
     return VUN(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
-from .protocol import Graph
+from .sparse import SparseGraph, symmetric_product
 
 __all__ = ["PageRankGraph"]
 
@@ -26,13 +27,18 @@ class PageRankGraph:
         steps: The number of steps.
     """
 
-    graph: Graph
+    graph: SparseGraph
     teleport: float
     steps: int
 
     def __matmul__(self, h: Tensor) -> Tensor:
+        # A polynomial of a symmetric matrix is symmetric too: no state in between is kept for the gradient.
+        return symmetric_product(self._walk, h)
+
+    def _walk(self, h: Tensor) -> Tensor:
         states = h
         for _ in range(self.steps):
-            states = (1 - self.teleport) * (self.graph @ states) + self.teleport * h
+            # The product and the mixture in one pass over the states.
+            states = torch.addmm(h, self.graph.matrix, states, beta=self.teleport, alpha=1 - self.teleport)
 
         return states

@@ -5,10 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -18,9 +17,11 @@ from torch import Tensor
 from ..batch import node_mask
 from ..checkpoint import TrainedModel
 from ..components import largest_component
+from ..crew import ALONE, Crew
 from ..distributions import EdgeBernoulli
 from ..errors import SamplingError
 from ..graph import SimpleGraph
+from ..parcels import pack_graphs, unpack_graphs
 from ..schedule import Schedule
 from ..seeding import stream
 from ..sizes import SizeLaw
@@ -82,6 +83,7 @@ class Sampler:
         latents: bool = False,
         evidence: Sequence[SimpleGraph] = (),
         stages: int | None = None,
+        crew: Crew = ALONE,
     ) -> None:
         """Prepare to draw.
 
@@ -98,6 +100,8 @@ class Sampler:
             latents: Keep each node's latents as node attributes ``z0``, ``z1``, ….
             evidence: Graphs whose node features condition the model, used in turn.
             stages: In how many stages a staged model decides, 0 for one pair at a time; None for the model's default.
+            crew: The processes that share the blocks, each drawing one at a time; the graphs come to the one that
+                leads, and so do the counts.
 
         Raises:
             SamplingError: The model cannot be sampled as asked, or no graph does what it must.
@@ -111,7 +115,7 @@ class Sampler:
         self.evidence = evidence
         self.schedule = Schedule(model.config.stages if stages is None else stages)
         self.drawn = self.kept = self.made = 0
-        self._counting = threading.Lock()
+        self._crew = crew
         self._range = _node_range(self.constraint.nodes if nodes is None and not evidence else nodes)
         self._check()
         self._demands: dict[int, Demands] = {}
@@ -210,12 +214,22 @@ class Sampler:
         block = BLOCK
         while block > 1 and block * self._most_nodes() ** 2 > BLOCK_CELLS:
             block //= 2
-        blocks = range(-(-self.count // block))
+        for drawn in self._blocks(range(-(-self.count // block)), lambda number: self._block(number, block)):
+            self.drawn += drawn.drawn
+            self.kept += drawn.kept
+            self.made += drawn.made
+            if drawn.missing is not None:
+                raise SamplingError(f"{self.kept + self.made} of {self.count} graphs were found {drawn.missing}")
+            yield from drawn.graphs
+
+    def _blocks(self, numbers: range, draw: Callable[[int], _Block]) -> Iterator[_Block]:
+        """The blocks in order, drawn by several processes or on several threads."""
+        if self._crew.size > 1:
+            yield from self._crew.ordered(len(numbers), draw, _Block.pack, _Block.unpack)
+            return
         workers = self._workers()
-        for start in range(0, len(blocks), workers):
-            numbers = blocks[start : start + workers]
-            for graphs in _at_once(lambda number: self._block(number, block), numbers):
-                yield from graphs
+        for start in range(0, len(numbers), workers):
+            yield from _at_once(draw, numbers[start : start + workers])
 
     def _workers(self) -> int:
         """How many blocks to draw at once: the steps of a staged model are too small to share among threads."""
@@ -237,7 +251,7 @@ class Sampler:
     def _evidence(self, index: int) -> SimpleGraph:
         return self.evidence[index % len(self.evidence)]
 
-    def _block(self, number: int, block: int) -> list[SimpleGraph]:
+    def _block(self, number: int, block: int) -> _Block:
         """The graphs of one block, drawn again, and in the end made, where they are not what they must be."""
         sizes = self._sizes(number, block)
         graphs: list[SimpleGraph | None] = [None] * block
@@ -245,35 +259,34 @@ class Sampler:
         first = min(block, FIRST) if self.constraint.constraints else 0
         rows = np.arange(max(wanted, first))
         redraws, in_vain = 1, 0
+        plain_draws = kept = made = 0
         for attempt in itertools.count():
             plain = attempt < redraws
             drawn = self._draw(number, attempt, sizes, rows, block, plain)
             holds = np.array([self.constraint.holds(graph) for graph in drawn], dtype=np.bool_)
             for k in np.flatnonzero(holds):
                 graphs[rows[k]] = self._labelled(drawn[k], plain)
-            self._count(rows < wanted, holds, plain)
+            counted = rows < wanted
+            found = int((counted & holds).sum())
+            if plain:
+                plain_draws += int(counted.sum())
+                kept += found
+            else:
+                made += found
             if not attempt and first and holds[:first].mean() >= COMMON:
                 redraws = MAX_REDRAWS
             in_vain = 0 if plain or holds.any() else in_vain + len(rows)
-            rows = rows[~holds & (rows < wanted)]
+            rows = rows[~holds & counted]
             if not len(rows):
                 break
             if in_vain >= IN_VAIN:
-                raise SamplingError(
-                    f"{self.kept + self.made} of {self.count} graphs were found that are '{self.constraint.label}': "
-                    f"the last {in_vain} draws that were held to it, on {_listed(sizes[rows])} nodes, are not. "
-                    f"Ask for less, or for another number of nodes."
+                missing = (
+                    f"that are '{self.constraint.label}': the last {in_vain} draws that were held to it, on "
+                    f"{_listed(sizes[rows])} nodes, are not. Ask for less, or for another number of nodes."
                 )
+                return _Block([], plain_draws, kept, made, missing)
 
-        return [graph for graph in graphs[:wanted] if graph is not None]
-
-    def _count(self, counted: NDArray[np.bool_], holds: NDArray[np.bool_], plain: bool) -> None:
-        with self._counting:
-            if plain:
-                self.drawn += int(counted.sum())
-                self.kept += int((counted & holds).sum())
-            else:
-                self.made += int((counted & holds).sum())
+        return _Block([graph for graph in graphs[:wanted] if graph is not None], plain_draws, kept, made)
 
     def _labelled(self, graph: SimpleGraph, plain: bool) -> SimpleGraph:
         if not self.constraint.constraints:
@@ -351,7 +364,27 @@ class Sampler:
         return SimpleGraph(graph.nodes, graph.edges, graph.weights, features, node_attributes=columns)
 
 
-def _at_once(draw: Callable[[int], list[SimpleGraph]], numbers: Sequence[int]) -> Iterator[list[SimpleGraph]]:
+@dataclass(frozen=True)
+class _Block:
+    """The graphs of a block, how they came about, and which are missing, if they are, as the rest of a sentence."""
+
+    graphs: list[SimpleGraph]
+    drawn: int
+    kept: int
+    made: int
+    missing: str | None = None
+
+    def pack(self) -> bytes:
+        return pack_graphs(self.graphs, [self.drawn, self.kept, self.made, self.missing])
+
+    @classmethod
+    def unpack(cls, parcel: bytes) -> _Block:
+        graphs, facts = unpack_graphs(parcel)
+
+        return cls(graphs, *facts)
+
+
+def _at_once(draw: Callable[[int], _Block], numbers: Sequence[int]) -> Iterator[_Block]:
     """What is drawn for each number, a thread each.
 
     Each thread would have torch share its steps among as many threads again, unless told otherwise before it begins.

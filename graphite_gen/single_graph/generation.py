@@ -11,9 +11,11 @@ import torch
 from torch import Tensor
 
 from ..components import largest_component
+from ..crew import ALONE, Crew
 from ..distributions import NodeNormal
 from ..errors import SamplingError
 from ..graph import SimpleGraph
+from ..parcels import pack_graphs, unpack_graphs
 from ..records import Provenance
 from ..seeding import derive_seed, stream
 from .calibration import density_shift, fit_biases
@@ -171,7 +173,7 @@ def fit_single_graph(
         name,
         settings,
         trained.network.decoder.requires_grad_(False),
-        NodeNormal(posterior.mu, posterior.log_sigma.contiguous(), posterior.mask),
+        NodeNormal(posterior.mu, posterior.log_sigma.expand_as(posterior.mu).contiguous(), posterior.mask),
         evidence,
         degrees,
         torch.zeros_like(degrees),
@@ -197,6 +199,7 @@ class LargeGraphSampler:
         seed: int = 0,
         largest: bool = False,
         latents: bool = False,
+        crew: Crew = ALONE,
     ) -> None:
         """Prepare to draw.
 
@@ -207,6 +210,7 @@ class LargeGraphSampler:
             seed: The run's seed.
             largest: Keep the largest component of each graph.
             latents: Keep each node's latents as node attributes ``z0``, ``z1``, ….
+            crew: The processes that share the graphs, which come to the one that leads.
 
         Raises:
             SamplingError: No graph is so small and has the mean degree of the observed one.
@@ -216,6 +220,7 @@ class LargeGraphSampler:
         self.seed = seed
         self.largest = largest
         self.latents = latents
+        self._crew = crew
         low, high = (model.nodes, model.nodes) if nodes is None else (nodes, nodes) if isinstance(nodes, int) else nodes
         self._range = low, high
         self._biases: dict[int, Tensor] = {}
@@ -228,7 +233,9 @@ class LargeGraphSampler:
             )
 
     def __iter__(self) -> Iterator[SimpleGraph]:
-        return (self.graph(index) for index in range(self.count))
+        return self._crew.ordered(
+            self.count, self.graph, lambda graph: pack_graphs([graph]), lambda parcel: unpack_graphs(parcel)[0][0]
+        )
 
     def graph(self, index: int) -> SimpleGraph:
         """Graph ``index``."""

@@ -11,7 +11,7 @@ from scipy import sparse
 from torch import Tensor
 
 from ..errors import DatasetError
-from ..operators.sparse import compressed_rows
+from ..operators.sparse import compressed_rows, rows_product
 from .data import SingleGraph
 
 __all__ = ["IdentityInputs", "NodeInputs", "SparseInputs", "dropout", "inputs_of"]
@@ -146,8 +146,8 @@ class _Product(torch.autograd.Function):
     def forward(ctx: Any, matrix: Tensor, transposed: Tensor, weight: Tensor) -> Tensor:
         ctx.transposed = transposed
 
-        return matrix @ weight
+        return rows_product(matrix, weight)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor]:
-        return None, None, ctx.transposed @ gradient
+        return None, None, rows_product(ctx.transposed, gradient)

@@ -25,7 +25,9 @@ def pair_count(nodes: int) -> int:
     return nodes * (nodes - 1) // 2
 
 
-def exact_loss(logits: PairLogits, edges: Tensor, *, positive_weight: float = 1.0) -> Tensor:
+def exact_loss(
+    logits: PairLogits, edges: Tensor, *, positive_weight: float = 1.0, scored: Tensor | None = None
+) -> Tensor:
     r"""The negative log-likelihood of a graph over all pairs (eq. 10), in nats, a scalar.
 
     .. math:: -\sum_{i<j} w a_{ij} \log \sigma(l_{ij}) + (1 - a_{ij}) \log \sigma(-l_{ij})
@@ -36,20 +38,25 @@ def exact_loss(logits: PairLogits, edges: Tensor, *, positive_weight: float = 1.
         logits: The logits of all pairs.
         edges: The edges, each once, with shape :math:`(2, E)`.
         positive_weight: :math:`w`, how much an edge counts beside a pair without one.
+        scored: Which edges count at all, with shape :math:`(E,)`; all by default.
     """
     left, right = logits.two_sided()
     # Every pair is first scored as if it had no edge; w softplus(-l) - softplus(l) = (w - 1) softplus(-l) - l.
     nothing: Tensor = _SoftplusOfPairs.apply(left, right)  # type: ignore[no-untyped-call]
     observed = logits.of(edges)
-    correction = -observed
-    if positive_weight != 1:
-        correction = correction + (positive_weight - 1) * F.softplus(-observed)
+    weights = positive_weight if scored is None else positive_weight * scored
 
-    return nothing + correction.sum()
+    return nothing + ((weights - 1) * F.softplus(-observed) - observed).sum()
 
 
 def sampled_loss(
-    logits: PairLogits, edges: Tensor, count: int, generator: torch.Generator, *, positive_weight: float = 1.0
+    logits: PairLogits,
+    edges: Tensor,
+    count: int,
+    generator: torch.Generator,
+    *,
+    positive_weight: float = 1.0,
+    scored: Tensor | None = None,
 ) -> Tensor:
     r"""An unbiased estimate of :func:`exact_loss` in :math:`O(E + M)`, a scalar.
 
@@ -61,14 +68,16 @@ def sampled_loss(
         count: :math:`M`, the number of pairs to draw; the paper's :math:`c |E|`.
         generator: The source of the pairs, on the device of the edges.
         positive_weight: How much an edge counts beside a pair without one.
+        scored: Which edges count at all, with shape :math:`(E,)`; all by default.
     """
-    present = positive_weight * F.softplus(-logits.of(edges)).sum()
+    targets = edges if scored is None else edges[:, scored]
     pairs = uniform_pairs(logits.nodes, count, generator)
     # A drawn pair that is an edge counts nothing, so each draw stands for all pairs over the number of draws.
     drawn = pairs[:, ~contains(edges, pairs, logits.nodes)]
-    absent = F.softplus(logits.of(drawn)).sum()
+    present, absent = logits.of(torch.cat([targets, drawn], dim=1)).tensor_split([targets.shape[1]])
+    standing = pair_count(logits.nodes) / max(count, 1)
 
-    return present + absent * (pair_count(logits.nodes) / max(count, 1))
+    return positive_weight * F.softplus(-present).sum() + standing * F.softplus(absent).sum()
 
 
 def uniform_pairs(nodes: int, count: int, generator: torch.Generator) -> Tensor:

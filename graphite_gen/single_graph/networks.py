@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ..distributions import NodeNormal
 from ..nn import GCNRefinement, GraphConv, Skip
 from ..nn.encoder import MAX_LOG_SIGMA
-from ..operators import Graph
+from ..operators import Graph, SparseGraph
 from ..operators.pagerank import PageRankGraph
 from .inputs import NodeInputs
 from .pairs import PairLogits
@@ -64,23 +64,23 @@ class LinkEncoder(nn.Module):
         self.hops = hops
         self.teleport = teleport
 
-    def forward(self, graph: Graph, inputs: NodeInputs) -> NodeNormal:
+    def forward(self, graph: SparseGraph, inputs: NodeInputs) -> NodeNormal:
         """The posterior of the latents, with shape :math:`(N, D)`, of a normalised graph and what its nodes bring."""
         return self.posterior(graph, self.hidden_states(graph, inputs))
 
-    def hidden_states(self, graph: Graph, inputs: NodeInputs) -> Tensor | NodeInputs:
+    def hidden_states(self, graph: SparseGraph, inputs: NodeInputs) -> Tensor | NodeInputs:
         """The units of the hidden layer, with shape :math:`(N, W)`, or the inputs where there is none."""
         return inputs if self.hidden is None else torch.relu(self.hidden(graph, inputs))
 
-    def far(self, graph: Graph) -> Graph:
+    def far(self, graph: SparseGraph) -> Graph:
         """The graph that the last layer listens over."""
         return PageRankGraph(graph, self.teleport, self.hops)
 
-    def posterior(self, graph: Graph, h: Tensor | NodeInputs) -> NodeNormal:
+    def posterior(self, graph: SparseGraph, h: Tensor | NodeInputs) -> NodeNormal:
         """The posterior given the units of the hidden layer."""
         far = self.far(graph)
         mu = self.mu(far, h)
-        log_sigma = self.log_sigma.expand_as(mu) if isinstance(self.log_sigma, Tensor) else self.log_sigma(far, h)
+        log_sigma = self.log_sigma if isinstance(self.log_sigma, Tensor) else self.log_sigma(far, h)
         mask = torch.ones(len(mu), dtype=torch.bool, device=mu.device)
 
         return NodeNormal(mu, MAX_LOG_SIGMA * torch.tanh(log_sigma / MAX_LOG_SIGMA), mask)
@@ -153,7 +153,7 @@ class LinkNetwork(nn.Module):
         self.evidence = evidence
         self.decoder = decoder
 
-    def encode(self, graph: Graph, inputs: NodeInputs) -> NodeNormal:
+    def encode(self, graph: SparseGraph, inputs: NodeInputs) -> NodeNormal:
         """The posterior of the latents (eq. 7), of a normalised graph; their shape is :math:`(N, D)`."""
         posterior: NodeNormal = self.encoder(graph, inputs)
 
@@ -165,7 +165,7 @@ class LinkNetwork(nn.Module):
 
         return logits
 
-    def reconstruct(self, graph: Graph, inputs: NodeInputs) -> PairLogits:
+    def reconstruct(self, graph: SparseGraph, inputs: NodeInputs) -> PairLogits:
         """The log-odds of all pairs given the mean of the latents."""
         return self.decode(self.encode(graph, inputs).mu, inputs)
 

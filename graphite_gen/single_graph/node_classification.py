@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from ..errors import DatasetError, TrainingError
 from ..nn import GraphConv
-from ..operators import Graph, SparseGraph
+from ..operators import SparseGraph
 from ..records import Record
 from ..seeding import derive_seed, stream
 from .data import NodeSplit, SingleGraph
@@ -81,11 +81,11 @@ class GCNClassifier(nn.Module):
         self.out = GraphConv(width, classes)
         self.rate = rate
 
-    def forward(self, graph: Graph, inputs: NodeInputs, generator: torch.Generator | None) -> Tensor:
+    def forward(self, graph: SparseGraph, inputs: NodeInputs, generator: torch.Generator | None) -> Tensor:
         """Log-odds of the classes, with shape :math:`(N, C)`; without a generator nothing is dropped."""
         return self.odds(graph, self.hidden_states(graph, inputs, generator))
 
-    def hidden_states(self, graph: Graph, inputs: NodeInputs, generator: torch.Generator | None) -> Tensor:
+    def hidden_states(self, graph: SparseGraph, inputs: NodeInputs, generator: torch.Generator | None) -> Tensor:
         """The units of the hidden layer, with shape :math:`(N, W)`."""
         if generator is None:
             return torch.relu(self.hidden(graph, inputs))
@@ -93,7 +93,7 @@ class GCNClassifier(nn.Module):
 
         return dropout(h, self.rate, generator)
 
-    def odds(self, graph: Graph, h: Tensor) -> Tensor:
+    def odds(self, graph: SparseGraph, h: Tensor) -> Tensor:
         """Log-odds of the classes given the hidden units, with shape :math:`(N, C)`."""
         odds: Tensor = self.out(graph, h)
 
@@ -112,9 +112,11 @@ class GraphiteClassifier(GCNClassifier):
         self.autoencoder = autoencoder
         self.autoencoder.encoder.hidden = self.hidden
 
-    def odds(self, graph: Graph, h: Tensor) -> Tensor:
+    def odds(self, graph: SparseGraph, h: Tensor) -> Tensor:
         """Log-odds of the classes given the hidden units, with shape :math:`(N, C)`."""
-        return super().odds(self.autoencoder.encoder.far(graph), h)
+        odds: Tensor = self.out(self.autoencoder.encoder.far(graph), h)
+
+        return odds
 
 
 def node_split(graph: SingleGraph, seed: int) -> NodeSplit:

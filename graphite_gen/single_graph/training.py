@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from ..distributions import NodeNormal
 from ..errors import TrainingError
-from ..operators import Graph, SparseGraph
+from ..operators import SparseGraph
 from ..seeding import derive_seed
 from .inputs import NodeInputs
 from .losses import exact_loss, pair_count, sampled_loss
@@ -36,7 +35,7 @@ class TrainedAutoencoder:
     """
 
     network: LinkNetwork
-    graph: Graph
+    graph: SparseGraph
     inputs: NodeInputs
     epoch: int
     loss: float
@@ -76,7 +75,7 @@ def train_autoencoder(
     """
     network = build_link_network(settings, inputs.width, derive_seed(seed, "weights"))
     generator = torch.Generator().manual_seed(derive_seed(seed, "training"))
-    optimiser = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
+    optimiser = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=True)
     whole = SparseGraph.from_edges(edges, nodes).normalised()
     best, best_epoch, kept = -math.inf, settings.epochs, {}
     loss = torch.zeros(())
@@ -134,14 +133,14 @@ def link_loss(
 
     count = edges.shape[1]
     absent = max(pair_count(logits.nodes) - count, 1)
-    left_out = edges[:, ~hidden] if settings.targets == "hidden" else edges[:, :0]
-    weight = absent / max(count - left_out.shape[1], 1) if settings.balanced else 1.0
+    scored = hidden if settings.targets == "hidden" else None
+    targets = count if scored is None else int(scored.sum())
+    weight = absent / max(targets, 1) if settings.balanced else 1.0
     if settings.subsample:
         draws = max(1, round(settings.subsample * count))
-        nats = sampled_loss(logits, edges, draws, generator, positive_weight=weight)
+        nats = sampled_loss(logits, edges, draws, generator, positive_weight=weight, scored=scored)
     else:
-        nats = exact_loss(logits, edges, positive_weight=weight)
-    nats = nats - weight * F.softplus(-logits.of(left_out)).sum()
+        nats = exact_loss(logits, edges, positive_weight=weight, scored=scored)
     if settings.is_variational:
         nats = nats + settings.kl_weight * posterior.kl_to_standard()
 

@@ -113,3 +113,18 @@ def test_the_smallest_graphs_have_a_loss(nodes: int) -> None:
 
     assert torch.allclose(exact, dense_loss(logits, none, 1.0))
     assert torch.allclose(sampled_loss(logits, none, 7, torch.Generator().manual_seed(0)), exact)
+
+
+def test_edges_that_are_not_scored_count_nothing() -> None:
+    logits, edges = pair_logits(9), edges_of(9)
+    scored = torch.arange(edges.shape[1]) % 3 == 0
+    absent = dense_loss(logits, edges, 0.0)
+    wanted = absent + 2.5 * F.softplus(-logits.of(edges[:, scored])).sum()
+
+    draws = [
+        sampled_loss(logits, edges, 5000, torch.Generator().manual_seed(seed), positive_weight=2.5, scored=scored)
+        for seed in range(20)
+    ]
+
+    assert torch.allclose(exact_loss(logits, edges, positive_weight=2.5, scored=scored), wanted)
+    assert torch.allclose(torch.stack(draws).mean(), wanted, rtol=0.01)

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import pytest
 import torch
 from tiny import normal
 
 from graphite_gen.nn.heads import InnerProduct
+from graphite_gen.single_graph import pairs as pairs_module
 from graphite_gen.single_graph.pairs import PairLogits
 
 
@@ -33,3 +35,20 @@ def test_a_plain_inner_product_is_the_head_of_the_paper() -> None:
     logits = PairLogits.inner_product(z)
 
     assert torch.allclose(logits.tile(slice(6), slice(6)), InnerProduct()(z, torch.tensor(6)))
+
+
+def test_gradients_of_pairs_are_those_of_the_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Two pairs at a time, so that a row is met in several parts.
+    monkeypatch.setattr(pairs_module, "_NUMBERS", 6)
+    logits = pair_logits(7)
+    leaves = (logits.factor, logits.bias, logits.shift)
+    for leaf in leaves:
+        leaf.requires_grad_()
+    pairs = torch.tensor([[0, 2, 2, 1, 5], [3, 4, 6, 2, 6]])
+    weights = normal(5, seed=4)
+
+    ours = torch.autograd.grad((logits.of(pairs) * weights).sum(), leaves)
+    cells = logits.tile(slice(None), slice(None))[pairs[0], pairs[1]]
+    theirs = torch.autograd.grad((cells * weights).sum(), leaves)
+
+    assert all(torch.allclose(a, b) for a, b in zip(ours, theirs, strict=True))
