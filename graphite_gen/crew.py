@@ -11,22 +11,25 @@ from __future__ import annotations
 import builtins
 import json
 import os
+import secrets
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from . import errors
 from .errors import CrewError
 from .lines import Line, line_to
 
-__all__ = ["ALONE", "Crew", "join", "place", "restarts"]
+__all__ = ["ALONE", "Crew", "join", "launch", "local_rank", "place", "program", "restarts"]
 
 T = TypeVar("T")
 
 # A process that dies is noticed at once, by its closed connection. Only one whose host vanished is waited for.
 PATIENCE = timedelta(hours=2)
+
+LOST = "A process of this run was lost, and the run with it. See whether memory ran out; nothing is half-written."
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,35 @@ class Crew:
     def _line(self, rank: int) -> Line:
         return line_to(rank, self.rank, self.size)
 
+    def sum(self, values: Sequence[float]) -> list[float]:
+        """The sums of everyone's values, the same to the last bit for everyone.
+
+        Raises:
+            CrewError: A process was lost.
+        """
+        if self.size == 1:
+            return list(values)
+        import torch
+        from torch import distributed
+
+        total = torch.tensor(values, dtype=torch.float64)
+        with self.no_one_lost():
+            distributed.all_reduce(total)
+
+        return [float(value) for value in total]
+
+    def any(self, claim: bool) -> bool:
+        """Whether it holds for anyone.
+
+        Raises:
+            CrewError: A process was lost.
+        """
+        return self.sum([float(claim)])[0] > 0
+
+    def no_one_lost(self) -> AbstractContextManager[None]:
+        """Around what processes do together: says in our words, as a :class:`CrewError`, that one was lost."""
+        return _no_one_lost() if self.size > 1 else nullcontext()
+
 
 ALONE = Crew()
 """What a process without others is."""
@@ -151,8 +183,33 @@ def restarts() -> int:
     return int(count) if count.isdecimal() else 0
 
 
+def launch() -> str | None:
+    """What tells this start of torchrun from every other and outlasts its restarts; None without torchrun."""
+    number = os.environ.get("TORCHELASTIC_RUN_ID")
+    # Over several hosts its user may leave it unnamed. Then who started us is what stays.
+    return f"process {os.getppid()}" if number == "none" else number
+
+
+def local_rank() -> int | None:
+    """The number of this process on its host, by torchrun, which also numbers the host's devices; None without it."""
+    number = os.environ.get("LOCAL_RANK", "")
+
+    return int(number) if number.isdecimal() else None
+
+
+def program() -> str:
+    """How to call the program as it was called now, up to the name of the command."""
+    if launch() is None:
+        return "graphite-gen"
+    here = os.environ.get("LOCAL_WORLD_SIZE")
+    # Who meets over several hosts knows how.
+    options = f"--nproc-per-node {here}" if here == os.environ.get("WORLD_SIZE") else "…"
+
+    return f"torchrun {options} -m graphite_gen"
+
+
 def join() -> Crew:
-    """Meet the processes that were started with this one; alone there is no one to meet.
+    """Meet the processes that were started with this one for sums of tensors; alone there is no one to meet.
 
     Raises:
         CrewError: They did not come.
@@ -162,11 +219,16 @@ def join() -> Crew:
         return ALONE
     import torch
     from torch import distributed
+    from torch.distributed.rendezvous import rendezvous
 
     if not distributed.is_initialized():
         backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
         try:
-            distributed.init_process_group(backend, timeout=PATIENCE)
+            store: Any = next(rendezvous("env://", timeout=PATIENCE))[0]
+            # What processes have written down that torchrun has started anew since then is still there.
+            (name,) = crew.everywhere([secrets.token_bytes(16)] if crew.leads else [])
+            store = distributed.PrefixStore(name.hex(), store)
+            distributed.init_process_group(backend, None, PATIENCE, crew.size, crew.rank, store)
         except (RuntimeError, ValueError) as error:
             raise CrewError(
                 f"The {crew.size} processes of this run did not find one another: {_first_line(error)}. "
@@ -197,9 +259,10 @@ def _no_one_lost() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        raise CrewError(
-            "A process of this run was lost, and the run with it. See whether memory ran out; nothing is half-written."
-        ) from error
+        # Who runs out of memory is to say so.
+        if "memory" in str(error):
+            raise
+        raise CrewError(LOST) from error
 
 
 def _first_line(error: Exception) -> str:

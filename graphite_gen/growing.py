@@ -16,7 +16,7 @@ from .batch import node_mask
 from .nn.growth import PartialGraphs
 from .schedule import FINEST, Schedule
 
-__all__ = ["GrowingGraphs", "Limits", "Questions", "RowDecoder", "RowLimits"]
+__all__ = ["GrowingGraphs", "Limits", "Questions", "RowDecoder", "RowLimits", "row_chunks"]
 
 # Rows are scored together while their padding stays small and their matrices within memory.
 CHUNK_CELLS = 1 << 20
@@ -120,8 +120,9 @@ class GrowingGraphs:
 
     def _score(self, adj: Tensor, owners: NDArray[np.int64], rows: NDArray[np.int64]) -> Tensor:
         """The log-probability of each (graph, arriving node), in chunks of rows of similar length."""
-        order = np.argsort(rows, kind="stable")
-        scores = [self._score_chunk(adj, owners[part], rows[part]) for part in _chunks(rows, order)]
+        chunks = row_chunks(rows)
+        scores = [self._score_chunk(adj, owners[part], rows[part]) for part in chunks]
+        order = np.concatenate([*chunks, np.zeros(0, dtype=np.int64)])
         back = torch.from_numpy(np.argsort(order)).to(adj.device)
 
         return torch.cat([*scores, adj.new_zeros(0)])[back]
@@ -294,14 +295,17 @@ def _pieces(indices: NDArray[np.int64], nodes: int) -> Iterator[NDArray[np.int64
         yield indices[start : start + size]
 
 
-def _chunks(rows: NDArray[np.int64], order: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Cut rows, sorted by length, where padding would cost more than a further pass."""
-    start = 0
+def row_chunks(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Which arriving nodes are best scored together: from short rows to long ones, cut where padding costs a pass."""
+    order = np.argsort(rows, kind="stable")
+    chunks, start = [], 0
     while start < len(order):
         shortest = int(rows[order[start]])
         longest = shortest + 2 + shortest // 3
         end = min(
             int(np.searchsorted(rows[order], longest, side="right")), start + max(1, CHUNK_CELLS // (longest + 1) ** 2)
         )
-        yield order[start:end]
+        chunks.append(order[start:end])
         start = end
+
+    return chunks

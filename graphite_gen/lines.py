@@ -11,6 +11,7 @@ import queue
 import socket
 import struct
 import threading
+import time
 from contextlib import closing
 from typing import Any
 
@@ -20,6 +21,7 @@ __all__ = ["Line", "connect", "disconnect", "line_to"]
 
 HEAD = struct.Struct("<Q?")
 GREETING = struct.Struct("<32sI")
+WELCOME = b"!"
 KEY = "graphite-gen/line"
 
 # Processes that were started together come within seconds, or not at all.
@@ -130,11 +132,7 @@ def _meet(own: int, size: int) -> None:
 
     store: Any = next(rendezvous("env://", timeout=timedelta(seconds=PATIENCE)))[0]
     if own:
-        host, port, key = store.get(KEY).decode().split()
-        connection = socket.create_connection((host, int(port)), PATIENCE)
-        connection.sendall(GREETING.pack(key.encode(), own))
-        connection.settimeout(None)
-        connect(0, connection)
+        connect(0, _call(store, own))
         return
     # On one host no other needs to reach it.
     near = os.environ.get("LOCAL_WORLD_SIZE") == str(size)
@@ -154,8 +152,26 @@ def _meet(own: int, size: int) -> None:
             if not hmac.compare_digest(told, key.encode()) or not 0 < rank < size:
                 connection.close()
                 continue
+            connection.sendall(WELCOME)
             connection.settimeout(None)
             connect(rank, connection)
+
+
+def _call(store: Any, own: int) -> socket.socket:
+    """Connect to the leader: what it wrote down before torchrun has started it anew is there until it writes again."""
+    started = time.monotonic()
+    while True:
+        host, port, key = store.get(KEY).decode().split()
+        try:
+            connection = socket.create_connection((host, int(port)), GREETING_PATIENCE)
+            connection.sendall(GREETING.pack(key.encode(), own))
+            if connection.recv(len(WELCOME)) == WELCOME:
+                connection.settimeout(None)
+                return connection
+        except OSError:
+            if time.monotonic() - started > PATIENCE:
+                raise
+        time.sleep(0.1)
 
 
 def _listen(near: bool) -> socket.socket:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ import numpy as np
 
 from .api import split_graphs, training_set
 from .checkpoint import check_writable, is_checkpoint, last_started, load_checkpoint
+from .crew import ALONE, Crew, launch, restarts
 from .dataset import generate
 from .errors import CheckpointError, DatasetError, GraphiteError
 from .families import family
@@ -23,6 +26,7 @@ from .formats import format_of, read_graphs
 from .graph import SimpleGraph
 from .locks import HIDDEN, is_claimed
 from .memory import check_memory
+from .parcels import pack_graphs, pack_record, unpack_graphs, unpack_record
 from .records import Provenance, Record
 from .training import RUN, Trainer, prepare, read_run, resolve_device
 
@@ -35,6 +39,7 @@ __all__ = [
     "fingerprint",
     "free_folder",
     "is_finished",
+    "lost_run",
     "resume_run",
     "start_run",
 ]
@@ -83,6 +88,22 @@ class TrainingData(Record):
 
         return *split_graphs(graphs, self.seed), provenance
 
+    def share(self, crew: Crew) -> tuple[list[SimpleGraph], list[SimpleGraph], Provenance]:
+        """The same for everyone: the leader reads or draws them and sends them to the others.
+
+        Raises:
+            CrewError: A process was lost.
+        """
+        if crew.size == 1:
+            return self.load()
+        parcels = []
+        if crew.leads:
+            *splits, provenance = self.load()
+            parcels = [*map(pack_graphs, splits), pack_record(provenance)]
+        train, validation, about = crew.everywhere(parcels)
+
+        return unpack_graphs(train)[0], unpack_graphs(validation)[0], unpack_record(Provenance, about)
+
 
 def _check_file(file: str, format: str | None) -> None:
     """Refuse a file whose graphs cannot fit; how many there are is not known before it is read."""
@@ -112,6 +133,7 @@ def start_run(
     *,
     device: str = "cpu",
     force: bool = False,
+    crew: Crew = ALONE,
 ) -> Trainer:
     """Prepare a new run.
 
@@ -122,13 +144,16 @@ def start_run(
         settings: Settings of the model and the run that differ from the preset's.
         device: ``auto``, ``cpu`` or ``cuda``.
         force: Whether to replace a checkpoint that is there.
+        crew: The processes that train it together, of which only the leader needs the folder and the file.
 
     Raises:
         CheckpointError: The folder is taken.
         ConfigError: A setting is unknown, would change nothing or does not fit.
+        CrewError: A process was lost.
     """
-    claim_folder(folder, force)
-    train, validation, provenance = data.load()
+    if crew.leads:
+        claim_folder(folder, force)
+    train, validation, provenance = data.share(crew)
     law = None if data.family is None else family(data.family, **data.parameters)
     # The number itself, so that a later default is not taken for it.
     data = replace(data, graphs=None if data.family is None else len(train))
@@ -145,6 +170,7 @@ def start_run(
         provenance=provenance,
         data={**data.to_json(), "fingerprint": fingerprint([*train, *validation])},
         device=device,
+        crew=crew,
     )
 
 
@@ -169,7 +195,9 @@ def _is_taken(folder: Path) -> bool:
     return folder.exists() and any(not path.name.startswith(HIDDEN) for path in folder.iterdir())
 
 
-def resume_run(folder: Path, given: Mapping[str, Any], *, file: str | None = None, device: str = "cpu") -> Trainer:
+def resume_run(
+    folder: Path, given: Mapping[str, Any], *, file: str | None = None, device: str = "cpu", crew: Crew = ALONE
+) -> Trainer:
     """Take up the run in a folder.
 
     Arguments:
@@ -177,40 +205,61 @@ def resume_run(folder: Path, given: Mapping[str, Any], *, file: str | None = Non
         given: Settings of the model, the run or its data that it should have.
         file: Where the file it was trained on is now; None for where it was.
         device: ``auto``, ``cpu`` or ``cuda``.
+        crew: The processes that go on with it, of which only the leader needs the folder and the file.
 
     Raises:
         CheckpointError: There is no such run, it is another one, or its graphs have changed.
+        CrewError: A process was lost.
     """
-    data, print_of_data = _read_data(folder)
-    model = load_checkpoint(folder)
-    known = {**data.to_json(), **model.config.to_json(), **model.training.to_json()}
-    for key, value in given.items():
-        value = list(value) if isinstance(value, tuple) else value
-        found = list(known[key]) if isinstance(known[key], tuple) else known[key]
-        if value != found:
+    with _at_hand(folder, crew) as place:
+        data, print_of_data = _read_data(place)
+        model = load_checkpoint(place)
+        known = {**data.to_json(), **model.config.to_json(), **model.training.to_json()}
+        for key, value in given.items():
+            value = list(value) if isinstance(value, tuple) else value
+            found = list(known[key]) if isinstance(known[key], tuple) else known[key]
+            if value != found:
+                raise CheckpointError(
+                    f"The run in '{folder}' has {key}={_shown(found)}, not {_shown(value)}. Leave that option out to "
+                    f"resume, or start another run under a new '--name'."
+                )
+
+        train, validation, provenance = replace(data, file=file or data.file).share(crew)
+        if fingerprint([*train, *validation]) != print_of_data:
             raise CheckpointError(
-                f"The run in '{folder}' has {key}={_shown(found)}, not {_shown(value)}. Leave that option out to "
-                f"resume, or start another run under a new '--name'."
+                f"The graphs are not those that the run in '{folder}' was trained on. Bring them back to resume, or "
+                f"start another run under a new '--name'."
             )
 
-    train, validation, provenance = replace(data, file=file or data.file).load()
-    if fingerprint([*train, *validation]) != print_of_data:
-        raise CheckpointError(
-            f"The graphs are not those that the run in '{folder}' was trained on. Bring them back to resume, or start "
-            f"another run under a new '--name'."
+        return Trainer(
+            model.name,
+            model.config,
+            model.training,
+            train,
+            validation,
+            folder=place,
+            provenance=provenance,
+            device=resolve_device(device),
+            resume=True,
+            crew=crew,
         )
 
-    return Trainer(
-        model.name,
-        model.config,
-        model.training,
-        train,
-        validation,
-        folder=folder,
-        provenance=provenance,
-        device=resolve_device(device),
-        resume=True,
-    )
+
+@contextmanager
+def _at_hand(folder: Path, crew: Crew) -> Iterator[Path]:
+    """A run's folder, and for those that do not lead, who may be on other hosts, a copy of what resuming reads."""
+    names = ("config.json", "model.safetensors", RUN, "history.jsonl")
+    if crew.leads:
+        found = [path for path in (folder / name for name in names) if path.is_file()]
+        if crew.size > 1:
+            crew.everywhere([part for path in found for part in (path.name.encode(), path.read_bytes())])
+        yield folder
+        return
+    with tempfile.TemporaryDirectory() as copy:
+        parts = crew.everywhere([])
+        for name, content in zip(parts[::2], parts[1::2], strict=True):
+            Path(copy, name.decode()).write_bytes(content)
+        yield Path(copy)
 
 
 def _read_data(folder: Path) -> tuple[TrainingData, str]:
@@ -287,16 +336,34 @@ def free_folder(out: Path, name: str) -> Path:
     return folder
 
 
+def lost_run(out: Path, name: str) -> Path | None:
+    """The run among ``name``, ``name-2``, … that torchrun has started us again to continue; None if there is none."""
+    if not restarts():
+        return None
+    for folder in _runs(out, name):
+        # Another's run may be damaged.
+        with suppress(CheckpointError):
+            if read_run(folder).get("launch") == launch():
+                return folder
+
+    return None
+
+
 def find_run(out: Path, name: str) -> Path:
     """The run that was last started or resumed among ``name``, ``name-2``, ``name-3``, … under ``out``.
 
     Raises:
         CheckpointError: There is none.
     """
-    pattern = re.compile(re.escape(name) + r"(-\d+)?")
-    found = {path.parent for name in ("state.json", RUN) for path in out.glob(f"*/{name}")}
-    runs = [folder for folder in found if pattern.fullmatch(folder.name)]
+    runs = _runs(out, name)
     if not runs:
         raise CheckpointError(f"No run called '{name}' under '{out}' to resume. Start one without '--resume'.")
 
     return last_started(runs)
+
+
+def _runs(out: Path, name: str) -> list[Path]:
+    pattern = re.compile(re.escape(name) + r"(-\d+)?")
+    found = {path.parent for file in ("state.json", RUN) for path in out.glob(f"*/{file}")}
+
+    return [folder for folder in found if pattern.fullmatch(folder.name)]

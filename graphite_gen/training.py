@@ -33,16 +33,18 @@ from .checkpoint import (
     write_tensors,
 )
 from .config import ModelConfig, TrainConfig, preset
+from .crew import ALONE, Crew, launch, local_rank
 from .errors import CheckpointError, ConfigError, DatasetError, TrainingError, UnusedSettingError
 from .families import Family
 from .graph import SimpleGraph
 from .memory import check_memory
 from .models import GraphNetwork, build_network
-from .objectives import elbo, growth_bound, growth_log_weights, log_weights, reconstruction, weight_terms
+from .objectives import growth_log_weights, log_weights, reconstruction
 from .records import Provenance, TrainRecord
 from .schedule import Schedule
 from .seeding import derive_seed, stream
 from .sizes import SizeLaw
+from .steps import SharedLoss, draw_step, normal_noise
 
 __all__ = [
     "RUN",
@@ -69,21 +71,29 @@ ONE_SHOT_BYTES = 120
 
 
 def resolve_device(name: str) -> torch.device:
-    """The device called ``auto``, ``cpu``, ``cuda`` or ``cuda:1``.
+    """The device called ``auto``, ``cpu``, ``cuda`` or ``cuda:1``; of several, each process of torchrun has its own.
 
     Raises:
         TrainingError: It is not there.
     """
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(name)
     except RuntimeError as error:
         raise TrainingError(f"Unknown device '{name}'. Use auto, cpu or cuda.") from error
     if device.type == "cuda" and not torch.cuda.is_available():
         raise TrainingError("This machine has no CUDA device. Use '--device cpu'.")
+    own = local_rank()
+    if device.type != "cuda" or device.index is not None or own is None:
+        return device
+    if own >= torch.cuda.device_count():
+        raise TrainingError(
+            f"This machine has {torch.cuda.device_count()} CUDA devices, fewer than torchrun has started processes. "
+            f"Lower '--nproc-per-node', or use '--device cpu'."
+        )
 
-    return device
+    return torch.device("cuda", own)
 
 
 def adapt_config(config: ModelConfig, graphs: Sequence[SimpleGraph]) -> ModelConfig:
@@ -183,6 +193,7 @@ class Trainer:
         data: Mapping[str, Any] | None = None,
         device: torch.device | str = "cpu",
         resume: bool = False,
+        crew: Crew = ALONE,
     ) -> None:
         """Prepare a run, or pick one up.
 
@@ -197,9 +208,11 @@ class Trainer:
             data: What makes the graphs again, as JSON; kept with the run for whoever resumes it.
             device: Where to train.
             resume: Whether to continue the run in the folder.
+            crew: The processes that train it together, of which one writes.
 
         Raises:
             CheckpointError: There is no run to resume, or it was another one.
+            CrewError: A process was lost.
             DatasetError: The validation graphs do not suit the training graphs.
             TrainingError: A step does not fit in memory.
         """
@@ -237,6 +250,10 @@ class Trainer:
         self._sketch = TrainedModel(name, self.network, SizeLaw.of(graphs), training, provenance or Provenance())
         if resume:
             self._restore()
+        if not crew.leads:
+            self.folder = None
+        self._crew = crew
+        self._loss = SharedLoss(self.network, training.convention, crew)
 
     def stop(self) -> None:
         """Ask the run to save and raise ``KeyboardInterrupt`` after the step it is in; for signal handlers."""
@@ -246,6 +263,11 @@ class Trainer:
     def epoch(self) -> int:
         """The number of epochs done."""
         return self._progress.epoch
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the run has come to its end."""
+        return self._progress.finished
 
     @property
     def model(self) -> TrainedModel:
@@ -282,7 +304,8 @@ class Trainer:
         batches = self._batches(progress.epoch)
         self.network.train()
         for indices in batches[progress.batch :]:
-            if self._is_stopping:
+            # All stop at the same step, whichever was asked: none waits for another that has gone.
+            if self._crew.any(self._is_stopping):
                 raise KeyboardInterrupt
             started = time.monotonic()
             self._step(indices, (progress.epoch + progress.batch / len(batches)) / self.training.epochs)
@@ -338,16 +361,14 @@ class Trainer:
         """One optimiser step."""
         training, progress = self.training, self._progress
         batch = collate([self.graphs[index] for index in indices], _width(self.config, training)).to(self.device)
-        generator = torch.Generator().manual_seed(derive_seed(training.seed, "step", progress.step))
-        loss, kl = self._loss(batch, generator, fraction)
+        step = draw_step(self.network, batch, training, progress.step, fraction)
         # Batches of large graphs hold fewer of them: dividing by the nominal size weighs every graph alike.
-        total = loss.sum() / training.batch_size
-        self._optimiser.zero_grad(set_to_none=True)
-        total.backward()  # type: ignore[no-untyped-call]
+        loss, kl = self._loss.backward(step, training.batch_size)
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), training.clip)
-        if not (total.isfinite() and norm.isfinite()):
+        if not (math.isfinite(loss) and norm.isfinite()):
             raise TrainingError(
-                f"The loss became {float(total.detach()):g} and its gradient {float(norm):g} at step {progress.step}. "
+                f"The loss became {loss / training.batch_size:g} and its gradient {float(norm):g} at step "
+                f"{progress.step}. "
                 f"Start again with a lower '--learning-rate' (now {training.learning_rate:g})."
             )
         rate = training.learning_rate * _schedule(fraction, progress.step, training.warmup_steps)
@@ -359,8 +380,8 @@ class Trainer:
         self._follow()
         progress.step += 1
         progress.batch += 1
-        progress.loss_sum += float(loss.detach().sum())
-        progress.kl_sum += float(kl.detach().sum())
+        progress.loss_sum += loss
+        progress.kl_sum += kl
         progress.graphs_seen += len(indices)
         progress.learning_rate = rate
         self._is_whole = True
@@ -374,54 +395,11 @@ class Trainer:
             for mean, weight in zip(self._judged.parameters(), self.network.parameters(), strict=True):
                 mean.lerp_(weight, 1 - memory)
 
-    def _loss(self, batch: GraphBatch, generator: torch.Generator, fraction: float) -> tuple[Tensor, Tensor]:
-        """What is minimised, and the divergence, each with shape :math:`(B,)`."""
-        samples = self.training.samples
-        graphs, nodes = batch.mask.shape
-        features, latent = self.network.noise_features, self.config.latent
-        if self.config.is_staged:
-            return self._growth_loss(batch, generator, fraction)
-        if not self.config.is_variational:
-            noise = _normal(generator, batch, graphs, nodes, features)
-            return -reconstruction(self.network, batch, noise, self.training.convention), batch.adj.new_zeros(graphs)
-        if samples > 1 and fraction >= self.training.samples_from:
-            noise = _normal(generator, batch, samples, graphs, nodes, features)
-            epsilon = _normal(generator, batch, samples, 1, graphs, nodes, latent)
-            log_likelihood, log_ratio = weight_terms(self.network, batch, noise, epsilon, self.training.convention)
-            return math.log(samples) - (log_likelihood - log_ratio).logsumexp(0), log_ratio.mean(0)
-        noise = _normal(generator, batch, graphs, nodes, features)
-        epsilon = _normal(generator, batch, graphs, nodes, latent)
-        log_likelihood, kl = elbo(self.network, batch, noise, epsilon, self.training.convention)
-        weight = min(1.0, fraction / self.training.kl_warmup) if self.training.kl_warmup else 1.0
-
-        return weight * kl - log_likelihood, kl
-
-    def _growth_loss(self, batch: GraphBatch, generator: torch.Generator, fraction: float) -> tuple[Tensor, Tensor]:
-        """The loss of a staged model: one order and one arriving node of each graph stand for all."""
-        rng = stream(self.training.seed, "growth", self._progress.step)
-        ordered, log_q = arrange(batch, self.config.order, rng)
-        sizes = batch.sizes.cpu().numpy()
-        rows = torch.from_numpy(1 + np.floor(rng.random(len(sizes)) * (sizes - 1)).astype(np.int64)).clamp_max(
-            torch.from_numpy(sizes - 1)
-        )
-        schedule = Schedule(self.config.stages)
-        if rng.random() < self.training.coarse:
-            # Now and then a coarser schedule, so that a model knows what it loses by each.
-            most = float(sizes.max() * (sizes.max() - 1) / 2)
-            schedule = Schedule(int(max(most, 1) ** rng.random()))
-        noise = _normal(generator, batch, *batch.mask.shape, self.network.noise_features)
-        epsilon = _normal(generator, batch, *batch.mask.shape, self.config.latent)
-        log_likelihood, kl = growth_bound(self.network, ordered, noise, epsilon, rows.to(batch.adj.device), schedule)
-        log_orders = torch.lgamma(batch.sizes.to(log_likelihood) + 1) + log_q.to(log_likelihood)
-        weight = min(1.0, fraction / self.training.kl_warmup) if self.training.kl_warmup else 1.0
-
-        return weight * kl + log_orders - log_likelihood, kl
-
     # Validation -----------------------------------------------------------------------------------------------
 
     def _validate(self, epoch: int) -> float:
         """Score the validation graphs."""
-        figure = validation_figure(self._judged, self.validation, self.training)
+        figure = validation_figure(self._judged, self.validation, self.training, self._crew)
         if not math.isfinite(figure):
             raise TrainingError(
                 f"The validation figure became {figure} after epoch {epoch}. "
@@ -482,6 +460,7 @@ class Trainer:
             "data": self._data,
             "threads": torch.get_num_threads(),
             "turn": self._turn,
+            "launch": launch(),
         }
         # The place in the run travels inside the tensors' file, so that the two can never disagree.
         write_tensors(self.folder / RUN, tensors, {"state": json.dumps(state)})
@@ -552,6 +531,7 @@ def prepare(
     provenance: Provenance | None = None,
     data: Mapping[str, Any] | None = None,
     device: str = "cpu",
+    crew: Crew = ALONE,
 ) -> Trainer:
     """A new run by a preset.
 
@@ -567,9 +547,11 @@ def prepare(
         provenance: Where the graphs come from.
         data: What makes the graphs again, as JSON.
         device: ``auto``, ``cpu`` or ``cuda``.
+        crew: The processes that train it together.
 
     Raises:
         ConfigError: The preset or a setting is unknown, a value does not fit, or a setting would change nothing.
+        CrewError: A process was lost.
         DatasetError: There are no graphs, or they are of mixed kinds.
         TrainingError: The device is not there.
     """
@@ -585,6 +567,7 @@ def prepare(
         provenance=provenance,
         data=data,
         device=resolve_device(device),
+        crew=crew,
     )
 
 
@@ -592,7 +575,9 @@ _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 
 def read_run(folder: Path) -> dict[str, Any]:
-    """What a run keeps beside its tensors: its ``progress``, the ``data`` it was given, the ``threads`` it ran on.
+    """What a run keeps beside its tensors.
+
+    Its ``progress``, the ``data`` it was given, the ``threads`` it ran on, and which ``launch`` of torchrun wrote it.
 
     Raises:
         CheckpointError: There is no run to resume, or it is damaged.
@@ -614,54 +599,67 @@ def read_run(folder: Path) -> dict[str, Any]:
     return dict(state)
 
 
-def validation_figure(network: GraphNetwork, graphs: Sequence[SimpleGraph], training: TrainConfig) -> float:
+def validation_figure(
+    network: GraphNetwork, graphs: Sequence[SimpleGraph], training: TrainConfig, crew: Crew = ALONE
+) -> float:
     """The mean NLL of graphs by a few importance samples, or the reconstruction error, in nats per graph.
 
-    The noise is the same at every validation, so that figures differ by their weights alone.
+    The noise is the same at every validation, so that figures differ by their weights alone. Several processes share
+    the work, and all get the figure that one alone would.
     """
     network.eval()
-    total = sum(float(values.sum()) for _, values in _validation_nats(network, graphs, training))
+    parts = _validation_parts(graphs, training)
+    sums = [0.0] * len(parts)
+    for number in range(crew.rank, len(parts), crew.size):
+        sums[number] = float(_validation_nats(network, graphs, training, *parts[number]).sum())
     network.train()
 
-    return total / len(graphs)
+    return sum(crew.sum(sums)) / len(graphs)
 
 
 def validation_nats(model: TrainedModel, graphs: Sequence[SimpleGraph]) -> list[float]:
     """What :func:`validation_figure` is the mean of, graph by graph."""
     nats = np.zeros(len(graphs))
-    for indices, values in _validation_nats(model.network, graphs, model.training):
-        nats[indices] = values.cpu().numpy()
+    for start, indices in _validation_parts(graphs, model.training):
+        nats[indices] = _validation_nats(model.network, graphs, model.training, start, indices).cpu().numpy()
 
     return [float(value) for value in nats]
 
 
-@torch.no_grad()
-def _validation_nats(
-    network: GraphNetwork, graphs: Sequence[SimpleGraph], training: TrainConfig
-) -> Iterator[tuple[list[int], Tensor]]:
-    """Which graphs are scored together, and their figures in double precision."""
-    device = next(network.parameters()).device
+def _validation_parts(graphs: Sequence[SimpleGraph], training: TrainConfig) -> list[tuple[int, list[int]]]:
+    """Which graphs are scored together, and the number of the first in order of size, which names their noise."""
     order = sorted(range(len(graphs)), key=lambda index: graphs[index].nodes)
     sizes = [graphs[index].nodes for index in order]
-    start = 0
+    parts, start = [], 0
     for count in consecutive_batches(sizes, VALIDATION_BATCH, BATCH_CELLS // training.validation_samples):
-        chosen = [graphs[index] for index in order[start : start + count]]
-        batch = collate(chosen, _width(network.config, training)).to(device)
-        generator = torch.Generator().manual_seed(derive_seed(training.seed, "validation", start))
-        nodes = batch.mask.shape[1]
-        if network.config.is_staged:
-            values = _growth_values(network, batch, training, start)
-        elif network.config.is_variational:
-            samples = training.validation_samples
-            noise = _normal(generator, batch, samples, count, nodes, network.noise_features)
-            epsilon = _normal(generator, batch, samples, 1, count, nodes, network.config.latent)
-            weights = log_weights(network, batch, noise, epsilon, training.convention)
-            values = weights.logsumexp(0) - math.log(samples)
-        else:
-            noise = _normal(generator, batch, count, nodes, network.noise_features)
-            values = reconstruction(network, batch, noise, training.convention)
-        yield order[start : start + count], -values.double()
+        parts.append((start, order[start : start + count]))
         start += count
+
+    return parts
+
+
+@torch.no_grad()
+def _validation_nats(
+    network: GraphNetwork, graphs: Sequence[SimpleGraph], training: TrainConfig, start: int, indices: list[int]
+) -> Tensor:
+    """The figures of graphs that are scored together, in double precision, with shape :math:`(B,)`."""
+    device = next(network.parameters()).device
+    batch = collate([graphs[index] for index in indices], _width(network.config, training)).to(device)
+    generator = torch.Generator().manual_seed(derive_seed(training.seed, "validation", start))
+    count, nodes = batch.mask.shape
+    if network.config.is_staged:
+        values = _growth_values(network, batch, training, start)
+    elif network.config.is_variational:
+        samples = training.validation_samples
+        noise = normal_noise(generator, batch, samples, count, nodes, network.noise_features)
+        epsilon = normal_noise(generator, batch, samples, 1, count, nodes, network.config.latent)
+        weights = log_weights(network, batch, noise, epsilon, training.convention)
+        values = weights.logsumexp(0) - math.log(samples)
+    else:
+        noise = normal_noise(generator, batch, count, nodes, network.noise_features)
+        values = reconstruction(network, batch, noise, training.convention)
+
+    return -values.double()
 
 
 def _growth_values(network: GraphNetwork, batch: GraphBatch, training: TrainConfig, start: int) -> Tensor:
@@ -671,8 +669,8 @@ def _growth_values(network: GraphNetwork, batch: GraphBatch, training: TrainConf
     weights = []
     for _ in range(training.validation_samples):
         ordered, log_q = arrange(batch, network.config.order, rng)
-        noise = _normal(generator, batch, *batch.mask.shape, network.noise_features)
-        epsilon = _normal(generator, batch, *batch.mask.shape, network.config.latent)
+        noise = normal_noise(generator, batch, *batch.mask.shape, network.noise_features)
+        epsilon = normal_noise(generator, batch, *batch.mask.shape, network.config.latent)
         schedule = Schedule(network.config.stages)
         weights.append(growth_log_weights(network, ordered, noise, epsilon, log_q.to(noise), schedule))
 
@@ -703,11 +701,6 @@ def _width(config: ModelConfig, training: TrainConfig) -> int | None:
 def _schedule(fraction: float, step: int, warmup_steps: int) -> float:
     """Linear warm-up, then a cosine to zero at the end of the run."""
     return min(1.0, (step + 1) / (warmup_steps + 1)) * 0.5 * (1 + math.cos(math.pi * fraction))
-
-
-def _normal(generator: torch.Generator, batch: GraphBatch, *shape: int) -> Tensor:
-    # Drawn on the CPU, so that a run on another device sees the same noise.
-    return torch.randn(*shape, generator=generator, dtype=batch.adj.dtype).to(batch.adj.device)
 
 
 def _copy(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -14,7 +14,7 @@ import torch
 from tiny import SMALL, path, random_graph, star
 
 from graphite_gen import training as training_module
-from graphite_gen.batch import collate
+from graphite_gen.batch import GraphBatch, collate
 from graphite_gen.checkpoint import load_checkpoint
 from graphite_gen.config import ModelConfig, TrainConfig, preset
 from graphite_gen.errors import CheckpointError, ConfigError, DatasetError, TrainingError
@@ -24,6 +24,7 @@ from graphite_gen.likelihood import estimate_nll
 from graphite_gen.objectives import growth_bound, growth_log_weights
 from graphite_gen.records import TrainRecord
 from graphite_gen.sampling import Sampler
+from graphite_gen.steps import StepLoss, draw_step
 from graphite_gen.training import Trainer, _schedule, adapt_config, configure, resolve_device
 
 pytestmark = pytest.mark.usefixtures("single_precision")
@@ -53,6 +54,12 @@ def trainer(
     model = adapt_config(model, [*graphs, *held])
 
     return Trainer("tiny", model, settings, graphs, held, folder=folder, resume=resume)
+
+
+def loss_of(run: Trainer, batch: GraphBatch, fraction: float, step: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    drawn = draw_step(run.network, batch, run.training, step, fraction)
+
+    return StepLoss(run.network, run.training.convention)([drawn])
 
 
 def same_weights(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> bool:
@@ -307,8 +314,7 @@ def test_a_run_that_blows_up_says_so_and_leaves_the_last_checkpoint_loadable(
     next(records), next(records)
     good = load_checkpoint(tmp_path)
     if place == "loss":
-        loss = run._loss
-        monkeypatch.setattr(run, "_loss", lambda *args: tuple(part * math.nan for part in loss(*args)))
+        monkeypatch.setattr(run._loss, "backward", lambda *_: (math.nan, 0.0))
     elif place == "gradient":
         next(run.network.parameters()).register_hook(lambda gradient: gradient * math.inf)
     else:
@@ -358,7 +364,7 @@ def test_the_weight_of_the_divergence_rises_to_one_over_its_part_of_the_run() ->
     batch = training_module.collate(GRAPHS[:3], 8)
 
     def terms(fraction: float) -> tuple[float, float]:
-        loss, kl = run._loss(batch, torch.Generator().manual_seed(0), fraction)
+        loss, kl = loss_of(run, batch, fraction)
         return float(loss.detach().sum()), float(kl.detach().sum())
 
     likelihood = terms(0.0)[0]
@@ -372,9 +378,9 @@ def test_many_samples_train_the_tighter_bound() -> None:
     run = trainer(kl_warmup=0.0, samples=64, samples_from=0.0)
     batch = training_module.collate(GRAPHS[:3], 8)
 
-    many, _ = run._loss(batch, torch.Generator().manual_seed(0), 0.5)
+    many, _ = loss_of(run, batch, 0.5)
     run.training = replace(run.training, samples=1)
-    one = [run._loss(batch, torch.Generator().manual_seed(seed), 0.5)[0].sum() for seed in range(50)]
+    one = [loss_of(run, batch, 0.5, step)[0].sum() for step in range(50)]
 
     assert many.sum() < torch.stack(one).mean()
 
@@ -408,16 +414,17 @@ def test_a_run_asked_to_stop_ends_after_a_whole_step_and_goes_on_to_the_same_wei
 
 def test_no_two_steps_share_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     run = trainer()
-    loss, seeds = run._loss, []
+    seen: list[bytes] = []
 
-    def watched(batch: Any, generator: torch.Generator, fraction: float) -> Any:
-        seeds.append(generator.initial_seed())
-        return loss(batch, generator, fraction)
+    def watched(*args: Any) -> Any:
+        step = draw_step(*args)
+        seen.append(step.epsilon.numpy().tobytes())
+        return step
 
-    monkeypatch.setattr(run, "_loss", watched)
+    monkeypatch.setattr(training_module, "draw_step", watched)
     history = list(run)
 
-    assert len(set(seeds)) == len(seeds) == history[-1].step
+    assert len(set(seen)) == len(seen) == history[-1].step
 
 
 def test_a_bias_starts_at_the_log_odds_of_the_training_density() -> None:
@@ -556,7 +563,7 @@ def test_convention_paper_trains_on_all_cells_of_the_widest_graph(kind: str) -> 
     run = trainer(kind=kind, convention="paper", kl_warmup=0.0)
     batch = training_module.collate([path(3)], run.config.max_nodes)
 
-    before, _ = run._loss(batch, torch.Generator().manual_seed(0), 0.5)
+    before, _ = loss_of(run, batch, 0.5)
     history = list(run)
 
     # A fair coin on every cell of the padded matrix costs this much; no step has been taken yet.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from ..signals import exit_code
 from ..types import NAME
 
 if TYPE_CHECKING:
+    from graphite_gen.crew import Crew
     from graphite_gen.training import Trainer
 
 OUT = Path("checkpoints")
@@ -84,6 +86,9 @@ def train(
     With '--single' one large graph is learned, by the autoencoder of 'link', from its edges alone; 'sample' then gives
     graphs like it, of its size or another. It takes a few options only.
 
+    'torchrun --nproc-per-node 2 -m graphite_gen train' shares every batch out to two processes, on one host or more, to
+    learn what one would. A run of one goes on with two, and the other way.
+
     \b
     Example:
         graphite-gen train --family barabasi
@@ -97,9 +102,10 @@ def train(
     given = {key: value for key, value in values.items() if options.is_given(key)}
     _check_usage(source, family, bool(parameters), name, resume, force, given)
 
-    from graphite_gen.errors import OutputError
+    from graphite_gen.crew import join
+    from graphite_gen.errors import CrewError, OutputError
     from graphite_gen.locks import claimed
-    from graphite_gen.runs import find_run, free_folder, is_finished, resume_run, start_run
+    from graphite_gen.runs import resume_run, start_run
     from graphite_gen.training import RUN, read_run
 
     from ..console import note
@@ -108,44 +114,62 @@ def train(
 
     use_threads(threads)
     law = _law(family, parameters)
-    base = name or law.get("family") or _stem(source)
-    if resume:
-        folder = out / name if name else find_run(out, base)
-    else:
-        folder = out / base if name or force else free_folder(out, base)
+    crew = join()
+    folder, resumes = _choose_folder(crew, out, name, name or law.get("family") or _stem(source), resume, force)
     trainer: Trainer | None = None
     try:
-        ctx.with_resource(claimed(folder))
-        if resume:
-            # Sums depend on how many threads share them: a run goes on with as many as it began with.
-            threads = threads or read_run(folder).get("threads")
-            use_threads(threads)
+        if crew.leads:
+            ctx.with_resource(claimed(folder))
+        if resumes:
+            if crew.size == 1:
+                # Sums depend on how many threads share them: a run goes on with as many as it began with.
+                threads = threads or read_run(folder).get("threads")
+                use_threads(threads)
             file = None if source is None else str(source)
-            trainer = resume_run(folder, given | law, file=file, device=device)
-            if is_finished(folder):
-                note(f"The run in '{folder}' is finished: there is nothing left to do.")
-                return show_outcome(trainer, folder, as_json)
+            # Started again by torchrun, it is the same command: its options are the run's, '--force' among them.
+            trainer = resume_run(folder, given | law if resume else {}, file=file, device=device, crew=crew)
         else:
             data = _data(source, law, values)
             changes = {key: values[key] for key in SETTINGS if values[key] is not None}
             with naming_options():
-                trainer = start_run(folder.name, folder, data, changes, device=device, force=force)
-        _announce(trainer, folder, resume)
-        watch(trainer)
+                trainer = start_run(folder.name, folder, data, changes, device=device, force=force, crew=crew)
+        if trainer.is_finished:
+            note(f"The run in '{folder}' is finished: there is nothing left to do.")
+        else:
+            _announce(trainer, folder, resumes)
+            watch(trainer)
     except OutputError as error:
         if trainer is None or not (trainer.has_saved and (folder / RUN).exists()):
             raise
         command = _resume_command(source, family, folder, device, threads)
         raise OutputError(f"{error} The last save is whole; continue with: {command}") from error
-    except KeyboardInterrupt as error:
+    except (KeyboardInterrupt, CrewError) as error:
         # Graphs are made or read before there is a run, which may take as long as many a step.
-        if resume or (trainer is not None and trainer.has_saved):
-            note(f"Interrupted. Continue with: {_resume_command(source, family, folder, device, threads)}")
-        else:
-            note("Interrupted before anything was saved.")
+        saved = resumes or (trainer is not None and trainer.has_saved)
+        command = _resume_command(source, family, folder, device, threads)
+        if isinstance(error, CrewError):
+            raise CrewError(f"{error} {f'Continue with: {command}' if saved else 'Start it again.'}") from error
+        note(f"Interrupted. Continue with: {command}" if saved else "Interrupted before anything was saved.")
         ctx.exit(exit_code(error))
 
-    return show_outcome(trainer, folder, as_json)
+    return show_outcome(trainer, folder, as_json) if crew.leads else None
+
+
+def _choose_folder(crew: Crew, out: Path, name: str | None, base: str, resume: bool, force: bool) -> tuple[Path, bool]:
+    """The run's folder and whether to go on with the run in it, as the leader finds them, for everyone."""
+    from graphite_gen.runs import find_run, free_folder, lost_run
+
+    found: list[bytes] = []
+    if crew.leads:
+        lost = None if resume else lost_run(out, base)
+        if resume:
+            folder = out / name if name else find_run(out, base)
+        else:
+            folder = lost or (out / base if name or force else free_folder(out, base))
+        found = [os.fsencode(folder), b"resume" if resume or lost else b"start"]
+    place, what = crew.everywhere(found)
+
+    return Path(os.fsdecode(place)), what == b"resume"
 
 
 def _announce(trainer: Trainer, folder: Path, resume: bool) -> None:
@@ -180,6 +204,11 @@ def _train_single(
             raise click.UsageError(f"'{parameter.opts[-1]}' has no use with '--single'. Leave it out.")
     if source is None:
         raise click.UsageError("Pass the file of the graph: 'graphite-gen train --single GRAPH'.")
+
+    from graphite_gen.crew import place
+
+    if place().size > 1:
+        raise click.UsageError("'--single' trains in one process. Run 'graphite-gen train --single' without torchrun.")
 
     from graphite_gen.locks import claimed
     from graphite_gen.runs import claim_folder, free_folder
@@ -261,11 +290,13 @@ def _stem(source: Path | None) -> str:
 
 
 def _resume_command(source: Path | None, family: str | None, folder: Path, device: str, threads: int | None) -> str:
-    words = ["graphite-gen", "train"]
+    from graphite_gen.crew import program
+
+    words = ["train"]
     words += [str(source)] if source is not None else ["--family", family] if family is not None else []
     words += ["--out", str(folder.parent)] if folder.parent != OUT else []
     words += ["--name", folder.name, "--resume"]
     words += ["--device", device] if device != "auto" else []
     words += ["--threads", str(threads)] if threads is not None else []
 
-    return shlex.join(words)
+    return f"{program()} {shlex.join(words)}"

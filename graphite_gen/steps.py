@@ -1,0 +1,297 @@
+"""What one step of training draws, and what it minimises.
+
+Every process draws for the whole batch, by the step's number. The batch is cut into the same parts whoever computes
+them, and their gradients are summed in double precision, in which the order leaves no trace. So what is learned does
+not depend on how many processes share the parts: not even by the rounding that Adam would make much of.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from .arrival import arrange
+from .batch import GraphBatch
+from .config import ModelConfig, TrainConfig
+from .crew import Crew
+from .growing import row_chunks
+from .models import GraphNetwork
+from .objectives import elbo, growth_bound, reconstruction, weight_terms
+from .schedule import FINEST, Schedule
+from .seeding import derive_seed, stream
+
+__all__ = ["SharedLoss", "Step", "StepLoss", "draw_step", "normal_noise", "shares"]
+
+# A part of a batch that is decided at once has at least so many cells of matrices, and a batch at most so many parts.
+PART_CELLS = 1 << 14
+MOST_PARTS = 8
+# What the calls of a part cost beside its matrices, in cells.
+CALL_CELLS = 1 << 13
+
+
+@dataclass(frozen=True)
+class Step:
+    r"""A batch with all that was drawn for it.
+
+    Attributes:
+        batch: The graphs; those of a staged model in order of arrival.
+        noise: Noise for ``random`` features, with shape :math:`(B, N, R)`, or :math:`(K, B, N, R)` for K samples.
+        epsilon: Standard normal noise, with shape :math:`(B, N, D)`, or :math:`(K, 1, B, N, D)`.
+        kl_weight: What the divergence counts.
+        rows: The arriving node that stands for all of its graph, with shape :math:`(B,)`; a staged model's only.
+        log_orders: :math:`\log n! + \log q(\sigma | A)` of the order, with shape :math:`(B,)`.
+        schedule: Which pairs are decided at once.
+    """
+
+    batch: GraphBatch
+    noise: Tensor
+    epsilon: Tensor
+    kl_weight: float = 1.0
+    rows: Tensor | None = None
+    log_orders: Tensor | None = None
+    schedule: Schedule = FINEST
+
+    def parts(self) -> list[Step]:
+        """The batch in parts, small graphs first; few, as each costs as many calls as all of it would at once."""
+        if self.rows is not None:
+            return [self._select(rows) for rows in row_chunks(self.rows.cpu().numpy())]
+        sizes = self.batch.sizes.cpu().numpy()
+        order = np.argsort(sizes, kind="stable")
+        cells = np.cumsum(np.square(sizes[order], dtype=np.float64)) * (len(self.noise) if self.is_sampled else 1)
+        # A power of two goes evenly into processes, which mostly are one.
+        count = 2 ** int(np.log2(np.clip(cells[-1] / PART_CELLS, 1, min(MOST_PARTS, len(sizes)))))
+        ends = np.searchsorted(cells, cells[-1] * np.arange(1, count) / count)
+
+        return [self._select(part) for part in np.split(order, ends) if len(part)]
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether several samples of every graph are drawn."""
+        return self.noise.dim() == 4
+
+    @property
+    def work(self) -> float:
+        """About what it costs to compute, in cells of matrices."""
+        sizes = self.batch.sizes if self.rows is None else self.rows + 1
+        samples = len(self.noise) if self.is_sampled else 1
+
+        return CALL_CELLS + samples * len(sizes) * float(sizes.max()) ** 2
+
+    def _select(self, graphs: NDArray[np.int64]) -> Step:
+        at = torch.from_numpy(graphs).to(self.batch.adj.device)
+
+        return replace(
+            self,
+            batch=GraphBatch(self.batch.adj[at], self.batch.mask[at], self.batch.x[at]),
+            noise=self.noise.index_select(-3, at),
+            epsilon=self.epsilon.index_select(-3, at),
+            rows=None if self.rows is None else self.rows[at],
+            log_orders=None if self.log_orders is None else self.log_orders[at],
+        )
+
+
+def draw_step(network: GraphNetwork, batch: GraphBatch, training: TrainConfig, number: int, fraction: float) -> Step:
+    """Draw what a step needs.
+
+    Arguments:
+        network: The model.
+        batch: The graphs.
+        training: The settings of the run.
+        number: The number of the step, which names its randomness.
+        fraction: How much of the run is done.
+    """
+    config = network.config
+    generator = torch.Generator().manual_seed(derive_seed(training.seed, "step", number))
+    kl_weight = min(1.0, fraction / training.kl_warmup) if training.kl_warmup else 1.0
+    if config.is_staged:
+        return _draw_growth(network, batch, training, number, generator, kl_weight)
+    samples = training.samples if config.is_variational and fraction >= training.samples_from else 1
+    several, one = ((samples,), (samples, 1)) if samples > 1 else ((), ())
+    noise = normal_noise(generator, batch, *several, *batch.mask.shape, network.noise_features)
+    # An autoencoder decodes the mean.
+    latent = config.latent if config.is_variational else 0
+    epsilon = normal_noise(generator, batch, *one, *batch.mask.shape, latent)
+
+    return Step(batch, noise, epsilon, kl_weight)
+
+
+def _draw_growth(
+    network: GraphNetwork,
+    batch: GraphBatch,
+    training: TrainConfig,
+    number: int,
+    generator: torch.Generator,
+    kl_weight: float,
+) -> Step:
+    """What a staged model needs: one order and one arriving node of each graph stand for all."""
+    config: ModelConfig = network.config
+    rng = stream(training.seed, "growth", number)
+    ordered, log_q = arrange(batch, config.order, rng)
+    sizes = batch.sizes.cpu().numpy()
+    rows = torch.from_numpy(1 + np.floor(rng.random(len(sizes)) * (sizes - 1)).astype(np.int64)).clamp_max(
+        torch.from_numpy(sizes - 1)
+    )
+    schedule = Schedule(config.stages)
+    if rng.random() < training.coarse:
+        # Now and then a coarser schedule, so that a model knows what it loses by each.
+        most = float(sizes.max() * (sizes.max() - 1) / 2)
+        schedule = Schedule(int(max(most, 1) ** rng.random()))
+    noise = normal_noise(generator, batch, *batch.mask.shape, network.noise_features)
+    epsilon = normal_noise(generator, batch, *batch.mask.shape, config.latent)
+    log_orders = torch.lgamma(batch.sizes.to(batch.adj) + 1) + log_q.to(batch.adj)
+
+    return Step(ordered, noise, epsilon, kl_weight, rows.to(batch.adj.device), log_orders, schedule)
+
+
+def normal_noise(generator: torch.Generator, batch: GraphBatch, *shape: int) -> Tensor:
+    """Standard normal noise of a shape, where a batch is."""
+    # Drawn on the CPU, so that a run on another device sees the same noise.
+    return torch.randn(*shape, generator=generator, dtype=batch.adj.dtype).to(batch.adj.device)
+
+
+class StepLoss(nn.Module):
+    """What a step minimises, and the divergence, of the graphs of some parts, each with shape :math:`(B,)`.
+
+    Attributes:
+        gathered: Where the gradients of all parts are summed, in double precision: those of the network's weights, one
+            after the other, and for each weight how many parts it matters to. Its own value says nothing.
+    """
+
+    def __init__(self, network: GraphNetwork, convention: str) -> None:
+        super().__init__()
+
+        # Not registered: the network's weights get their gradients from what is gathered.
+        self._part = (_PartLoss(network, convention),)
+        self._sizes = [parameter.numel() for parameter in network.parameters()]
+        device = next(network.parameters()).device
+        length = sum(self._sizes) + len(self._sizes)
+        self.gathered = nn.Parameter(torch.zeros(length, dtype=torch.float64, device=device))
+
+    def forward(self, parts: Sequence[Step]) -> tuple[Tensor, Tensor]:
+        apply: Callable[..., tuple[Tensor, Tensor]] = _Gather.apply
+        loss, kl = zip(*(apply(self.gathered, *self._part, part) for part in parts), strict=True)
+
+        return torch.cat(loss), torch.cat(kl)
+
+    def hand_over(self, processes: int) -> None:
+        """Give the network the gradients of the whole batch, of which every process has the mean."""
+        parameters = list(self._part[0].parameters())
+        assert self.gathered.grad is not None, "there was a part"
+        total = self.gathered.grad * processes
+        parts, self.gathered.grad = total[-len(parameters) :].tolist(), None
+        gradients = torch.split(total[: -len(parameters)].to(parameters[0].dtype), self._sizes)
+        for parameter, gradient, count in zip(parameters, gradients, parts, strict=True):
+            # What mattered to none is left alone by the optimiser.
+            parameter.grad = gradient.view_as(parameter) if count > 0.5 else None
+
+
+class _Gather(torch.autograd.Function):
+    """The loss of one part, whose gradient is found by itself and rounded once, whatever else is summed with it."""
+
+    @staticmethod
+    def forward(ctx: Any, gathered: Tensor, part_loss: _PartLoss, part: Step) -> tuple[Tensor, Tensor]:
+        with torch.enable_grad():
+            ctx.loss, kl = part_loss(part)
+        ctx.parameters = list(part_loss.parameters())
+
+        return ctx.loss.detach(), kl.detach()
+
+    @staticmethod
+    def backward(ctx: Any, loss: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
+        found = torch.autograd.grad(ctx.loss, ctx.parameters, loss, allow_unused=True)
+        matters = loss.new_tensor([gradient is not None for gradient in found])
+        gradients = [
+            (torch.zeros_like(parameter) if gradient is None else gradient).flatten()
+            for gradient, parameter in zip(found, ctx.parameters, strict=True)
+        ]
+
+        return torch.cat([*gradients, matters]).double(), None, None
+
+
+class _PartLoss(nn.Module):
+    """The same of one part."""
+
+    def __init__(self, network: GraphNetwork, convention: str) -> None:
+        super().__init__()
+
+        self.network = network
+        self.convention = convention
+
+    def forward(self, step: Step) -> tuple[Tensor, Tensor]:
+        network, batch, noise, epsilon = self.network, step.batch, step.noise, step.epsilon
+        if step.rows is not None and step.log_orders is not None:
+            log_likelihood, kl = growth_bound(network, batch, noise, epsilon, step.rows, step.schedule)
+            return step.kl_weight * kl + step.log_orders - log_likelihood, kl
+        if not network.config.is_variational:
+            return -reconstruction(network, batch, noise, self.convention), batch.adj.new_zeros(len(batch.mask))
+        if step.is_sampled:
+            log_likelihood, log_ratio = weight_terms(network, batch, noise, epsilon, self.convention)
+            return math.log(len(noise)) - (log_likelihood - log_ratio).logsumexp(0), log_ratio.mean(0)
+        log_likelihood, kl = elbo(network, batch, noise, epsilon, self.convention)
+
+        return step.kl_weight * kl - log_likelihood, kl
+
+
+class SharedLoss:
+    """A loss that the processes of a crew compute together, each some of the parts of a batch.
+
+    Arguments:
+        network: The model, whose gradients it writes.
+        convention: ``pairs``, or ``paper`` to score all cells of the padded matrix.
+        crew: The processes.
+
+    Raises:
+        CrewError: A process was lost.
+    """
+
+    def __init__(self, network: GraphNetwork, convention: str, crew: Crew) -> None:
+        self._crew = crew
+        self._loss = StepLoss(network, convention)
+        self._shared: nn.Module = self._loss
+        if crew.size == 1:
+            return
+        from torch.nn.parallel import DistributedDataParallel
+
+        with crew.no_one_lost():
+            self._shared = DistributedDataParallel(self._loss)
+
+    def backward(self, step: Step, graphs: int) -> tuple[float, float]:
+        """Write the gradients of a batch, and give the sums of the loss and the divergence over it.
+
+        Arguments:
+            step: The batch.
+            graphs: The number of graphs by which the gradients, not the sums, are divided.
+
+        Raises:
+            CrewError: A process was lost.
+        """
+        parts = step.parts()
+        own = shares([part.work for part in parts], self._crew.size)[self._crew.rank]
+        # Who has none takes the first, which does not count, to be there when gradients are summed.
+        loss, kl = self._shared([parts[number] for number in own or [0]])
+        loss, kl = (loss, kl) if own else (loss[:0], kl[:0])
+        with self._crew.no_one_lost():
+            (loss.sum() / graphs).backward()
+        self._loss.hand_over(self._crew.size)
+        loss_sum, kl_sum = self._crew.sum([float(terms.detach().double().sum()) for terms in (loss, kl)])
+
+        return loss_sum, kl_sum
+
+
+def shares(work: Sequence[float], processes: int) -> list[list[int]]:
+    """Which pieces of work each process takes: the largest first, to the one with the least to do."""
+    taken: list[list[int]] = [[] for _ in range(processes)]
+    loads = [0.0] * processes
+    for number in sorted(range(len(work)), key=lambda number: -work[number]):
+        least = loads.index(min(loads))
+        taken[least].append(number)
+        loads[least] += work[number]
+
+    return [sorted(numbers) for numbers in taken]
