@@ -227,7 +227,7 @@ def join() -> Crew:
             store: Any = next(rendezvous("env://", timeout=PATIENCE))[0]
             # What processes have written down that torchrun has started anew since then is still there.
             (name,) = crew.everywhere([secrets.token_bytes(16)] if crew.leads else [])
-            store = distributed.PrefixStore(name.hex(), store)
+            store = distributed.PrefixStore(name.hex(), store)  # type: ignore[attr-defined]
             distributed.init_process_group(backend, None, PATIENCE, crew.size, crew.rank, store)
         except (RuntimeError, ValueError) as error:
             raise CrewError(
