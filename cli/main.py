@@ -61,7 +61,10 @@ class Program(Command, click.Group):
             # closed it.
             if sys.stdout is not None:
                 sys.stdout.flush()
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
+        except click.ClickException as error:
+            error.message = _shortened(error.message)
+            raise
+        except (click.exceptions.Exit, click.Abort):
             raise
         except BrokenPipeError:
             _discard_stdout()
@@ -111,7 +114,7 @@ def _line(error: BaseException) -> str:
     """What to tell the user, on one line."""
     from graphite_gen.errors import GraphiteError
 
-    text = " ".join(str(error).split())
+    text = _shortened(str(error))
     if isinstance(error, KeyboardInterrupt):
         return "Interrupted."
     if isinstance(error, GraphiteError):
@@ -123,6 +126,13 @@ def _line(error: BaseException) -> str:
         return f"Error: The system refused{place}: {error.strerror or text or type(error).__name__}."
 
     return f"Error: Unexpected {type(error).__name__}: {text or 'no message'}. Run again with '--debug' for details."
+
+
+def _shortened(text: str) -> str:
+    """A message on one line of bounded length: what a user or a file says stands in it."""
+    line = " ".join(text.split())
+
+    return line if len(line) <= 2000 else f"{line[:1500]} … {line[-400:]}"
 
 
 def _discard_stdout() -> None:

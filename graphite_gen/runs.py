@@ -21,7 +21,7 @@ from .errors import CheckpointError, GraphiteError
 from .families import family
 from .formats import read_graphs
 from .graph import SimpleGraph
-from .records import Provenance, Record
+from .records import Provenance, Record, typed
 from .training import RUN, Trainer, prepare, read_run, resolve_device
 
 __all__ = [
@@ -202,8 +202,10 @@ def _read_data(folder: Path) -> tuple[TrainingData, str]:
     try:
         print_of_data = str(record.pop("fingerprint"))
         low, high = record["nodes"]
-        data = TrainingData(**{**record, "nodes": (int(low), int(high))})
-    except (ValueError, TypeError, KeyError) as error:
+        data = typed(TrainingData, {**record, "nodes": (int(low), int(high))})
+        if data.file is None and data.family is None:
+            raise ValueError("neither a file nor a family")
+    except (ValueError, TypeError, KeyError, OverflowError) as error:
         raise CheckpointError(
             f"The run in '{folder}' does not say what it was trained on. Train anew with '--force'."
         ) from error

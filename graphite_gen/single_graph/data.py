@@ -123,6 +123,8 @@ def describe_nodes(
     parts = split if split is None or isinstance(split, NodeSplit) else _split(split)
     if labels is None or all(label is None for label in labels):
         return SingleGraph(graph, features, split=parts)
+    if any(label != label for label in labels):
+        raise DatasetError("A node's label is NaN: leave it empty where there is none.")
     # Numbers in their order, then words in theirs; so files with labels 0, 1, … keep those as numbers of the classes.
     classes = sorted({label for label in labels if label is not None}, key=lambda each: (isinstance(each, str), each))
     number = {label: index for index, label in enumerate(classes)}
@@ -135,7 +137,7 @@ def _split(parts: Sequence[Any]) -> NodeSplit | None:
     words = [None if part is None else PARTS.get(str(part).strip().lower(), str(part)) for part in parts]
     wrong = next((word for word in words if word not in (None, *PARTS.values())), None)
     if wrong is not None:
-        raise DatasetError(f"A node is in the part '{wrong}' of the split: wanted 'train', 'validation' or 'test'.")
+        raise DatasetError(f"A node is in part '{wrong[:80]}' of the split: wanted 'train', 'validation' or 'test'.")
     if not any(words):
         return None
 

@@ -28,6 +28,9 @@ def read_plain(path: Path) -> Any:
     Raises:
         FormatError: The file cannot be read, is damaged, or holds anything else.
     """
+    # A device may never end.
+    if path.exists() and not path.is_file():
+        raise FormatError(f"'{path}' is no file; fetch it again.")
     try:
         data = path.read_bytes()
     except OSError as error:

@@ -117,6 +117,8 @@ def _one_hot(stem: Path, part: str) -> NDArray[Any]:
 
 def _test_index(stem: Path) -> NDArray[np.int64]:
     path = stem.with_name(f"{stem.name}.test.index")
+    if path.exists() and not path.is_file():
+        raise FormatError(f"'{path}' is no file; fetch it again.")
     try:
         words = path.read_text(encoding="ascii").split()
         tested = np.array([int(word) for word in words], dtype=np.int64)
