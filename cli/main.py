@@ -72,7 +72,7 @@ class Program(Command, click.Group):
         except (Exception, KeyboardInterrupt) as error:
             if ctx.params["debug"]:
                 traceback.print_exc()
-            click.echo(_line(error), err=True)
+            click.echo(_shortened(_line(error)), err=True)
             ctx.exit(INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1)
 
         return value
@@ -114,7 +114,7 @@ def _line(error: BaseException) -> str:
     """What to tell the user, on one line."""
     from graphite_gen.errors import GraphiteError
 
-    text = _shortened(str(error))
+    text = " ".join(str(error).split())
     if isinstance(error, KeyboardInterrupt):
         return "Interrupted."
     if isinstance(error, GraphiteError):

@@ -262,6 +262,8 @@ def _misfit(source: Path) -> CheckpointError:
 
 def _figures(results: Any) -> dict[str, Any]:
     """The figures of a training, each a number or unknown."""
+    if not isinstance(results, Mapping):
+        raise TypeError("The results are no JSON object.")
     wrong = next((name for name, value in results.items() if type(value) not in (int, float, type(None))), None)
     if wrong is not None:
         raise ValueError(f"The result '{wrong[:80]}' is no number.")

@@ -18,10 +18,12 @@ from graphite_gen.dataset import generate
 from graphite_gen.errors import GraphiteError
 from graphite_gen.formats import write_graphs
 
-from .mutations import HOSTILE
+from .mutations import HOSTILE as ANY
 
 __all__ = ["Commands"]
 
+# What a shell can pass: no nulls, and no halves of characters.
+HOSTILE = tuple(word for word in ANY if "\0" not in word and "\ud800" not in word)
 # What each command is given besides: small work, or a file that is not there where even that takes long.
 _TINY = ("--threads", "1", "--model", "MODEL")
 _LINES: dict[str, tuple[str, ...]] = {
@@ -64,12 +66,11 @@ _NAMES = (
     "",
     ".",
     "-",
-    "\0",
     "x" * 300,
     "/dev/full",
     "/dev/null",
     "a\nb",
-    "\ud800",
+    "\udcff",
     "tree.graphml",
     "missing",
 )

@@ -84,7 +84,7 @@ def graphml(data: bytes) -> list[Plain]:
 def gml(data: bytes) -> list[Plain]:
     """GML by a small scanner of its own."""
     text = data.decode("utf-8-sig")
-    words = re.findall(r'"[^"]*"|\[|\]|#[^\n]*|[^\s\[\]"#]+', text)
+    words = re.findall(r'"[^"]*"|\[|\]|#[^\n]*|[A-Za-z_]\w*|[^\s\[\]"#A-Za-z_][^\s\[\]"#]*', text)
     stack: list[list[Any]] = [[]]
     for word in words:
         if word == "[":

@@ -80,6 +80,10 @@ def open_input(path: Path | None, context: Context) -> Iterator[io.BufferedReade
         with nullcontext(_buffer(sys.stdin)) if path is None else _opened(path) as stream:
             buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)  # type: ignore[type-var]
             packed = buffered.peek(2)[:2] == _GZIP_MAGIC
+            if path is not None and path.suffix.lower() == ".gz" and not packed and buffered.peek(1):
+                raise context.error(
+                    "byte 0", "no gzip data, as its name says; fetch the file again, or drop the '.gz'."
+                )
             yield io.BufferedReader(_Expanded(buffered, context), 1 << 16) if packed else buffered
     except FileNotFoundError:
         raise FormatError(f"'{context.name}' does not exist: pass a file of graphs, a folder of them or '-'.") from None

@@ -32,12 +32,13 @@ _BLOCK = 1 << 14
 
 
 def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
-    """The one graph of an edge list; a file without a line holds none."""
+    """The one graph of an edge list; a file of blank lines holds none."""
     index: dict[str, int] = {}
     pairs: list[tuple[int, int]] = []
     rows: list[Row] = []
-    number = 0
+    is_blank = True
     for number, line in lines(stream, context):
+        is_blank &= not line
         where = f"line {number}"
         try:
             fields = line.partition(b"#")[0].decode().split(None, 2)
@@ -47,7 +48,7 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
         if len(ends) == 2:
             pairs.append((ends[0], ends[1]))
             rows.append(_data(context, where, fields[2]) if len(fields) > 2 else None)
-    if not number:
+    if is_blank:
         return
 
     names = names_from_words(list(index))

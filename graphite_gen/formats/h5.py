@@ -1,7 +1,8 @@
 """HDF5, version 1: graphs side by side in a few long arrays.
 
 Root attributes ``format = "graphite-gen"``, ``version = 1``, and ``family``, ``parameters`` (JSON text), ``seed``,
-``source``, ``model`` where known, with their CRC-32 as ``checksum``. Datasets, for :math:`G` graphs with :math:`ΣN` nodes and :math:`ΣE` edges in all:
+``source``, ``model`` where known, with their CRC-32 as ``checksum``. Datasets, for :math:`G` graphs with :math:`ΣN`
+nodes and :math:`ΣE` edges in all:
 
 =========================  ============================================================================
 ``node_counts (G,)``       int32

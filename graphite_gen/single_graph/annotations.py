@@ -25,6 +25,7 @@ from scipy import sparse
 
 from ..errors import FormatError
 from ..graph import SimpleGraph
+from .csr import csr_rows
 
 __all__ = ["read_features", "read_labels"]
 
@@ -189,7 +190,9 @@ def _load(path: Path) -> dict[str, NDArray[Any]]:
     """The arrays of an npz file; NumPy's own reader takes a damaged shape at its word, and leaves bytes unread."""
     try:
         with zipfile.ZipFile(path) as archive:
-            members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
+            members = archive.infolist()
+            if not all(member.filename.endswith(".npy") for member in members):
+                raise ValueError("something else than arrays")
             if len({member.filename for member in members}) < len(members):
                 raise ValueError("two arrays of one name")
             packed = sum(member.compress_size for member in members)
@@ -250,8 +253,7 @@ def _sparse_rows(path: Path, arrays: dict[str, NDArray[Any]]) -> sparse.csr_arra
     try:
         if bytes(arrays["format"].item()) != b"csr":
             raise ValueError("not CSR")
-        x = sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=arrays["shape"].tolist())
-        x.check_format()
+        x = csr_rows(arrays["data"], arrays["indices"], arrays["indptr"], arrays["shape"].tolist())
     except (ValueError, TypeError, LookupError) as error:
         raise FormatError(f"'{path}' is no sparse matrix of numbers in CSR form ({error}); save it as that.") from error
 

@@ -18,6 +18,7 @@ from ..formats._build import MEND, Context
 from ..formats._h5_reader import dataset
 from ..graph import SimpleGraph
 from .annotations import read_features, read_labels
+from .csr import csr_rows
 from .planetoid import is_planetoid, read_planetoid
 
 __all__ = ["NodeSplit", "SingleGraph", "describe_nodes", "from_simple_graph", "read_single_graph"]
@@ -199,11 +200,8 @@ def _h5_features(file: Any, context: Context, nodes: int) -> sparse.csr_array | 
         dataset(context, group, name, kinds)[:]
         for name, kinds in (("data", "iuf"), ("indices", "iu"), ("indptr", "iu"))
     )
-    rows, width = (int(each) for each in group.attrs["shape"])
-    x = sparse.csr_array((data.astype(np.float32), indices, indptr), shape=(rows, width))
-    x.check_format()
 
-    return _checked_rows(context, x, nodes)
+    return _checked_rows(context, csr_rows(data.astype(np.float32), indices, indptr, group.attrs["shape"]), nodes)
 
 
 def _checked_rows(context: Context, x: sparse.csr_array, nodes: int) -> sparse.csr_array:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..errors import FormatError
+from .csr import csr_rows
 
 __all__ = ["read_plain"]
 
@@ -140,11 +141,9 @@ class _Unfinished:
 
     def _csr(self) -> sparse.csr_array:
         state = {_text(key): value for key, value in self.state.items()}
-        parts = tuple(state[name].finished() for name in ("data", "indices", "indptr"))
-        x = sparse.csr_array(parts, shape=tuple(state["_shape"]))
-        x.check_format()
+        parts = (state[name].finished() for name in ("data", "indices", "indptr"))
 
-        return x
+        return csr_rows(*parts, state["_shape"])
 
 
 def _text(value: Any) -> str:
