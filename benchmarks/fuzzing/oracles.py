@@ -131,8 +131,8 @@ def edgelist(data: bytes) -> list[Plain]:
     """An edge list, line by line."""
     index: dict[str, int] = {}
     ends, weights = [], []
-    for line in data.decode("utf-8-sig").split("\n"):
-        words = line.partition("#")[0].split(None, 2)
+    for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+        words = line.partition(b"#")[0].decode().split(None, 2)
         numbers = [index.setdefault(word, len(index)) for word in words[:2]]
         if len(numbers) == 2:
             ends.append((numbers[0], numbers[1]))

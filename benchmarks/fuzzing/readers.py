@@ -834,9 +834,9 @@ def readers(root: Path) -> list[Reader]:
     for format, share in (("graphml", 16), ("gml", 12), ("jsonl", 14), ("edgelist", 12), ("g6", 8), ("s6", 8)):
         made.append(GraphFile(format, share, gz=False, root=under(format)))
         made.append(GraphFile(format, share / 4, gz=True, root=under(f"{format}.gz")))
-    made.append(H5File(16, under("h5")))
-    made.append(H5Structure(16, under("structure")))
-    made.append(SingleH5(8, under("single")))
+    made.append(H5File(10, under("h5")))
+    made.append(H5Structure(9, under("structure")))
+    made.append(SingleH5(5, under("single")))
     for kind in ("features", "labels"):
         for suffix in ("csv", "npz"):
             made.append(Annotations(kind, suffix, 6, under(f"{kind}{suffix}")))

@@ -25,7 +25,10 @@ __all__ = ["FAILURES", "MEMORY", "SECONDS", "Outcome", "Reader", "attempt", "out
 SECONDS = 5.0
 MEMORY = 1 << 30
 FAILURES = ("traceback", "hang", "memory", "crash", "corrupt")
-_MARK = struct.Struct("qd")
+# A process that waits, for a pipe that no one writes to, uses no time of the processor.
+_WAITING = 6 * SECONDS
+_TICKS = os.sysconf("SC_CLK_TCK")
+_MARK = struct.Struct("qdd")
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,7 @@ def outcomes(reader: Reader, seed: int, count: int, folder: Path) -> Iterator[Ou
 def _watched(reader: Reader, seed: int, start: int, count: int, folder: Path) -> Iterator[Outcome]:
     """The outcomes of one process, up to the input that ended it."""
     shared = mmap.mmap(-1, mmap.PAGESIZE)
-    _MARK.pack_into(shared, 0, start, time.monotonic())
+    _MARK.pack_into(shared, 0, start, time.monotonic(), 0.0)
     inlet, outlet = os.pipe()
     child = os.fork()
     if child == 0:
@@ -142,7 +145,7 @@ def _watched(reader: Reader, seed: int, start: int, count: int, folder: Path) ->
                     outcome = Outcome(*json.loads(line))
                     last = outcome.index
                     yield outcome
-            elif time.monotonic() - _MARK.unpack_from(shared, 0)[1] > SECONDS:
+            elif _hangs(child, shared):
                 os.kill(child, signal.SIGKILL)
                 killed = True
     _, status = os.waitpid(child, 0)
@@ -155,6 +158,18 @@ def _watched(reader: Reader, seed: int, start: int, count: int, folder: Path) ->
         raise RuntimeError(f"The fuzzer itself failed on input {index} of '{reader.name}'; see above.")
 
 
+def _hangs(child: int, shared: mmap.mmap) -> bool:
+    """Whether the input at hand takes too long; other programs on the machine are no fault of its."""
+    _, since, cpu = _MARK.unpack_from(shared, 0)
+    waited = time.monotonic() - since
+    if waited < SECONDS:
+        return False
+    fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+    used = (int(fields[11]) + int(fields[12])) / _TICKS
+
+    return used - cpu > SECONDS or waited > _WAITING
+
+
 def _work(reader: Reader, seed: int, indices: range, folder: Path, shared: mmap.mmap, outlet: int) -> None:
     """Go through inputs in the child, and never come back."""
     try:
@@ -162,7 +177,7 @@ def _work(reader: Reader, seed: int, indices: range, folder: Path, shared: mmap.
         resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY,) * 2)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         for index in indices:
-            _MARK.pack_into(shared, 0, index, time.monotonic())
+            _MARK.pack_into(shared, 0, index, time.monotonic(), time.process_time())
             outcome = run_one(reader, seed, index, folder)
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
             if peak > MEMORY:

@@ -266,3 +266,34 @@ def test_pipes_are_refused() -> None:
         read_graphs("-", format="h5")
     with pytest.raises(OutputError, match="pass a file"):
         write_graphs([SimpleGraph(3, PATH)], "-", format="hdf5")
+
+
+def test_every_flipped_bit_changes_nothing_or_is_refused(tmp_path: Path) -> None:
+    graph = SimpleGraph(3, PATH, np.array([1.0, 2.0]), names=("a", "b", 3), attributes={"split": "test"})
+    path = tmp_path / "a.h5"
+    write_graphs([graph] * 3, path, provenance=Provenance("ego", {"m": 4}, 7, "generate", "name"))
+    sound, data = list(read_graphs(path)), path.read_bytes()
+    rng = np.random.default_rng(0)
+    refused = 0
+
+    for place in rng.choice(len(data), 200, replace=False).tolist():
+        bit = 1 << int(rng.integers(8))
+        path.write_bytes(data[:place] + bytes((data[place] ^ bit,)) + data[place + 1 :])
+        try:
+            found = list(read_graphs(path))
+        except FormatError:
+            refused += 1
+            continue
+        assert len(found) == 3
+        for one, other in zip(sound, found, strict=True):
+            assert_same(one, other)
+    assert refused > 50
+
+
+def test_facts_that_were_changed_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    write_graphs([SimpleGraph(3, PATH)], path, provenance=Provenance("ego", {"m": 4}))
+    path.write_bytes(path.read_bytes().replace(b'{"m": 4}', b'{"m": 5}'))
+
+    with pytest.raises(FormatError, match="facts about the file are not those that were written"):
+        list(read_graphs(path))

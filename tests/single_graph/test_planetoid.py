@@ -121,3 +121,15 @@ def test_damage_is_told_in_one_line(files: Path) -> None:
     files.with_name("ind.tiny.test.index").unlink()
     with pytest.raises(FormatError, match=r"test\.index' cannot be read"):
         read_single_graph(files)
+
+
+def test_a_device_is_no_file_of_planetoid(files: Path) -> None:
+    for part in ("x", "test.index"):
+        path = files.with_name(f"ind.tiny.{part}")
+        data = path.read_bytes()
+        path.unlink()
+        path.symlink_to("/dev/zero")
+        with pytest.raises(FormatError, match="is no file"):
+            read_planetoid(files)
+        path.unlink()
+        path.write_bytes(data)
