@@ -33,12 +33,12 @@ def fuzz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, single_precision: None
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_no_reader_fails_on_a_seeded_run(fuzz: Any, tmp_path: Path) -> None:
-    fuzz.main(["--inputs", "3000", "--seed", "7"])
+    fuzz.main(["--inputs", "2000", "--seed", "7"])
 
     found = json.loads((tmp_path / "results" / "fuzz.json").read_text(encoding="utf-8"))
     failures = {name: reader["failures"] for name, reader in found["details"]["readers"].items() if reader["failures"]}
     assert failures == {}
-    assert found["rows"][-1][1] >= 2900
+    assert found["rows"][-1][1] >= 1900
     assert found["rows"][-1][-5:] == [0] * 5
     # Inputs of every reader are spoilt enough to be refused, at least some of them.
     assert all(row[2] > 0 for row in found["rows"])

@@ -133,3 +133,18 @@ def test_a_device_is_no_file_of_planetoid(files: Path) -> None:
             read_planetoid(files)
         path.unlink()
         path.write_bytes(data)
+
+
+def test_a_test_paper_far_beyond_the_others_is_refused(files: Path) -> None:
+    files.with_name("ind.tiny.test.index").write_text("99999999\n510\n513\n511\n")
+
+    with pytest.raises(FormatError, match="lists node 99999999, and most before it are unknown"):
+        read_planetoid(files)
+
+
+def test_words_that_are_not_finite_are_refused(files: Path) -> None:
+    x = sparse.csr_matrix(np.full((4, WORDS), np.nan, np.float32))
+    files.with_name("ind.tiny.tx").write_bytes(pickle.dumps(x, protocol=2))
+
+    with pytest.raises(FormatError, match="not a finite number"):
+        read_planetoid(files)
