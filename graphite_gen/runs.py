@@ -213,6 +213,10 @@ def _read_data(folder: Path) -> tuple[TrainingData, str]:
     return data, print_of_data
 
 
+# More graphs than that are not drawn again, just because a checkpoint says that there were so many.
+MOST_DRAWN = 10_000_000
+
+
 @dataclass(frozen=True)
 class TrainingGraphs:
     """What a model was trained on, as far as it is still at hand.
@@ -232,6 +236,8 @@ def find_training_graphs(folder: Path) -> TrainingGraphs:
     """The graphs that a checkpoint was trained on: drawn again by their seed, or read again if they are the same."""
     if (folder / RUN).exists():
         data, print_of_data = _read_data(folder)
+        if data.file is None and (data.graphs or 0) > MOST_DRAWN:
+            return TrainingGraphs(fingerprint=print_of_data)
         try:
             train, validation, _ = data.load()
         except GraphiteError:
@@ -240,9 +246,11 @@ def find_training_graphs(folder: Path) -> TrainingGraphs:
         return TrainingGraphs(train, validation, print_of_data) if same else TrainingGraphs(fingerprint=print_of_data)
     model = load_checkpoint(folder)
     own, counts = model.provenance, [model.results.get(f"{name}_graphs") for name in ("training", "validation")]
-    if own.source != "generate" or own.family is None or own.seed is None or None in counts:
+    if own.source != "generate" or own.family is None or own.seed is None:
         return TrainingGraphs()
-    splits = {"train": int(counts[0] or 0), "validation": int(counts[1] or 0)}
+    if not all(type(count) is int and 0 <= count <= MOST_DRAWN for count in counts):
+        return TrainingGraphs()
+    splits = dict(zip(("train", "validation"), counts, strict=True))
     nodes = min(model.sizes.graphs), model.sizes.largest
     drawn = generate(family(own.family, **own.parameters), sum(splits.values()), nodes, own.seed, splits=splits)
     train, validation = split_graphs(drawn.graphs, model.training.seed)

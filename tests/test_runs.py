@@ -128,9 +128,10 @@ def test_training_graphs_are_found_again_by_run_by_seed_or_not_at_all(tmp_path: 
         assert found.fingerprint == fingerprint([*run.graphs, *run.validation])
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     del config["checksum"]
-    config["provenance"]["source"] = "mine.h5"
-    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    assert find_training_graphs(folder) == TrainingGraphs()
+    for part, key, value in (("provenance", "source", "mine.h5"), ("results", "training_graphs", 10**12)):
+        changed = config | {part: config[part] | {key: value}}
+        (folder / "config.json").write_text(json.dumps(changed), encoding="utf-8")
+        assert find_training_graphs(folder) == TrainingGraphs()
 
 
 def test_training_graphs_that_have_changed_are_not_those_of_the_run(tmp_path: Path) -> None:

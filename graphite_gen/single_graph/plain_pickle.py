@@ -44,7 +44,7 @@ def read_plain(path: Path) -> Any:
         raise FormatError(
             f"'{path}' holds {error}, which is not read: only arrays, sparse matrices, lists and dicts are."
         ) from None
-    except (ValueError, TypeError, LookupError, struct.error, OverflowError, UnicodeError, RecursionError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError, struct.error) as error:
         raise FormatError(f"'{path}' is damaged ({error}); fetch it again.") from error
 
 

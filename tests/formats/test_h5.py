@@ -211,6 +211,10 @@ def virtual(file: Any) -> None:
             both(declare("edges", (2**31 - 1, 2), chunks=(1024, 2)), put("edge_counts", np.array([2**31 - 1, 0]))),
             "stores almost none",
         ),
+        (
+            declare("node_counts", (10**7,), "i4", data=np.zeros(10**7, np.int32), compression="gzip"),
+            "expands to more than 500 times the file",
+        ),
         (declare("node_features", (5, 2**29), "f4", chunks=(5, 2**29 // 8)), "blocks of more than"),
     ],
 )

@@ -148,3 +148,12 @@ def test_words_that_are_not_finite_are_refused(files: Path) -> None:
 
     with pytest.raises(FormatError, match="not a finite number"):
         read_planetoid(files)
+
+
+def test_a_matrix_of_something_else_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "matrix"
+    parts = b"".join(b"X%c\0\0\0%bN" % (len(name), name) for name in (b"data", b"indices", b"indptr"))
+    path.write_bytes(b"\x80\x02cscipy.sparse._csr\ncsr_matrix\n)\x81}(" + parts + b"ub.")
+
+    with pytest.raises(FormatError, match="is damaged"):
+        read_plain(path)
