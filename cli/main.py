@@ -62,7 +62,7 @@ class Program(Command, click.Group):
             if sys.stdout is not None:
                 sys.stdout.flush()
         except click.ClickException as error:
-            error.message = _shortened(error.message)
+            error.message = _shortened(error.message)  # type: ignore[misc]
             raise
         except (click.exceptions.Exit, click.Abort):
             raise

@@ -248,9 +248,13 @@ def find_training_graphs(folder: Path) -> TrainingGraphs:
     own, counts = model.provenance, [model.results.get(f"{name}_graphs") for name in ("training", "validation")]
     if own.source != "generate" or own.family is None or own.seed is None:
         return TrainingGraphs()
-    if not all(type(count) is int and 0 <= count <= MOST_DRAWN for count in counts):
+    splits = {
+        name: count
+        for name, count in zip(("train", "validation"), counts, strict=True)
+        if isinstance(count, int) and 0 <= count <= MOST_DRAWN
+    }
+    if len(splits) < len(counts):
         return TrainingGraphs()
-    splits = dict(zip(("train", "validation"), counts, strict=True))
     nodes = min(model.sizes.graphs), model.sizes.largest
     drawn = generate(family(own.family, **own.parameters), sum(splits.values()), nodes, own.seed, splits=splits)
     train, validation = split_graphs(drawn.graphs, model.training.seed)

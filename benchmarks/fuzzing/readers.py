@@ -87,7 +87,7 @@ class GraphFile:
 
     def trial(self, rng: random.Random, folder: Path) -> Trial:
         data, whole, plain = rng.choice(self._seeds)
-        if self._gz and rng.random() < 0.0004:
+        if self._gz and rng.random() < 0.001:
             what, spoilt = "a gzip bomb", self._bomb
         elif self._gz:
             what, spoilt = packed(rng, data, self._spoil)
@@ -777,7 +777,7 @@ _PIECES = (
         "{{index}}",
         "{index:{index}}",
         "../",
-        "../../inside/",
+        "../inside/",
         "./",
         "/",
         "//",

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..errors import FormatError
+from ..formats._files import is_special
 from ..graph import SimpleGraph
 from .csr import csr_rows
 
@@ -188,6 +189,9 @@ def _is_npz(path: Path) -> bool:
 
 def _load(path: Path) -> dict[str, NDArray[Any]]:
     """The arrays of an npz file; NumPy's own reader takes a damaged shape at its word, and leaves bytes unread."""
+    # A device may never end.
+    if is_special(path):
+        raise FormatError(f"'{path}' is no file: save the arrays to one, and pass that.")
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..errors import FormatError
+from ..formats._files import is_special
 from .csr import csr_rows
 
 __all__ = ["read_plain"]
@@ -30,7 +31,7 @@ def read_plain(path: Path) -> Any:
         FormatError: The file cannot be read, is damaged, or holds anything else.
     """
     # A device may never end.
-    if path.exists() and not path.is_file():
+    if is_special(path):
         raise FormatError(f"'{path}' is no file; fetch it again.")
     try:
         data = path.read_bytes()
@@ -141,9 +142,9 @@ class _Unfinished:
 
     def _csr(self) -> sparse.csr_array:
         state = {_text(key): value for key, value in self.state.items()}
-        parts = (state[name].finished() for name in ("data", "indices", "indptr"))
+        data, indices, indptr = (state[name].finished() for name in ("data", "indices", "indptr"))
 
-        return csr_rows(*parts, state["_shape"])
+        return csr_rows(data, indices, indptr, state["_shape"])
 
 
 def _text(value: Any) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..errors import FormatError
+from ..formats._files import is_special
 from ..graph import SimpleGraph
 from .plain_pickle import read_plain
 
@@ -124,7 +125,7 @@ def _one_hot(stem: Path, part: str) -> NDArray[Any]:
 
 def _test_index(stem: Path) -> NDArray[np.int64]:
     path = stem.with_name(f"{stem.name}.test.index")
-    if path.exists() and not path.is_file():
+    if is_special(path):
         raise FormatError(f"'{path}' is no file; fetch it again.")
     try:
         words = path.read_text(encoding="ascii").split()

@@ -212,7 +212,7 @@ def virtual(file: Any) -> None:
             "stores almost none",
         ),
         (
-            declare("node_counts", (10**7,), "i4", data=np.zeros(10**7, np.int32), compression="gzip"),
+            declare("node_counts", (10**7,), chunks=(10**6,), data=np.zeros(10**7, np.int32), compression="gzip"),
             "expands to more than 500 times the file",
         ),
         (declare("node_features", (5, 2**29), "f4", chunks=(5, 2**29 // 8)), "blocks of more than"),

@@ -95,9 +95,10 @@ def test_a_label_that_is_no_number_is_refused(path_graph: Path) -> None:
         read_single_graph(path)
 
 
-def test_a_device_without_end_is_refused(path_graph: Path) -> None:
-    path = path_graph.with_name("x.csv")
+@pytest.mark.parametrize(("name", "problem"), [("x.csv", "a line of more than"), ("x.npz", "is no file")])
+def test_a_device_without_end_is_refused(path_graph: Path, name: str, problem: str) -> None:
+    path = path_graph.with_name(name)
     path.symlink_to("/dev/zero")
 
-    with pytest.raises(FormatError, match="a line of more than"):
+    with pytest.raises(FormatError, match=problem):
         read_single_graph(path_graph, features=path)
