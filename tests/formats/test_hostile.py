@@ -99,3 +99,12 @@ def test_any_value_of_a_node_or_an_edge_is_kept_or_one_line(attributes: dict[str
     graphs = read_or_refuse(tmp_path / "a.jsonl", json.dumps(tree).encode())
 
     assert all(graph.nodes == 2 for graph in graphs)
+
+
+def test_what_a_file_says_does_not_make_the_line_long(tmp_path: Path) -> None:
+    node = f'<node id="{"x" * 70_000}"/>'
+    (tmp_path / "a.graphml").write_text(f"<graphml><graph>{node}{node}</graph></graphml>")
+
+    with pytest.raises(FormatError, match=r"two nodes have the id 'xxx.* … .*xxx'\.") as caught:
+        list(read_graphs(tmp_path / "a.graphml"))
+    assert len(str(caught.value)) < 2000
