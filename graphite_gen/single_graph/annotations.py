@@ -174,7 +174,8 @@ def _is_number(text: str) -> bool:
 
 def _csv_numbers(path: Path, rows: list[list[str]], width: int) -> NDArray[np.float32]:
     try:
-        return np.array([row[1:] for row in rows], dtype=np.float32).reshape(len(rows), width)
+        with np.errstate(over="ignore"):
+            return np.array([row[1:] for row in rows], dtype=np.float32).reshape(len(rows), width)
     except ValueError:
         line, word = next((line, cell) for line, row in enumerate(rows, 2) for cell in row[1:] if not _is_number(cell))
         raise FormatError(f"'{path}', row {line}: '{word[:80]}' is no number; features are numbers.") from None
@@ -195,6 +196,8 @@ def _load(path: Path) -> dict[str, NDArray[Any]]:
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
+            if len(members) != _listed_members(path):
+                raise ValueError("some of its arrays are lost")
             if not all(member.filename.endswith(".npy") for member in members):
                 raise ValueError("something else than arrays")
             if len({member.filename for member in members}) < len(members):
@@ -208,6 +211,17 @@ def _load(path: Path) -> dict[str, NDArray[Any]]:
     except (ValueError, TypeError, SyntaxError, RuntimeError, EOFError, *_DAMAGE) as error:
         reason = " ".join(str(error).split())[:200]
         raise FormatError(f"'{path}' is not an npz file of plain arrays ({reason}); objects are not read.") from error
+
+
+# The last record of a zip file without a comment.
+_END_BYTES = 22
+
+
+def _listed_members(path: Path) -> int:
+    """How many members the end of an archive tells of: a damaged directory hides some, and zipfile does not mind."""
+    with path.open("rb") as stream:
+        stream.seek(-_END_BYTES, io.SEEK_END)
+        return int.from_bytes(stream.read()[10:12], "little")
 
 
 _DAMAGE = (zipfile.BadZipFile, zlib.error, tokenize.TokenError)

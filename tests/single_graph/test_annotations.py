@@ -70,19 +70,31 @@ def test_labels_are_one_number_or_text_for_each_node(path_graph: Path, labels: A
 
 
 def test_every_flipped_bit_of_an_npz_file_changes_nothing_or_is_refused(path_graph: Path) -> None:
-    path = path_graph.with_name("x.npz")
-    x = np.arange(12).reshape(4, 3) / 8
-    np.savez(path, features=x)
+    path = path_graph.with_name("y.npz")
+    np.savez_compressed(path, labels=list("uvuw"), ids=list("abcd"), split=["train", "val", "train", "test"])
     data = path.read_bytes()
 
-    for place in range(0, len(data), 3):
-        path.write_bytes(data[:place] + bytes((data[place] ^ 4,)) + data[place + 1 :])
+    for place in range(len(data)):
+        path.write_bytes(data[:place] + bytes((data[place] ^ 8,)) + data[place + 1 :])
         try:
-            found = read_single_graph(path_graph, features=path)
+            found = read_single_graph(path_graph, labels=path)
         except FormatError:
             continue
-        assert found.features is not None
-        assert (found.features.toarray() == x).all()
+        assert found.labels is not None
+        assert found.split is not None
+        assert found.labels.tolist() == [0, 1, 0, 2]
+        assert found.split.train.tolist() == [0, 2]
+
+
+def test_a_number_too_large_for_a_feature_is_refused_without_a_warning(
+    path_graph: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    path = path_graph.with_name("x.csv")
+    path.write_text("id,x\na,1e99\nb,1\nc,1\nd,1\n")
+
+    with pytest.raises(FormatError, match="not a finite number"):
+        read_single_graph(path_graph, features=path)
+    assert not recwarn.list
 
 
 def test_a_label_that_is_no_number_is_refused(path_graph: Path) -> None:
