@@ -83,8 +83,11 @@ class DegreesType(ParamType):
         text = str(value)
         if not re.fullmatch(r"[\d,\s]+", text, re.ASCII):
             try:
-                text = Path(text).read_text(encoding="utf-8")
+                # A device may never end.
+                text = Path(text).read_text(encoding="utf-8") if Path(text).is_file() else ""
             except (OSError, ValueError):
+                text = ""
+            if not text:
                 self.fail(f"'{value}' is no list of degrees, as in 3,2,2,1, nor a file that has one.", param, ctx)
         words = [word for word in re.split(r"[,\s]+", text.strip()) if word]
         wrong = next((word for word in words if not re.fullmatch(r"\d{1,9}", word, re.ASCII)), None)
