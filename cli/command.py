@@ -1,4 +1,4 @@
-"""A command whose help ends with its example, and how it ends itself."""
+"""A command whose help ends with its example."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from typing import Any
 
 import click
 
-__all__ = ["INTERRUPTED", "Command"]
+__all__ = ["Command"]
 
 MARK = "\b\nExample:"
-INTERRUPTED = 130
-"""The exit code of what Ctrl-C has ended."""
 
 
 class Command(click.Command):

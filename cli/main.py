@@ -17,8 +17,9 @@ from graphite_gen.crew import ALONE, Crew, place
 from graphite_gen.errors import CrewError
 from graphite_gen.hiring import is_hired, take_up_work
 
-from .command import INTERRUPTED, Command
+from .command import Command
 from .sharing import ARGUMENTS, CREW
+from .signals import exit_code, heed_signals
 
 __all__ = ["main", "run"]
 
@@ -87,7 +88,7 @@ class Program(Command, click.Group):
             if isinstance(error, Exception):
                 _tell(ctx.meta.get(CREW, ALONE), error)
             click.echo(_line(error), err=True)
-            ctx.exit(INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1)
+            ctx.exit(exit_code(error) if isinstance(error, KeyboardInterrupt) else 1)
 
         return value
 
@@ -148,10 +149,11 @@ def _run() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
+        heed_signals()
         main(prog_name="graphite-gen")
     except KeyboardInterrupt as error:
         click.echo(_line(error), err=True)
-        sys.exit(INTERRUPTED)
+        sys.exit(exit_code(error))
 
 
 def _line(error: BaseException) -> str:

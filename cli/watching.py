@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from .console import duration, nats, note, progress_bar, show_facts, show_json
 from .remarks import training_remark
+from .signals import instead_of_stopping
 
 if TYPE_CHECKING:
     from graphite_gen.records import TrainRecord
@@ -26,26 +23,12 @@ LINES = 20
 
 def watch(trainer: Trainer) -> None:
     """Train to the end, with a bar on a terminal and now and then a line elsewhere."""
-    with _stopping_at_a_step(trainer):
+    # Where it can be resumed; a second signal ends it at once.
+    with instead_of_stopping(trainer.stop):
         if sys.stderr.isatty():
             _watch_bar(trainer)
         else:
             _watch_lines(trainer)
-
-
-@contextmanager
-def _stopping_at_a_step(trainer: Trainer) -> Iterator[None]:
-    """Let Ctrl-C end the run where it can be resumed; a second one ends it at once."""
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, previous)
-        trainer.stop()
-
-    previous = signal.signal(signal.SIGINT, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous)
 
 
 def _watch_bar(trainer: Trainer) -> None:

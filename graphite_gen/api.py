@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from .formats import GraphReader, read_graphs
 from .graph import SimpleGraph, as_simple_graph
 from .likelihood import estimate_nll
 from .likelihood.annealed import CHAINS, STEPS
+from .locks import claimed
 from .records import NLLEstimate, Provenance, TrainRecord
 from .sampling import Constraint, Sampler
 from .seeding import derive_seed, stream
@@ -300,8 +302,9 @@ def fit(
         provenance=provenance,
         device=device,
     )
-    for record in trainer:
-        if progress is not None:
-            progress(record)
+    with nullcontext() if trainer.folder is None else claimed(trainer.folder):
+        for record in trainer:
+            if progress is not None:
+                progress(record)
 
     return Model(trainer.model, tuple(trainer.history))

@@ -1,24 +1,28 @@
 """Models as folders: ``config.json`` and ``model.safetensors``, and what a run needs to go on.
 
-Every file is written beside its place and renamed, so a reader finds the old one or the new one, never half of it.
+Every file is written beside its place and renamed, so a reader finds the old one or the new one, never half of it. The
+two belong together: ``config.json`` has the SHA-256 of its weights. These are there under a hidden name before it is
+written and take the place of others after it, so that a save that is cut off leaves the model before it or the new one.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from .atomic import replacing, staging
+from .atomic import is_full, replacing, staging
 from .config import ModelConfig, TrainConfig
 from .errors import CheckpointError, ConfigError, OutputError
+from .locks import HIDDEN
 from .models import GraphNetwork, build_network
 from .records import Provenance
 from .sizes import SizeLaw
@@ -31,18 +35,25 @@ __all__ = [
     "find_checkpoint",
     "is_checkpoint",
     "is_single_graph",
+    "last_started",
     "load_checkpoint",
     "load_weights",
+    "next_turn",
     "read_config",
+    "read_model",
     "read_tensors",
     "save_checkpoint",
     "write_atomically",
-    "write_config",
+    "write_model",
     "write_tensors",
 ]
 
 FORMAT = "graphite-gen checkpoint"
 VERSION = 1
+WEIGHTS = "model.safetensors"
+DIGEST = "weights_sha256"
+# How often to look again where a training saves in the middle of a look.
+LOOKS = 20
 # What a checkpoint says it is of, where that is not many graphs.
 SINGLE_GRAPH = "single graph"
 
@@ -98,7 +109,11 @@ def check_writable(folder: Path) -> None:
 
 
 def _unwritable(path: Path, error: OSError) -> OutputError:
-    return OutputError(f"Cannot write '{path}': {error.strerror}. Choose another folder with '--out'.")
+    in_the_way = isinstance(error, FileExistsError | NotADirectoryError)
+    reason = "there is a file in the way" if in_the_way else error.strerror or str(error)
+    remedy = "Move it away, or choose" if in_the_way else "Make room there, or choose" if is_full(error) else "Choose"
+
+    return OutputError(f"Cannot write '{path}': {reason}. {remedy} another folder with '--out'.")
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -108,11 +123,15 @@ def write_atomically(path: Path, content: bytes) -> None:
         OutputError: The folder cannot be written to.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as stream:
-            stream.write(content)
+        _write(path, content)
     except OSError as error:
         raise _unwritable(path, error) from error
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as stream:
+        stream.write(content)
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:
@@ -137,8 +156,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def save_checkpoint(model: TrainedModel, folder: Path, weights: Mapping[str, Tensor] | None = None) -> None:
-    """Write a model: its weights, then the config that makes the folder a checkpoint."""
-    write_tensors(folder / "model.safetensors", model.network.state_dict() if weights is None else weights)
+    """Write a model: its weights and the config that makes the folder a checkpoint."""
     config = {
         "name": model.name,
         "model": model.config.to_json(),
@@ -147,13 +165,54 @@ def save_checkpoint(model: TrainedModel, folder: Path, weights: Mapping[str, Ten
         "provenance": model.provenance.to_json(),
         "results": dict(model.results),
     }
-    write_config(folder, config)
+    write_model(folder, config, model.network.state_dict() if weights is None else weights)
 
 
-def write_config(folder: Path, content: Mapping[str, Any]) -> None:
-    """Write the file that makes a folder a checkpoint."""
-    config = {"format": FORMAT, "version": VERSION, **content, "torch": str(torch.__version__)}
-    write_atomically(folder / "config.json", (json.dumps(config, indent=2) + "\n").encode())
+def write_model(folder: Path, content: Mapping[str, Any], weights: Mapping[str, Tensor]) -> None:
+    """Write what a checkpoint says of itself and its weights; the model that was there is whole until then.
+
+    Raises:
+        OutputError: The folder cannot be written to.
+    """
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
+    data = save(plain)
+    digest = hashlib.sha256(data).hexdigest()
+    config = {"format": FORMAT, "version": VERSION, **content, "torch": str(torch.__version__), DIGEST: digest}
+    try:
+        _settle(folder)
+        is_there = _digest(folder / WEIGHTS) == digest
+        if not is_there:
+            _write(_hidden(folder, digest), data)
+        _write(folder / "config.json", (json.dumps(config, indent=2) + "\n").encode())
+        if not is_there:
+            _hidden(folder, digest).replace(folder / WEIGHTS)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+
+
+def _settle(folder: Path) -> None:
+    """Bring a save that was cut off to its end, and take away what is left of one that did not come so far."""
+    for path in folder.glob(f"{HIDDEN}*.safetensors"):
+        try:
+            wanted = _hidden(folder, str(_read_config(folder / "config.json").get(DIGEST)))
+        except CheckpointError:
+            wanted = None
+        if path == wanted:
+            path.replace(folder / WEIGHTS)
+        else:
+            path.unlink()
+
+
+def _hidden(folder: Path, digest: str) -> Path:
+    """Where weights are until their config is written."""
+    return folder / f"{HIDDEN}{digest[:16]}.safetensors"
+
+
+def _digest(path: Path) -> str | None:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return None
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -162,14 +221,52 @@ def read_config(folder: Path) -> dict[str, Any]:
     Raises:
         CheckpointError: A part is missing or damaged, or was made by something else.
     """
-    missing = [f"'{name}'" for name in ("config.json", "model.safetensors") if not (folder / name).is_file()]
-    if missing:
+    missing = [f"'{name}'" for name in ("config.json", WEIGHTS) if not (folder / name).is_file()]
+    # Between the config and the first weights' own name a save may have been cut off.
+    if missing and not (missing == [f"'{WEIGHTS}'"] and any(folder.glob(f"{HIDDEN}*.safetensors"))):
         raise CheckpointError(
             f"'{folder}' is not a checkpoint: {' and '.join(missing)} not found. "
             f"Pass a folder that 'graphite-gen train' wrote, or a bundled name: {', '.join(bundled_names())}."
         )
 
     return _read_config(folder / "config.json")
+
+
+def read_model(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """What a checkpoint says of itself, and the weights that belong to it.
+
+    Raises:
+        CheckpointError: A part is missing or damaged, or was made by something else.
+    """
+    path, before = folder / WEIGHTS, None
+    for _ in range(LOOKS):
+        config = read_config(folder)
+        digest = config.get(DIGEST)
+        if digest is None:
+            return config, read_tensors(path)[0]
+        for place in (_hidden(folder, str(digest)), path):
+            weights = _read_weights(place, str(digest))
+            if weights is not None:
+                return config, weights
+        # A training may have saved between the two: then the config is another by now.
+        if config == before:
+            break
+        before = config
+    # What else is wrong with the file says more.
+    read_tensors(path)
+    raise CheckpointError(
+        f"'{path}' is not the file that its 'config.json' was saved with: its SHA-256 is another. Restore it or train "
+        f"the model again; to use it as it is, take '{DIGEST}' out of 'config.json'."
+    )
+
+
+def _read_weights(path: Path, digest: str) -> dict[str, Tensor] | None:
+    """The tensors of a file, if it is the one of that digest."""
+    try:
+        data = path.read_bytes()
+        return load(data) if hashlib.sha256(data).hexdigest() == digest else None
+    except (OSError, SafetensorError):
+        return None
 
 
 def is_single_graph(config: Mapping[str, Any]) -> bool:
@@ -183,7 +280,7 @@ def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> Trained
     Raises:
         CheckpointError: A part is missing or damaged, or was made by something else, or from one large graph.
     """
-    config = read_config(folder)
+    config, weights = read_model(folder)
     if is_single_graph(config):
         raise CheckpointError(
             f"'{folder}' was trained on one large graph: it can be sampled from and inspected, and that is all. Pass a "
@@ -201,8 +298,7 @@ def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> Trained
         )
     except (ConfigError, CheckpointError, KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"'{folder / 'config.json'}' is damaged: {_reason(error)}") from error
-    weights, _ = read_tensors(folder / "model.safetensors")
-    load_weights(network, weights, folder / "model.safetensors")
+    load_weights(network, weights, folder / WEIGHTS)
     network.to(device).eval()
 
     return model
@@ -290,8 +386,35 @@ def find_checkpoint(name: str | None, local: Path, prefer: str | None = None) ->
             f"or a bundled name: {', '.join(bundled_names()) or 'none'}."
         )
     # Only a run leaves 'state.json': in a checkout './checkpoints' also holds the bundled models.
-    trained = [path for path in local.glob("*/state.json") if (path.parent / "config.json").exists()]
+    trained = [path.parent for path in local.glob("*/state.json") if (path.parent / "config.json").exists()]
     if trained:
-        return max(trained, key=lambda path: (path.stat().st_mtime_ns, path.parent.name)).parent
+        return last_started(trained)
 
     return bundled_folder() / (prefer if prefer in bundled_names() else "barabasi")
+
+
+def last_started(runs: Sequence[Path]) -> Path:
+    """The one of some runs that was started or resumed last.
+
+    Runs count themselves, as a clock may be set back; its word is taken only where they do not.
+    """
+
+    def place(folder: Path) -> tuple[int, int, str]:
+        state = folder / "state.json"
+        return _turn(folder), state.stat().st_mtime_ns if state.exists() else 0, folder.name
+
+    return max(runs, key=place)
+
+
+def next_turn(folder: Path) -> int:
+    """The number of a run that starts now: one more than any other beside it has."""
+    return 1 + max(map(_turn, (path.parent for path in folder.parent.glob("*/state.json"))), default=0)
+
+
+def _turn(folder: Path) -> int:
+    try:
+        turn = json.loads((folder / "state.json").read_text(encoding="utf-8"))["turn"]
+    except (OSError, ValueError, RecursionError, LookupError, TypeError):
+        return 0
+
+    return turn if isinstance(turn, int) else 0

@@ -49,6 +49,13 @@ class Crew:
         """Whether this process is the one that reads, writes and speaks."""
         return self.rank == 0
 
+    @property
+    def size_here(self) -> int:
+        """How many of them are on this host."""
+        here = os.environ.get("LOCAL_WORLD_SIZE", "")
+
+        return min(int(here), self.size) if here.isdecimal() else self.size
+
     def ordered(
         self, count: int, make: Callable[[int], T], pack: Callable[[T], bytes], unpack: Callable[[bytes], T]
     ) -> Iterator[T]:
@@ -220,7 +227,7 @@ def join() -> Crew:
             store: Any = next(rendezvous("env://", timeout=PATIENCE))[0]
             # What processes have written down that torchrun has started anew since then is still there.
             (name,) = crew.everywhere([secrets.token_bytes(16)] if crew.leads else [])
-            store = distributed.PrefixStore(name.hex(), store)
+            store = distributed.PrefixStore(name.hex(), store)  # type: ignore[attr-defined]
             distributed.init_process_group(backend, None, PATIENCE, crew.size, crew.rank, store)
         except (RuntimeError, ValueError) as error:
             raise CrewError(

@@ -17,13 +17,15 @@ from typing import Any
 import numpy as np
 
 from .api import split_graphs, training_set
-from .checkpoint import check_writable, is_checkpoint, load_checkpoint
+from .checkpoint import check_writable, is_checkpoint, last_started, load_checkpoint
 from .crew import ALONE, Crew, launch, restarts
 from .dataset import generate
-from .errors import CheckpointError, GraphiteError
+from .errors import CheckpointError, DatasetError, GraphiteError
 from .families import family
-from .formats import read_graphs
+from .formats import format_of, read_graphs
 from .graph import SimpleGraph
+from .locks import HIDDEN, is_claimed
+from .memory import check_memory
 from .parcels import pack_graphs, pack_record, unpack_graphs, unpack_record
 from .records import Provenance, Record
 from .training import RUN, Trainer, prepare, read_run, resolve_device
@@ -79,6 +81,7 @@ class TrainingData(Record):
             data = training_set(law, preset_name=self.preset, count=self.graphs, nodes=self.nodes, seed=self.seed)
             graphs, provenance = data.graphs, data.provenance
         else:
+            _check_file(self.file, self.format)
             reader = read_graphs(self.file, format=self.format, simplify=self.simplify)
             provenance = replace(reader.provenance, source=reader.provenance.source or Path(self.file).name)
             graphs = [graph.unweighted() if self.ignore_weights else graph for graph in reader]
@@ -100,6 +103,14 @@ class TrainingData(Record):
         train, validation, about = crew.everywhere(parcels)
 
         return unpack_graphs(train)[0], unpack_graphs(validation)[0], unpack_record(Provenance, about)
+
+
+def _check_file(file: str, format: str | None) -> None:
+    """Refuse a file whose graphs cannot fit; how many there are is not known before it is read."""
+    if Path(file).is_file():
+        # Arrays take no less in memory than in HDF5; an edge in text is about twenty times as long.
+        needed = Path(file).stat().st_size * (1 if format_of(file, format) == "h5" else 0.05)
+        check_memory(needed, f"To hold the graphs of '{file}'", "Pass a file with fewer graphs.", DatasetError)
 
 
 def fingerprint(graphs: Iterable[SimpleGraph]) -> str:
@@ -170,13 +181,18 @@ def claim_folder(folder: Path, force: bool) -> None:
         CheckpointError: The folder is taken.
         OutputError: It cannot be written to.
     """
-    if folder.exists() and not force:
+    if _is_taken(folder) and not force:
         raise CheckpointError(
             f"'{folder}' exists. Pass '--resume' to continue its run, '--force' to replace it, or another '--name'."
         )
-    if folder.exists() and any(folder.iterdir()) and not is_checkpoint(folder):
+    if _is_taken(folder) and not is_checkpoint(folder):
         raise CheckpointError(f"'{folder}' is not a model but holds other files. Pass another '--name' or '--out'.")
     check_writable(folder)
+
+
+def _is_taken(folder: Path) -> bool:
+    """Whether a folder holds anything but what a run leaves that was killed before it has saved."""
+    return folder.exists() and any(not path.name.startswith(HIDDEN) for path in folder.iterdir())
 
 
 def resume_run(
@@ -313,7 +329,7 @@ def is_finished(folder: Path) -> bool:
 def free_folder(out: Path, name: str) -> Path:
     """The first of ``name``, ``name-2``, ``name-3``, … that is free under ``out``."""
     folder, number = out / name, 1
-    while folder.exists():
+    while _is_taken(folder) or is_claimed(folder):
         number += 1
         folder = out / f"{name}-{number}"
 
@@ -334,7 +350,7 @@ def lost_run(out: Path, name: str) -> Path | None:
 
 
 def find_run(out: Path, name: str) -> Path:
-    """The run that was last written to among ``name``, ``name-2``, ``name-3``, … under ``out``.
+    """The run that was last started or resumed among ``name``, ``name-2``, ``name-3``, … under ``out``.
 
     Raises:
         CheckpointError: There is none.
@@ -343,10 +359,11 @@ def find_run(out: Path, name: str) -> Path:
     if not runs:
         raise CheckpointError(f"No run called '{name}' under '{out}' to resume. Start one without '--resume'.")
 
-    return max(runs, key=lambda folder: ((folder / "state.json").stat().st_mtime_ns, folder.name))
+    return last_started(runs)
 
 
 def _runs(out: Path, name: str) -> list[Path]:
     pattern = re.compile(re.escape(name) + r"(-\d+)?")
+    found = {path.parent for file in ("state.json", RUN) for path in out.glob(f"*/{file}")}
 
-    return [path.parent for path in out.glob("*/state.json") if pattern.fullmatch(path.parent.name)]
+    return [folder for folder in found if pattern.fullmatch(folder.name)]

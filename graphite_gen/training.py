@@ -23,8 +23,10 @@ from .arrival import arrange
 from .batch import GraphBatch, bucket, collate, consecutive_batches
 from .checkpoint import (
     TrainedModel,
+    is_checkpoint,
     load_checkpoint,
     load_weights,
+    next_turn,
     read_tensors,
     save_checkpoint,
     write_atomically,
@@ -35,6 +37,7 @@ from .crew import ALONE, Crew, launch, local_rank
 from .errors import CheckpointError, ConfigError, DatasetError, TrainingError, UnusedSettingError
 from .families import Family
 from .graph import SimpleGraph
+from .memory import check_memory
 from .models import GraphNetwork, build_network
 from .objectives import growth_log_weights, log_weights, reconstruction
 from .records import Provenance, TrainRecord
@@ -62,6 +65,9 @@ RUN = "optimizer.safetensors"
 BATCH_CELLS = 1 << 21
 EPOCH_NODES = 20
 VALIDATION_BATCH = 32
+# Bytes per cell of a step, as measured: a staged model keeps many matrices for its gradients, others few.
+STAGED_BYTES = 900
+ONE_SHOT_BYTES = 120
 
 
 def resolve_device(name: str) -> torch.device:
@@ -208,6 +214,7 @@ class Trainer:
             CheckpointError: There is no run to resume, or it was another one.
             CrewError: A process was lost.
             DatasetError: The validation graphs do not suit the training graphs.
+            TrainingError: A step does not fit in memory.
         """
         if validation:
             fitted = adapt_config(config, [*graphs, *validation])
@@ -217,6 +224,8 @@ class Trainer:
             raise ConfigError("Convention 'paper' is for unweighted graphs. Train with convention 'pairs'.")
         self.config = config
         self.training = training
+        if torch.device(device).type == "cpu":
+            _check_memory(config, training)
         self.graphs = graphs
         self.validation = validation
         self.folder = folder
@@ -224,6 +233,7 @@ class Trainer:
         self.history: list[TrainRecord] = []
         self._data = dict(data or {})
         self._progress = _Progress()
+        self._turn: int | None = None
         self.has_saved = resume
         # False while weights, moments and progress are changing together: saved then, they would disagree.
         self._is_whole = True
@@ -444,10 +454,12 @@ class Trainer:
             tensors |= {f"mean/{name}": tensor for name, tensor in self._judged.state_dict().items()}
         for (name, _), moments in zip(self.network.named_parameters(), self._moments(), strict=True):
             tensors |= {f"{moment}/{name}": tensor for moment, tensor in moments.items()}
+        self._turn = next_turn(self.folder) if self._turn is None else self._turn
         state = {
             "progress": asdict(self._progress),
             "data": self._data,
             "threads": torch.get_num_threads(),
+            "turn": self._turn,
             "launch": launch(),
         }
         # The place in the run travels inside the tensors' file, so that the two can never disagree.
@@ -572,7 +584,10 @@ def read_run(folder: Path) -> dict[str, Any]:
     """
     path = folder / RUN
     if not path.exists():
-        raise CheckpointError(f"'{folder}' has no run to resume: '{RUN}' not found. Start one without '--resume'.")
+        raise CheckpointError(
+            f"'{folder}' has no run to resume: '{RUN}' not found. Start one without '--resume'"
+            f"{', with ' + repr('--force') if is_checkpoint(folder) else ''}."
+        )
     _, metadata = read_tensors(path)
     try:
         state = json.loads(metadata["state"])
@@ -660,6 +675,22 @@ def _growth_values(network: GraphNetwork, batch: GraphBatch, training: TrainConf
         weights.append(growth_log_weights(network, ordered, noise, epsilon, log_q.to(noise), schedule))
 
     return torch.stack(weights).logsumexp(0) - math.log(len(weights))
+
+
+def _check_memory(config: ModelConfig, training: TrainConfig) -> None:
+    """Refuse batches whose padded matrices cannot fit."""
+    one = config.max_nodes**2 * training.samples
+    all_cells = one * training.batch_size
+    # Where every cell counts batches are cut before they are padded.
+    cells = all_cells if training.convention == "paper" else max(one, min(all_cells, BATCH_CELLS))
+    bytes_per_cell = STAGED_BYTES if config.is_staged else ONE_SHOT_BYTES
+
+    def remedy(available: int) -> str:
+        fitting = available // (one * bytes_per_cell)
+        return f"Pass '--batch-size {fitting}'." if fitting else "Train on graphs with fewer nodes."
+
+    what = f"A step on {max(1, cells // one)} graphs of {config.max_nodes} nodes"
+    check_memory(cells * bytes_per_cell, what, remedy, TrainingError)
 
 
 def _width(config: ModelConfig, training: TrainConfig) -> int | None:

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import itertools
+import shutil
 import stat
 from pathlib import Path
 
 import pytest
+from killing import killed_at
 
-from graphite_gen.atomic import move_all, replacing, staging
+from graphite_gen import locks
+from graphite_gen.atomic import filling, is_settled, move_all, replacing, staging, sweep
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
@@ -70,3 +74,81 @@ def test_moves_are_all_done_or_all_undone(
 
     move_all(moves)
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"e": "a", "f": "b", "g": "c", "a": "d"}
+
+
+def visible(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in folder.iterdir() if not path.name.startswith(".")}
+
+
+def write_file(path: Path, text: str) -> None:
+    with replacing(path) as stream:
+        stream.write(text.encode())
+
+
+def test_a_file_is_whole_whenever_its_writer_is_killed_and_the_next_one_clears_up(tmp_path: Path) -> None:
+    write_file(tmp_path / "file", "old")
+    for operation in itertools.count():
+        if not killed_at(operation, lambda: write_file(tmp_path / "file", "new")):
+            break
+        assert visible(tmp_path)["file"] in ("old", "new")
+        write_file(tmp_path / "other", "")
+        assert len(list(tmp_path.iterdir())) == 2, "nothing of the killed one is left"
+    assert operation > 2
+
+
+def fill(folder: Path, texts: dict[str, str], old: tuple[str, ...] = ()) -> None:
+    with filling(folder, lambda: [folder / name for name in old]) as new:
+        for name, text in texts.items():
+            (new / name).write_text(text)
+
+
+def test_a_new_folder_is_there_with_all_its_files_or_not(tmp_path: Path) -> None:
+    wanted = {"a": "1", "b": "2", "c": "3"}
+    for operation in itertools.count():
+        if not killed_at(operation, lambda: fill(tmp_path / "out", wanted)):
+            break
+        assert not (tmp_path / "out").exists() or visible(tmp_path / "out") == wanted
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+    assert operation > 4
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_files_among_others_are_all_there_or_none_once_someone_looks(tmp_path: Path) -> None:
+    before, after = {"a": "old", "b": "old", "other": "x"}, {"a": "new", "c": "new", "other": "x"}
+    halves = 0
+    for operation in itertools.count():
+        for path in tmp_path.iterdir():
+            path.unlink() if path.is_file() else shutil.rmtree(path)
+        for name, text in before.items():
+            (tmp_path / name).write_text(text)
+        if not killed_at(operation, lambda: fill(tmp_path, {"a": "new", "c": "new"}, ("a", "b"))):
+            break
+        halves += visible(tmp_path) not in (before, after)
+        assert is_settled(tmp_path)
+        assert visible(tmp_path) in (before, after)
+    assert halves, "none was killed between two moves"
+    assert visible(tmp_path) == after
+
+
+def test_what_someone_is_still_writing_is_left_alone(tmp_path: Path) -> None:
+    with replacing(tmp_path / "a") as stream, staging(tmp_path) as stage:
+        stream.write(b"a")
+        write_file(tmp_path / "b", "b")
+        sweep(tmp_path)
+        assert stage.exists()
+
+    assert visible(tmp_path) == {"a": "a", "b": "b"}
+
+
+def test_nothing_is_swept_away_where_there_are_no_locks_to_tell_by(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = tmp_path / ".graphite-gen.0123456789abcdef.tmp"
+    left.touch()
+    monkeypatch.setattr(locks, "fcntl", None)
+    write_file(tmp_path / "a", "a")
+    assert left.exists()
+    monkeypatch.undo()
+
+    write_file(tmp_path / "a", "a")
+    assert not left.exists()

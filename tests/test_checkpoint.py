@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from killing import killed_at
+from safetensors.torch import save, save_file
 from tiny import small_model
 
 from graphite_gen import checkpoint
@@ -142,8 +145,66 @@ def test_weights_that_are_not_finite_are_refused(folder: Path, value: float) -> 
     weights, _ = read_tensors(folder / "model.safetensors")
     next(iter(weights.values())).view(-1)[0] = value
     save_file(weights, folder / "model.safetensors")
+    change(folder, lambda config: config.pop("weights_sha256"))
 
     assert "not finite" in refused(folder)
+
+
+def test_a_save_that_is_cut_off_leaves_the_old_model_or_the_new_one(tmp_path: Path) -> None:
+    old, new = small_model(), small_model(width=7)
+    seen = set()
+    for operation in itertools.count():
+        shutil.rmtree(tmp_path / "model", ignore_errors=True)
+        save_checkpoint(old, tmp_path / "model")
+        if not killed_at(operation, lambda: save_checkpoint(new, tmp_path / "model")):
+            break
+        found = load_checkpoint(tmp_path / "model")
+        wanted = next(model for model in (old, new) if model.config == found.config)
+        assert all(torch.equal(x, wanted.network.state_dict()[k]) for k, x in found.network.state_dict().items())
+        seen.add((found.config.width, (tmp_path / "model" / "model.safetensors").read_bytes()))
+        save_checkpoint(old, tmp_path / "model")
+        assert sorted(path.name for path in (tmp_path / "model").iterdir()) == ["config.json", "model.safetensors"]
+    weights = save(dict(old.network.state_dict()))
+    assert {(old.config.width, weights), (7, weights)} <= seen, "once the new weights had not their own name yet"
+
+
+def test_a_first_save_that_is_cut_off_is_a_model_or_none(tmp_path: Path) -> None:
+    endings = []
+    for operation in itertools.count():
+        shutil.rmtree(tmp_path / "model", ignore_errors=True)
+        if not killed_at(operation, lambda: save_checkpoint(small_model(), tmp_path / "model")):
+            break
+        is_there = (tmp_path / "model" / "config.json").exists()
+        endings.append(is_there)
+        if is_there:
+            load_checkpoint(tmp_path / "model")
+    assert set(endings) == {False, True}
+
+
+def test_weights_that_a_training_replaces_in_the_middle_of_a_look_are_read_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, new = checkpoint.read_config, small_model(width=7)
+    saves = [new]
+
+    def late(place: Path) -> dict[str, Any]:
+        config = read(place)
+        if saves:
+            save_checkpoint(saves.pop(), place)
+        return config
+
+    monkeypatch.setattr(checkpoint, "read_config", late)
+
+    assert load_checkpoint(folder).config.width == 7
+
+
+def test_one_flipped_bit_in_the_weights_is_told(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    data = bytearray(path.read_bytes())
+    data[-3] ^= 1
+    path.write_bytes(data)
+
+    assert "is not the file that its 'config.json' was saved with" in refused(folder)
 
 
 def test_tensors_come_back_with_their_metadata(tmp_path: Path) -> None:
@@ -238,6 +299,10 @@ def test_without_a_name_the_last_run_is_taken_then_the_preferred_bundled_model(b
             (local / name / "state.json").write_text("{}")
             os.utime(local / name / "state.json", (1000 + time, 1000 + time))
     assert find_checkpoint(None, local, prefer="ego") == local / "newer"
+    # A clock that was set back in between has no say where runs count themselves.
+    (local / "older" / "state.json").write_text(json.dumps({"turn": checkpoint.next_turn(local / "older")}))
+    os.utime(local / "older" / "state.json", (0, 0))
+    assert find_checkpoint(None, local, prefer="ego") == local / "older"
 
 
 def test_bundled_models_stand_in_the_package() -> None:

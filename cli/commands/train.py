@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import options
-from ..command import INTERRUPTED, Command
+from ..command import Command
 from ..settings import SETTINGS, naming_options, settings
+from ..signals import exit_code
 from ..types import NAME
 
 if TYPE_CHECKING:
@@ -102,9 +103,10 @@ def train(
     _check_usage(source, family, bool(parameters), name, resume, force, given)
 
     from graphite_gen.crew import join
-    from graphite_gen.errors import CrewError
+    from graphite_gen.errors import CrewError, OutputError
+    from graphite_gen.locks import claimed
     from graphite_gen.runs import resume_run, start_run
-    from graphite_gen.training import read_run
+    from graphite_gen.training import RUN, read_run
 
     from ..console import note
     from ..models import use_threads
@@ -116,6 +118,8 @@ def train(
     folder, resumes = _choose_folder(crew, out, name, name or law.get("family") or _stem(source), resume, force)
     trainer: Trainer | None = None
     try:
+        if crew.leads:
+            ctx.with_resource(claimed(folder))
         if resumes:
             if crew.size == 1:
                 # Sums depend on how many threads share them: a run goes on with as many as it began with.
@@ -134,6 +138,11 @@ def train(
         else:
             _announce(trainer, folder, resumes)
             watch(trainer)
+    except OutputError as error:
+        if trainer is None or not (trainer.has_saved and (folder / RUN).exists()):
+            raise
+        command = _resume_command(source, family, folder, device, threads)
+        raise OutputError(f"{error} The last save is whole; continue with: {command}") from error
     except (KeyboardInterrupt, CrewError) as error:
         # Graphs are made or read before there is a run, which may take as long as many a step.
         saved = resumes or (trainer is not None and trainer.has_saved)
@@ -141,7 +150,7 @@ def train(
         if isinstance(error, CrewError):
             raise CrewError(f"{error} {f'Continue with: {command}' if saved else 'Start it again.'}") from error
         note(f"Interrupted. Continue with: {command}" if saved else "Interrupted before anything was saved.")
-        ctx.exit(INTERRUPTED)
+        ctx.exit(exit_code(error))
 
     return show_outcome(trainer, folder, as_json) if crew.leads else None
 
@@ -200,6 +209,8 @@ def _train_single(
 
     if place().size > 1:
         raise click.UsageError("'--single' trains in one process. Run 'graphite-gen train --single' without torchrun.")
+
+    from graphite_gen.locks import claimed
     from graphite_gen.runs import claim_folder, free_folder
 
     from ..models import use_threads
@@ -208,6 +219,7 @@ def _train_single(
     use_threads(threads)
     base = name or _stem(source)
     folder = out / base if name or force else free_folder(out, base)
+    ctx.with_resource(claimed(folder))
     claim_folder(folder, force)
     settings = {key: values[key] for key in SETTINGS if values[key] is not None}
 

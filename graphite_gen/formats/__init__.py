@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..atomic import is_settled
 from ..errors import FormatError, OutputError
 from ..graph import SimpleGraph, as_simple_graph
 from ..records import Provenance
@@ -184,6 +185,8 @@ def _folder_files(folder: Path, format: str | None) -> Iterator[tuple[Path, str]
     """The visible files of a folder that are of a format we read, or all of them if one is given."""
     if all((folder / name).is_file() for name in ("config.json", "model.safetensors")):
         raise FormatError(f"'{folder}' is a model, not graphs: pass it with --model, and a file of graphs here.")
+    if not is_settled(folder):
+        raise FormatError(f"'{folder}' is being filled, or its writer was killed at it: write it again, then read it.")
     try:
         files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
     except OSError as error:

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-from ..atomic import move_all, replacing, staging
+from ..atomic import filling, is_full, replacing
 from ..errors import FormatError, OutputError
 from ._build import Context
 
@@ -128,7 +128,8 @@ def _refusals_of(target: Path | str) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise OutputError(f"'{target}' cannot be written: {error.strerror or error}.") from error
+        remedy = "; make room there, or pass a file elsewhere." if is_full(error) else "."
+        raise OutputError(f"'{target}' cannot be written: {error.strerror or error}{remedy}") from error
 
 
 def _buffer(stream: TextIO | None) -> BinaryIO:
@@ -240,19 +241,15 @@ class Template:
         Raises:
             OutputError: There are such files and ``force`` is not given, or they cannot be written.
         """
-        written: list[Path] = []
-        with _refusals_of(self._folder), staging(self._folder) as stage:
-            new, old = stage / "new", stage / "old"
-            new.mkdir()
-            old.mkdir()
+        written = 0
+        with _refusals_of(self._folder), filling(self._folder, lambda: self.check(force)) as new:
 
             @contextmanager
             def open_next() -> Iterator[BinaryIO]:
-                target = self._folder / self._name.format(index=len(written))
-                written.append(target)
-                with _refusals_of(target), (new / target.name).open("xb") as stream, _packed(stream, target) as packed:
+                nonlocal written
+                target = self._folder / self._name.format(index=written)
+                written += 1
+                with _refusals_of(target), (new / target.name).open("x+b") as stream, _packed(stream, target) as packed:
                     yield packed
 
             yield open_next
-            aside = [(path, old / path.name) for path in self.check(force)]
-            move_all([*aside, *((new / path.name, path) for path in written)])

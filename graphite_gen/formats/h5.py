@@ -33,6 +33,7 @@ from ..errors import FormatError, OutputError
 from ..graph import SimpleGraph
 from ..records import Provenance
 from ._build import MEND, Context, build_graph
+from ._h5_file import PatientFile
 from ._h5_heaps import has_endless_heap
 from ._h5_reader import Reader, dataset, facts_in
 from ._h5_writer import GRAPHS, Writer
@@ -86,16 +87,18 @@ def _first_line(error: Exception) -> str:
 def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> int:
     """Write version 1 to the file that the stream has opened."""
     facts = facts_of(provenance)
-    with h5py.File(stream.name, "w") as file:
+    target = PatientFile(stream)
+    with h5py.File(target, "w") as file:
         file.attrs["format"], file.attrs["version"] = "graphite-gen", 1
         for name, value in facts.items():
             file.attrs[name] = to_json(value) if name == "parameters" else value
         writer = Writer(file, facts)
         graphs = iter(graphs)
-        while block := list(islice(graphs, GRAPHS)):
+        while target.error is None and (block := list(islice(graphs, GRAPHS))):
             try:
                 writer.write(block)
             except RuntimeError as error:
                 raise OutputError(f"The HDF5 file cannot be written: {_first_line(error)}.") from error
+    target.check()
 
-        return writer.graphs
+    return writer.graphs

@@ -15,14 +15,16 @@ from ..checkpoint import TrainedModel
 from ..crew import ALONE, Crew
 from ..errors import ConfigError, DatasetError
 from ..graph import SimpleGraph
+from ..growing import CHUNK_CELLS
 from ..means import mean_with_error
+from ..memory import check_memory
 from ..parcels import pack_record, unpack_record
 from ..records import CurvePoint, GraphNLL, NLLEstimate
 from ..schedule import Schedule
 from ..seeding import stream
 from .annealed import CHAINS, STEPS, annealed_log_weights
 from .diagnostics import KHAT_LIMIT, needs_annealing, nll_curve, smooth_weights
-from .importance import graph_log_weights
+from .importance import block_size, graph_log_weights
 
 __all__ = [
     "METHODS",
@@ -36,6 +38,9 @@ __all__ = [
 
 CONVENTIONS = ("pairs", "paper")
 METHODS = ("is", "ais", "auto")
+# Bytes per cell, as measured: of the rows that a staged model scores together, and of each proposal.
+STAGED_BYTES = 330
+ONE_SHOT_BYTES = 30
 
 
 def iterate_nll(
@@ -82,6 +87,7 @@ def iterate_nll(
     def score(index: int, graph: SimpleGraph) -> GraphNLL:
         check_suits(model, graph, index)
         width = max(graph.nodes, model.sizes.largest) if convention == "paper" else graph.nodes
+        _check_memory(model, width, index, samples if method == "is" else max(samples, chains))
         batch = collate([graph], width).to(model.device)
         row: GraphNLL | None = None
         points: tuple[tuple[int, float], ...] = ()
@@ -182,6 +188,24 @@ def check_suits(model: TrainedModel, graph: SimpleGraph, index: int) -> None:
             f"Graph {index} has {graph.nodes} nodes, but '{model.name}' tells nodes apart by number and knows "
             f"{config.max_nodes} of them. Train with '--preset default', or on graphs of that size."
         )
+
+
+def _check_memory(model: TrainedModel, nodes: int, index: int, samples: int) -> None:
+    """Refuse a graph whose matrices over all pairs of nodes cannot fit."""
+    if model.device.type != "cpu":
+        return
+    one = nodes**2 * ONE_SHOT_BYTES
+    proposals = min(samples, block_size(nodes))
+    # The rows that a staged model scores together, of nodes that see few others or all.
+    rows = max(nodes**2, min(proposals * nodes**3 // 3, CHUNK_CELLS)) if model.config.is_staged else 0
+    fixed = rows * STAGED_BYTES
+    needed = fixed + proposals * one
+
+    def remedy(available: int) -> str:
+        fitting = (available - fixed) // one
+        return f"Pass '--samples {fitting}'." if fitting > 0 else "Leave out graphs of so many nodes."
+
+    check_memory(needed, f"Graph {index}, on {nodes} nodes,", remedy, DatasetError)
 
 
 def _curve(weights: NDArray[np.float64], seed: int, index: int) -> tuple[tuple[int, float], ...]:

@@ -18,7 +18,7 @@ from ..schedule import Schedule
 from ..seeding import stream
 from .proposal import standard_normal
 
-__all__ = ["graph_log_weights", "order_log_weights"]
+__all__ = ["block_size", "graph_log_weights", "order_log_weights"]
 
 # Proposals of one block: a mixture of MIXTURE encoders, each with its own random features. Blocks are the same
 # whatever the machine, so that an estimate never depends on how it was cut.
@@ -27,9 +27,14 @@ MIXTURE = 16
 BLOCK_CELLS = 1 << 24
 
 
+def block_size(nodes: int) -> int:
+    """How many proposals for a graph of some nodes are scored together."""
+    return max(1, min(BLOCK, BLOCK_CELLS // max(nodes, 1) ** 2))
+
+
 def _blocks(samples: int, nodes: int) -> Iterator[tuple[int, int]]:
     """Cut the proposals into blocks of M mixture components with S samples each."""
-    largest = max(1, min(BLOCK, BLOCK_CELLS // max(nodes, 1) ** 2))
+    largest = block_size(nodes)
     left = samples
     while left:
         take = min(largest, left)
@@ -89,7 +94,7 @@ def _growth_log_weights(
 ) -> Tensor:
     """The same of a staged model: each proposal is an order of arrival, and latents."""
     nodes = batch.mask.shape[-1]
-    largest = max(1, min(BLOCK, BLOCK_CELLS // max(nodes, 1) ** 2))
+    largest = block_size(nodes)
     weights = []
     for number, start in enumerate(range(0, samples, largest)):
         count = min(largest, samples - start)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..crew import ALONE, Crew
 from ..errors import DatasetError
 from ..graph import SimpleGraph
+from ..memory import check_memory
 from ._sharing import arrays_of
 from ._union import unions
 from .orbits import orbit_counts
@@ -32,6 +33,8 @@ __all__ = [
 ]
 
 CLUSTERING_BINS = 100
+# Bytes per cell of the matrices that a spectrum takes.
+SPECTRUM_BYTES = 32
 SPECTRUM_BINS = 200
 
 Rows = NDArray[np.float64]
@@ -86,6 +89,8 @@ def spectra(graphs: Sequence[SimpleGraph]) -> list[Rows]:
 
 
 def _spectrum(graph: SimpleGraph) -> Rows:
+    what = f"The spectrum of a graph on {graph.nodes} nodes"
+    check_memory(graph.nodes**2 * SPECTRUM_BYTES, what, "Leave such graphs out of what is judged.", DatasetError)
     scale = 1 / np.sqrt(np.maximum(graph.degrees(), 1))
     laplacian = np.diag((graph.degrees() > 0).astype(np.float64)) - graph.adjacency() * np.outer(scale, scale)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +20,8 @@ from ..crew import ALONE, Crew
 from ..distributions import EdgeBernoulli
 from ..errors import SamplingError
 from ..graph import SimpleGraph
+from ..growing import DRAWN_CELLS
+from ..memory import check_memory
 from ..parcels import pack_graphs, unpack_graphs
 from ..schedule import Schedule
 from ..seeding import stream
@@ -38,9 +39,11 @@ BLOCK = 128
 BLOCK_CELLS = 1 << 23
 # The most blocks drawn at once, each with matrices of its own, however many threads there are.
 AT_ONCE = 8
-# The most cells of one graph's matrix. A staged model works on some twenty such matrices at once, others on a few.
-STAGED_CELLS = 1 << 22
-ONE_SHOT_CELLS = 1 << 25
+# Bytes per cell of all that is at work at once, as measured: a staged model has many matrices, on some graphs of a
+# block at a time; others have few, on all of them. Random numbers are those of a whole block, however few are drawn.
+STAGED_BYTES = 900
+ONE_SHOT_BYTES = 24
+RANDOM_BYTES = 4
 # Where at least this part of a block's first graphs do what they must, the rest is drawn again so many times before it
 # is made to. Those first graphs are drawn even if fewer are asked for: what becomes of a graph may not depend on that.
 COMMON = 0.05
@@ -153,12 +156,7 @@ class Sampler:
                 f"Graphs on {self._range[0]} to {self._range[1]} nodes were asked for. "
                 f"Pass at least 1, the smaller number first."
             )
-        limit = math.isqrt(STAGED_CELLS if config.is_staged else ONE_SHOT_CELLS)
-        if self._most_nodes() > limit:
-            raise SamplingError(
-                f"Graphs on {self._most_nodes()} nodes were asked for. '{self.model.name}' keeps matrices over all "
-                f"pairs of nodes, which fit in memory up to {limit} nodes: ask for at most so many."
-            )
+        self._check_memory()
         identity = "identity" in config.decoder_features
         if identity and self._most_nodes() > config.max_nodes:
             raise SamplingError(
@@ -177,6 +175,29 @@ class Sampler:
                 f"'{self.model.name}' draws a weight for every pair, so its graphs are complete and never "
                 f"'{self.constraint.label}'. Train with '--ignore-weights'."
             )
+
+    def _check_memory(self) -> None:
+        """Refuse graphs whose matrices over all pairs of nodes cannot fit."""
+        if self.model.device.type != "cpu" or not self.count:
+            return
+        shared = self._crew.size > 1
+        most, workers = self._most_nodes(), self._crew.size_here if shared else self._workers()
+        block = self._block_size()
+        drawn = min(block, self.count) * most**2
+        needed = block * most**2 * RANDOM_BYTES + drawn * ONE_SHOT_BYTES
+        if self.model.config.is_staged:
+            needed += max(most**2, min(drawn, DRAWN_CELLS)) * STAGED_BYTES
+        fewer = "" if workers == 1 else ", or use fewer processes" if shared else ", or pass '--threads 1'"
+        what = f"Drawing graphs on {most} nodes from '{self.model.name}', with matrices over all pairs of nodes,"
+        check_memory(needed * workers, what, f"Ask for fewer nodes with '--nodes'{fewer}.", SamplingError)
+
+    def _block_size(self) -> int:
+        """How many graphs are drawn together."""
+        block = BLOCK
+        while block > 1 and block * self._most_nodes() ** 2 > BLOCK_CELLS:
+            block //= 2
+
+        return block
 
     def _possible_sizes(self) -> list[int]:
         """The sizes in question for which nothing speaks against the constraints."""
@@ -211,9 +232,7 @@ class Sampler:
 
     def __iter__(self) -> Iterator[SimpleGraph]:
         self.drawn = self.kept = self.made = 0
-        block = BLOCK
-        while block > 1 and block * self._most_nodes() ** 2 > BLOCK_CELLS:
-            block //= 2
+        block = self._block_size()
         for drawn in self._blocks(range(-(-self.count // block)), lambda number: self._block(number, block)):
             self.drawn += drawn.drawn
             self.kept += drawn.kept

@@ -12,11 +12,10 @@ from ..checkpoint import (
     SINGLE_GRAPH,
     is_single_graph,
     load_weights,
-    read_config,
-    read_tensors,
+    next_turn,
+    read_model,
     write_atomically,
-    write_config,
-    write_tensors,
+    write_model,
 )
 from ..distributions import NodeNormal
 from ..errors import CheckpointError, ConfigError
@@ -32,15 +31,14 @@ _NODES = ("mu", "log_sigma", "evidence", "degrees", "biases")
 
 
 def save_single_graph(model: SingleGraphModel, folder: Path) -> None:
-    """Write a model: the decoder and the nodes, then the config that makes the folder a checkpoint.
+    """Write a model: the decoder and the nodes, and the config that makes the folder a checkpoint.
 
     Raises:
         OutputError: The folder cannot be written to.
     """
     nodes = (model.posterior.mu, model.posterior.log_sigma, model.evidence, model.degrees, model.biases)
     decoder = {f"{_DECODER}{name}": value for name, value in model.decoder.state_dict().items()}
-    write_tensors(folder / "model.safetensors", decoder | dict(zip(_NODES, nodes, strict=True)))
-    write_config(
+    write_model(
         folder,
         {
             "name": model.name,
@@ -50,9 +48,11 @@ def save_single_graph(model: SingleGraphModel, folder: Path) -> None:
             "seed": model.seed,
             "provenance": model.provenance.to_json(),
         },
+        decoder | dict(zip(_NODES, nodes, strict=True)),
     )
     # What says that a model was trained here, and is done.
-    write_atomically(folder / "state.json", (json.dumps({"progress": {"finished": True}}) + "\n").encode())
+    state = {"progress": {"finished": True}, "turn": next_turn(folder)}
+    write_atomically(folder / "state.json", (json.dumps(state) + "\n").encode())
 
 
 def load_single_graph(folder: Path) -> SingleGraphModel:
@@ -61,11 +61,10 @@ def load_single_graph(folder: Path) -> SingleGraphModel:
     Raises:
         CheckpointError: A part is missing or damaged, or it is a model of many graphs.
     """
-    config = read_config(folder)
+    config, tensors = read_model(folder)
     if not is_single_graph(config):
         raise CheckpointError(f"'{folder}' is a model of many graphs: 'graphite_gen.load' reads it.")
     path = folder / "model.safetensors"
-    tensors, _ = read_tensors(path)
     try:
         settings = LinkSettings.from_json(config["model"])
         model = SingleGraphModel(

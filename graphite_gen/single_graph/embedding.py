@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..errors import ConfigError, OutputError
 from ..formats import check_node_attributes, format_of, write_graphs
 from ..formats._files import check_target, open_output
+from ..formats._h5_file import PatientFile
 from ..plotting.figure import check_picture, new_figure, save_picture
 from ..records import Provenance
 from .data import SingleGraph
@@ -73,8 +74,11 @@ def write_embedding(
         with open_output(path, force) as stream:
             stream.write(_csv(graph, z).encode())
     elif name == "h5":
-        with open_output(path, force) as stream, h5py.File(stream.name, "w") as file:
-            _write_h5(file, graph, z, model)
+        with open_output(path, force) as stream:
+            own_file = PatientFile(stream)
+            with h5py.File(own_file, "w") as file:
+                _write_h5(file, graph, z, model)
+            own_file.check()
     else:
         columns = {f"z{k}": z[:, k].tolist() for k in range(z.shape[1])}
         own = replace(graph.graph, node_attributes={**graph.graph.node_attributes, **columns})

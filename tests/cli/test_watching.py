@@ -16,6 +16,9 @@ class Run:
         self.training = SimpleNamespace(epochs=epochs)
         self.every = every
 
+    def stop(self) -> None:
+        """Is never asked for here."""
+
     def __iter__(self) -> Iterator[TrainRecord]:
         for epoch in range(1, self.training.epochs + 1):
             validates = epoch % self.every == 0 or epoch == self.training.epochs

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -114,6 +115,9 @@ def test_damaged_checkpoints_are_told(tmp_path: Path) -> None:
         load_checkpoint(tmp_path)
     path = tmp_path / "model.safetensors"
     tensors, _ = read_tensors(path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    del config["weights_sha256"]
+    (tmp_path / "config.json").write_text(json.dumps(config))
     for change, problem in (
         ({"mu": tensors["mu"][:5]}, "does not fit"),
         ({"degrees": -tensors["degrees"]}, "no training gives"),

@@ -1,0 +1,74 @@
+"""A file for HDF5 to write to that never fails it."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import Any, BinaryIO
+
+__all__ = ["PatientFile"]
+
+
+class PatientFile(io.RawIOBase):
+    """The file of an open stream; what the system refuses is kept as ``error`` to be raised when HDF5 is done.
+
+    On a disk that is full HDF5 itself can neither go on nor close its file, and takes the whole process down with it.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.error: OSError | None = None
+        self._descriptor = stream.fileno()
+        self._place = 0
+
+    def check(self) -> None:
+        """Raise what the system has refused so far."""
+        if self.error is not None:
+            raise self.error
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        if whence == os.SEEK_END:
+            offset += os.fstat(self._descriptor).st_size
+        self._place = offset + (self._place if whence == os.SEEK_CUR else 0)
+
+        return self._place
+
+    def tell(self) -> int:
+        return self._place
+
+    def readinto(self, buffer: Any) -> int:
+        data = os.pread(self._descriptor, len(buffer), self._place)
+        buffer[: len(data)] = data
+        self._place += len(data)
+
+        return len(data)
+
+    def write(self, data: Any) -> int:
+        left = memoryview(data).cast("B")
+        while left and self.error is None:
+            try:
+                done = os.pwrite(self._descriptor, left, self._place)
+            except OSError as error:
+                self.error = error
+                break
+            self._place += done
+            left = left[done:]
+
+        return len(data)
+
+    def truncate(self, size: int | None = None) -> int:
+        size = self._place if size is None else size
+        try:
+            os.ftruncate(self._descriptor, size)
+        except OSError as error:
+            self.error = self.error or error
+
+        return size

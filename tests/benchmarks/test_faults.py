@@ -1,0 +1,46 @@
+"""A few kills of each kind, at the same moments every time as far as they are aimed at operations on files."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def faults(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import children
+    import faults
+
+    monkeypatch.setattr(faults, "RUNS", {"one-shot": faults.RUNS["over another"]})
+    children.load_libraries()
+
+    return faults
+
+
+def test_killed_trainings_end_as_undisturbed_ones(faults: Any) -> None:
+    found = faults.train_killed(random.Random(2), 3)
+
+    assert found["kills"] >= 3
+    assert not found["unreadable"] + found["other ends"] + found["left over"], found
+
+
+def test_killed_writers_leave_what_was_there_or_all(faults: Any) -> None:
+    found = faults.write_killed(random.Random(2), 6)
+
+    assert found["kills"] >= 6
+    assert not found["half-written"] + found["other ends"] + found["left over"], found
+
+
+def test_the_script_sees_a_checkpoint_that_is_none(faults: Any, tmp_path: Path) -> None:
+    found = faults.Counter()
+    (tmp_path / "config.json").write_text("{}")
+
+    faults._line_after(tmp_path, (), dict.fromkeys(("model.safetensors", faults.RUN), "nothing"), found)
+
+    assert found["unreadable"] == 1

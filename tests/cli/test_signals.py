@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from graphite_gen.cli.signals import Stopped, exit_code, heed_signals, instead_of_stopping
+from graphite_gen.locks import claimed
+
+from .conftest import TINY, Invoke, is_one_line, program
+
+SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+
+
+@pytest.fixture(autouse=True)
+def handlers() -> object:
+    kept = {number: signal.getsignal(number) for number, _ in SIGNALS}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    for number, handler in kept.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize(("number", "code"), SIGNALS)
+def test_every_signal_raises_as_ctrl_c_does_with_a_code_of_its_own(number: int, code: int) -> None:
+    heed_signals()
+
+    with pytest.raises(KeyboardInterrupt) as error:
+        os.kill(os.getpid(), number)
+
+    assert exit_code(error.value) == code
+
+
+def test_what_is_ignored_stays_so() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    heed_signals()
+
+    os.kill(os.getpid(), signal.SIGHUP)
+
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+
+
+@pytest.mark.parametrize(("number", "code"), SIGNALS)
+def test_the_first_signal_asks_and_the_second_does_not(number: int, code: int) -> None:
+    heed_signals()
+    asked: list[bool] = []
+
+    with pytest.raises(Stopped) as error, instead_of_stopping(lambda: asked.append(True)):  # noqa: PT012
+        os.kill(os.getpid(), number)
+        assert asked == [True]
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    assert exit_code(error.value) == code
+    assert signal.getsignal(number) is not signal.SIG_DFL
+
+
+def test_sigterm_ends_a_training_with_its_save(own_folder: Path) -> None:
+    training = program("train", "--family", "ego", *TINY, "--epochs", 4000, "--validate-every", 1, "--name", "run")
+    assert training.stderr is not None
+    while "epoch" not in (text := training.stderr.readline()):
+        assert text, "the run ended before its first epoch"
+    training.send_signal(signal.SIGTERM)
+    line = training.communicate(timeout=120)[1].splitlines()[-1]
+
+    assert training.returncode == 143
+    assert line.startswith("Interrupted. Continue with: graphite-gen train --family ego --name run --resume")
+    assert not list((own_folder / "checkpoints" / "run").glob(".*"))
+
+
+def test_sigterm_ends_a_writer_with_nothing(own_folder: Path) -> None:
+    writing = program("generate", "--family", "ego", "-n", 10_000_000, "-o", "out.h5")
+    while not list(own_folder.iterdir()):
+        assert writing.poll() is None
+        time.sleep(0.05)
+    writing.send_signal(signal.SIGTERM)
+
+    assert writing.communicate(timeout=120)[1] == "Interrupted.\n"
+    assert writing.returncode == 143
+    assert not list(own_folder.iterdir())
+
+
+@pytest.mark.parametrize("options", [(), ("--force",), ("--resume",)])
+def test_a_second_training_in_a_folder_is_refused(own_folder: Path, invoke: Invoke, options: tuple[str, ...]) -> None:
+    with claimed(Path("checkpoints/run")):
+        result = invoke(
+            "train", "--family", "ego", *(() if options == ("--resume",) else TINY), "--name", "run", *options
+        )
+
+    assert result.exit_code == 1
+    assert is_one_line(result.stderr)
+    assert "Another training is at work in 'checkpoints/run'" in result.stderr
+
+
+def test_a_folder_that_a_killed_run_left_before_it_saved_is_as_good_as_none(own_folder: Path, invoke: Invoke) -> None:
+    folder = own_folder / "checkpoints" / "ego"
+    folder.mkdir(parents=True)
+    for name in ("lock", "0123456789abcdef.tmp", "0123456789abcdef.safetensors"):
+        (folder / f".graphite-gen.{name}").touch()
+
+    assert invoke("train", "--family", "ego", *TINY).exit_code == 0
+    assert not list(folder.glob(".*"))
+    assert (folder / "config.json").exists()
