@@ -50,7 +50,7 @@ def gradients(network: GraphNetwork, training: TrainConfig, parts: list[Step], p
     for own in shares([part.work for part in parts], processes):
         if own:
             (loss([parts[number] for number in own])[0].sum() / 7).backward()
-    loss.hand_over(1)
+    loss.hand_over()
 
     return [parameter.grad for parameter in network.parameters()]
 
