@@ -180,16 +180,16 @@ class StepLoss(nn.Module):
 
         return torch.cat(loss), torch.cat(kl)
 
-    def hand_over(self, processes: int) -> None:
-        """Give the network the gradients of the whole batch, of which every process has the mean."""
+    def hand_over(self) -> None:
+        """Give the network what was gathered."""
         parameters = list(self._part[0].parameters())
-        assert self.gathered.grad is not None, "there was a part"
-        total = self.gathered.grad * processes
-        parts, self.gathered.grad = total[-len(parameters) :].tolist(), None
+        total, self.gathered.grad = self.gathered.grad, None
+        assert total is not None, "there was a part"
+        parts = total[-len(parameters) :].tolist()
         gradients = torch.split(total[: -len(parameters)].to(parameters[0].dtype), self._sizes)
         for parameter, gradient, count in zip(parameters, gradients, parts, strict=True):
             # What mattered to none is left alone by the optimiser.
-            parameter.grad = gradient.view_as(parameter) if count > 0.5 else None
+            parameter.grad = gradient.view_as(parameter) if count else None
 
 
 class _Gather(torch.autograd.Function):
@@ -260,7 +260,10 @@ class SharedLoss:
         from torch.nn.parallel import DistributedDataParallel
 
         with crew.no_one_lost():
-            self._shared = DistributedDataParallel(self._loss)
+            shared = DistributedDataParallel(self._loss)
+        # Not the mean, as a third of a sum is rounded, and many a sum is half-way between two numbers.
+        shared.register_comm_hook(None, lambda _, bucket: _summed(bucket.buffer()))
+        self._shared = shared
 
     def backward(self, step: Step, graphs: int) -> tuple[float, float]:
         """Write the gradients of a batch, and give the sums of the loss and the divergence over it.
@@ -279,10 +282,20 @@ class SharedLoss:
         loss, kl = (loss, kl) if own else (loss[:0], kl[:0])
         with self._crew.no_one_lost():
             (loss.sum() / graphs).backward()
-        self._loss.hand_over(self._crew.size)
+        self._loss.hand_over()
         loss_sum, kl_sum = self._crew.sum([float(terms.detach().double().sum()) for terms in (loss, kl)])
 
         return loss_sum, kl_sum
+
+
+def _summed(gradients: Tensor) -> Any:
+    """The sum of gradients over all processes, to come."""
+    from torch import distributed
+
+    work = distributed.all_reduce(gradients, async_op=True)
+    assert work is not None, "this process is one of them"
+
+    return work.get_future().then(lambda summed: summed.value()[0])
 
 
 def shares(work: Sequence[float], processes: int) -> list[list[int]]:

@@ -39,6 +39,13 @@ def program(*args: object, **kwargs: Any) -> subprocess.Popen[str]:
     )
 
 
+def under_torchrun(*args: object, processes: int = 2, restarts: int = 0) -> list[str]:
+    """The words of a command that several processes on loopback share."""
+    options = ("--nproc-per-node", processes, "--max-restarts", restarts, "-m", "graphite_gen")
+
+    return [sys.executable, "-m", "torch.distributed.run", *map(str, (*options, *args))]
+
+
 @pytest.fixture
 def invoke() -> Invoke:
     """Run a command in this process."""

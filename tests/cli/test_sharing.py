@@ -11,14 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Invoke, is_one_line, only_json, program
+from .conftest import Invoke, is_one_line, only_json, program, under_torchrun
 
 
-def torchrun(*args: object, processes: int = 2) -> subprocess.CompletedProcess[str]:
+def torchrun(*args: object) -> subprocess.CompletedProcess[str]:
     """A command under torchrun on loopback."""
-    line = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", processes, "-m", "graphite_gen", *args]
-
-    return subprocess.run(list(map(str, line)), capture_output=True, text=True, timeout=120)
+    return subprocess.run(under_torchrun(*args), capture_output=True, text=True, timeout=120)
 
 
 def working(*args: object) -> subprocess.Popen[str]:

@@ -1,0 +1,94 @@
+"""'train' under torchrun on loopback: killed, started again, stopped and resumed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from graphite_gen.checkpoint import read_tensors
+
+from .conftest import Invoke, under_torchrun
+
+pytestmark = pytest.mark.slow
+
+LINE = ("train", "--family", "ego", "--graphs", 60, "--nodes", "5:8", "--width", 16, "--batch-size", 8)
+LINE = (*LINE, "--epochs", 40, "--epoch-graphs", 60, "--validate-every", 1, "--patience", 0, "--threads", 1)
+
+
+def start(*args: object, restarts: int = 0) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        under_torchrun(*args, restarts=restarts), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
+    while not path.exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+
+
+def worker(process: subprocess.Popen[str], rank: int) -> int:
+    """The process of that number."""
+    for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+        if f"\0RANK={rank}\0" in Path(f"/proc/{child}/environ").read_text():
+            return int(child)
+    raise AssertionError(f"no process {rank}")
+
+
+def weights(name: str) -> dict[str, torch.Tensor]:
+    """The latest weights of a run and, as it goes on from them, its moments."""
+    return read_tensors(Path("checkpoints") / name / "optimizer.safetensors")[0]
+
+
+def same_weights(first: str, second: str) -> bool:
+    ours, theirs = weights(first), weights(second)
+
+    return ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs '/proc'")
+def test_a_run_whose_processes_are_killed_is_continued_to_the_same_end(invoke: Invoke) -> None:
+    process = start(*LINE, restarts=1)
+    wait_for(Path("checkpoints/ego/state.json"), process)
+    os.kill(worker(process, 1), signal.SIGKILL)
+    _, stderr = process.communicate(timeout=120)
+
+    # torchrun's own lines aside.
+    told = [line for line in stderr.splitlines() if line.startswith(("Error:", "Resuming"))]
+    assert process.returncode == 0, stderr
+    assert "A process of this run was lost" in told[0]
+    assert told[0].endswith(
+        "torchrun --nproc-per-node 2 -m graphite_gen train --family ego --name ego --resume --threads 1"
+    )
+    assert told[1].startswith("Resuming 'ego' after ")
+    assert [folder.name for folder in Path("checkpoints").iterdir()] == ["ego"]
+    assert invoke(*LINE, "--name", "alone").exit_code == 0
+    assert same_weights("ego", "alone")
+
+
+def test_a_run_of_two_that_was_stopped_goes_on_with_one_and_the_other_way(invoke: Invoke) -> None:
+    process = start(*LINE, "--name", "two")
+    wait_for(Path("checkpoints/two/state.json"), process)
+    process.send_signal(signal.SIGTERM)
+    _, stderr = process.communicate(timeout=120)
+    assert stderr.count("Interrupted. Continue with: torchrun --nproc-per-node 2 -m graphite_gen train") == 1
+
+    resumed = invoke(*LINE[:3], "--name", "two", "--resume", "--threads", 1)
+    assert resumed.exit_code == 0, resumed.stderr
+    assert 0 < int(resumed.stderr.partition("after ")[2].split()[0]) < 40
+    assert invoke(*LINE, "--name", "one").exit_code == 0
+    assert same_weights("two", "one")
+
+
+def test_one_large_graph_is_left_to_one_process(groups: Path) -> None:
+    done = subprocess.run(under_torchrun("train", "--single", groups), capture_output=True, text=True, timeout=60)
+
+    assert done.returncode != 0
+    assert done.stderr.count("'--single' trains in one process. Run") == 1
+    assert not Path("checkpoints").exists()
