@@ -91,6 +91,8 @@ def filling(folder: Path, replaced: Callable[[], Sequence[Path]]) -> Iterator[Pa
         OSError: The folder cannot be made or written to.
     """
     is_new = not folder.exists()
+    # Where one was killed that had just made this folder, its stage is beside it.
+    sweep(folder.parent)
     with staging(folder.parent if is_new else folder) as stage:
         new, old = stage / _NEW, stage / _OLD
         new.mkdir()

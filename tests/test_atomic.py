@@ -108,7 +108,9 @@ def test_a_new_folder_is_there_with_all_its_files_or_not(tmp_path: Path) -> None
         if not killed_at(operation, lambda: fill(tmp_path / "out", wanted)):
             break
         assert not (tmp_path / "out").exists() or visible(tmp_path / "out") == wanted
-        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+        fill(tmp_path / "out", wanted, tuple(wanted) if (tmp_path / "out").exists() else ())
+        assert [path.name for path in tmp_path.iterdir()] == ["out"], "nothing of the killed one is left"
+        shutil.rmtree(tmp_path / "out")
     assert operation > 4
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
