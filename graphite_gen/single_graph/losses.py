@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from .pairs import PairLogits
 
-__all__ = ["exact_loss", "pair_count", "sampled_loss"]
+__all__ = ["exact_loss", "pair_count", "sampled_loss", "uniform_pairs"]
 
 # A tile of logits and its probabilities stay in a core's second-level cache.
 _ROWS, _COLUMNS = 256, 512

@@ -64,6 +64,13 @@ def test_missing_links_are_written_by_name(invoke: Invoke, groups: Path) -> None
     assert is_one_line(again.stderr)
 
 
+def test_a_graph_that_misses_no_link_gives_a_table_without_rows(invoke: Invoke) -> None:
+    nx.write_graphml(nx.complete_graph(4), "whole.graphml")
+
+    assert invoke("link", "whole.graphml", "--predict", "out.csv", *QUICK).exit_code == 0
+    assert Path("out.csv").read_text() == "source,target,probability\n"
+
+
 def test_own_features_are_used_or_left_out(invoke: Invoke, groups: Path) -> None:
     lines = ["id,a,b,c", *(f"n{i},{i // 10 == 0:d},{i // 10 == 1:d},{i // 10 == 2:d}" for i in range(30))]
     Path("x.csv").write_text("\n".join(lines))
