@@ -94,12 +94,13 @@ def test_mistakes_end_in_one_line(invoke: Invoke, groups: Path) -> None:
         ([groups, "--node-features", "short.csv"], "no features of node"),
         ([groups, "--edge-dropout", 0], "targets 'all'"),
     ):
-        result = invoke("link", *line, "--runs", 1, *QUICK)
+        result = invoke("link", *line, *QUICK)
         assert result.exit_code == 1, line
         error = result.stderr.splitlines()[-1] + "\n"
         assert is_one_line(error)
         assert problem in error
-    assert invoke("link", groups, "--predict", "out.csv", "--compare").exit_code == 2
+    for line in (["--predict", "out.csv", "--compare"], ["--predict", "out.csv", "--runs", 2], ["--top", 3]):
+        assert invoke("link", groups, *line).exit_code == 2
 
 
 def test_baselines_stand_beside_the_models(invoke: Invoke, groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
