@@ -81,15 +81,17 @@ def sampled_loss(
 
 
 def uniform_pairs(nodes: int, count: int, generator: torch.Generator) -> Tensor:
-    """Pairs i < j drawn uniformly with replacement, with shape :math:`(2, M)`; none where there is no pair."""
+    """Pairs i < j drawn uniformly with replacement, ascending, with shape :math:`(2, M)`; none if there is no pair."""
     if nodes < 2:
         count = 0
     # The second node is any but the first: every unordered pair has two ways to be drawn.
     first = torch.randint(max(nodes, 1), (count,), generator=generator, device=generator.device)
     step = torch.randint(1, max(nodes, 2), (count,), generator=generator, device=generator.device)
     second = (first + step) % max(nodes, 1)
+    # In order, what is looked up for one pair is near in memory to that for the next.
+    keys = (torch.minimum(first, second) * nodes + torch.maximum(first, second)).sort().values
 
-    return torch.stack([torch.minimum(first, second), torch.maximum(first, second)])
+    return torch.stack([keys // max(nodes, 1), keys % max(nodes, 1)])
 
 
 def contains(edges: Tensor, pairs: Tensor, nodes: int) -> Tensor:
