@@ -175,7 +175,10 @@ def _train_struck(
     if done.code != 0 or weights(model) != end:
         found["other ends"] += 1
         print(f"another end: {args}, after {line}: {done}", flush=True)
-    found["left over"] += len(hidden(folder))
+    left = hidden(folder)
+    found["left over"] += len(left)
+    if left:
+        print(f"left over: {left}", flush=True)
 
     return found
 
@@ -496,8 +499,10 @@ def main() -> int:
     rows: list[list[Any]] = [
         ["kill -9 while training", trained["kills"], f"{trained['unreadable']} unreadable checkpoints", 137, ""],
         ["", "", f"{trained['other ends']} of {trained['runs']} resumed runs end with other weights", "", ""],
+        ["", "", f"{trained['left over']} files left over when they have ended", "", ""],
         ["kill -9 while writing", written["kills"], f"{written['half-written']} half-written outputs", 137, ""],
-        ["", "", f"{written['other ends']} outputs written again differ, {written['left over']} files left", "", ""],
+        ["", "", f"{written['other ends']} outputs written again differ", "", ""],
+        ["", "", f"{written['left over']} files left over when they are written", "", ""],
         *([name, 1, outcome, ending.code, shown(ending.line)] for name, ending, outcome in faults),
     ]
     header = ["fault", "times", "what is left", "exit code", "what the user sees last"]

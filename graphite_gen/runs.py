@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .api import split_graphs, training_set
-from .checkpoint import check_writable, is_checkpoint, last_started, load_checkpoint
+from .checkpoint import check_writable, is_checkpoint, last_started, load_checkpoint, settle
 from .dataset import generate
 from .errors import CheckpointError, DatasetError, GraphiteError
 from .families import family
@@ -181,6 +181,8 @@ def resume_run(folder: Path, given: Mapping[str, Any], *, file: str | None = Non
     Raises:
         CheckpointError: There is no such run, it is another one, or its graphs have changed.
     """
+    # A run that was killed as it ended has no further save to clear up for it.
+    settle(folder)
     data, print_of_data = _read_data(folder)
     model = load_checkpoint(folder)
     known = {**data.to_json(), **model.config.to_json(), **model.training.to_json()}
