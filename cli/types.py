@@ -17,6 +17,8 @@ else:
 __all__ = ["DEGREES", "FEATURES", "LIMIT", "NAME", "NODES", "PARAMETER", "SEED", "STAGES"]
 
 LARGEST_SEED = 2**63 - 1
+LONGEST_LIST = 1 << 24
+"""The most characters of a file of degrees."""
 FIGURES = ("ratio", "discrepancy", "auc", "valid", "unique", "novel", "vun")
 ENCODER_FEATURES = ("identity", "constant", "degree", "random")
 
@@ -83,8 +85,9 @@ class DegreesType(ParamType):
         text = str(value)
         if not re.fullmatch(r"[\d,\s]+", text, re.ASCII):
             try:
-                # A device may never end.
-                text = Path(text).read_text(encoding="utf-8") if Path(text).is_file() else ""
+                # A pipe will do, but not one that never ends.
+                with Path(text).open(encoding="utf-8") as stream:
+                    text = stream.read(LONGEST_LIST)
             except (OSError, ValueError):
                 text = ""
             if not text:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from .atomic import is_full, replacing, staging
+from .atomic import is_full, replacing, staging, sweep
 from .config import ModelConfig, TrainConfig
 from .errors import CheckpointError, ConfigError, OutputError
 from .locks import HIDDEN
@@ -44,6 +45,7 @@ __all__ = [
     "read_model",
     "read_tensors",
     "save_checkpoint",
+    "settle",
     "write_atomically",
     "write_model",
     "write_tensors",
@@ -206,7 +208,7 @@ def write_model(folder: Path, content: Mapping[str, Any], weights: Mapping[str, 
     config = {"format": FORMAT, "version": VERSION, **content, "torch": str(torch.__version__), DIGEST: digest}
     config[_CHECKSUM] = _checksum(config)
     try:
-        _settle(folder)
+        settle(folder)
         is_there = _file_digest(folder / WEIGHTS) == digest
         if not is_there:
             _write(_hidden(folder, digest), data)
@@ -217,17 +219,20 @@ def write_model(folder: Path, content: Mapping[str, Any], weights: Mapping[str, 
         raise _unwritable(folder, error) from error
 
 
-def _settle(folder: Path) -> None:
+def settle(folder: Path) -> None:
     """Bring a save that was cut off to its end, and take away what is left of one that did not come so far."""
+    sweep(folder)
     for path in folder.glob(f"{HIDDEN}*.safetensors"):
         try:
             wanted = _hidden(folder, str(_read_config(folder / "config.json").get(DIGEST)))
         except CheckpointError:
             wanted = None
-        if path == wanted:
-            path.replace(folder / WEIGHTS)
-        else:
-            path.unlink()
+        # Another process may be at the same, and ahead.
+        with suppress(FileNotFoundError):
+            if path == wanted:
+                path.replace(folder / WEIGHTS)
+            else:
+                path.unlink()
 
 
 def _hidden(folder: Path, digest: str) -> Path:

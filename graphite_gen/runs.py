@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .api import split_graphs, training_set
-from .checkpoint import check_writable, is_checkpoint, last_started, load_checkpoint
+from .checkpoint import check_writable, is_checkpoint, last_started, load_checkpoint, settle
 from .crew import ALONE, Crew, launch, restarts
 from .dataset import generate
 from .errors import CheckpointError, DatasetError, GraphiteError
@@ -211,6 +211,9 @@ def resume_run(
         CheckpointError: There is no such run, it is another one, or its graphs have changed.
         CrewError: A process was lost.
     """
+    if crew.leads:
+        # A run that was killed as it saved has its weights under a hidden name, and may have no further save.
+        settle(folder)
     with _at_hand(folder, crew) as place:
         data, print_of_data = _read_data(place)
         model = load_checkpoint(place)

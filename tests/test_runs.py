@@ -145,3 +145,14 @@ def test_training_graphs_that_have_changed_are_not_those_of_the_run(tmp_path: Pa
 
     assert len(known.train) == 9
     assert changed == TrainingGraphs(fingerprint=known.fingerprint) == find_training_graphs(tmp_path / "a")
+
+
+def test_what_a_run_left_that_was_killed_as_it_ended_is_gone_when_it_is_resumed(tmp_path: Path) -> None:
+    list(start_run("a", tmp_path / "a", DATA, SETTINGS))
+    names = sorted(path.name for path in (tmp_path / "a").iterdir())
+    for name in (".graphite-gen.0123456789abcdef.tmp", ".graphite-gen.0123456789abcdef.safetensors"):
+        (tmp_path / "a" / name).touch()
+
+    resume_run(tmp_path / "a", {})
+
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == names

@@ -39,7 +39,7 @@ from ..errors import FormatError, OutputError
 from ..graph import SimpleGraph
 from ..records import Provenance
 from ._build import MEND, Context, build_graph
-from ._h5_file import PatientFile
+from ._h5_file import PatientFile, undisturbed
 from ._h5_heaps import has_endless_heap
 from ._h5_reader import Reader, dataset, facts_in
 from ._h5_writer import GRAPHS, Writer
@@ -109,18 +109,25 @@ def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenanc
     """Write version 1 to the file that the stream has opened."""
     facts = facts_of(provenance)
     target = PatientFile(stream)
-    with h5py.File(target, "w", libver=_LAYOUT) as file:
-        file.attrs["format"], file.attrs["version"] = "graphite-gen", 1
-        file.attrs["checksum"] = _checksum(facts)
-        for name, value in facts.items():
-            file.attrs[name] = to_json(value) if name == "parameters" else value
-        writer = Writer(file, facts)
-        graphs = iter(graphs)
+    graphs = iter(graphs)
+    with undisturbed():
+        file = h5py.File(target, "w", libver=_LAYOUT)
+    try:
+        with undisturbed():
+            file.attrs["format"], file.attrs["version"] = "graphite-gen", 1
+            file.attrs["checksum"] = _checksum(facts)
+            for name, value in facts.items():
+                file.attrs[name] = to_json(value) if name == "parameters" else value
+            writer = Writer(file, facts)
+        # Only making graphs takes long enough to be interrupted.
         while target.error is None and (block := list(islice(graphs, GRAPHS))):
-            try:
+            with undisturbed():
                 writer.write(block)
-            except RuntimeError as error:
-                raise OutputError(f"The HDF5 file cannot be written: {_first_line(error)}.") from error
+    except RuntimeError as error:
+        raise OutputError(f"The HDF5 file cannot be written: {_first_line(error)}.") from error
+    finally:
+        with undisturbed():
+            file.close()
     target.check()
 
     return writer.graphs

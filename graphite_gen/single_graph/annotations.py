@@ -33,7 +33,7 @@ __all__ = ["read_features", "read_labels"]
 LABEL, SPLIT = "label", "split"
 # The longest line of a CSV file, and how far an archive may expand before it counts as a bomb.
 _MAX_LINE = 1 << 24
-_BOMB_BYTES, _BOMB_RATIO = 1 << 26, 200
+_BOMB_BYTES, _BOMB_RATIO = 1 << 28, 200
 
 Ids = Sequence[Any] | NDArray[Any] | None
 
@@ -204,7 +204,10 @@ def _load(path: Path) -> dict[str, NDArray[Any]]:
                 raise ValueError("two arrays of one name")
             packed = sum(member.compress_size for member in members)
             if sum(member.file_size for member in members) > max(_BOMB_BYTES, _BOMB_RATIO * packed):
-                raise ValueError(f"it expands more than {_BOMB_RATIO} times")
+                raise FormatError(
+                    f"'{path}' expands more than {_BOMB_RATIO} times, to over {_BOMB_BYTES >> 20} MB. If it is meant to, "
+                    f"save it with 'numpy.savez', which does not compress."
+                )
             return {member.filename.removesuffix(".npy"): _array(archive.read(member)) for member in members}
     except OSError as error:
         raise FormatError(f"'{path}' cannot be read: {error.strerror or error}.") from error

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -301,3 +303,25 @@ def test_facts_that_were_changed_are_refused(tmp_path: Path) -> None:
 
     with pytest.raises(FormatError, match="facts about the file are not those that were written"):
         list(read_graphs(path))
+
+
+def test_a_signal_in_the_middle_of_writing_waits_until_hdf5_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, struck = os.pwrite, []
+
+    def strike(*args: Any) -> int:
+        if len(struck) < 2:
+            struck.append(os.kill(os.getpid(), signal.SIGINT))
+        return write(*args)
+
+    monkeypatch.setattr(os, "pwrite", strike)
+    target = tmp_path / "graphs.h5"
+    target.write_bytes(b"old")
+
+    with pytest.raises(KeyboardInterrupt):
+        write_graphs([SimpleGraph.from_pairs(3, [(0, 1)])] * 3, target, force=True)
+
+    assert struck
+    assert target.read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["graphs.h5"]
