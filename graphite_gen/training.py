@@ -67,7 +67,7 @@ EPOCH_NODES = 20
 VALIDATION_BATCH = 32
 # Bytes per cell of a step, as measured: a staged model keeps many matrices for its gradients, others few.
 STAGED_BYTES = 900
-ONE_SHOT_BYTES = 120
+ONE_SHOT_BYTES = 80
 
 
 def resolve_device(name: str) -> torch.device:

@@ -205,8 +205,8 @@ def _load(path: Path) -> dict[str, NDArray[Any]]:
             packed = sum(member.compress_size for member in members)
             if sum(member.file_size for member in members) > max(_BOMB_BYTES, _BOMB_RATIO * packed):
                 raise FormatError(
-                    f"'{path}' expands more than {_BOMB_RATIO} times, to over {_BOMB_BYTES >> 20} MB. If it is meant to, "
-                    f"save it with 'numpy.savez', which does not compress."
+                    f"'{path}' expands more than {_BOMB_RATIO} times, to over {_BOMB_BYTES >> 20} MB. If it is meant "
+                    f"to, save it with 'numpy.savez', which does not compress."
                 )
             return {member.filename.removesuffix(".npy"): _array(archive.read(member)) for member in members}
     except OSError as error:
