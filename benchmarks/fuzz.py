@@ -7,6 +7,7 @@ An input ends well if it is refused in one line or read right. It fails by a tra
 from __future__ import annotations
 
 import argparse
+import math
 import tempfile
 import time
 from collections import Counter
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if options.only is not None and options.only not in reader.name:
                 continue
             begun = time.perf_counter()
-            found = list(outcomes(reader, options.seed, max(1, round(inputs * reader.share / total)), folder))
+            found = list(outcomes(reader, options.seed, math.ceil(inputs * reader.share / total), folder))
             counts = tally(found)
             seconds = time.perf_counter() - begun
             print(f"{reader.name}: {len(found)} inputs, {seconds:.1f} s", flush=True)

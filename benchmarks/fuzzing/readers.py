@@ -555,7 +555,15 @@ class Checkpoint:
                 *(each.numpy().tobytes() for each in nodes),
             )
 
-        return model.name, model.config, model.sizes, model.training, model.provenance, model.results, weights
+        return (
+            model.name,
+            model.config,
+            model.sizes,
+            model.training,
+            model.provenance,
+            sorted(model.results.items()),
+            weights,
+        )
 
     def trial(self, rng: random.Random, folder: Path) -> Trial:
         for name in self._names:
