@@ -69,9 +69,7 @@ def test_a_run_whose_processes_are_killed_is_continued_to_the_same_end(invoke: I
     told = [line for line in stderr.splitlines() if line.startswith(("Error:", "Resuming"))]
     assert process.returncode == 0, stderr
     assert "A process of this run was lost" in told[0]
-    assert told[0].endswith(
-        "torchrun --nproc-per-node 2 -m graphite_gen train own.g6 --name own --resume --threads 1"
-    )
+    assert told[0].endswith("torchrun --nproc-per-node 2 -m graphite_gen train own.g6 --name own --resume --threads 1")
     assert told[1].startswith("Resuming 'own' after ")
     assert [folder.name for folder in Path("checkpoints").iterdir()] == ["own"]
     assert invoke(*LINE, "--name", "alone").exit_code == 0
