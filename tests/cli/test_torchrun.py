@@ -17,8 +17,14 @@ from .conftest import Invoke, under_torchrun
 
 pytestmark = pytest.mark.slow
 
-LINE = ("train", "--family", "ego", "--graphs", 60, "--nodes", "5:8", "--width", 16, "--batch-size", 8)
-LINE = (*LINE, "--epochs", 40, "--epoch-graphs", 60, "--validate-every", 1, "--patience", 0, "--threads", 1)
+LINE = ("train", "own.g6", "--width", 16, "--batch-size", 8, "--epochs", 12, "--epoch-graphs", 32, "--threads", 1)
+LINE = (*LINE, "--validate-every", 1, "--patience", 0)
+
+
+@pytest.fixture(autouse=True)
+def own_graphs(own_folder: Path, invoke: Invoke) -> None:
+    """A file of graphs to train on, of which four are for validation."""
+    assert invoke("generate", "--family", "ego", "-n", 40, "--nodes", "5:8", "-o", "own.g6").exit_code == 0
 
 
 def start(*args: object, restarts: int = 0) -> subprocess.Popen[str]:
@@ -55,7 +61,7 @@ def same_weights(first: str, second: str) -> bool:
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs '/proc'")
 def test_a_run_whose_processes_are_killed_is_continued_to_the_same_end(invoke: Invoke) -> None:
     process = start(*LINE, restarts=1)
-    wait_for(Path("checkpoints/ego/state.json"), process)
+    wait_for(Path("checkpoints/own/state.json"), process)
     os.kill(worker(process, 1), signal.SIGKILL)
     _, stderr = process.communicate(timeout=120)
 
@@ -63,13 +69,11 @@ def test_a_run_whose_processes_are_killed_is_continued_to_the_same_end(invoke: I
     told = [line for line in stderr.splitlines() if line.startswith(("Error:", "Resuming"))]
     assert process.returncode == 0, stderr
     assert "A process of this run was lost" in told[0]
-    assert told[0].endswith(
-        "torchrun --nproc-per-node 2 -m graphite_gen train --family ego --name ego --resume --threads 1"
-    )
-    assert told[1].startswith("Resuming 'ego' after ")
-    assert [folder.name for folder in Path("checkpoints").iterdir()] == ["ego"]
+    assert told[0].endswith("torchrun --nproc-per-node 2 -m graphite_gen train own.g6 --name own --resume --threads 1")
+    assert told[1].startswith("Resuming 'own' after ")
+    assert [folder.name for folder in Path("checkpoints").iterdir()] == ["own"]
     assert invoke(*LINE, "--name", "alone").exit_code == 0
-    assert same_weights("ego", "alone")
+    assert same_weights("own", "alone")
 
 
 def test_a_run_of_two_that_was_stopped_goes_on_with_one_and_the_other_way(invoke: Invoke) -> None:
@@ -79,9 +83,9 @@ def test_a_run_of_two_that_was_stopped_goes_on_with_one_and_the_other_way(invoke
     _, stderr = process.communicate(timeout=120)
     assert stderr.count("Interrupted. Continue with: torchrun --nproc-per-node 2 -m graphite_gen train") == 1
 
-    resumed = invoke(*LINE[:3], "--name", "two", "--resume", "--threads", 1)
+    resumed = invoke(*LINE[:2], "--name", "two", "--resume", "--threads", 1)
     assert resumed.exit_code == 0, resumed.stderr
-    assert 0 < int(resumed.stderr.partition("after ")[2].split()[0]) < 40
+    assert 0 < int(resumed.stderr.partition("after ")[2].split()[0]) < 12
     assert invoke(*LINE, "--name", "one").exit_code == 0
     assert same_weights("two", "one")
 
