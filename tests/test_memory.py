@@ -104,8 +104,8 @@ def test_what_is_estimated_is_what_is_taken_within_a_factor_of_two(name: str, mo
 
     found = taken(TASKS[name])
 
-    # What is loaded at the first use of anything is not counted.
-    assert 0.5 < wanted / found < 2 or abs(wanted - found) < 30e6, (wanted, found)
+    # What is loaded at the first use of anything is counted with it, and what was taken before may be taken again.
+    assert 0.5 < wanted / found < 2 or abs(wanted - found) < 60e6, (wanted, found)
 
 
 def test_little_is_never_refused_and_nothing_where_the_system_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:

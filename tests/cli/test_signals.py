@@ -18,7 +18,9 @@ SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 @pytest.fixture(autouse=True)
 def handlers() -> object:
     kept = {number: signal.getsignal(number) for number, _ in SIGNALS}
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Under 'nohup' the tests themselves would ignore one.
+    for number in kept:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     yield
     for number, handler in kept.items():
         signal.signal(number, handler)
