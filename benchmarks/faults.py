@@ -19,15 +19,16 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from children import Ending, at_operation, load_libraries, operations, run, run_for
 from tables import publish
 
+from graphite_gen.atomic import is_settled, sweep
 from graphite_gen.checkpoint import load_checkpoint, read_tensors
-from graphite_gen.errors import GraphiteError
+from graphite_gen.errors import FormatError, GraphiteError
 from graphite_gen.formats import read_graphs
 from graphite_gen.single_graph.checkpoint import load_single_graph
 from graphite_gen.training import RUN, read_run
@@ -175,7 +176,10 @@ def _train_struck(
     if done.code != 0 or weights(model) != end:
         found["other ends"] += 1
         print(f"another end: {args}, after {line}: {done}", flush=True)
-    found["left over"] += len(hidden(folder))
+    left = hidden(folder)
+    found["left over"] += len(left)
+    if left:
+        print(f"left over: {left}", flush=True)
 
     return found
 
@@ -251,7 +255,7 @@ def _write_struck(
     found["while something was replaced"] += old is not None
     at_once = digest(target)
     after = _read_again(target)
-    found["finished when next read"] += at_once != after
+    found["finished by the next command"] += at_once != after
     if after not in (before, end) and not _is_whole_model(target, before, end):
         found["half-written"] += 1
         print(f"half-written: {name}")
@@ -263,8 +267,15 @@ def _write_struck(
 
 
 def _read_again(target: Path) -> str:
-    """The digest of what is there once it was read."""
+    """The digest of what is there once it was read; where files are half moved that is refused, and the next command
+    that writes there moves them to the end.
+    """
     if target.exists() and not (target / "config.json").exists() and target.name != "one":
+        if target.is_dir() and not is_settled(target):
+            with suppress(FormatError):
+                list(read_graphs(target))
+                return "half a folder was read"
+            sweep(target)
         for _ in read_graphs(target):
             pass
 
@@ -496,8 +507,10 @@ def main() -> int:
     rows: list[list[Any]] = [
         ["kill -9 while training", trained["kills"], f"{trained['unreadable']} unreadable checkpoints", 137, ""],
         ["", "", f"{trained['other ends']} of {trained['runs']} resumed runs end with other weights", "", ""],
+        ["", "", f"{trained['left over']} files left over when they have ended", "", ""],
         ["kill -9 while writing", written["kills"], f"{written['half-written']} half-written outputs", 137, ""],
-        ["", "", f"{written['other ends']} outputs written again differ, {written['left over']} files left", "", ""],
+        ["", "", f"{written['other ends']} outputs written again differ", "", ""],
+        ["", "", f"{written['left over']} files left over when they are written", "", ""],
         *([name, 1, outcome, ending.code, shown(ending.line)] for name, ending, outcome in faults),
     ]
     header = ["fault", "times", "what is left", "exit code", "what the user sees last"]

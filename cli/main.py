@@ -77,7 +77,10 @@ class Program(Command, click.Group):
             # closed it.
             if sys.stdout is not None:
                 sys.stdout.flush()
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
+        except click.ClickException as error:
+            error.message = _shortened(error.message)  # type: ignore[misc]
+            raise
+        except (click.exceptions.Exit, click.Abort):
             raise
         except BrokenPipeError:
             _discard_stdout()
@@ -87,7 +90,7 @@ class Program(Command, click.Group):
                 traceback.print_exc()
             if isinstance(error, Exception):
                 _tell(ctx.meta.get(CREW, ALONE), error)
-            click.echo(_line(error), err=True)
+            click.echo(_shortened(_line(error)), err=True)
             ctx.exit(exit_code(error) if isinstance(error, KeyboardInterrupt) else 1)
 
         return value
@@ -172,6 +175,13 @@ def _line(error: BaseException) -> str:
         return f"Error: The system refused{place}: {error.strerror or text or type(error).__name__}."
 
     return f"Error: Unexpected {type(error).__name__}: {text or 'no message'}. Run again with '--debug' for details."
+
+
+def _shortened(text: str) -> str:
+    """A message on one line of bounded length: what a user or a file says stands in it."""
+    line = " ".join(text.split())
+
+    return line if len(line) <= 2000 else f"{line[:1500]} … {line[-400:]}"
 
 
 def _discard_stdout() -> None:

@@ -71,7 +71,7 @@ def _csv(scores: Sequence[EdgeScore] | Sequence[PredictedLink]) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     # What is read off a trained model has no error of its own.
-    has_errors = all(hasattr(score, ERROR) for score in scores)
+    has_errors = bool(scores) and all(hasattr(score, ERROR) for score in scores)
     writer.writerow((*COLUMNS, ERROR) if has_errors else COLUMNS)
     for score in scores:
         row = [score.source, score.target, f"{score.probability:.6g}"]

@@ -145,7 +145,7 @@ def read(path: Path, rest: dict[str, Any]) -> tuple[SingleGraph, bool]:
     uses = own if features is None else features
     width = found.features.shape[1] if found.features is not None and uses else 0
     note(
-        f"{found.nodes} nodes, {len(found.edges)} edges, "
+        f"{found.nodes} node{'s' * (found.nodes != 1)}, {len(found.edges)} edge{'s' * (len(found.edges) != 1)}, "
         + (f"{width} features." if uses else "no features." if not own else "features left out.")
     )
     if found.graph.is_weighted:

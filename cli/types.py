@@ -17,6 +17,8 @@ else:
 __all__ = ["DEGREES", "FEATURES", "LIMIT", "NAME", "NODES", "PARAMETER", "SEED", "STAGES"]
 
 LARGEST_SEED = 2**63 - 1
+LONGEST_LIST = 1 << 24
+"""The most characters of a file of degrees."""
 FIGURES = ("ratio", "discrepancy", "auc", "valid", "unique", "novel", "vun")
 ENCODER_FEATURES = ("identity", "constant", "degree", "random")
 
@@ -83,8 +85,12 @@ class DegreesType(ParamType):
         text = str(value)
         if not re.fullmatch(r"[\d,\s]+", text, re.ASCII):
             try:
-                text = Path(text).read_text(encoding="utf-8")
+                # A pipe will do, but not one that never ends.
+                with Path(text).open(encoding="utf-8") as stream:
+                    text = stream.read(LONGEST_LIST)
             except (OSError, ValueError):
+                text = ""
+            if not text:
                 self.fail(f"'{value}' is no list of degrees, as in 3,2,2,1, nor a file that has one.", param, ctx)
         words = [word for word in re.split(r"[,\s]+", text.strip()) if word]
         wrong = next((word for word in words if not re.fullmatch(r"\d{1,9}", word, re.ASCII)), None)

@@ -91,6 +91,8 @@ def filling(folder: Path, replaced: Callable[[], Sequence[Path]]) -> Iterator[Pa
         OSError: The folder cannot be made or written to.
     """
     is_new = not folder.exists()
+    # Where one was killed that had just made this folder, its stage is beside it.
+    sweep(folder.parent)
     with staging(folder.parent if is_new else folder) as stage:
         new, old = stage / _NEW, stage / _OLD
         new.mkdir()
@@ -137,11 +139,7 @@ def is_full(error: OSError) -> bool:
 
 
 def is_settled(folder: Path) -> bool:
-    """Whether no set of files is half moved into a folder; one that was left so is moved to its end, if it can be."""
-    if not any(folder.glob(f"{HIDDEN}*{_SUFFIX}/{_PLAN}")):
-        return True
-    sweep(folder)
-
+    """Whether no set of files is half moved into a folder. Whoever only reads leaves it at that."""
     return not any(folder.glob(f"{HIDDEN}*{_SUFFIX}/{_PLAN}"))
 
 
@@ -159,7 +157,8 @@ def sweep(folder: Path) -> None:
 def _remove_abandoned(path: Path, is_folder: bool) -> None:
     descriptor = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
     try:
-        if take(descriptor) is not Hold.OURS:
+        # In a folder that others write to as well, only our own is ours to clear up.
+        if os.fstat(descriptor).st_uid != os.getuid() or take(descriptor) is not Hold.OURS:
             return None
         if not is_folder:
             return path.unlink()
@@ -171,10 +170,18 @@ def _remove_abandoned(path: Path, is_folder: bool) -> None:
 
 
 def _follow_plan(stage: Path) -> None:
-    """Make the moves that a killed writer has not come to."""
+    """Make the moves that a killed writer has not come to, within the folder and its stage alone.
+
+    Raises:
+        ValueError: It is no plan of ours.
+    """
     plan = json.loads((stage / _PLAN).read_text(encoding="utf-8"))
     folder, new, old = stage.parent, stage / _NEW, stage / _OLD
     left = set(os.listdir(new))  # noqa: PTH208
+    names = [*plan["old"], *plan["new"]]
+    is_ours = all(isinstance(name, str) and name == Path(name).name for name in names) and left <= set(plan["new"])
+    if not is_ours or new.is_symlink() or old.is_symlink():
+        raise ValueError("It is no plan of ours.")
     if left == set(plan["new"]):
         for name in plan["old"]:
             if os.path.lexists(folder / name):

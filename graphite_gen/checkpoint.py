@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,18 +20,19 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from .atomic import is_full, replacing, staging
+from .atomic import is_full, replacing, staging, sweep
 from .config import ModelConfig, TrainConfig
 from .errors import CheckpointError, ConfigError, OutputError
 from .locks import HIDDEN
 from .models import GraphNetwork, build_network
-from .records import Provenance
+from .records import Provenance, typed
 from .sizes import SizeLaw
 
 __all__ = [
     "TrainedModel",
     "bundled_folder",
     "bundled_names",
+    "check_fits",
     "check_writable",
     "find_checkpoint",
     "is_checkpoint",
@@ -43,6 +45,7 @@ __all__ = [
     "read_model",
     "read_tensors",
     "save_checkpoint",
+    "settle",
     "write_atomically",
     "write_model",
     "write_tensors",
@@ -56,6 +59,11 @@ DIGEST = "weights_sha256"
 LOOKS = 20
 # What a checkpoint says it is of, where that is not many graphs.
 SINGLE_GRAPH = "single graph"
+# What tells that a file is as it was written, inside it, so that the two can never disagree.
+_INSIDE, _CHECKSUM = "sha256", "checksum"
+
+# What libraries say of a file of tensors that is none.
+_UNREADABLE = (OSError, SafetensorError, ValueError, RuntimeError, TypeError, OverflowError)
 
 
 @dataclass(frozen=True)
@@ -135,9 +143,21 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:
-    """Write tensors as one safetensors file."""
+    """Write tensors as one safetensors file, with a digest of all that is in it."""
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    write_atomically(path, save(plain, dict(metadata or {})))
+    facts = dict(metadata or {})
+    write_atomically(path, save(plain, {**facts, _INSIDE: _digest(plain, facts)}))
+
+
+def _digest(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str:
+    """A SHA-256 of names, types, shapes and numbers: a flipped bit of a weight would be another weight."""
+    digest = hashlib.sha256(json.dumps(sorted(metadata.items())).encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+
+    return digest.hexdigest()
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -148,11 +168,19 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """
     try:
         with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
-    except (OSError, SafetensorError, ValueError, RuntimeError) as error:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            metadata = file.metadata() or {}
+        # Files of others, and our own of before, have none.
+        digest = metadata.pop(_INSIDE, None)
+        if digest is not None and digest != _digest(tensors, metadata):
+            raise ValueError("its numbers are not those that were written")
+    except _UNREADABLE as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
         raise CheckpointError(
-            f"'{path}' is damaged or missing: {str(error).splitlines()[0]}. Train the model again or restore the file."
+            f"'{path}' is damaged or missing: {reason}. Train the model again or restore the file."
         ) from error
+
+    return tensors, metadata
 
 
 def save_checkpoint(model: TrainedModel, folder: Path, weights: Mapping[str, Tensor] | None = None) -> None:
@@ -178,9 +206,10 @@ def write_model(folder: Path, content: Mapping[str, Any], weights: Mapping[str, 
     data = save(plain)
     digest = hashlib.sha256(data).hexdigest()
     config = {"format": FORMAT, "version": VERSION, **content, "torch": str(torch.__version__), DIGEST: digest}
+    config[_CHECKSUM] = _checksum(config)
     try:
-        _settle(folder)
-        is_there = _digest(folder / WEIGHTS) == digest
+        settle(folder)
+        is_there = _file_digest(folder / WEIGHTS) == digest
         if not is_there:
             _write(_hidden(folder, digest), data)
         _write(folder / "config.json", (json.dumps(config, indent=2) + "\n").encode())
@@ -190,17 +219,20 @@ def write_model(folder: Path, content: Mapping[str, Any], weights: Mapping[str, 
         raise _unwritable(folder, error) from error
 
 
-def _settle(folder: Path) -> None:
+def settle(folder: Path) -> None:
     """Bring a save that was cut off to its end, and take away what is left of one that did not come so far."""
+    sweep(folder)
     for path in folder.glob(f"{HIDDEN}*.safetensors"):
         try:
             wanted = _hidden(folder, str(_read_config(folder / "config.json").get(DIGEST)))
         except CheckpointError:
             wanted = None
-        if path == wanted:
-            path.replace(folder / WEIGHTS)
-        else:
-            path.unlink()
+        # Another process may be at the same, and ahead.
+        with suppress(FileNotFoundError):
+            if path == wanted:
+                path.replace(folder / WEIGHTS)
+            else:
+                path.unlink()
 
 
 def _hidden(folder: Path, digest: str) -> Path:
@@ -208,11 +240,15 @@ def _hidden(folder: Path, digest: str) -> Path:
     return folder / f"{HIDDEN}{digest[:16]}.safetensors"
 
 
-def _digest(path: Path) -> str | None:
+def _file_digest(path: Path) -> str | None:
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
         return None
+
+
+def _checksum(config: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -256,7 +292,7 @@ def read_model(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     read_tensors(path)
     raise CheckpointError(
         f"'{path}' is not the file that its 'config.json' was saved with: its SHA-256 is another. Restore it or train "
-        f"the model again; to use it as it is, take '{DIGEST}' out of 'config.json'."
+        f"the model again; to use it as it is, take '{DIGEST}' and '{_CHECKSUM}' out of 'config.json'."
     )
 
 
@@ -265,7 +301,7 @@ def _read_weights(path: Path, digest: str) -> dict[str, Tensor] | None:
     try:
         data = path.read_bytes()
         return load(data) if hashlib.sha256(data).hexdigest() == digest else None
-    except (OSError, SafetensorError):
+    except _UNREADABLE:
         return None
 
 
@@ -287,21 +323,55 @@ def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> Trained
             f"model of many graphs with '--model', such as '--model bundled:barabasi'."
         )
     try:
-        network = build_network(ModelConfig.from_json(config["model"]))
-        model = TrainedModel(
-            name=str(config["name"]),
-            network=network,
-            sizes=SizeLaw.from_json(config["sizes"]),
-            training=TrainConfig.from_json(config["training"]),
-            provenance=Provenance(**config["provenance"]),
-            results=dict(config["results"]),
-        )
+        settings = ModelConfig.from_json(config["model"])
+        sizes = SizeLaw.from_json(config["sizes"])
+        training = TrainConfig.from_json(config["training"])
+        provenance = typed(Provenance, config["provenance"])
+        name, results = str(config["name"]), _figures(config["results"])
     except (ConfigError, CheckpointError, KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"'{folder / 'config.json'}' is damaged: {_reason(error)}") from error
-    load_weights(network, weights, folder / WEIGHTS)
+    path = folder / WEIGHTS
+    check_fits(lambda: build_network(settings), weights, path)
+    network = build_network(settings)
+    load_weights(network, weights, path)
     network.to(device).eval()
 
-    return model
+    return TrainedModel(name, network, sizes, training, provenance, results)
+
+
+def check_fits(build: Callable[[], nn.Module], weights: Mapping[str, Tensor], source: Path) -> None:
+    """Refuse weights of another network than a config describes, before any memory is taken for that.
+
+    Arguments:
+        build: What makes the network.
+        weights: The weights by name.
+        source: Their file, for the message.
+
+    Raises:
+        CheckpointError: They are another network's.
+    """
+    try:
+        with torch.device("meta"):
+            wanted = {name: value.shape for name, value in build().state_dict().items()}
+    except (RuntimeError, OverflowError) as error:
+        raise _misfit(source) from error
+    if wanted != {name: value.shape for name, value in weights.items()}:
+        raise _misfit(source)
+
+
+def _misfit(source: Path) -> CheckpointError:
+    return CheckpointError(f"'{source}' does not fit its 'config.json'. Train the model again.")
+
+
+def _figures(results: Any) -> dict[str, Any]:
+    """The figures of a training, each a number or unknown."""
+    if not isinstance(results, Mapping):
+        raise TypeError("The results are no JSON object.")
+    wrong = next((name for name, value in results.items() if type(value) not in (int, float, type(None))), None)
+    if wrong is not None:
+        raise ValueError(f"The result '{wrong[:80]}' is no number.")
+
+    return dict(results)
 
 
 def is_checkpoint(folder: Path) -> bool:
@@ -323,8 +393,8 @@ def load_weights(network: nn.Module, weights: Mapping[str, Tensor], source: Path
     try:
         network.load_state_dict(dict(weights))
     except RuntimeError as error:
-        raise CheckpointError(f"'{source}' does not fit its 'config.json'. Train the model again.") from error
-    if not all(tensor.isfinite().all() for tensor in weights.values()):
+        raise _misfit(source) from error
+    if not all(tensor.is_floating_point() and tensor.isfinite().all() for tensor in weights.values()):
         raise CheckpointError(f"'{source}' has weights that are not finite. Train the model again.")
 
 
@@ -332,17 +402,23 @@ def _read_config(path: Path) -> dict[str, Any]:
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"'{path}' cannot be read: {error}. Restore it or train again.") from error
+        raise CheckpointError(f"'{path}' cannot be read: {str(error)[:200]}. Restore it or train again.") from error
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         raise CheckpointError(f"'{path}' was not written by 'graphite-gen train'. Pass a folder that was.")
     if config.get("version") != VERSION:
-        raise CheckpointError(f"'{path}' has version {config.get('version')}; this program reads {VERSION}. Update it.")
+        version = str(config.get("version"))[:80]
+        raise CheckpointError(f"'{path}' has version {version}; this program reads {VERSION}. Update it.")
+    if config.pop(_CHECKSUM, None) not in (None, _checksum(config)):
+        raise CheckpointError(
+            f"'{path}' is not as it was written. Restore it or train again; if you changed it and mean it, remove its "
+            f"line '{_CHECKSUM}'."
+        )
 
     return config
 
 
 def _reason(error: Exception) -> str:
-    return f"{error} is missing." if isinstance(error, KeyError) else str(error)
+    return f"{error} is missing." if isinstance(error, KeyError) else str(error)[:400]
 
 
 def bundled_folder() -> Path:

@@ -6,13 +6,25 @@ A config object stops at :func:`graphite_gen.models.build_network`: layers get p
 from __future__ import annotations
 
 import dataclasses
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from .errors import ConfigError
 
-__all__ = ["KINDS", "ORDERS", "PRESETS", "Autoencoder", "ModelConfig", "Settings", "TrainConfig", "preset", "require"]
+__all__ = [
+    "KINDS",
+    "ORDERS",
+    "PRESETS",
+    "Autoencoder",
+    "ModelConfig",
+    "Settings",
+    "TrainConfig",
+    "preset",
+    "require",
+    "require_range",
+]
 
 KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
 # In which order nodes arrive in a staged model: what a rule prefers, given what is there; ties are broken evenly.
@@ -59,7 +71,7 @@ class Settings:
             raise ConfigError(f"{cls.__name__} should be a JSON object, not {type(values).__name__}.")
         unknown = sorted(set(values) - set(known))
         if unknown:
-            raise ConfigError(f"Unknown setting '{unknown[0]}'. Known: {', '.join(known)}.")
+            raise ConfigError(f"Unknown setting '{unknown[0][:80]}'. Known: {', '.join(known)}.")
 
         return cls(**{name: _checked(name, value, known[name].default) for name, value in values.items()})
 
@@ -73,7 +85,7 @@ def _checked(name: str, value: Any, default: Any) -> Any:
     if isinstance(default, float) and type(value) is int and abs(value) < 2**63:
         return float(value)
     if type(value) is not type(default):
-        raise ConfigError(f"'{name}' should be {type(default).__name__}, not {value!r}.")
+        raise ConfigError(f"'{name}' should be {type(default).__name__}, not {reprlib.repr(value)}.")
 
     return value
 
@@ -85,10 +97,15 @@ def require(name: str, value: Any, choices: tuple[str, ...]) -> None:
         ConfigError: It is another.
     """
     if value not in choices:
-        raise ConfigError(f"'{name}' is '{value}'; choose one of {', '.join(choices)}.")
+        raise ConfigError(f"'{name}' is '{str(value)[:80]}'; choose one of {', '.join(choices)}.")
 
 
-def _require_range(name: str, value: float, low: float, high: float) -> None:
+def require_range(name: str, value: float, low: float, high: float) -> None:
+    """Refuse a number out of range.
+
+    Raises:
+        ConfigError: It is.
+    """
     if not low <= value <= high:
         raise ConfigError(f"'{name}' is {value}; it should lie between {low:g} and {high:g}.")
 
@@ -182,7 +199,7 @@ class ModelConfig(Autoencoder, Settings):
         if self.encoder != "none" and not set(self.encoder_features) - empty and not self.node_features:
             raise ConfigError(f"The encoder reads nothing: name one of {', '.join(ENCODER_FEATURES)}.")
         for name, high in (("width", 4096), ("latent", 1024), ("head_rank", 1024), ("max_nodes", 10**6)):
-            _require_range(name, getattr(self, name), 1, high)
+            require_range(name, getattr(self, name), 1, high)
         for name, high in (
             ("rounds", 100),
             ("encoder_layers", 100),
@@ -192,8 +209,8 @@ class ModelConfig(Autoencoder, Settings):
             ("row_layers", 100),
             ("stages", 10**12),
         ):
-            _require_range(name, getattr(self, name), 0, high)
-        _require_range("skip_weight", self.skip_weight, 0, 10)
+            require_range(name, getattr(self, name), 0, high)
+        require_range("skip_weight", self.skip_weight, 0, 10)
 
     def _check_staged(self) -> None:
         """Staged decoding is for laws over unweighted graphs."""
@@ -282,17 +299,17 @@ class TrainConfig(Settings):
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "validate_every", "validation_samples", "samples"):
-            _require_range(name, getattr(self, name), 1, 10**9)
+            require_range(name, getattr(self, name), 1, 10**9)
         for name in ("epoch_graphs", "warmup_steps", "patience", "seed"):
-            _require_range(name, getattr(self, name), 0, 2**63 - 1)
+            require_range(name, getattr(self, name), 0, 2**63 - 1)
         require("convention", self.convention, ("pairs", "paper"))
-        _require_range("learning_rate", self.learning_rate, 1e-9, 10)
-        _require_range("kl_warmup", self.kl_warmup, 0, 1)
-        _require_range("samples_from", self.samples_from, 0, 1)
-        _require_range("average", self.average, 0, 0.9999999)
-        _require_range("coarse", self.coarse, 0, 1)
-        _require_range("clip", self.clip, 1e-6, 1e6)
-        _require_range("weight_decay", self.weight_decay, 0, 1)
+        require_range("learning_rate", self.learning_rate, 1e-9, 10)
+        require_range("kl_warmup", self.kl_warmup, 0, 1)
+        require_range("samples_from", self.samples_from, 0, 1)
+        require_range("average", self.average, 0, 0.9999999)
+        require_range("coarse", self.coarse, 0, 1)
+        require_range("clip", self.clip, 1e-6, 1e6)
+        require_range("weight_decay", self.weight_decay, 0, 1)
 
 
 # The appendix's architecture: 32-32 encoder on H⁰ = I, a two-layer network on Z, 16-32-16 refinements combined

@@ -22,7 +22,7 @@ from . import errors
 from .errors import CrewError
 from .lines import Line, line_to
 
-__all__ = ["ALONE", "Crew", "join", "launch", "local_rank", "place", "program", "restarts"]
+__all__ = ["ALONE", "HIRED", "Crew", "join", "launch", "local_rank", "place", "program", "restarts"]
 
 T = TypeVar("T")
 
@@ -164,16 +164,26 @@ class Crew:
         return _no_one_lost() if self.size > 1 else nullcontext()
 
 
+HIRED = "GRAPHITE_GEN_HIRED"
+"""What is in the environment of a process that ``--workers`` has started."""
+
 ALONE = Crew()
 """What a process without others is."""
 
 
 def place() -> Crew:
-    """Which of how many processes this one was started as, by what torchrun writes into the environment."""
+    """Which of how many processes this one was started as, by what torchrun writes into the environment.
+
+    Schedulers number their processes too, but have no work shared.
+    """
+    if "TORCHELASTIC_RUN_ID" not in os.environ and HIRED not in os.environ:
+        return ALONE
     try:
-        return Crew(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
+        rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     except (KeyError, ValueError):
         return ALONE
+
+    return Crew(rank, size) if 0 <= rank < size else ALONE
 
 
 def restarts() -> int:

@@ -10,11 +10,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from . import lines
-from .crew import Crew
+from .crew import HIRED, Crew
 
 __all__ = ["hire", "is_hired", "take_up_work"]
-
-HIRED = "GRAPHITE_GEN_HIRED"
 
 # What ends when its line breaks needs no longer than this; what does not is ended.
 GRACE = 5.0

@@ -12,7 +12,7 @@ import socket
 import struct
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 from .errors import CrewError
@@ -162,15 +162,16 @@ def _call(store: Any, own: int) -> socket.socket:
     started = time.monotonic()
     while True:
         host, port, key = store.get(KEY).decode().split()
-        try:
+        with suppress(OSError):
             connection = socket.create_connection((host, int(port)), GREETING_PATIENCE)
-            connection.sendall(GREETING.pack(key.encode(), own))
-            if connection.recv(len(WELCOME)) == WELCOME:
-                connection.settimeout(None)
-                return connection
-        except OSError:
-            if time.monotonic() - started > PATIENCE:
-                raise
+            with suppress(OSError):
+                connection.sendall(GREETING.pack(key.encode(), own))
+                if connection.recv(len(WELCOME)) == WELCOME:
+                    connection.settimeout(None)
+                    return connection
+            connection.close()
+        if time.monotonic() - started > PATIENCE:
+            raise TimeoutError(f"no one answers at {host}:{port}")
         time.sleep(0.1)
 
 

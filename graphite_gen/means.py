@@ -12,7 +12,7 @@ __all__ = ["mean_with_error"]
 
 
 def mean_with_error(values: Sequence[float] | NDArray[np.float64]) -> tuple[float, float | None]:
-    """The mean over graphs and its standard error, which one graph has none of, nor figures that are not all finite."""
+    """The mean over graphs or runs and its standard error, which one has none of, nor figures that are not finite."""
     mean = float(np.mean(values))
     if len(values) < 2 or not math.isfinite(mean):
         return mean, None

@@ -6,7 +6,9 @@ bytes per cell that were measured; ``benchmarks/faults.py`` holds them against w
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from .errors import GraphiteError
@@ -54,9 +56,13 @@ def available_memory() -> int | None:
 
 
 def _of_machine() -> Iterator[int]:
-    for name, value in _table("/proc/meminfo").items():
-        if name == "MemAvailable":
-            yield 1024 * value
+    available = _table("/proc/meminfo").get("MemAvailable")
+    if available is not None:
+        yield 1024 * available
+        return
+    # Elsewhere there is at least a bound.
+    with suppress(OSError, ValueError, AttributeError):
+        yield os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _of_groups() -> Iterator[int]:

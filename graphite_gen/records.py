@@ -4,9 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from types import UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-__all__ = ["CurvePoint", "GraphNLL", "NLLEstimate", "Provenance", "Record", "TrainRecord"]
+__all__ = ["CurvePoint", "GraphNLL", "NLLEstimate", "Provenance", "Record", "TrainRecord", "typed"]
+
+T = TypeVar("T")
+
+
+def typed(cls: type[T], values: Mapping[str, Any]) -> T:
+    """The dataclass of a JSON object that a file holds.
+
+    Raises:
+        TypeError: It is no object, a key is unknown, or a value has another type than the field.
+    """
+    if not isinstance(values, Mapping):
+        raise TypeError(f"{cls.__name__} should be a JSON object, not {type(values).__name__}")
+    hints = get_type_hints(cls)
+    for name, value in values.items():
+        if name in hints and not _fits(value, hints[name]):
+            raise TypeError(f"'{name}' should be {hints[name]}, not {str(value)[:40]!r}")
+
+    return cls(**values)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    if hint is Any:
+        return True
+    if get_origin(hint) is UnionType:
+        return any(_fits(value, each) for each in get_args(hint))
+    if get_origin(hint) is not None:
+        return isinstance(value, get_origin(hint))
+
+    return type(value) in ((int, float) if hint is float else (hint,))
 
 
 class Record:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .api import split_graphs, training_set
-from .checkpoint import check_writable, is_checkpoint, last_started, load_checkpoint
+from .checkpoint import check_writable, is_checkpoint, last_started, load_checkpoint, settle
 from .crew import ALONE, Crew, launch, restarts
 from .dataset import generate
 from .errors import CheckpointError, DatasetError, GraphiteError
@@ -27,7 +27,7 @@ from .graph import SimpleGraph
 from .locks import HIDDEN, is_claimed
 from .memory import check_memory
 from .parcels import pack_graphs, pack_record, unpack_graphs, unpack_record
-from .records import Provenance, Record
+from .records import Provenance, Record, typed
 from .training import RUN, Trainer, prepare, read_run, resolve_device
 
 __all__ = [
@@ -211,6 +211,9 @@ def resume_run(
         CheckpointError: There is no such run, it is another one, or its graphs have changed.
         CrewError: A process was lost.
     """
+    if crew.leads:
+        # A run that was killed as it saved has its weights under a hidden name, and may have no further save.
+        settle(folder)
     with _at_hand(folder, crew) as place:
         data, print_of_data = _read_data(place)
         model = load_checkpoint(place)
@@ -267,13 +270,19 @@ def _read_data(folder: Path) -> tuple[TrainingData, str]:
     try:
         print_of_data = str(record.pop("fingerprint"))
         low, high = record["nodes"]
-        data = TrainingData(**{**record, "nodes": (int(low), int(high))})
-    except (ValueError, TypeError, KeyError) as error:
+        data = typed(TrainingData, {**record, "nodes": (int(low), int(high))})
+        if data.file is None and data.family is None:
+            raise ValueError("neither a file nor a family")
+    except (ValueError, TypeError, KeyError, OverflowError) as error:
         raise CheckpointError(
             f"The run in '{folder}' does not say what it was trained on. Train anew with '--force'."
         ) from error
 
     return data, print_of_data
+
+
+# More graphs than that are not drawn again, just because a checkpoint says that there were so many.
+MOST_DRAWN = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -295,6 +304,8 @@ def find_training_graphs(folder: Path) -> TrainingGraphs:
     """The graphs that a checkpoint was trained on: drawn again by their seed, or read again if they are the same."""
     if (folder / RUN).exists():
         data, print_of_data = _read_data(folder)
+        if data.file is None and (data.graphs or 0) > MOST_DRAWN:
+            return TrainingGraphs(fingerprint=print_of_data)
         try:
             train, validation, _ = data.load()
         except GraphiteError:
@@ -303,9 +314,15 @@ def find_training_graphs(folder: Path) -> TrainingGraphs:
         return TrainingGraphs(train, validation, print_of_data) if same else TrainingGraphs(fingerprint=print_of_data)
     model = load_checkpoint(folder)
     own, counts = model.provenance, [model.results.get(f"{name}_graphs") for name in ("training", "validation")]
-    if own.source != "generate" or own.family is None or own.seed is None or None in counts:
+    if own.source != "generate" or own.family is None or own.seed is None:
         return TrainingGraphs()
-    splits = {"train": int(counts[0] or 0), "validation": int(counts[1] or 0)}
+    splits = {
+        name: count
+        for name, count in zip(("train", "validation"), counts, strict=True)
+        if isinstance(count, int) and 0 <= count <= MOST_DRAWN
+    }
+    if len(splits) < len(counts):
+        return TrainingGraphs()
     nodes = min(model.sizes.graphs), model.sizes.largest
     drawn = generate(family(own.family, **own.parameters), sum(splits.values()), nodes, own.seed, splits=splits)
     train, validation = split_graphs(drawn.graphs, model.training.seed)

@@ -40,7 +40,7 @@ from .graph import SimpleGraph
 from .memory import check_memory
 from .models import GraphNetwork, build_network
 from .objectives import growth_log_weights, log_weights, reconstruction
-from .records import Provenance, TrainRecord
+from .records import Provenance, TrainRecord, typed
 from .schedule import Schedule
 from .seeding import derive_seed, stream
 from .sizes import SizeLaw
@@ -67,7 +67,7 @@ EPOCH_NODES = 20
 VALIDATION_BATCH = 32
 # Bytes per cell of a step, as measured: a staged model keeps many matrices for its gradients, others few.
 STAGED_BYTES = 900
-ONE_SHOT_BYTES = 120
+ONE_SHOT_BYTES = 80
 
 
 def resolve_device(name: str) -> torch.device:
@@ -485,7 +485,7 @@ class Trainer:
         tensors, _ = read_tensors(path)
         self._data = state["data"]
         try:
-            self._progress = _Progress(**state["progress"])
+            self._progress = typed(_Progress, state["progress"])
         except TypeError as error:
             raise CheckpointError(f"'{path}' does not say where its run was. Train anew with '--force'.") from error
         load_weights(self.network, _under("weights/", tensors), path)
@@ -493,6 +493,8 @@ class Trainer:
             load_weights(self._judged, _under("mean/", tensors), path)
         for name, parameter in self.network.named_parameters():
             moments = {key: tensors[f"{key}/{name}"] for key in _MOMENTS if f"{key}/{name}" in tensors}
+            if not all(value.shape in (parameter.shape, ()) for value in moments.values()):
+                raise CheckpointError(f"'{path}' does not fit its run. Train anew with '--force'.")
             if moments:
                 # Adam counts its steps on the CPU whatever the device.
                 self._optimiser.state[parameter] = {
@@ -593,7 +595,7 @@ def read_run(folder: Path) -> dict[str, Any]:
         state = json.loads(metadata["state"])
         if not all(isinstance(state[key], dict) for key in ("progress", "data")):
             raise ValueError("a part is missing")
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise CheckpointError(f"'{path}' does not say where its run was. Train anew with '--force'.") from error
 
     return dict(state)
@@ -724,6 +726,10 @@ def read_history(folder: Path, epochs: int | None = None) -> list[TrainRecord]:
     path = folder / "history.jsonl"
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        return [TrainRecord(**row) for row in rows if epochs is None or row["epoch"] <= epochs]
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise CheckpointError(f"'{path}' cannot be read: {error}. Restore it, or train anew with '--force'.") from error
+        records = [typed(TrainRecord, row) for row in rows]
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise CheckpointError(
+            f"'{path}' cannot be read: {str(error)[:200]}. Restore it, or train anew with '--force'."
+        ) from error
+
+    return [record for record in records if epochs is None or record.epoch <= epochs]

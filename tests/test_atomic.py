@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import shutil
 import stat
 from pathlib import Path
@@ -108,12 +109,14 @@ def test_a_new_folder_is_there_with_all_its_files_or_not(tmp_path: Path) -> None
         if not killed_at(operation, lambda: fill(tmp_path / "out", wanted)):
             break
         assert not (tmp_path / "out").exists() or visible(tmp_path / "out") == wanted
-        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+        fill(tmp_path / "out", wanted, tuple(wanted) if (tmp_path / "out").exists() else ())
+        assert [path.name for path in tmp_path.iterdir()] == ["out"], "nothing of the killed one is left"
+        shutil.rmtree(tmp_path / "out")
     assert operation > 4
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_files_among_others_are_all_there_or_none_once_someone_looks(tmp_path: Path) -> None:
+def test_files_among_others_are_all_there_or_none_once_someone_writes_there(tmp_path: Path) -> None:
     before, after = {"a": "old", "b": "old", "other": "x"}, {"a": "new", "c": "new", "other": "x"}
     halves = 0
     for operation in itertools.count():
@@ -123,11 +126,42 @@ def test_files_among_others_are_all_there_or_none_once_someone_looks(tmp_path: P
             (tmp_path / name).write_text(text)
         if not killed_at(operation, lambda: fill(tmp_path, {"a": "new", "c": "new"}, ("a", "b"))):
             break
-        halves += visible(tmp_path) not in (before, after)
+        is_half = visible(tmp_path) not in (before, after)
+        halves += is_half
+        assert not (is_half and is_settled(tmp_path)), "whoever reads would not know"
+        sweep(tmp_path)
         assert is_settled(tmp_path)
         assert visible(tmp_path) in (before, after)
     assert halves, "none was killed between two moves"
     assert visible(tmp_path) == after
+
+
+@pytest.mark.parametrize(
+    "plan", [{"old": ["../victim"], "new": []}, {"old": [], "new": ["../../b"]}, {"old": [".."], "new": []}, ["old"], 3]
+)
+def test_a_plan_that_leads_out_of_its_folder_is_not_followed(tmp_path: Path, plan: object) -> None:
+    stage = tmp_path / "folder" / ".graphite-gen.0123456789abcdef.tmp"
+    for name in ("new", "old"):
+        (stage / name).mkdir(parents=True)
+    (stage / "plan.json").write_text(json.dumps(plan))
+    (tmp_path / "victim").write_text("dear")
+
+    sweep(tmp_path / "folder")
+
+    assert (tmp_path / "victim").read_text() == "dear"
+
+
+def test_a_plan_moves_nothing_in_through_a_link(tmp_path: Path) -> None:
+    stage = tmp_path / "folder" / ".graphite-gen.0123456789abcdef.tmp"
+    (stage / "old").mkdir(parents=True)
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "diary").write_text("dear")
+    (stage / "new").symlink_to(tmp_path / "secret")
+    (stage / "plan.json").write_text(json.dumps({"old": [], "new": ["diary"]}))
+
+    sweep(tmp_path / "folder")
+
+    assert (tmp_path / "secret" / "diary").read_text() == "dear"
 
 
 def test_what_someone_is_still_writing_is_left_alone(tmp_path: Path) -> None:

@@ -3,7 +3,9 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import resource
 import shutil
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -47,7 +49,9 @@ def refused(folder: Path) -> str:
 
 
 def change(folder: Path, edit: Callable[[dict[str, Any]], object]) -> None:
+    """Edit a config as someone would who means it, and so takes its checksum away."""
     config = json.loads((folder / "config.json").read_text())
+    del config["checksum"]
     edit(config)
     (folder / "config.json").write_text(json.dumps(config))
 
@@ -333,3 +337,62 @@ def test_a_bundled_model_is_found_behind_one_of_the_same_name(tmp_path: Path) ->
 
     assert find_checkpoint("barabasi", tmp_path) == tmp_path / "barabasi"
     assert find_checkpoint("bundled:barabasi", tmp_path) == bundled_folder() / "barabasi"
+
+
+def test_a_flipped_bit_of_the_weights_is_found_out(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    data = path.read_bytes()
+    start = 8 + struct.unpack("<Q", data[:8])[0]
+
+    for place in range(start, len(data), 97):
+        path.write_bytes(data[:place] + bytes((data[place] ^ 1,)) + data[place + 1 :])
+        assert "is not the file that its 'config.json' was saved with" in refused(folder)
+
+
+def test_weights_without_a_digest_are_read_and_must_be_numbers_with_a_fraction(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    tensors, metadata = read_tensors(path)
+    assert metadata == {}
+    change(folder, lambda config: config.pop("weights_sha256"))
+    save_file(tensors, path, {"by": "another"})
+    load_checkpoint(folder)
+    save_file({name: tensor.view(torch.int64) for name, tensor in tensors.items()}, path)
+
+    assert "weights that are not finite" in refused(folder)
+
+
+def test_a_config_that_was_changed_says_so_unless_that_is_meant(folder: Path) -> None:
+    path = folder / "config.json"
+    path.write_text(path.read_text().replace('"skip_weight": 1.0', '"skip_weight": 0.5'))
+
+    assert "is not as it was written" in refused(folder)
+
+    change(folder, lambda config: None)
+    assert load_checkpoint(folder).config.skip_weight == 0.5
+
+
+def test_a_config_of_a_huge_model_takes_no_memory(folder: Path) -> None:
+    huge = {"encoder_features": ["identity"], "max_nodes": 10**6, "node_features": 10**6, "width": 4096}
+    change(folder, lambda config: config["model"].update(huge))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    assert "does not fit its 'config.json'" in refused(folder)
+    # In kilobytes; one layer of it has 16 GB.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda config: config["results"].update(validation="low"), "'validation' is no number"),
+        (lambda config: config["provenance"].update(seed="x"), "'seed' should be"),
+        (lambda config: config["model"].update(latent="x" * 10**6), "'latent' should be int"),
+    ],
+)
+def test_what_a_config_says_is_of_the_right_type(
+    folder: Path, edit: Callable[[dict[str, Any]], object], message: str
+) -> None:
+    change(folder, edit)
+
+    assert message in refused(folder)
+    assert len(refused(folder)) < 1000

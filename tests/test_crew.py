@@ -171,13 +171,18 @@ def test_no_one_runs_far_ahead_of_the_leader() -> None:
 
 
 def test_a_process_knows_its_place_by_what_torchrun_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("RANK", "WORLD_SIZE"):
+    for name in ("RANK", "WORLD_SIZE", "TORCHELASTIC_RUN_ID"):
         monkeypatch.delenv(name, raising=False)
     assert place() == ALONE == Crew(0, 1)
     monkeypatch.setenv("RANK", "2")
     assert place() == ALONE
     monkeypatch.setenv("WORLD_SIZE", "3")
+    assert place() == ALONE, "a scheduler may have numbered it"
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
     assert place() == Crew(2, 3)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert place() == ALONE
+    monkeypatch.setenv("WORLD_SIZE", "3")
     assert not place().leads
     monkeypatch.setenv("RANK", "no number")
     assert place() == ALONE
@@ -186,8 +191,8 @@ def test_a_process_knows_its_place_by_what_torchrun_writes(monkeypatch: pytest.M
 def test_processes_that_do_not_find_one_another_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("MASTER_ADDR", "MASTER_PORT"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("RANK", "1")
-    monkeypatch.setenv("WORLD_SIZE", "2")
+    for name, value in (("RANK", "1"), ("WORLD_SIZE", "2"), ("TORCHELASTIC_RUN_ID", "none")):
+        monkeypatch.setenv(name, value)
 
     with pytest.raises(CrewError, match=r"The 2 processes of this run did not find one another: .*MASTER_ADDR"):
         list(all_of(place(), 3))

@@ -6,6 +6,7 @@ import gc
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,8 @@ from graphite_gen.likelihood import estimate_nll
 from graphite_gen.memory import available_memory, check_memory
 from graphite_gen.metrics.descriptors import spectra
 from graphite_gen.sampling import Sampler
+from graphite_gen.single_graph.data import SingleGraph
+from graphite_gen.single_graph.generation import GENERATION, fit_single_graph
 from graphite_gen.training import prepare
 
 
@@ -78,6 +81,7 @@ TASKS: dict[str, Callable[[], object]] = {
     "one-shot graph": lambda: list(Sampler(load("bundled:ego-one-shot").trained, 1, nodes=2500)),
     "one-shot NLL": lambda: estimate_nll(load("bundled:ego-one-shot").trained, [sparse(800)], 8),
     "staged NLL": lambda: estimate_nll(load("bundled:ego").trained, [sparse(100)], 1),
+    "single graph": lambda: fit_single_graph(SingleGraph(sparse(30_000)), replace(GENERATION, epochs=1)),
     "spectrum": lambda: spectra([sparse(1500)]),
 }
 
@@ -133,7 +137,7 @@ def test_a_batch_or_samples_that_fit_are_named(monkeypatch: pytest.MonkeyPatch) 
     graph = random_graph(150, 0)
     monkeypatch.setattr(memory, "available_memory", lambda: 30_000_000)
 
-    with pytest.raises(TrainingError, match=r"A step on 93 graphs of 150 nodes .* Pass '--batch-size 11'\."):
+    with pytest.raises(TrainingError, match=r"A step on 93 graphs of 150 nodes .* Pass '--batch-size 16'\."):
         prepare("x", [graph], [], {"batch_size": 200, "samples": 1}, preset_name="one-shot")
     with pytest.raises(DatasetError, match=r"Graph 0, on 150 nodes, .* Pass '--samples 44'\."):
         estimate_nll(small_model(), [graph], 1000)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -125,9 +126,12 @@ def test_training_graphs_are_found_again_by_run_by_seed_or_not_at_all(tmp_path: 
         assert fingerprint(found.train) == fingerprint(run.graphs)
         assert fingerprint(found.validation) == fingerprint(run.validation)
         assert found.fingerprint == fingerprint([*run.graphs, *run.validation])
-    config = folder / "config.json"
-    config.write_text(config.read_text(encoding="utf-8").replace('"generate"', '"mine.h5"'), encoding="utf-8")
-    assert find_training_graphs(folder) == TrainingGraphs()
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    del config["checksum"]
+    for part, key, value in (("provenance", "source", "mine.h5"), ("results", "training_graphs", 10**12)):
+        changed = config | {part: config[part] | {key: value}}
+        (folder / "config.json").write_text(json.dumps(changed), encoding="utf-8")
+        assert find_training_graphs(folder) == TrainingGraphs()
 
 
 def test_training_graphs_that_have_changed_are_not_those_of_the_run(tmp_path: Path) -> None:
@@ -141,3 +145,14 @@ def test_training_graphs_that_have_changed_are_not_those_of_the_run(tmp_path: Pa
 
     assert len(known.train) == 9
     assert changed == TrainingGraphs(fingerprint=known.fingerprint) == find_training_graphs(tmp_path / "a")
+
+
+def test_what_a_run_left_that_was_killed_as_it_ended_is_gone_when_it_is_resumed(tmp_path: Path) -> None:
+    list(start_run("a", tmp_path / "a", DATA, SETTINGS))
+    names = sorted(path.name for path in (tmp_path / "a").iterdir())
+    for name in (".graphite-gen.0123456789abcdef.tmp", ".graphite-gen.0123456789abcdef.safetensors"):
+        (tmp_path / "a" / name).touch()
+
+    resume_run(tmp_path / "a", {})
+
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == names

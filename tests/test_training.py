@@ -208,6 +208,12 @@ def test_another_run_cannot_be_resumed(tmp_path: Path, changes: dict[str, Any], 
     [
         ("history.jsonl", b"{"),
         ("history.jsonl", b'{"epoch": 1}'),
+        ("history.jsonl", b"[" * 100_000),
+        (
+            "history.jsonl",
+            b'{"epoch": 1, "step": 1, "loss": "low", "kl": 0, "validation": null, "best": null, "learning_rate": 1, '
+            b'"seconds": 1}',
+        ),
         ("optimizer.safetensors", b"damage"),
         ("model.safetensors", b""),
         ("config.json", b"{}"),
@@ -223,14 +229,27 @@ def test_a_damaged_run_is_refused_in_one_line(tmp_path: Path, file: str, content
     assert "\n" not in str(error.value)
 
 
-def test_a_run_without_its_place_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "state",
+    ['{"progress": {"era": 3}, "data": {}}', '{"progress": {"epoch": "x"}, "data": {}}', '{"data": {}}', "[" * 100_000],
+)
+def test_a_run_without_its_place_is_refused(tmp_path: Path, state: str) -> None:
     list(trainer(tmp_path))
     tensors, _ = training_module.read_tensors(tmp_path / "optimizer.safetensors")
-    training_module.write_tensors(
-        tmp_path / "optimizer.safetensors", tensors, {"state": '{"progress": {"era": 3}, "data": {}}'}
-    )
+    training_module.write_tensors(tmp_path / "optimizer.safetensors", tensors, {"state": state})
 
     with pytest.raises(CheckpointError, match="does not say where its run was"):
+        trainer(tmp_path, resume=True)
+
+
+def test_a_run_with_moments_of_another_shape_is_refused(tmp_path: Path) -> None:
+    list(trainer(tmp_path))
+    tensors, metadata = training_module.read_tensors(tmp_path / "optimizer.safetensors")
+    name = next(name for name, tensor in tensors.items() if name.startswith("exp_avg/") and tensor.ndim == 2)
+    tensors[name] = tensors[name][:, :1].clone()
+    training_module.write_tensors(tmp_path / "optimizer.safetensors", tensors, metadata)
+
+    with pytest.raises(CheckpointError, match="does not fit its run"):
         trainer(tmp_path, resume=True)
 
 

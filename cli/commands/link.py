@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from graphite_gen.single_graph.settings import LinkSettings
 
 BASELINES = ("spectral", "deepwalk", "node2vec", "adamic-adar", "pagerank")
+HELD_OUT = {"runs": "--runs", "split": "--split", "as_json": "--json"}
 
 
 @click.command(cls=Command, short_help="Predict the edges of one large graph.")
@@ -91,6 +92,10 @@ def link(
     """
     if predict is not None and (len(kinds) > 1 or baselines or compare):
         raise click.UsageError("'--predict' takes one '--kind', and no '--baseline' or '--compare'.")
+    if predict is None:
+        options.refuse_without_effect({"top": "--top"}, "scores of held-out edges")
+    else:
+        options.refuse_without_effect(HELD_OUT, "'--predict', which holds nothing out")
 
     from ..models import use_threads
 

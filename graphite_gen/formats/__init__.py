@@ -12,6 +12,7 @@ what the first graph says.
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -171,7 +172,8 @@ def read_graphs(source: str | Path, *, format: str | None = None, simplify: bool
         FormatError: The file is missing, damaged, empty or not what it claims to be; also while reading on.
     """
     path = None if str(source) == "-" else Path(source)
-    if path is not None and path.is_dir():
+    # Unlike the method of a path, this holds names that cannot be for no folders, and opening them then fails.
+    if path is not None and os.path.isdir(path):  # noqa: PTH112
         files: list[tuple[Path | None, str]] = list(_folder_files(path, format))
     else:
         files = [(path, format_of(source, format))]
@@ -188,7 +190,12 @@ def _folder_files(folder: Path, format: str | None) -> Iterator[tuple[Path, str]
     if not is_settled(folder):
         raise FormatError(f"'{folder}' is being filled, or its writer was killed at it: write it again, then read it.")
     try:
-        files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+        # A link to nowhere counts, so that it is missed: without it there would be fewer graphs than it seems.
+        files = sorted(
+            path
+            for path in folder.iterdir()
+            if not path.name.startswith(".") and (path.is_file() or (path.is_symlink() and not path.exists()))
+        )
     except OSError as error:
         raise FormatError(f"'{folder}' cannot be read: {error.strerror or error}.") from error
     found = False
@@ -234,7 +241,7 @@ def check_output(target: str | Path, *, format: str | None = None, force: bool =
         OutputError: The target cannot be written.
     """
     path = None if str(target) == "-" else Path(target)
-    if path is not None and path.is_dir():
+    if path is not None and os.path.isdir(path):  # noqa: PTH112
         check_target(path, force)
     name = format_of(target, format)
     if name == "h5" and is_special(path):

@@ -23,6 +23,8 @@ SMALLER = "Pass smaller graphs, or write the file again if its graphs are smalle
 FINITE = "Replace it by a finite number, or leave such values out."
 HINT = "pass --simplify to ignore directions and drop self-loops and repeated edges"
 
+_MAX_MESSAGE = 1000
+
 Row = Mapping[str, Any] | None
 """The attributes of one node or edge; None is none."""
 
@@ -36,7 +38,14 @@ class Context:
 
     def error(self, where: str, problem: str) -> FormatError:
         """An error that names the file and the place; the problem says what to do."""
-        return FormatError(f"'{self.name}', {where}: {problem}")
+        # What the file says stands in the problem, and may be long.
+        text = (
+            problem
+            if len(problem) <= _MAX_MESSAGE
+            else f"{problem[: _MAX_MESSAGE // 2]} … {problem[-_MAX_MESSAGE // 2 :]}"
+        )
+
+        return FormatError(f"'{self.name}', {where}: {text}")
 
     def damage(self, where: str, problem: str) -> FormatError:
         """An error about what no file of that format has, which says what to do with such files."""

@@ -26,7 +26,7 @@ MAX_LINE = 1 << 28
 """The longest line that is read, in bytes; a graph of 50 000 nodes in graph6 fits."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
-_BOMB_BYTES, _BOMB_RATIO = 1 << 30, 500
+_BOMB_BYTES, _BOMB_RATIO = 1 << 24, 500
 
 
 class _Expanded(io.RawIOBase):
@@ -77,14 +77,26 @@ class _Counted:
 def open_input(path: Path | None, context: Context) -> Iterator[io.BufferedReader[Any]]:
     """The bytes of a file, or of stdin for None, unpacked if they are gzip's."""
     try:
-        with nullcontext(_buffer(sys.stdin)) if path is None else path.open("rb") as stream:
+        with nullcontext(_buffer(sys.stdin)) if path is None else _opened(path) as stream:
             buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)  # type: ignore[type-var]
             packed = buffered.peek(2)[:2] == _GZIP_MAGIC
+            if path is not None and path.suffix.lower() == ".gz" and not packed and buffered.peek(1):
+                raise context.error(
+                    "byte 0", "no gzip data, as its name says; fetch the file again, or drop the '.gz'."
+                )
             yield io.BufferedReader(_Expanded(buffered, context), 1 << 16) if packed else buffered
     except FileNotFoundError:
         raise FormatError(f"'{context.name}' does not exist: pass a file of graphs, a folder of them or '-'.") from None
     except OSError as error:
         raise FormatError(f"'{context.name}' cannot be read: {error.strerror or error}.") from error
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except ValueError as error:
+        # A null, or half of a character: no file has such a name.
+        raise OSError(errno.EINVAL, str(error)) from error
 
 
 def lines(stream: BinaryIO, context: Context) -> Iterator[tuple[int, bytes]]:
@@ -142,6 +154,7 @@ def _buffer(stream: TextIO | None) -> BinaryIO:
 
 def check_target(target: Path, force: bool) -> None:
     """Refuse a target that cannot be written, before any work is done for it."""
+    _check_name(target)
     if target.is_dir():
         raise OutputError(
             f"'{target}' is a folder: pass a file, or '{target}/{{index:04d}}.graphml' for one file each."
@@ -154,6 +167,17 @@ def check_target(target: Path, force: bool) -> None:
         raise OutputError(f"'{target}' cannot be written: you may not write there; pass a file in another folder.")
     if target.exists() and not force and not is_special(target):
         raise OutputError(f"'{target}' exists: pass --force to replace it, or another name.")
+
+
+def _check_name(target: Path) -> None:
+    """Refuse a name that no file can have: too long, with a null, through a loop of links."""
+    try:
+        target.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise OutputError(f"'{target}' cannot be written: {reason}; pass another name.") from error
 
 
 def _check_no_file_above(target: Path) -> None:
@@ -169,7 +193,7 @@ def is_special(target: Path | None) -> bool:
         return True
     try:
         mode = target.stat().st_mode
-    except OSError:
+    except (OSError, ValueError):
         return False
 
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
@@ -213,6 +237,7 @@ class Template:
 
     def check(self, force: bool) -> list[Path]:
         """The files that are in the way, refused unless ``force`` is given."""
+        _check_name(self._folder / self._name.format(index=0))
         _check_no_file_above(self._folder / self._name)
         try:
             found = [path for path in sorted(self._folder.iterdir()) if self._gives(path.name)]

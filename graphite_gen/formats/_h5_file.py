@@ -1,12 +1,35 @@
-"""A file for HDF5 to write to that never fails it."""
+"""A file for HDF5 to write to that never fails it, and calls of HDF5 that nothing disturbs."""
 
 from __future__ import annotations
 
 import io
 import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, BinaryIO
 
-__all__ = ["PatientFile"]
+__all__ = ["PatientFile", "undisturbed"]
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let signals that raise wait: what is raised while HDF5 calls our file is dropped, and the file with it."""
+    noted: list[int] = []
+    handlers: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        # By name, as not every system has all of them.
+        for number in (getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)):
+            if callable(signal.getsignal(number)):
+                handlers[number] = signal.signal(number, lambda number, frame: noted.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    for number in noted:
+        handlers[number](number, None)
 
 
 class PatientFile(io.RawIOBase):

@@ -20,6 +20,8 @@ __all__ = ["Reader", "dataset", "facts_in"]
 _ROWS = 1 << 20
 _MAX_BLOCK_BYTES = 1 << 28
 _MAX_RATIO = 1100  # what deflate can reach, and a little
+# No array of graphs is so much larger than the whole file it lies in.
+_BOMB_BYTES, _BOMB_RATIO = 1 << 24, 500
 
 
 def facts_in(file: Any) -> dict[str, Any]:
@@ -67,9 +69,12 @@ def dataset(
     if max(chunk_bytes, row_bytes) > _MAX_BLOCK_BYTES:
         raise context.damage(where, f"has blocks of more than {_MAX_BLOCK_BYTES} bytes, the most that is read.")
     # Columns may start late, and are as long as the counts say; these others must be there.
-    missing = len(data) * row_bytes > _MAX_RATIO * data.id.get_storage_size() + chunk_bytes
-    if missing and (rows is None or width is not None):
-        raise context.damage(where, f"declares {len(data)} rows and stores almost none; the file is damaged.")
+    if rows is None or width is not None:
+        declared, stored = len(data) * row_bytes, data.id.get_storage_size()
+        if declared > _MAX_RATIO * stored + chunk_bytes:
+            raise context.damage(where, f"declares {len(data)} rows and stores almost none; the file is damaged.")
+        if declared > max(_BOMB_BYTES, _BOMB_RATIO * data.file.id.get_filesize()):
+            raise context.damage(where, f"expands to more than {_BOMB_RATIO} times the file.")
 
     return data
 

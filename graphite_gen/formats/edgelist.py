@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import json
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
 
@@ -32,22 +33,23 @@ _BLOCK = 1 << 14
 
 
 def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
-    """The one graph of an edge list; a file without a line holds none."""
+    """The one graph of an edge list; a file of blank lines holds none."""
     index: dict[str, int] = {}
     pairs: list[tuple[int, int]] = []
     rows: list[Row] = []
-    number = 0
+    is_blank = True
     for number, line in lines(stream, context):
         where = f"line {number}"
         try:
             fields = line.partition(b"#")[0].decode().split(None, 2)
         except UnicodeDecodeError as error:
             raise context.error(where, f"not UTF-8 at byte {error.start}; save the file as UTF-8.") from error
+        is_blank = is_blank and not fields and b"#" not in line
         ends = [index.setdefault(name, len(index)) for name in fields[:2]]
         if len(ends) == 2:
             pairs.append((ends[0], ends[1]))
             rows.append(_data(context, where, fields[2]) if len(fields) > 2 else None)
-    if not number:
+    if is_blank:
         return
 
     names = names_from_words(list(index))
@@ -67,7 +69,7 @@ def _data(context: Context, where: str, text: str) -> Row:
     if len(text) > _MAX_DATA:
         raise context.damage(where, f"more than {_MAX_DATA} characters of edge data, the most that is read.")
     try:
-        data = ast.literal_eval(text.strip()) if text.startswith("{") else {"weight": float(text)}
+        data = _literals(text.strip()) if text.startswith("{") else {"weight": float(text)}
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         data = None
     if not isinstance(data, dict):
@@ -76,6 +78,13 @@ def _data(context: Context, where: str, text: str) -> Row:
         )
 
     return {str(key): from_text(value) if isinstance(value, str) else value for key, value in data.items()}
+
+
+def _literals(text: str) -> Any:
+    with warnings.catch_warnings():
+        # Python has its doubts about '1or', which is then refused anyway.
+        warnings.simplefilter("ignore", SyntaxWarning)
+        return ast.literal_eval(text)
 
 
 def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> int:

@@ -137,6 +137,8 @@ class _Parser:
                 raise self._damage("a graph within a graph or outside '<graphml>'; wanted them side by side.")
             self._open_graph(attributes)
         elif kind == "key":
+            if len(self._inside) != 2:
+                raise self._damage(f"'<key>' within '<{parent}>'; wanted it within '<graphml>'.")
             self._declare(attributes)
         elif kind == "default" and parent == "key":
             self._listen()

@@ -1,7 +1,8 @@
 """HDF5, version 1: graphs side by side in a few long arrays.
 
 Root attributes ``format = "graphite-gen"``, ``version = 1``, and ``family``, ``parameters`` (JSON text), ``seed``,
-``source``, ``model`` where known. Datasets, for :math:`G` graphs with :math:`ΣN` nodes and :math:`ΣE` edges in all:
+``source``, ``model`` where known, with their CRC-32 as ``checksum``. Datasets, for :math:`G` graphs with :math:`ΣN`
+nodes and :math:`ΣE` edges in all:
 
 =========================  ============================================================================
 ``node_counts (G,)``       int32
@@ -19,11 +20,16 @@ otherwise, empty where a value is missing. In an attribute's name ``/`` stands a
 
 Read as well: the same without ``format`` and ``version``, and a single graph as ``edge_index (2, E)`` with ``labels``.
 Only what lies in the file itself is read: links out of it and virtual datasets are refused.
+
+Files are written in the layout of HDF5 1.10, whose metadata carry checksums, as compressed data do: a file with a bit
+flipped gives the graphs that were written, or none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import reprlib
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, BinaryIO
 
@@ -33,13 +39,15 @@ from ..errors import FormatError, OutputError
 from ..graph import SimpleGraph
 from ..records import Provenance
 from ._build import MEND, Context, build_graph
-from ._h5_file import PatientFile
+from ._h5_file import PatientFile, undisturbed
 from ._h5_heaps import has_endless_heap
 from ._h5_reader import Reader, dataset, facts_in
 from ._h5_writer import GRAPHS, Writer
 from ._values import facts_of, plain, to_json
 
 __all__ = ["read", "write"]
+
+_LAYOUT = ("v110", "v110")
 
 
 def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
@@ -52,6 +60,7 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
                 yield _single_graph(file, context)
             else:
                 _check_version(file, context)
+                _check_facts(file, context)
                 yield from Reader(file, context).graphs()
     except (OSError, RuntimeError, LookupError, ValueError, TypeError, AttributeError, OverflowError) as error:
         raise FormatError(f"'{context.name}' is damaged or not HDF5 ({_first_line(error)}). {MEND}") from error
@@ -61,10 +70,22 @@ def _check_version(file: Any, context: Context) -> None:
     """Refuse what a later version may have written; files of others name neither format nor version."""
     format, version = plain(file.attrs.get("format")), plain(file.attrs.get("version"))
     if (format, version) not in ((None, None), ("graphite-gen", 1)):
+        found = f"version {reprlib.repr(version)} of the format {reprlib.repr(format)}"
         raise FormatError(
-            f"'{context.name}' is version {version!r} of the format {format!r}, and version 1 of 'graphite-gen' is "
-            f"read: update graphite-gen, or write the file again."
+            f"'{context.name}' is {found}, and version 1 of 'graphite-gen' is read: update graphite-gen, or write the "
+            f"file again."
         )
+
+
+def _check_facts(file: Any, context: Context) -> None:
+    """Compare the file's facts with their checksum: HDF5 has one of everything but texts of any length."""
+    checksum = plain(file.attrs.get("checksum"))
+    if checksum is not None and checksum != _checksum(facts_in(file)):
+        raise context.damage("the root", "the facts about the file are not those that were written.")
+
+
+def _checksum(facts: Mapping[str, Any]) -> int:
+    return zlib.crc32(to_json(sorted(facts.items())).encode())
 
 
 def _single_graph(file: Any, context: Context) -> SimpleGraph:
@@ -88,17 +109,25 @@ def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenanc
     """Write version 1 to the file that the stream has opened."""
     facts = facts_of(provenance)
     target = PatientFile(stream)
-    with h5py.File(target, "w") as file:
-        file.attrs["format"], file.attrs["version"] = "graphite-gen", 1
-        for name, value in facts.items():
-            file.attrs[name] = to_json(value) if name == "parameters" else value
-        writer = Writer(file, facts)
-        graphs = iter(graphs)
+    graphs = iter(graphs)
+    with undisturbed():
+        file = h5py.File(target, "w", libver=_LAYOUT)
+    try:
+        with undisturbed():
+            file.attrs["format"], file.attrs["version"] = "graphite-gen", 1
+            file.attrs["checksum"] = _checksum(facts)
+            for name, value in facts.items():
+                file.attrs[name] = to_json(value) if name == "parameters" else value
+            writer = Writer(file, facts)
+        # Only making graphs takes long enough to be interrupted.
         while target.error is None and (block := list(islice(graphs, GRAPHS))):
-            try:
+            with undisturbed():
                 writer.write(block)
-            except RuntimeError as error:
-                raise OutputError(f"The HDF5 file cannot be written: {_first_line(error)}.") from error
+    except RuntimeError as error:
+        raise OutputError(f"The HDF5 file cannot be written: {_first_line(error)}.") from error
+    finally:
+        with undisturbed():
+            file.close()
     target.check()
 
     return writer.graphs

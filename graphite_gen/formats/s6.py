@@ -27,7 +27,12 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
         if not text.startswith(b":"):
             raise context.error(where, "no ':' in front, so no sparse6; pass --format g6 if it is graph6.")
         nodes, sixes = unpack_size(context, where, text[1:])
-        yield build_graph(context, where, nodes, _pairs(nodes, unpack_bits(sixes)))
+        bits = unpack_bits(sixes)
+        # Only ones fill up the last character, the first of them may be a zero.
+        rest = bits[len(bits) // (_width(nodes) + 1) * (_width(nodes) + 1) :]
+        if not rest[1:].all():
+            raise context.damage(where, "the line ends within an edge; it was cut short.")
+        yield build_graph(context, where, nodes, _pairs(nodes, bits))
 
 
 def _pairs(nodes: int, bits: NDArray[np.uint8]) -> list[tuple[int, int]]:

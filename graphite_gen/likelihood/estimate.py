@@ -87,7 +87,7 @@ def iterate_nll(
     def score(index: int, graph: SimpleGraph) -> GraphNLL:
         check_suits(model, graph, index)
         width = max(graph.nodes, model.sizes.largest) if convention == "paper" else graph.nodes
-        _check_memory(model, width, index, samples if method == "is" else max(samples, chains))
+        _check_memory(model, width, index, samples if method == "is" else max(samples, chains), crew.size_here)
         batch = collate([graph], width).to(model.device)
         row: GraphNLL | None = None
         points: tuple[tuple[int, float], ...] = ()
@@ -190,8 +190,8 @@ def check_suits(model: TrainedModel, graph: SimpleGraph, index: int) -> None:
         )
 
 
-def _check_memory(model: TrainedModel, nodes: int, index: int, samples: int) -> None:
-    """Refuse a graph whose matrices over all pairs of nodes cannot fit."""
+def _check_memory(model: TrainedModel, nodes: int, index: int, samples: int, processes: int) -> None:
+    """Refuse a graph whose matrices over all pairs of nodes cannot fit, as many times as there are processes here."""
     if model.device.type != "cpu":
         return
     one = nodes**2 * ONE_SHOT_BYTES
@@ -199,11 +199,12 @@ def _check_memory(model: TrainedModel, nodes: int, index: int, samples: int) -> 
     # The rows that a staged model scores together, of nodes that see few others or all.
     rows = max(nodes**2, min(proposals * nodes**3 // 3, CHUNK_CELLS)) if model.config.is_staged else 0
     fixed = rows * STAGED_BYTES
-    needed = fixed + proposals * one
+    needed = processes * (fixed + proposals * one)
 
     def remedy(available: int) -> str:
-        fitting = (available - fixed) // one
-        return f"Pass '--samples {fitting}'." if fitting > 0 else "Leave out graphs of so many nodes."
+        fitting = (available // processes - fixed) // one
+        fewer = "Use fewer processes, or leave" if processes > 1 else "Leave"
+        return f"Pass '--samples {fitting}'." if fitting > 0 else f"{fewer} out graphs of so many nodes."
 
     check_memory(needed, f"Graph {index}, on {nodes} nodes,", remedy, DatasetError)
 

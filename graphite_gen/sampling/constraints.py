@@ -281,7 +281,7 @@ def _whole(name: str, value: int) -> int:
         number = operator.index(value)
     except TypeError:
         number = -1
-    if number < 0:
-        raise SamplingError(f"'{name}' is {value!r}; it should be a whole number of at least 0.")
+    if not 0 <= number < 2**63:
+        raise SamplingError(f"'{name}' is {value!r}; it should be a whole number of at least 0, and less than 2⁶³.")
 
     return number

@@ -10,21 +10,30 @@ ids, rows stand in the order of the nodes. What ``scipy.sparse.save_npz`` wrote 
 from __future__ import annotations
 
 import csv
+import io
+import math
+import tokenize
 import zipfile
-from collections.abc import Iterable, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from ..errors import FormatError
+from ..formats._files import is_special
 from ..graph import SimpleGraph
+from .csr import csr_rows
 
 __all__ = ["read_features", "read_labels"]
 
 LABEL, SPLIT = "label", "split"
+# The longest line of a CSV file, and how far an archive may expand before it counts as a bomb.
+_MAX_LINE = 1 << 24
+_BOMB_BYTES, _BOMB_RATIO = 1 << 28, 200
 
 Ids = Sequence[Any] | NDArray[Any] | None
 
@@ -43,7 +52,7 @@ def read_features(path: Path, graph: SimpleGraph) -> sparse.csr_array:
             ids = None
         else:
             x = sparse.csr_array(_numbers(path, arrays, "features"))
-            ids = arrays.get("ids")
+            ids = _column(path, arrays, "ids") if "ids" in arrays else None
     else:
         head, rows = _csv(path)
         ids = [row[0] for row in rows]
@@ -70,9 +79,9 @@ def read_labels(path: Path, graph: SimpleGraph) -> tuple[list[Any], list[Any] | 
         arrays = _load(path)
         if "labels" not in arrays:
             raise FormatError(f"'{path}' has {_listed(arrays)}: wanted an array 'labels', and 'ids' of the nodes.")
-        labels = [None if label == "" or label == -1 else label for label in arrays["labels"].tolist()]
-        parts = [part or None for part in arrays[SPLIT].tolist()] if SPLIT in arrays else None
-        ids = arrays.get("ids")
+        labels = [None if label == "" or label == -1 else label for label in _column(path, arrays, "labels")]
+        parts = [part or None for part in _column(path, arrays, SPLIT)] if SPLIT in arrays else None
+        ids = _column(path, arrays, "ids") if "ids" in arrays else None
     else:
         head, rows = _csv(path)
         ids = [row[0] for row in rows]
@@ -83,7 +92,7 @@ def read_labels(path: Path, graph: SimpleGraph) -> tuple[list[Any], list[Any] | 
         elif len(others) == 1:
             column = others[0]
         else:
-            raise FormatError(f"'{path}' has columns {', '.join(head)}: name the one of the labels 'label'.")
+            raise FormatError(f"'{path}' has columns {', '.join(head)[:200]}: name the one of the labels 'label'.")
         labels = [row[column].strip() or None for row in rows]
         parts = [row[words.index(SPLIT)].strip() or None for row in rows] if SPLIT in words else None
     if parts is not None and len(parts) != len(labels):
@@ -115,10 +124,10 @@ def _rows_of_nodes(path: Path, graph: SimpleGraph, ids: Ids, rows: int) -> NDArr
         node = number.get(str(each).strip())
         if node is None:
             raise FormatError(
-                f"'{path}' is about a node '{each}' that the graph does not have: use the ids of its file."
+                f"'{path}' is about a node '{str(each)[:80]}' that the graph does not have: use the ids of its file."
             )
         if order[node] >= 0:
-            raise FormatError(f"'{path}' has two rows of node '{each}': wanted one.")
+            raise FormatError(f"'{path}' has two rows of node '{str(each)[:80]}': wanted one.")
         order[node] = row
 
     return order
@@ -130,10 +139,10 @@ def _rows_of_nodes(path: Path, graph: SimpleGraph, ids: Ids, rows: int) -> NDArr
 def _csv(path: Path) -> tuple[list[str], list[list[str]]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
-            rows = [row for row in csv.reader(stream) if row]
+            rows = [row for row in csv.reader(_bounded_lines(stream)) if row]
     except OSError as error:
         raise FormatError(f"'{path}' cannot be read: {error.strerror or error}.") from error
-    except (UnicodeDecodeError, csv.Error) as error:
+    except (ValueError, csv.Error) as error:
         raise FormatError(f"'{path}' is not CSV in UTF-8 ({error}); save it as that, or as '.npz'.") from error
     if not rows or len(rows[0]) < 2:
         raise FormatError(f"'{path}' has no columns: wanted a line that names them, the first for node ids.")
@@ -144,6 +153,14 @@ def _csv(path: Path) -> tuple[list[str], list[list[str]]]:
             raise FormatError(f"'{path}', row {line}: {len(row)} cells where the first line names {len(rows[0])}.")
 
     return rows[0], rows[1:]
+
+
+def _bounded_lines(stream: TextIO) -> Iterator[str]:
+    """The lines of a file that has some; a device may never end the first."""
+    while line := stream.readline(_MAX_LINE):
+        if len(line) == _MAX_LINE:
+            raise ValueError(f"a line of more than {_MAX_LINE} characters")
+        yield line
 
 
 def _is_number(text: str) -> bool:
@@ -157,10 +174,11 @@ def _is_number(text: str) -> bool:
 
 def _csv_numbers(path: Path, rows: list[list[str]], width: int) -> NDArray[np.float32]:
     try:
-        return np.array([row[1:] for row in rows], dtype=np.float32).reshape(len(rows), width)
+        with np.errstate(over="ignore"):
+            return np.array([row[1:] for row in rows], dtype=np.float32).reshape(len(rows), width)
     except ValueError:
         line, word = next((line, cell) for line, row in enumerate(rows, 2) for cell in row[1:] if not _is_number(cell))
-        raise FormatError(f"'{path}', row {line}: '{word}' is no number; features are numbers.") from None
+        raise FormatError(f"'{path}', row {line}: '{word[:80]}' is no number; features are numbers.") from None
 
 
 # npz ----------------------------------------------------------------------------------------------------------
@@ -171,13 +189,74 @@ def _is_npz(path: Path) -> bool:
 
 
 def _load(path: Path) -> dict[str, NDArray[Any]]:
+    """The arrays of an npz file; NumPy's own reader takes a damaged shape at its word, and leaves bytes unread."""
+    # A device may never end.
+    if is_special(path):
+        raise FormatError(f"'{path}' is no file: save the arrays to one, and pass that.")
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            if len(members) != _listed_members(path):
+                raise ValueError("some of its arrays are lost")
+            if not all(member.filename.endswith(".npy") for member in members):
+                raise ValueError("something else than arrays")
+            if len({member.filename for member in members}) < len(members):
+                raise ValueError("two arrays of one name")
+            packed = sum(member.compress_size for member in members)
+            if sum(member.file_size for member in members) > max(_BOMB_BYTES, _BOMB_RATIO * packed):
+                raise FormatError(
+                    f"'{path}' expands more than {_BOMB_RATIO} times, to over {_BOMB_BYTES >> 20} MB. If it is meant "
+                    f"to, save it with 'numpy.savez', which does not compress."
+                )
+            return {member.filename.removesuffix(".npy"): _array(archive.read(member)) for member in members}
     except OSError as error:
         raise FormatError(f"'{path}' cannot be read: {error.strerror or error}.") from error
-    except (ValueError, zipfile.BadZipFile, EOFError) as error:
-        raise FormatError(f"'{path}' is not an npz file of plain arrays ({error}); objects are not read.") from error
+    except (ValueError, TypeError, SyntaxError, RuntimeError, EOFError, *_DAMAGE) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise FormatError(f"'{path}' is not an npz file of plain arrays ({reason}); objects are not read.") from error
+
+
+# The last record of a zip file without a comment.
+_END_BYTES = 22
+
+
+def _listed_members(path: Path) -> int:
+    """How many members the end of an archive tells of: a damaged directory hides some, and zipfile does not mind."""
+    with path.open("rb") as stream:
+        stream.seek(-_END_BYTES, io.SEEK_END)
+        return int.from_bytes(stream.read()[10:12], "little")
+
+
+_DAMAGE = (zipfile.BadZipFile, zlib.error, tokenize.TokenError)
+
+
+def _array(data: bytes) -> NDArray[Any]:
+    """The array of a whole npy file, whose checksum has been compared."""
+    stream = io.BytesIO(data)
+    version = np.lib.format.read_magic(stream)
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"an array of version {version}")
+    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, is_fortran, dtype = read_header(stream)
+    # Rows without contents cost no bytes, and could be any number.
+    if dtype.hasobject or dtype.itemsize == 0 or 0 in shape[1:] or min(shape, default=0) < 0:
+        raise ValueError(f"an array of type {dtype} and shape {shape}")
+    if len(data) - stream.tell() != math.prod(shape) * dtype.itemsize:
+        raise ValueError("an array of another size than it says")
+
+    return np.frombuffer(data, dtype, offset=stream.tell()).reshape(shape, order="F" if is_fortran else "C")
+
+
+def _column(path: Path, arrays: dict[str, NDArray[Any]], name: str) -> list[Any]:
+    """An array of numbers or texts, one for each node, as plain values."""
+    array = arrays[name]
+    is_number = array.dtype.kind in "biuf"
+    if array.ndim != 1 or not (is_number or array.dtype.kind in "SU") or (is_number and not np.isfinite(array).all()):
+        raise FormatError(
+            f"'{path}': '{name}' is {array.dtype} of shape {array.shape}; wanted a number or a text for each node."
+        )
+
+    return [each.decode("latin-1") for each in array.tolist()] if array.dtype.kind == "S" else array.tolist()
 
 
 def _listed(arrays: dict[str, NDArray[Any]]) -> str:
@@ -195,8 +274,7 @@ def _sparse_rows(path: Path, arrays: dict[str, NDArray[Any]]) -> sparse.csr_arra
     try:
         if bytes(arrays["format"].item()) != b"csr":
             raise ValueError("not CSR")
-        x = sparse.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=arrays["shape"].tolist())
-        x.check_format()
+        x = csr_rows(arrays["data"], arrays["indices"], arrays["indptr"], arrays["shape"].tolist())
     except (ValueError, TypeError, LookupError) as error:
         raise FormatError(f"'{path}' is no sparse matrix of numbers in CSR form ({error}); save it as that.") from error
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ..checkpoint import (
     SINGLE_GRAPH,
+    check_fits,
     is_single_graph,
     load_weights,
     next_turn,
@@ -19,7 +20,7 @@ from ..checkpoint import (
 )
 from ..distributions import NodeNormal
 from ..errors import CheckpointError, ConfigError
-from ..records import Provenance
+from ..records import Provenance, typed
 from .generation import SingleGraphModel
 from .networks import build_pair_decoder
 from .settings import LinkSettings
@@ -67,6 +68,7 @@ def load_single_graph(folder: Path) -> SingleGraphModel:
     path = folder / "model.safetensors"
     try:
         settings = LinkSettings.from_json(config["model"])
+        check_fits(lambda: build_pair_decoder(settings), _decoder_weights(tensors), path)
         model = SingleGraphModel(
             str(config["name"]),
             settings,
@@ -76,14 +78,18 @@ def load_single_graph(folder: Path) -> SingleGraphModel:
             degrees=tensors.pop("degrees"),
             biases=tensors.pop("biases"),
             seed=int(config["seed"]),
-            provenance=Provenance(**config["provenance"]),
+            provenance=typed(Provenance, config["provenance"]),
         )
-    except (ConfigError, KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"'{folder}' is damaged: {error}. Train the model again.") from error
-    load_weights(model.decoder, {name.removeprefix(_DECODER): value for name, value in tensors.items()}, path)
+    except (ConfigError, KeyError, TypeError, ValueError, OverflowError) as error:
+        raise CheckpointError(f"'{folder}' is damaged: {str(error)[:400]}. Train the model again.") from error
+    load_weights(model.decoder, _decoder_weights(tensors), path)
     _check_nodes(model, path)
 
     return model
+
+
+def _decoder_weights(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(_DECODER): value for name, value in tensors.items() if name not in _NODES}
 
 
 def _posterior(tensors: dict[str, Tensor]) -> NodeNormal:

@@ -18,6 +18,7 @@ from ..formats._build import MEND, Context
 from ..formats._h5_reader import dataset
 from ..graph import SimpleGraph
 from .annotations import read_features, read_labels
+from .csr import csr_rows
 from .planetoid import is_planetoid, read_planetoid
 
 __all__ = ["NodeSplit", "SingleGraph", "describe_nodes", "from_simple_graph", "read_single_graph"]
@@ -123,6 +124,8 @@ def describe_nodes(
     parts = split if split is None or isinstance(split, NodeSplit) else _split(split)
     if labels is None or all(label is None for label in labels):
         return SingleGraph(graph, features, split=parts)
+    if any(label != label for label in labels):
+        raise DatasetError("A node's label is NaN: leave it empty where there is none.")
     # Numbers in their order, then words in theirs; so files with labels 0, 1, … keep those as numbers of the classes.
     classes = sorted({label for label in labels if label is not None}, key=lambda each: (isinstance(each, str), each))
     number = {label: index for index, label in enumerate(classes)}
@@ -135,7 +138,7 @@ def _split(parts: Sequence[Any]) -> NodeSplit | None:
     words = [None if part is None else PARTS.get(str(part).strip().lower(), str(part)) for part in parts]
     wrong = next((word for word in words if word not in (None, *PARTS.values())), None)
     if wrong is not None:
-        raise DatasetError(f"A node is in the part '{wrong}' of the split: wanted 'train', 'validation' or 'test'.")
+        raise DatasetError(f"A node is in part '{wrong[:80]}' of the split: wanted 'train', 'validation' or 'test'.")
     if not any(words):
         return None
 
@@ -197,11 +200,8 @@ def _h5_features(file: Any, context: Context, nodes: int) -> sparse.csr_array | 
         dataset(context, group, name, kinds)[:]
         for name, kinds in (("data", "iuf"), ("indices", "iu"), ("indptr", "iu"))
     )
-    rows, width = (int(each) for each in group.attrs["shape"])
-    x = sparse.csr_array((data.astype(np.float32), indices, indptr), shape=(rows, width))
-    x.check_format()
 
-    return _checked_rows(context, x, nodes)
+    return _checked_rows(context, csr_rows(data.astype(np.float32), indices, indptr, group.attrs["shape"]), nodes)
 
 
 def _checked_rows(context: Context, x: sparse.csr_array, nodes: int) -> sparse.csr_array:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..errors import ConfigError, OutputError
 from ..formats import check_node_attributes, format_of, write_graphs
 from ..formats._files import check_target, open_output
-from ..formats._h5_file import PatientFile
+from ..formats._h5_file import PatientFile, undisturbed
 from ..plotting.figure import check_picture, new_figure, save_picture
 from ..records import Provenance
 from .data import SingleGraph
@@ -76,7 +76,7 @@ def write_embedding(
     elif name == "h5":
         with open_output(path, force) as stream:
             own_file = PatientFile(stream)
-            with h5py.File(own_file, "w") as file:
+            with undisturbed(), h5py.File(own_file, "w") as file:
                 _write_h5(file, graph, z, model)
             own_file.check()
     else:

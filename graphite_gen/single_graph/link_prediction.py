@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..errors import DatasetError
+from ..means import mean_with_error
 from ..metrics.ranking import area_under_curve, average_precision
 from ..records import Record
 from ..seeding import derive_seed, stream
@@ -170,15 +170,9 @@ def run_baseline(graph: SingleGraph, name: str, run: int, seed: int, *, split: s
 
 def summarise_links(model: str, features: bool, split: str, scores: Sequence[LinkScore]) -> LinkResult:
     """The mean of some runs and its standard error."""
-    auc, ap = ([getattr(score, name) for score in scores] for name in ("auc", "ap"))
+    auc, ap = (mean_with_error([getattr(score, name) for score in scores]) for name in ("auc", "ap"))
 
-    return LinkResult(
-        model, features, split, len(scores), float(np.mean(auc)), _error(auc), float(np.mean(ap)), _error(ap)
-    )
-
-
-def _error(values: Sequence[float]) -> float | None:
-    return float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else None
+    return LinkResult(model, features, split, len(scores), *auc, *ap)
 
 
 def train_on_all(

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..errors import DatasetError, TrainingError
+from ..means import mean_with_error
 from ..nn import GraphConv
 from ..operators import SparseGraph
 from ..records import Record
@@ -259,7 +260,4 @@ def _build(settings: ClassifierSettings, own: LinkSettings, in_features: int, cl
 
 def summarise_classification(model: str, features: bool, scores: Sequence[ClassificationScore]) -> ClassificationResult:
     """The mean of some runs and its standard error."""
-    values = [score.accuracy for score in scores]
-    error = float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else None
-
-    return ClassificationResult(model, features, len(values), float(np.mean(values)), error)
+    return ClassificationResult(model, features, len(scores), *mean_with_error([score.accuracy for score in scores]))

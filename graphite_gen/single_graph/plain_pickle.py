@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..errors import FormatError
+from ..formats._files import is_special
+from .csr import csr_rows
 
 __all__ = ["read_plain"]
 
@@ -28,6 +30,9 @@ def read_plain(path: Path) -> Any:
     Raises:
         FormatError: The file cannot be read, is damaged, or holds anything else.
     """
+    # A device may never end.
+    if is_special(path):
+        raise FormatError(f"'{path}' is no file; fetch it again.")
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -40,7 +45,7 @@ def read_plain(path: Path) -> Any:
         raise FormatError(
             f"'{path}' holds {error}, which is not read: only arrays, sparse matrices, lists and dicts are."
         ) from None
-    except (ValueError, TypeError, LookupError, struct.error, OverflowError, UnicodeError, RecursionError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError, struct.error) as error:
         raise FormatError(f"'{path}' is damaged ({error}); fetch it again.") from error
 
 
@@ -137,11 +142,9 @@ class _Unfinished:
 
     def _csr(self) -> sparse.csr_array:
         state = {_text(key): value for key, value in self.state.items()}
-        parts = tuple(state[name].finished() for name in ("data", "indices", "indptr"))
-        x = sparse.csr_array(parts, shape=tuple(state["_shape"]))
-        x.check_format()
+        data, indices, indptr = (state[name].finished() for name in ("data", "indices", "indptr"))
 
-        return x
+        return csr_rows(data, indices, indptr, state["_shape"])
 
 
 def _text(value: Any) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..errors import FormatError
+from ..formats._files import is_special
 from ..graph import SimpleGraph
 from .plain_pickle import read_plain
 
@@ -74,10 +75,17 @@ def read_planetoid(source: str | Path) -> PlanetoidGraph:
     known = allx.shape[0]
     nodes = max(known, int(tested.max(initial=-1)) + 1)
     rows = np.concatenate([np.arange(known), tested])
+    # Node numbers bound what is allocated: a damaged one must not claim the machine's memory.
+    if nodes > 2 * len(rows):
+        raise FormatError(
+            f"'{stem}.test.index' lists node {nodes - 1}, and most before it are unknown; fetch it again."
+        )
     if len(np.unique(rows)) != len(rows) or len(y) + VALIDATION > known or len(y) != x.shape[0]:
         raise FormatError(
             f"'{stem}.test.index' and '{stem}.allx' share nodes, or there are too few of them; fetch them again."
         )
+    if not (np.isfinite(allx.data).all() and np.isfinite(tx.data).all()):
+        raise FormatError(f"'{stem}.*' have a feature that is not a finite number; fetch them again.")
     stacked = sparse.vstack([allx, tx]).tocoo()
     features = sparse.csr_array((stacked.data, (rows[stacked.row], stacked.col)), shape=(nodes, allx.shape[1]))
 
@@ -117,6 +125,8 @@ def _one_hot(stem: Path, part: str) -> NDArray[Any]:
 
 def _test_index(stem: Path) -> NDArray[np.int64]:
     path = stem.with_name(f"{stem.name}.test.index")
+    if is_special(path):
+        raise FormatError(f"'{path}' is no file; fetch it again.")
     try:
         words = path.read_text(encoding="ascii").split()
         tested = np.array([int(word) for word in words], dtype=np.int64)
@@ -124,9 +134,8 @@ def _test_index(stem: Path) -> NDArray[np.int64]:
         raise FormatError(f"'{path}' cannot be read: {error.strerror or error}.") from error
     except (ValueError, OverflowError) as error:
         raise FormatError(f"'{path}' is no list of node numbers ({error}); fetch it again.") from error
-    # Node numbers bound what is allocated: a damaged one must not claim the machine's memory.
-    if len(tested) and (tested.min() < 0 or tested.max() > 100_000_000):
-        raise FormatError(f"'{path}' lists node {tested.max()}, which cannot be; fetch it again.")
+    if len(tested) and tested.min() < 0:
+        raise FormatError(f"'{path}' lists node {tested.min()}, which cannot be; fetch it again.")
 
     return tested
 

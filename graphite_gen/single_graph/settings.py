@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..config import KINDS, Autoencoder, Settings, require
+from ..config import KINDS, Autoencoder, Settings, require, require_range
 from ..errors import ConfigError
 
 __all__ = ["CLASSIFIERS", "HEADS", "SKIPS", "TARGETS", "ClassifierSettings", "LinkSettings"]
@@ -67,6 +67,12 @@ class LinkSettings(Autoencoder, Settings):
         require("skip", self.skip, SKIPS)
         require("head", self.head, HEADS)
         require("targets", self.targets, TARGETS)
+        for name, high in (("latent", 1024), ("decoder_width", 4096), ("epochs", 10**9), ("validate_every", 10**9)):
+            require_range(name, getattr(self, name), 1, high)
+        for name, high in (("width", 4096), ("hops", 100), ("rounds", 100), ("skip_weight", 10), ("teleport", 1)):
+            require_range(name, getattr(self, name), 0, high)
+        for name in ("kl_weight", "subsample", "learning_rate"):
+            require_range(name, getattr(self, name), 0, 10**9)
         if not 0 <= self.edge_dropout < 1:
             raise ConfigError(f"'edge_dropout' is {self.edge_dropout}; it should be at least 0 and less than 1.")
         if self.targets == "hidden" and self.edge_dropout == 0:

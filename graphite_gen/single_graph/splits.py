@@ -77,7 +77,7 @@ def split_edges(
     if len(order) < held:
         raise DatasetError(
             f"Only {len(order)} of {len(pairs)} edges can be held out with the rest as connected as before, and {held} "
-            f"are wanted: pass '--split random', or hold out a smaller part."
+            f"are wanted: pass '--split random'."
         )
     chosen = order[:held]
     # The first to go are the surest to be on a cycle: the two parts should be alike.

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ..distributions import NodeNormal
 from ..errors import TrainingError
+from ..memory import check_memory
 from ..operators import SparseGraph
 from ..seeding import derive_seed
 from .inputs import NodeInputs
@@ -20,6 +21,11 @@ from .pairs import PairLogits
 from .settings import LinkSettings
 
 __all__ = ["TrainedAutoencoder", "link_loss", "train_autoencoder"]
+
+# Bytes of a step for each latent dimension, as measured: of an edge, a drawn pair and a node.
+EDGE_BYTES = 14
+DRAW_BYTES = 17
+NODE_BYTES = 100
 
 
 @dataclass(frozen=True)
@@ -71,8 +77,9 @@ def train_autoencoder(
         validate: A figure to choose the epoch by, the higher the better; without it, the last epoch is kept.
 
     Raises:
-        TrainingError: The objective is no number any more.
+        TrainingError: A step does not fit in memory, or the objective is no number any more.
     """
+    _check_memory(settings, edges.shape[1], nodes)
     network = build_link_network(settings, inputs.width, derive_seed(seed, "weights"))
     generator = torch.Generator().manual_seed(derive_seed(seed, "training"))
     optimiser = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=True)
@@ -99,6 +106,13 @@ def train_autoencoder(
         network.load_state_dict(kept)
 
     return TrainedAutoencoder(network, whole, inputs, best_epoch, float(loss.detach()))
+
+
+def _check_memory(settings: LinkSettings, edges: int, nodes: int) -> None:
+    """Refuse a graph whose step cannot fit: all pairs are scored tile by tile, but edges and drawn pairs at once."""
+    rows = EDGE_BYTES * edges + DRAW_BYTES * settings.subsample * edges + NODE_BYTES * nodes
+    what = f"A step on {nodes} nodes and {edges} edges with {settings.latent} latents"
+    check_memory(rows * settings.latent, what, "Pass a smaller '--latent'.", TrainingError)
 
 
 def link_loss(

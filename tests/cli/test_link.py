@@ -64,6 +64,13 @@ def test_missing_links_are_written_by_name(invoke: Invoke, groups: Path) -> None
     assert is_one_line(again.stderr)
 
 
+def test_a_graph_that_misses_no_link_gives_a_table_without_rows(invoke: Invoke) -> None:
+    nx.write_graphml(nx.complete_graph(4), "whole.graphml")
+
+    assert invoke("link", "whole.graphml", "--predict", "out.csv", *QUICK).exit_code == 0
+    assert Path("out.csv").read_text() == "source,target,probability\n"
+
+
 def test_own_features_are_used_or_left_out(invoke: Invoke, groups: Path) -> None:
     lines = ["id,a,b,c", *(f"n{i},{i // 10 == 0:d},{i // 10 == 1:d},{i // 10 == 2:d}" for i in range(30))]
     Path("x.csv").write_text("\n".join(lines))
@@ -87,12 +94,13 @@ def test_mistakes_end_in_one_line(invoke: Invoke, groups: Path) -> None:
         ([groups, "--node-features", "short.csv"], "no features of node"),
         ([groups, "--edge-dropout", 0], "targets 'all'"),
     ):
-        result = invoke("link", *line, "--runs", 1, *QUICK)
+        result = invoke("link", *line, *QUICK)
         assert result.exit_code == 1, line
         error = result.stderr.splitlines()[-1] + "\n"
         assert is_one_line(error)
         assert problem in error
-    assert invoke("link", groups, "--predict", "out.csv", "--compare").exit_code == 2
+    for line in (["--predict", "out.csv", "--compare"], ["--predict", "out.csv", "--runs", 2], ["--top", 3]):
+        assert invoke("link", groups, *line).exit_code == 2
 
 
 def test_baselines_stand_beside_the_models(invoke: Invoke, groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:

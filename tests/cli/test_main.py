@@ -138,3 +138,21 @@ def test_a_stream_that_the_shell_has_closed_is_no_surprise(line: str, problem: s
     assert result.returncode == bool(problem)
     assert is_one_line(result.stderr) == bool(problem)
     assert problem in result.stderr
+
+
+def test_what_a_user_said_stands_on_one_line_of_bounded_length(invoke: Invoke) -> None:
+    for value in ("a\nb", "x" * 70_000):
+        result = invoke("evaluate", "a.g6", "--reference", "b.g6", "--fail-above", value)
+
+        assert result.exit_code == 2
+        last = result.stderr.splitlines()[-1]
+        assert last.startswith("Error: Invalid value")
+        assert last.endswith("as in ratio=3.")
+        assert len(last) < 2100
+
+
+def test_degrees_are_not_read_from_a_device(invoke: Invoke) -> None:
+    result = invoke("sample", "-o", "a.g6", "--degrees", "/dev/zero")
+
+    assert result.exit_code == 2
+    assert "no list of degrees" in result.stderr

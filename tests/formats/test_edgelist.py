@@ -95,3 +95,16 @@ def test_damage_is_one_clear_line(body: bytes, message: str, tmp_path: Path) -> 
 
     assert "bad.edgelist'" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_blank_lines_are_no_graph_and_doubtful_literals_no_warning(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    (tmp_path / "blank.edgelist").write_bytes(b" \n\x1f\n")
+    (tmp_path / "doubtful.edgelist").write_text("0 1 {'a': 1or}\n")
+
+    with pytest.raises(FormatError, match="holds no graphs"):
+        list(read_graphs(tmp_path / "blank.edgelist"))
+    with pytest.raises(FormatError, match="after the nodes"):
+        list(read_graphs(tmp_path / "doubtful.edgelist"))
+    assert not recwarn.list

@@ -334,3 +334,29 @@ def test_missing_and_unreadable_sources_are_named(tmp_path: Path) -> None:
             read_graphs(tmp_path / name)
     with pytest.raises(FormatError, match="holds no file of graphs"):
         read_graphs(tmp_path)
+
+
+def test_a_file_that_is_called_gzip_and_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.edgelist.gz").write_bytes(b"\x1f")
+
+    with pytest.raises(FormatError, match="no gzip data, as its name says"):
+        list(read_graphs(tmp_path / "a.edgelist.gz"))
+
+
+@pytest.mark.parametrize("name", ["a\0.g6", "\ud800.g6", "x" * 300 + ".g6", "loop/a.g6", "loop/{index}.g6"])
+def test_names_that_no_file_can_have_are_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+
+    with pytest.raises(FormatError, match=r"cannot be read|does not exist"):
+        read_graphs(tmp_path / name)
+    with pytest.raises(OutputError, match="cannot be written"):
+        write_graphs([GRAPH], tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["loop"]
+
+
+def test_a_link_to_nowhere_in_a_folder_is_missed(tmp_path: Path) -> None:
+    write_graphs([GRAPH], tmp_path / "a.g6")
+    (tmp_path / "b.g6").symlink_to(tmp_path / "moved.g6")
+
+    with pytest.raises(FormatError, match=r"b\.g6' does not exist"):
+        list(read_graphs(tmp_path))

@@ -141,6 +141,7 @@ def test_defaults_fill_what_is_not_there_and_late_edges_find_their_nodes(tmp_pat
         (f"{HEAD}<graph><node id='a'><port name='p'/></node></graph></graphml>", "port"),
         (f"{HEAD}<graph><node id='a'><graph/></node></graph></graphml>", "a graph within a graph"),
         (f"{HEAD}<graph><data key='k'>1</data></graph></graphml>", "'k', which is not declared"),
+        (f"{HEAD}<graph><key id='k' attr.name='x'/></graph></graphml>", "'<key>' within '<graph>'"),
         (f"{HEAD}<key id='k' attr.name='x' attr.type='colour'/></graphml>", "attribute type 'colour'"),
         (
             f"{HEAD}<key id='k' attr.name='x' attr.type='int'/><graph><data key='k'>one</data></graph></graphml>",

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -211,6 +213,10 @@ def virtual(file: Any) -> None:
             both(declare("edges", (2**31 - 1, 2), chunks=(1024, 2)), put("edge_counts", np.array([2**31 - 1, 0]))),
             "stores almost none",
         ),
+        (
+            declare("node_counts", (10**7,), chunks=(10**6,), data=np.zeros(10**7, np.int32), compression="gzip"),
+            "expands to more than 500 times the file",
+        ),
         (declare("node_features", (5, 2**29), "f4", chunks=(5, 2**29 // 8)), "blocks of more than"),
     ],
 )
@@ -266,3 +272,56 @@ def test_pipes_are_refused() -> None:
         read_graphs("-", format="h5")
     with pytest.raises(OutputError, match="pass a file"):
         write_graphs([SimpleGraph(3, PATH)], "-", format="hdf5")
+
+
+def test_every_flipped_bit_changes_nothing_or_is_refused(tmp_path: Path) -> None:
+    graph = SimpleGraph(3, PATH, np.array([1.0, 2.0]), names=("a", "b", 3), attributes={"split": "test"})
+    path = tmp_path / "a.h5"
+    write_graphs([graph] * 3, path, provenance=Provenance("ego", {"m": 4}, 7, "generate", "name"))
+    sound, data = list(read_graphs(path)), path.read_bytes()
+    rng = np.random.default_rng(0)
+    refused = 0
+
+    for place in rng.choice(len(data), 200, replace=False).tolist():
+        bit = 1 << int(rng.integers(8))
+        path.write_bytes(data[:place] + bytes((data[place] ^ bit,)) + data[place + 1 :])
+        try:
+            found = list(read_graphs(path))
+        except FormatError:
+            refused += 1
+            continue
+        assert len(found) == 3
+        for one, other in zip(sound, found, strict=True):
+            assert_same(one, other)
+    assert refused > 50
+
+
+def test_facts_that_were_changed_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    write_graphs([SimpleGraph(3, PATH)], path, provenance=Provenance("ego", {"m": 4}))
+    path.write_bytes(path.read_bytes().replace(b'{"m": 4}', b'{"m": 5}'))
+
+    with pytest.raises(FormatError, match="facts about the file are not those that were written"):
+        list(read_graphs(path))
+
+
+def test_a_signal_in_the_middle_of_writing_waits_until_hdf5_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, struck = os.pwrite, []
+
+    def strike(*args: Any) -> int:
+        if len(struck) < 2:
+            struck.append(os.kill(os.getpid(), signal.SIGINT))
+        return write(*args)
+
+    monkeypatch.setattr(os, "pwrite", strike)
+    target = tmp_path / "graphs.h5"
+    target.write_bytes(b"old")
+
+    with pytest.raises(KeyboardInterrupt):
+        write_graphs([SimpleGraph.from_pairs(3, [(0, 1)])] * 3, target, force=True)
+
+    assert struck
+    assert target.read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["graphs.h5"]

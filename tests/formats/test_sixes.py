@@ -99,3 +99,23 @@ def test_damage_is_one_clear_line(format: str, body: bytes, message: str, tmp_pa
 
     assert f"bad.{format}'" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_sparse6_that_is_cut_within_an_edge_is_refused_and_that_of_networkx_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "a.s6"
+    for nodes in range(2, 36):
+        graph = nx.gnp_random_graph(nodes, 0.4, seed=nodes)
+        path.write_bytes(nx.to_sparse6_bytes(graph, header=False))
+        (found,) = read_graphs(path)
+        assert found.edges.tolist() == sorted(map(list, graph.edges))
+    line = path.read_bytes().strip()
+
+    refused = 0
+    for stop in range(2, len(line)):
+        path.write_bytes(line[:stop])
+        try:
+            list(read_graphs(path))
+        except FormatError:
+            refused += 1
+    # A cut between two edges cannot be told from a smaller graph; most others can.
+    assert refused > len(line) // 2

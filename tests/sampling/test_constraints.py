@@ -234,3 +234,10 @@ def test_demands_are_not_worked_out_where_there_are_none(monkeypatch: pytest.Mon
     monkeypatch.setattr(Demands, "nothing", None)
 
     assert len(list(Sampler(small_model(stages=0, encoder="none"), 2, nodes=(2, 9)))) == 2
+
+
+@pytest.mark.parametrize("number", [-1, 2**63, 10**30])
+def test_numbers_that_cannot_be_counted_to_are_refused(number: int) -> None:
+    for constraint in (Edges, MaxDegree):
+        with pytest.raises(SamplingError, match="whole number of at least 0"):
+            constraint(number)

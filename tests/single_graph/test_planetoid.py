@@ -121,3 +121,39 @@ def test_damage_is_told_in_one_line(files: Path) -> None:
     files.with_name("ind.tiny.test.index").unlink()
     with pytest.raises(FormatError, match=r"test\.index' cannot be read"):
         read_single_graph(files)
+
+
+def test_a_device_is_no_file_of_planetoid(files: Path) -> None:
+    for part in ("x", "test.index"):
+        path = files.with_name(f"ind.tiny.{part}")
+        data = path.read_bytes()
+        path.unlink()
+        path.symlink_to("/dev/zero")
+        with pytest.raises(FormatError, match="is no file"):
+            read_planetoid(files)
+        path.unlink()
+        path.write_bytes(data)
+
+
+def test_a_test_paper_far_beyond_the_others_is_refused(files: Path) -> None:
+    files.with_name("ind.tiny.test.index").write_text("99999999\n510\n513\n511\n")
+
+    with pytest.raises(FormatError, match="lists node 99999999, and most before it are unknown"):
+        read_planetoid(files)
+
+
+def test_words_that_are_not_finite_are_refused(files: Path) -> None:
+    x = sparse.csr_matrix(np.full((4, WORDS), np.nan, np.float32))
+    files.with_name("ind.tiny.tx").write_bytes(pickle.dumps(x, protocol=2))
+
+    with pytest.raises(FormatError, match="not a finite number"):
+        read_planetoid(files)
+
+
+def test_a_matrix_of_something_else_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "matrix"
+    parts = b"".join(b"X%c\0\0\0%bN" % (len(name), name) for name in (b"data", b"indices", b"indptr"))
+    path.write_bytes(b"\x80\x02cscipy.sparse._csr\ncsr_matrix\n)\x81}(" + parts + b"ub.")
+
+    with pytest.raises(FormatError, match="is damaged"):
+        read_plain(path)

@@ -1,0 +1,125 @@
+"""Features and labels out of hostile files: one line, before any memory is taken."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from graphite_gen.errors import DatasetError, FormatError
+from graphite_gen.single_graph import annotations
+from graphite_gen.single_graph.data import read_single_graph
+
+
+@pytest.fixture
+def path_graph(tmp_path: Path) -> Path:
+    path = tmp_path / "graph.edgelist"
+    path.write_text("a b\nb c\nc d\n")
+
+    return path
+
+
+def npy(array: Any) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array, allow_pickle=True)
+
+    return stream.getvalue()
+
+
+def archive(path: Path, *members: tuple[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, data in members:
+            file.writestr(name, data)
+
+    return path
+
+
+X = npy(np.zeros((4, 3)))
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize(
+    ("members", "problem"),
+    [
+        ([("features.npy", X.replace(b"(4, 3)", b"(4, 9)"))], "another size than it says"),
+        ([("features.npy", X.replace(b"(4, 3)", b"(4, 2)"))], "another size than it says"),
+        ([("features.npy", X.replace(b"(4, 3), ", b"(9999999, 99999), "))], "not an npz file"),
+        ([("features.npy", npy(np.zeros((4, 0))))], "shape"),
+        ([("features.npy", npy(np.array([{}] * 4, dtype=object)))], "object"),
+        ([("features.npy", X), ("features.npy", X)], "two arrays of one name"),
+        ([("features.npy", X), ("split.nv", X)], "something else than arrays"),
+        ([("features.npy", b"no array")], "not an npz file"),
+        ([("features.npy", X), ("ids.npy", npy(np.array("abcd")))], "'ids' is"),
+    ],
+)
+def test_arrays_that_are_not_what_they_say_are_refused(
+    path_graph: Path, members: list[tuple[str, bytes]], problem: str
+) -> None:
+    with pytest.raises(FormatError, match=problem):
+        read_single_graph(path_graph, features=archive(path_graph.with_name("x.npz"), *members))
+
+
+def test_arrays_may_expand_far_as_long_as_they_stay_small(path_graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = archive(path_graph.with_name("x.npz"), ("features.npy", npy(np.zeros((4, 10**5), np.float32))))
+    read_single_graph(path_graph, features=path)
+    monkeypatch.setattr(annotations, "_BOMB_BYTES", 1 << 20)
+
+    with pytest.raises(FormatError, match=r"expands more than 200 times, to over 1 MB"):
+        read_single_graph(path_graph, features=path)
+
+
+@pytest.mark.parametrize("labels", [np.zeros((4, 2)), np.zeros(4, "M8[s]"), np.array([0, 1, np.nan, 0])])
+def test_labels_are_one_number_or_text_for_each_node(path_graph: Path, labels: Any) -> None:
+    with pytest.raises(FormatError, match="wanted a number or a text for each node"):
+        read_single_graph(path_graph, labels=archive(path_graph.with_name("y.npz"), ("labels.npy", npy(labels))))
+
+
+def test_every_flipped_bit_of_an_npz_file_changes_nothing_or_is_refused(path_graph: Path) -> None:
+    path = path_graph.with_name("y.npz")
+    np.savez_compressed(path, labels=list("uvuw"), ids=list("abcd"), split=["train", "val", "train", "test"])
+    data = path.read_bytes()
+
+    for place in range(len(data)):
+        path.write_bytes(data[:place] + bytes((data[place] ^ 8,)) + data[place + 1 :])
+        try:
+            found = read_single_graph(path_graph, labels=path)
+        except FormatError:
+            continue
+        assert found.labels is not None
+        assert found.split is not None
+        assert found.labels.tolist() == [0, 1, 0, 2]
+        assert found.split.train.tolist() == [0, 2]
+
+
+def test_a_number_too_large_for_a_feature_is_refused_without_a_warning(
+    path_graph: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    path = path_graph.with_name("x.csv")
+    path.write_text("id,x\na,1e99\nb,1\nc,1\nd,1\n")
+
+    with pytest.raises(FormatError, match="not a finite number"):
+        read_single_graph(path_graph, features=path)
+    assert not recwarn.list
+
+
+def test_a_label_that_is_no_number_is_refused(path_graph: Path) -> None:
+    path = path_graph.with_suffix(".jsonl")
+    path.write_text(
+        '{"nodes": [{"id": 0, "label": NaN}, {"id": 1, "label": 2}], "edges": [{"source": 0, "target": 1}]}'
+    )
+
+    with pytest.raises(DatasetError, match="label is NaN"):
+        read_single_graph(path)
+
+
+@pytest.mark.parametrize(("name", "problem"), [("x.csv", "a line of more than"), ("x.npz", "is no file")])
+def test_a_device_without_end_is_refused(path_graph: Path, name: str, problem: str) -> None:
+    path = path_graph.with_name(name)
+    path.symlink_to("/dev/zero")
+
+    with pytest.raises(FormatError, match=problem):
+        read_single_graph(path_graph, features=path)
