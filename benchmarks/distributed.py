@@ -98,7 +98,7 @@ def difference(folder: Path, first: str, second: str) -> float:
 
 
 def timed(folder: Path, size: Size, ceiling: bool) -> tuple[list[list[Any]], list[list[Any]]]:
-    """Rows of what each command costs, beside what the host has to give if asked for, and of whether both agree."""
+    """Rows of what each command costs, with what the host has to give or not, and of whether one and two agree."""
     model, costs, checks = ("--model", "bundled:barabasi", "--threads", 1), [], []
 
     def train(name: str) -> tuple[object, ...]:
@@ -217,8 +217,8 @@ def main() -> None:
     if not arguments.quick:
         publish(
             "distributed",
-            "One process and two of torchrun on one host, one thread each, their start included; beside the speed-up "
-            "that of two commands side by side that share nothing, which is what the host has to give",
+            "One process and two of torchrun on one host, one thread each, with their start. Side by side: the "
+            "speed-up of two commands that share nothing, which is what the host has to give",
             ["", "one, s", "two, s", "speed-up", "side by side", "CPU of one, s", "CPU of two, s"],
             costs,
             details,

@@ -8,7 +8,7 @@ not depend on how many processes share the parts: not even by the rounding that 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,7 +27,7 @@ from .objectives import elbo, growth_bound, reconstruction, weight_terms
 from .schedule import FINEST, Schedule
 from .seeding import derive_seed, stream
 
-__all__ = ["SharedLoss", "Step", "StepLoss", "draw_step", "normal_noise", "shares"]
+__all__ = ["PartLoss", "SharedLoss", "Step", "StepLoss", "draw_step", "normal_noise", "shares"]
 
 # A part of a batch that is decided at once has at least so many cells of matrices, and a batch at most so many parts.
 PART_CELLS = 1 << 14
@@ -61,12 +61,15 @@ class Step:
     def parts(self) -> list[Step]:
         """The batch in parts, small graphs first; few, as each costs as many calls as all of it would at once."""
         if self.rows is not None:
-            return [self._select(rows) for rows in row_chunks(self.rows.cpu().numpy())]
+            chunks = row_chunks(self.rows.cpu().numpy())
+            return [self._select(chunk) for chunk in chunks] if len(chunks) > 1 else [self]
         sizes = self.batch.sizes.cpu().numpy()
         order = np.argsort(sizes, kind="stable")
         cells = np.cumsum(np.square(sizes[order], dtype=np.float64)) * (len(self.noise) if self.is_sampled else 1)
         # A power of two goes evenly into processes, which mostly are one.
         count = 2 ** int(np.log2(np.clip(cells[-1] / PART_CELLS, 1, min(MOST_PARTS, len(sizes)))))
+        if count == 1:
+            return [self]
         ends = np.searchsorted(cells, cells[-1] * np.arange(1, count) / count)
 
         return [self._select(part) for part in np.split(order, ends) if len(part)]
@@ -157,7 +160,7 @@ def normal_noise(generator: torch.Generator, batch: GraphBatch, *shape: int) -> 
 
 
 class StepLoss(nn.Module):
-    """What a step minimises, and the divergence, of the graphs of some parts, each with shape :math:`(B,)`.
+    """What a step minimises, one part after the other.
 
     Attributes:
         gathered: Where the gradients of all parts are summed, in double precision: those of the network's weights, one
@@ -168,23 +171,55 @@ class StepLoss(nn.Module):
         super().__init__()
 
         # Not registered: the network's weights get their gradients from what is gathered.
-        self._part = (_PartLoss(network, convention),)
+        self._part = (PartLoss(network, convention),)
         self._sizes = [parameter.numel() for parameter in network.parameters()]
         device = next(network.parameters()).device
         length = sum(self._sizes) + len(self._sizes)
         self.gathered = nn.Parameter(torch.zeros(length, dtype=torch.float64, device=device))
 
-    def forward(self, parts: Sequence[Step]) -> tuple[Tensor, Tensor]:
-        apply: Callable[..., tuple[Tensor, Tensor]] = _Gather.apply
-        loss, kl = zip(*(apply(self.gathered, *self._part, part) for part in parts), strict=True)
+    def forward(self, parts: Sequence[Step], graphs: int) -> tuple[Tensor, Tensor]:
+        """A number whose gradient, at ``gathered``, is that of some parts, and the sums of their loss and divergence.
 
-        return torch.cat(loss), torch.cat(kl)
+        Arguments:
+            parts: Some of a batch, or none.
+            graphs: The number of graphs by which gradients are divided, and the sums are not.
+        """
+        total, sums = torch.zeros_like(self.gathered), self.gathered.new_zeros(2)
+        for part in parts:
+            gradient, loss, kl = self._gradient(part, graphs)
+            total += gradient
+            sums += torch.stack([loss.detach().double().sum(), kl.detach().double().sum()])
+
+        return (self.gathered * total).sum(), sums
+
+    def _gradient(self, part: Step, graphs: int) -> tuple[Tensor, Tensor, Tensor]:
+        """The gradient of one part, found by itself: what else is summed with it does not change how it is rounded."""
+        (part_loss,) = self._part
+        parameters = list(part_loss.parameters())
+        loss, kl = part_loss(part)
+        found = torch.autograd.grad(loss.sum() / graphs, parameters, allow_unused=True)
+        matters = loss.new_tensor([gradient is not None for gradient in found])
+        flat = [
+            (torch.zeros_like(parameter) if gradient is None else gradient).flatten()
+            for gradient, parameter in zip(found, parameters, strict=True)
+        ]
+
+        return torch.cat([*flat, matters]), loss, kl
+
+    def backward_alone(self, part: Step, graphs: int) -> tuple[float, float]:
+        """Write the same gradients to the network, of the only part, with nothing to gather."""
+        (part_loss,) = self._part
+        part_loss.zero_grad()
+        loss, kl = part_loss(part)
+        (loss.sum() / graphs).backward()
+
+        return float(loss.detach().double().sum()), float(kl.detach().double().sum())
 
     def hand_over(self) -> None:
         """Give the network what was gathered."""
         parameters = list(self._part[0].parameters())
         total, self.gathered.grad = self.gathered.grad, None
-        assert total is not None, "there was a part"
+        assert total is not None, "a step has been taken backward"
         parts = total[-len(parameters) :].tolist()
         gradients = torch.split(total[: -len(parameters)].to(parameters[0].dtype), self._sizes)
         for parameter, gradient, count in zip(parameters, gradients, parts, strict=True):
@@ -192,31 +227,8 @@ class StepLoss(nn.Module):
             parameter.grad = gradient.view_as(parameter) if count else None
 
 
-class _Gather(torch.autograd.Function):
-    """The loss of one part, whose gradient is found by itself and rounded once, whatever else is summed with it."""
-
-    @staticmethod
-    def forward(ctx: Any, gathered: Tensor, part_loss: _PartLoss, part: Step) -> tuple[Tensor, Tensor]:
-        with torch.enable_grad():
-            ctx.loss, kl = part_loss(part)
-        ctx.parameters = list(part_loss.parameters())
-
-        return ctx.loss.detach(), kl.detach()
-
-    @staticmethod
-    def backward(ctx: Any, loss: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
-        found = torch.autograd.grad(ctx.loss, ctx.parameters, loss, allow_unused=True)
-        matters = loss.new_tensor([gradient is not None for gradient in found])
-        gradients = [
-            (torch.zeros_like(parameter) if gradient is None else gradient).flatten()
-            for gradient, parameter in zip(found, ctx.parameters, strict=True)
-        ]
-
-        return torch.cat([*gradients, matters]).double(), None, None
-
-
-class _PartLoss(nn.Module):
-    """The same of one part."""
+class PartLoss(nn.Module):
+    """What is minimised of a batch or a part of it, and the divergence, each with shape :math:`(B,)`."""
 
     def __init__(self, network: GraphNetwork, convention: str) -> None:
         super().__init__()
@@ -276,16 +288,16 @@ class SharedLoss:
             CrewError: A process was lost.
         """
         parts = step.parts()
+        if self._crew.size == len(parts) == 1:
+            return self._loss.backward_alone(parts[0], graphs)
         own = shares([part.work for part in parts], self._crew.size)[self._crew.rank]
-        # Who has none takes the first, which does not count, to be there when gradients are summed.
-        loss, kl = self._shared([parts[number] for number in own or [0]])
-        loss, kl = (loss, kl) if own else (loss[:0], kl[:0])
+        total, sums = self._shared([parts[number] for number in own], graphs)
         with self._crew.no_one_lost():
-            (loss.sum() / graphs).backward()
+            total.backward()
         self._loss.hand_over()
-        loss_sum, kl_sum = self._crew.sum([float(terms.detach().double().sum()) for terms in (loss, kl)])
+        loss, kl = self._crew.sum(sums.tolist())
 
-        return loss_sum, kl_sum
+        return loss, kl
 
 
 def _summed(gradients: Tensor) -> Any:

@@ -13,9 +13,10 @@ from torch import Tensor
 from graphite_gen import steps
 from graphite_gen.batch import collate
 from graphite_gen.config import TrainConfig
+from graphite_gen.crew import ALONE
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.models import GraphNetwork, build_network
-from graphite_gen.steps import Step, StepLoss, draw_step, shares
+from graphite_gen.steps import PartLoss, SharedLoss, Step, StepLoss, draw_step, shares
 from graphite_gen.training import configure
 
 GRAPHS = [random_graph(nodes, seed) for nodes in (1, 2, 3, 5, 6, 9) for seed in range(3)]
@@ -48,8 +49,8 @@ def gradients(network: GraphNetwork, training: TrainConfig, parts: list[Step], p
     """What a crew of so many would give its network, summed here instead of between processes."""
     loss = StepLoss(network, training.convention)
     for own in shares([part.work for part in parts], processes):
-        if own:
-            (loss([parts[number] for number in own])[0].sum() / 7).backward()
+        total, _ = loss([parts[number] for number in own], 7)
+        total.backward()
     loss.hand_over()
 
     return [parameter.grad for parameter in network.parameters()]
@@ -66,15 +67,15 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_parts_have_the_gradients_of_the_whole_batch(kind: str, processes: int) -> None:
     network, training, step = drawn(kind)
     parts = step.parts()
-    whole = StepLoss(network, training.convention)([step])[0].detach()
+    _, sums = StepLoss(network, training.convention)(parts, 7)
     # The oracle is autograd on the undivided batch.
-    loss, _ = steps._PartLoss(network, training.convention)(step)
+    loss, kl = PartLoss(network, training.convention)(step)
     expected = torch.autograd.grad(loss.sum() / 7, list(network.parameters()), allow_unused=True)
 
     found = gradients(network, training, parts, processes)
 
     assert len(parts) >= 2
-    assert torch.equal(whole, loss.detach())
+    assert sums.tolist() == pytest.approx([float(loss.detach().sum()), float(kl.detach().sum())])
     for ours, theirs in zip(found, expected, strict=True):
         assert (ours is None) == (theirs is None)
         assert ours is None or torch.allclose(ours, theirs, rtol=1e-9, atol=1e-12)
@@ -91,6 +92,20 @@ def test_in_single_precision_no_number_of_processes_leaves_a_trace(kind: str) ->
         for ours, theirs in zip(shared, alone, strict=True):
             assert (ours is None) == (theirs is None)
             assert ours is None or (theirs is not None and torch.equal(ours, theirs))
+
+
+@pytest.mark.usefixtures("single_precision")
+@pytest.mark.parametrize("kind", ["default with an encoder", "several samples", "paper"])
+def test_the_only_part_is_not_gathered_and_gives_the_same(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    network, training, step = drawn(kind)
+    gathered = gradients(network, training, [step], 1)
+    monkeypatch.setattr(Step, "parts", lambda self: [self])
+
+    SharedLoss(network, training.convention, ALONE).backward(step, 7)
+
+    for parameter, theirs in zip(network.parameters(), gathered, strict=True):
+        assert (parameter.grad is None) == (theirs is None)
+        assert theirs is None or torch.equal(parameter.grad, theirs)
 
 
 def test_what_matters_to_no_graph_is_left_alone() -> None:

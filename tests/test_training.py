@@ -24,7 +24,7 @@ from graphite_gen.likelihood import estimate_nll
 from graphite_gen.objectives import growth_bound, growth_log_weights
 from graphite_gen.records import TrainRecord
 from graphite_gen.sampling import Sampler
-from graphite_gen.steps import StepLoss, draw_step
+from graphite_gen.steps import PartLoss, draw_step
 from graphite_gen.training import Trainer, _schedule, adapt_config, configure, resolve_device
 
 pytestmark = pytest.mark.usefixtures("single_precision")
@@ -59,7 +59,7 @@ def trainer(
 def loss_of(run: Trainer, batch: GraphBatch, fraction: float, step: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
     drawn = draw_step(run.network, batch, run.training, step, fraction)
 
-    return StepLoss(run.network, run.training.convention)([drawn])
+    return PartLoss(run.network, run.training.convention)(drawn)
 
 
 def same_weights(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> bool:
