@@ -62,7 +62,7 @@ class Broken:
             if kind == 2:
                 time.sleep(60)
             if kind == 3:
-                os.kill(os.getpid(), signal.SIGSEGV)
+                os.kill(os.getpid(), signal.SIGKILL)
             if kind == 4:
                 return bytearray(3 << 30)
             return 0
