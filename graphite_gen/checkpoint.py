@@ -44,6 +44,7 @@ __all__ = [
     "read_model",
     "read_tensors",
     "save_checkpoint",
+    "settle",
     "write_atomically",
     "write_model",
     "write_tensors",
@@ -206,7 +207,7 @@ def write_model(folder: Path, content: Mapping[str, Any], weights: Mapping[str, 
     config = {"format": FORMAT, "version": VERSION, **content, "torch": str(torch.__version__), DIGEST: digest}
     config[_CHECKSUM] = _checksum(config)
     try:
-        _settle(folder)
+        settle(folder)
         is_there = _file_digest(folder / WEIGHTS) == digest
         if not is_there:
             _write(_hidden(folder, digest), data)
@@ -217,8 +218,11 @@ def write_model(folder: Path, content: Mapping[str, Any], weights: Mapping[str, 
         raise _unwritable(folder, error) from error
 
 
-def _settle(folder: Path) -> None:
-    """Bring a save that was cut off to its end, and take away what is left of one that did not come so far."""
+def settle(folder: Path) -> None:
+    """Bring a save that was cut off to its end, and take away what is left of one that did not come so far.
+
+    Only for who alone writes there.
+    """
     for path in folder.glob(f"{HIDDEN}*.safetensors"):
         try:
             wanted = _hidden(folder, str(_read_config(folder / "config.json").get(DIGEST)))

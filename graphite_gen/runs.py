@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .api import split_graphs, training_set
-from .checkpoint import check_writable, is_checkpoint, last_started, load_checkpoint
+from .checkpoint import check_writable, is_checkpoint, last_started, load_checkpoint, settle
 from .crew import ALONE, Crew, launch, restarts
 from .dataset import generate
 from .errors import CheckpointError, DatasetError, GraphiteError
@@ -250,8 +250,10 @@ def _at_hand(folder: Path, crew: Crew) -> Iterator[Path]:
     """A run's folder, and for those that do not lead, who may be on other hosts, a copy of what resuming reads."""
     names = ("config.json", "model.safetensors", RUN, "history.jsonl")
     if crew.leads:
-        found = [path for path in (folder / name for name in names) if path.is_file()]
         if crew.size > 1:
+            # Of a save that was cut off, the weights are still under another name.
+            settle(folder)
+            found = [path for path in (folder / name for name in names) if path.is_file()]
             crew.everywhere([part for path in found for part in (path.name.encode(), path.read_bytes())])
         yield folder
         return

@@ -6,11 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
+from graphite_gen import runs
 from graphite_gen.checkpoint import load_checkpoint
+from graphite_gen.crew import Crew
 from graphite_gen.errors import CheckpointError
 from graphite_gen.formats import write_graphs
 from graphite_gen.graph import SimpleGraph
+from graphite_gen.locks import HIDDEN
 from graphite_gen.runs import (
     TrainingData,
     TrainingGraphs,
@@ -50,6 +54,29 @@ def test_a_run_is_resumed_with_the_graphs_it_began_with(tmp_path: Path) -> None:
     assert fingerprint(again.validation) == fingerprint(first.validation)
     assert again.config == first.config
     assert [record.loss for record in again.history] == [record.loss for record in first.history]
+
+
+def test_a_save_that_was_cut_off_is_whole_for_those_who_get_a_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, sent = tmp_path / "a", list[bytes]()
+    list(start_run("a", folder, DATA, {**SETTINGS, "epochs": 1}))
+    old = (folder / "model.safetensors").read_bytes()
+    list(start_run("a", folder, DATA, SETTINGS, force=True))
+    # As a kill leaves it between the config and the weights' own name.
+    digest = json.loads((folder / "config.json").read_text(encoding="utf-8"))["weights_sha256"]
+    (folder / "model.safetensors").rename(folder / f"{HIDDEN}{digest[:16]}.safetensors")
+    (folder / "model.safetensors").write_bytes(old)
+
+    def pass_on(crew: Crew, things: list[bytes]) -> list[bytes]:
+        sent.extend(things)
+        return sent
+
+    monkeypatch.setattr(Crew, "everywhere", pass_on)
+    with runs._at_hand(folder, Crew(0, 2)), runs._at_hand(folder, Crew(1, 2)) as copy:
+        assert copy != folder
+        ours, theirs = (load_checkpoint(place).network.state_dict() for place in (folder, copy))
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
 @pytest.mark.parametrize("given", [{"epochs": 3}, {"family": "regular"}, {"nodes": (3, 6)}, {"parameters": {"p": 0.1}}])
