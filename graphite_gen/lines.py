@@ -17,7 +17,7 @@ from typing import Any
 
 from .errors import CrewError
 
-__all__ = ["Line", "connect", "disconnect", "line_to"]
+__all__ = ["Line", "connect", "disconnect", "line_to", "lost"]
 
 HEAD = struct.Struct("<Q?")
 GREETING = struct.Struct("<32sI")
@@ -51,7 +51,7 @@ class Line:
             self._connection.sendall(HEAD.pack(len(parcel), fine))
             self._connection.sendall(parcel)
         except OSError as error:
-            raise _lost() from error
+            raise lost() from error
 
     def receive(self) -> tuple[bytes, bool]:
         """The next parcel that the other process sent.
@@ -190,15 +190,16 @@ def _read(connection: socket.socket, length: int) -> bytearray:
         try:
             count = connection.recv_into(rest)
         except OSError as error:
-            raise _lost() from error
+            raise lost() from error
         if not count:
-            raise _lost()
+            raise lost()
         rest = rest[count:]
 
     return found
 
 
-def _lost() -> CrewError:
+def lost() -> CrewError:
+    """What there is to say when a process is gone."""
     return CrewError(
         "A process of this run was lost, and the run with it. See whether memory ran out; nothing is half-written."
     )
