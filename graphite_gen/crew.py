@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, TypeVar
 
 from . import errors
 from .errors import CrewError
-from .lines import Line, line_to
+from .lines import Line, line_to, lost
 
 __all__ = ["ALONE", "Crew", "join", "launch", "local_rank", "place", "program", "restarts"]
 
@@ -28,8 +29,6 @@ T = TypeVar("T")
 
 # A process that dies is noticed at once, by its closed connection. Only one whose host vanished is waited for.
 PATIENCE = timedelta(hours=2)
-
-LOST = "A process of this run was lost, and the run with it. See whether memory ran out; nothing is half-written."
 
 
 @dataclass(frozen=True)
@@ -185,9 +184,21 @@ def restarts() -> int:
 
 def launch() -> str | None:
     """What tells this start of torchrun from every other and outlasts its restarts; None without torchrun."""
-    number = os.environ.get("TORCHELASTIC_RUN_ID")
-    # Over several hosts its user may leave it unnamed. Then who started us is what stays.
-    return f"process {os.getppid()}" if number == "none" else number
+    name = os.environ.get("TORCHELASTIC_RUN_ID")
+    # Its user may leave it unnamed or always give the same name, but who started us stays.
+    return None if name is None else f"{name}, process {os.getppid()}{_start_of(os.getppid())}"
+
+
+def _start_of(process: int) -> str:
+    """When a process started, where the system tells: its number alone comes again, in containers at once."""
+    try:
+        # Its own name, in brackets, may have any signs in it.
+        ticks = Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except (OSError, IndexError):
+        return ""
+
+    return f" from {ticks} of {boot}"
 
 
 def local_rank() -> int | None:
@@ -262,7 +273,7 @@ def _no_one_lost() -> Iterator[None]:
         # Who runs out of memory is to say so.
         if "memory" in str(error):
             raise
-        raise CrewError(LOST) from error
+        raise lost() from error
 
 
 def _first_line(error: Exception) -> str:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from graphite_gen import lines
-from graphite_gen.crew import ALONE, Crew, place
+from graphite_gen.crew import ALONE, Crew, launch, place
 from graphite_gen.errors import CrewError, SamplingError, UnusedSettingError
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -181,6 +183,21 @@ def test_a_process_knows_its_place_by_what_torchrun_writes(monkeypatch: pytest.M
     assert not place().leads
     monkeypatch.setenv("RANK", "no number")
     assert place() == ALONE
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs '/proc'")
+def test_a_launch_has_the_start_of_the_process_that_launched_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TORCHELASTIC_RUN_ID", raising=False)
+    assert launch() is None
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+    # Ticks after the boot, in seconds: 'ps' is the oracle.
+    command = ["ps", "-o", "etimes=", "-p", str(os.getppid())]
+    age = int(subprocess.run(command, capture_output=True, text=True).stdout)
+    uptime = float(Path("/proc/uptime").read_text().split()[0])
+
+    name, ticks = str(launch()).split(" of ")[0].split(" from ")
+    assert name == f"none, process {os.getppid()}"
+    assert int(ticks) / os.sysconf("SC_CLK_TCK") == pytest.approx(uptime - age, abs=3)
 
 
 def test_processes_that_do_not_find_one_another_say_so(monkeypatch: pytest.MonkeyPatch) -> None:

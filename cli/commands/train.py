@@ -126,8 +126,7 @@ def train(
                 threads = threads or read_run(folder).get("threads")
                 use_threads(threads)
             file = None if source is None else str(source)
-            # Started again by torchrun, it is the same command: its options are the run's, '--force' among them.
-            trainer = resume_run(folder, given | law if resume else {}, file=file, device=device, crew=crew)
+            trainer = resume_run(folder, given | law, file=file, device=device, crew=crew)
         else:
             data = _data(source, law, values)
             changes = {key: values[key] for key in SETTINGS if values[key] is not None}
