@@ -1,23 +1,25 @@
 """Lines between the process that leads and each of the others, for parcels of bytes.
 
 A line breaks when the process at its other end is gone, in whatever way. The leader then says so; another process has
-no one left to work for, and ends.
+no one left to work for, and ends: well if the leader has said farewell, and otherwise so that whoever started it knows
+that the run was lost.
 """
 
 from __future__ import annotations
 
 import os
 import queue
+import select
 import socket
 import struct
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 from .errors import CrewError
 
-__all__ = ["Line", "connect", "disconnect", "line_to", "lost"]
+__all__ = ["Line", "connect", "disconnect", "dismiss", "is_connected", "line_to", "lost"]
 
 HEAD = struct.Struct("<Q?")
 GREETING = struct.Struct("<32sI")
@@ -63,6 +65,10 @@ class Line:
 
         return bytes(_read(self._connection, length)), fine
 
+    def has_come(self) -> bool:
+        """Whether there is something to receive, be it that the other process is gone."""
+        return bool(select.select([self._connection], [], [], 0)[0])
+
     def close(self) -> None:
         """Let the other process know that this was all."""
         self._connection.close()
@@ -79,10 +85,13 @@ class _WatchedLine(Line):
     def _watch(self) -> None:
         while True:
             try:
-                self._come.put(super().receive())
+                content, fine = super().receive()
             except CrewError:
-                # The leader's own exit code tells how it went.
+                os._exit(1)
+            # The leader has no one to tell its errors to: what is not fine is its farewell.
+            if not fine:
                 os._exit(0)
+            self._come.put((content, fine))
 
     def receive(self) -> tuple[bytes, bool]:
         return self._come.get()
@@ -91,6 +100,20 @@ class _WatchedLine(Line):
 def connect(rank: int, connection: socket.socket) -> None:
     """Keep a connection to another process, by its number."""
     _known[rank] = Line(connection) if rank else _WatchedLine(connection)
+
+
+def is_connected() -> bool:
+    """Whether there is any line."""
+    return bool(_known)
+
+
+def dismiss() -> None:
+    """Say farewell to the others, who then end well, whatever they are at."""
+    for line in _known.values():
+        # Who is gone already needs none.
+        with suppress(CrewError):
+            line.send(b"", fine=False)
+    disconnect()
 
 
 def disconnect() -> None:

@@ -228,7 +228,8 @@ class Trainer:
             raise ConfigError("Convention 'paper' is for unweighted graphs. Train with convention 'pairs'.")
         self.config = config
         self.training = training
-        if torch.device(device).type == "cpu":
+        # Another process may find another figure, but all train or none does.
+        if crew.leads and torch.device(device).type == "cpu":
             _check_memory(config, training)
         self.graphs = graphs
         self.validation = validation
@@ -257,6 +258,8 @@ class Trainer:
         if not crew.leads:
             self.folder = None
         self._crew = crew
+        # What is wrong with one that gets no further is better told than that it is missing.
+        crew.assemble()
         self._loss = SharedLoss(self.network, training.convention, crew)
 
     def stop(self) -> None:

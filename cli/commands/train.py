@@ -12,6 +12,7 @@ import click
 from .. import options
 from ..command import Command
 from ..settings import SETTINGS, naming_options, settings
+from ..sharing import CREW
 from ..signals import exit_code
 from ..types import NAME
 
@@ -114,7 +115,7 @@ def train(
 
     use_threads(threads)
     law = _law(family, parameters)
-    crew = join()
+    ctx.meta[CREW] = crew = join()
     folder, resumes = _choose_folder(crew, out, name, name or law.get("family") or _stem(source), resume, force)
     trainer: Trainer | None = None
     try:
