@@ -9,13 +9,14 @@ import sys
 import threading
 import traceback
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
-from graphite_gen.crew import ALONE, Crew, place
+from graphite_gen.crew import ALONE, Crew, has_joined, place
 from graphite_gen.errors import CrewError
-from graphite_gen.hiring import is_hired, take_up_work
+from graphite_gen.hiring import GRACE, is_hired, take_up_work
+from graphite_gen.lines import dismiss, is_connected
 
 from .command import Command
 from .sharing import ARGUMENTS, CREW
@@ -117,15 +118,39 @@ def main(debug: bool) -> None:
 
 def run() -> None:
     """The console script."""
-    if place().leads:
+    if not place().leads:
+        _run_behind()
+    try:
         _run()
-        return
+    except SystemExit as end:
+        if not end.code:
+            dismiss()
+        raise
+
+
+def _run_behind() -> NoReturn:
+    """Run where another process leads: end with it, and as well as it does."""
+    code: object = 1
     try:
         _follow()
         _run()
+    except SystemExit as end:
+        code = end.code
+        _await_end(code)
     finally:
-        # How it went is told by the one that leads, and where others began to clear up, it could not.
-        os._exit(0)
+        # No clearing up: it could keep the one that leads from telling how it went.
+        os._exit(1 if code else 0)
+
+
+def _await_end(code: object) -> None:
+    """Wait for the process that leads to end, and this one with it; not for ever where that may be waiting for it."""
+    # Work that was delivered, or an error in its stead, is taken when its turn comes; a sum is waited for.
+    is_expected = not code or (code == 1 and not has_joined())
+    if is_connected() and is_expected:
+        threading.Event().wait()
+    elif code:
+        # So long that the other can speak first: when this process fails, torchrun stops all.
+        threading.Event().wait(GRACE)
 
 
 def _follow() -> None:
@@ -139,11 +164,10 @@ def _follow() -> None:
 
 
 def _tell(crew: Crew, error: Exception) -> None:
-    """Have the process that leads say what went wrong here, and wait for it to end."""
+    """Have the process that leads say what went wrong here."""
     if not crew.leads and not isinstance(error, CrewError):
         with suppress(CrewError):
             crew.tell(error)
-            threading.Event().wait()
 
 
 def _run() -> None:

@@ -220,7 +220,10 @@ def write_model(folder: Path, content: Mapping[str, Any], weights: Mapping[str, 
 
 
 def settle(folder: Path) -> None:
-    """Bring a save that was cut off to its end, and take away what is left of one that did not come so far."""
+    """Bring a save that was cut off to its end, and take away what is left of one that did not come so far.
+
+    Only for who alone writes there.
+    """
     sweep(folder)
     for path in folder.glob(f"{HIDDEN}*.safetensors"):
         try:

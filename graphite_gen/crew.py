@@ -12,24 +12,24 @@ import builtins
 import json
 import os
 import secrets
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, TypeVar
 
 from . import errors
 from .errors import CrewError
-from .lines import Line, line_to
+from .lines import Line, line_to, lost
 
-__all__ = ["ALONE", "HIRED", "Crew", "join", "launch", "local_rank", "place", "program", "restarts"]
+__all__ = ["ALONE", "HIRED", "Crew", "has_joined", "join", "launch", "local_rank", "place", "program", "restarts"]
 
 T = TypeVar("T")
 
 # A process that dies is noticed at once, by its closed connection. Only one whose host vanished is waited for.
 PATIENCE = timedelta(hours=2)
-
-LOST = "A process of this run was lost, and the run with it. See whether memory ran out; nothing is half-written."
 
 
 @dataclass(frozen=True)
@@ -123,13 +123,29 @@ class Crew:
         return [_opened(self._line(0).receive()) for _ in range(count)]
 
     def tell(self, error: Exception) -> None:
-        """Have the leader raise an error of this process, when it next asks for its work.
+        """Have the leader raise an error of this process, when it next asks for its work or misses it.
 
         Raises:
             CrewError: The leader is gone.
         """
         told = {"kind": type(error).__name__, "text": str(error)}
         self._line(0).send(json.dumps(told).encode(), fine=False)
+
+    def assemble(self) -> None:
+        """Wait until everyone has come here; the leader raises the error of one that has not.
+
+        Raises:
+            CrewError: A process was lost.
+        """
+        for _ in self.ordered(self.size, lambda _: b"", bytes, bytes):
+            pass
+
+    def _raise_told(self) -> None:
+        """Raise the error that another process has told before it was lost, if this one leads and there is one."""
+        for rank in range(1, self.size) if self.leads else ():
+            with suppress(CrewError):
+                while self._line(rank).has_come():
+                    _opened(self._line(rank).receive())
 
     def _line(self, rank: int) -> Line:
         return line_to(rank, self.rank, self.size)
@@ -160,8 +176,19 @@ class Crew:
         return self.sum([float(claim)])[0] > 0
 
     def no_one_lost(self) -> AbstractContextManager[None]:
-        """Around what processes do together: says in our words, as a :class:`CrewError`, that one was lost."""
-        return _no_one_lost() if self.size > 1 else nullcontext()
+        """Around what processes do together: raises what one told that was lost, or a :class:`CrewError`."""
+        return self._no_one_lost() if self.size > 1 else nullcontext()
+
+    @contextmanager
+    def _no_one_lost(self) -> Iterator[None]:
+        try:
+            yield
+        except RuntimeError as error:
+            # Who runs out of memory is to say so.
+            if "memory" in str(error):
+                raise
+            self._raise_told()
+            raise lost() from error
 
 
 HIRED = "GRAPHITE_GEN_HIRED"
@@ -195,9 +222,21 @@ def restarts() -> int:
 
 def launch() -> str | None:
     """What tells this start of torchrun from every other and outlasts its restarts; None without torchrun."""
-    number = os.environ.get("TORCHELASTIC_RUN_ID")
-    # Over several hosts its user may leave it unnamed. Then who started us is what stays.
-    return f"process {os.getppid()}" if number == "none" else number
+    name = os.environ.get("TORCHELASTIC_RUN_ID")
+    # Its user may leave it unnamed or always give the same name, but who started us stays.
+    return None if name is None else f"{name}, process {os.getppid()}{_start_of(os.getppid())}"
+
+
+def _start_of(process: int) -> str:
+    """When a process started, where the system tells: its number alone comes again, in containers at once."""
+    try:
+        # Its own name, in brackets, may have any signs in it.
+        ticks = Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except (OSError, IndexError):
+        return ""
+
+    return f" from {ticks} of {boot}"
 
 
 def local_rank() -> int | None:
@@ -248,6 +287,15 @@ def join() -> Crew:
     return crew
 
 
+def has_joined() -> bool:
+    """Whether processes meet for sums of tensors, where the others wait for this one."""
+    if "torch" not in sys.modules:
+        return False
+    from torch import distributed
+
+    return distributed.is_available() and distributed.is_initialized()
+
+
 def _opened(parcel: tuple[bytes, bool]) -> bytes:
     """What is in a parcel, or the error that was sent instead."""
     content, fine = parcel
@@ -261,18 +309,6 @@ def _opened(parcel: tuple[bytes, bool]) -> bytes:
     error = kind.__new__(kind)
     error.args = (told["text"],)
     raise error
-
-
-@contextmanager
-def _no_one_lost() -> Iterator[None]:
-    """Says in our words that a connection broke."""
-    try:
-        yield
-    except RuntimeError as error:
-        # Who runs out of memory is to say so.
-        if "memory" in str(error):
-            raise
-        raise CrewError(LOST) from error
 
 
 def _first_line(error: Exception) -> str:

@@ -1,13 +1,15 @@
 """Lines between the process that leads and each of the others, for parcels of bytes.
 
 A line breaks when the process at its other end is gone, in whatever way. The leader then says so; another process has
-no one left to work for, and ends.
+no one left to work for, and ends: well if the leader has said farewell, and otherwise so that whoever started it knows
+that the run was lost.
 """
 
 from __future__ import annotations
 
 import os
 import queue
+import select
 import socket
 import struct
 import threading
@@ -17,7 +19,7 @@ from typing import Any
 
 from .errors import CrewError
 
-__all__ = ["Line", "connect", "disconnect", "line_to"]
+__all__ = ["Line", "connect", "disconnect", "dismiss", "is_connected", "line_to", "lost"]
 
 HEAD = struct.Struct("<Q?")
 GREETING = struct.Struct("<32sI")
@@ -51,7 +53,7 @@ class Line:
             self._connection.sendall(HEAD.pack(len(parcel), fine))
             self._connection.sendall(parcel)
         except OSError as error:
-            raise _lost() from error
+            raise lost() from error
 
     def receive(self) -> tuple[bytes, bool]:
         """The next parcel that the other process sent.
@@ -62,6 +64,10 @@ class Line:
         length, fine = HEAD.unpack(_read(self._connection, HEAD.size))
 
         return bytes(_read(self._connection, length)), fine
+
+    def has_come(self) -> bool:
+        """Whether there is something to receive, be it that the other process is gone."""
+        return bool(select.select([self._connection], [], [], 0)[0])
 
     def close(self) -> None:
         """Let the other process know that this was all."""
@@ -79,10 +85,13 @@ class _WatchedLine(Line):
     def _watch(self) -> None:
         while True:
             try:
-                self._come.put(super().receive())
+                content, fine = super().receive()
             except CrewError:
-                # The leader's own exit code tells how it went.
+                os._exit(1)
+            # The leader has no one to tell its errors to: what is not fine is its farewell.
+            if not fine:
                 os._exit(0)
+            self._come.put((content, fine))
 
     def receive(self) -> tuple[bytes, bool]:
         return self._come.get()
@@ -91,6 +100,20 @@ class _WatchedLine(Line):
 def connect(rank: int, connection: socket.socket) -> None:
     """Keep a connection to another process, by its number."""
     _known[rank] = Line(connection) if rank else _WatchedLine(connection)
+
+
+def is_connected() -> bool:
+    """Whether there is any line."""
+    return bool(_known)
+
+
+def dismiss() -> None:
+    """Say farewell to the others, who then end well, whatever they are at."""
+    for line in _known.values():
+        # Who is gone already needs none.
+        with suppress(CrewError):
+            line.send(b"", fine=False)
+    disconnect()
 
 
 def disconnect() -> None:
@@ -191,15 +214,16 @@ def _read(connection: socket.socket, length: int) -> bytearray:
         try:
             count = connection.recv_into(rest)
         except OSError as error:
-            raise _lost() from error
+            raise lost() from error
         if not count:
-            raise _lost()
+            raise lost()
         rest = rest[count:]
 
     return found
 
 
-def _lost() -> CrewError:
+def lost() -> CrewError:
+    """What there is to say when a process is gone."""
     return CrewError(
         "A process of this run was lost, and the run with it. See whether memory ran out; nothing is half-written."
     )

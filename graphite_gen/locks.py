@@ -32,12 +32,12 @@ class Hold(Enum):
     UNKNOWN = "unknown"  # The file system has no locks.
 
 
-def take(descriptor: int) -> Hold:
-    """Lock an open file or folder without waiting, until it is closed."""
+def take(descriptor: int, *, shared: bool = False) -> Hold:
+    """Lock an open file or folder without waiting, until it is closed; others may share it, or none."""
     if fcntl is None:
         return Hold.UNKNOWN
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except OSError as error:
         return Hold.TAKEN if error.errno in (errno.EWOULDBLOCK, errno.EACCES) else Hold.UNKNOWN
 
@@ -77,7 +77,8 @@ def is_claimed(folder: Path) -> bool:
     except OSError:
         return False
     try:
-        return take(descriptor) is Hold.TAKEN
+        # Shared, as another who only looks is no training.
+        return take(descriptor, shared=True) is Hold.TAKEN
     finally:
         os.close(descriptor)
 

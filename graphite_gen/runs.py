@@ -28,7 +28,7 @@ from .locks import HIDDEN, is_claimed
 from .memory import check_memory
 from .parcels import pack_graphs, pack_record, unpack_graphs, unpack_record
 from .records import Provenance, Record, typed
-from .training import RUN, Trainer, prepare, read_run, resolve_device
+from .training import FIRST_SAVE, RUN, Trainer, prepare, read_run, resolve_device
 
 __all__ = [
     "TrainingData",
@@ -191,7 +191,10 @@ def claim_folder(folder: Path, force: bool) -> None:
 
 
 def _is_taken(folder: Path) -> bool:
-    """Whether a folder holds anything but what a run leaves that was killed before it has saved."""
+    """Whether a folder holds anything but what a run leaves that was killed before it has saved, or while it did."""
+    if (folder / FIRST_SAVE).exists() and not (folder / RUN).exists():
+        return False
+
     return folder.exists() and any(not path.name.startswith(HIDDEN) for path in folder.iterdir())
 
 
@@ -253,8 +256,8 @@ def _at_hand(folder: Path, crew: Crew) -> Iterator[Path]:
     """A run's folder, and for those that do not lead, who may be on other hosts, a copy of what resuming reads."""
     names = ("config.json", "model.safetensors", RUN, "history.jsonl")
     if crew.leads:
-        found = [path for path in (folder / name for name in names) if path.is_file()]
         if crew.size > 1:
+            found = [path for path in (folder / name for name in names) if path.is_file()]
             crew.everywhere([part for path in found for part in (path.name.encode(), path.read_bytes())])
         yield folder
         return
@@ -357,13 +360,14 @@ def lost_run(out: Path, name: str) -> Path | None:
     """The run among ``name``, ``name-2``, … that torchrun has started us again to continue; None if there is none."""
     if not restarts():
         return None
+    ours = []
     for folder in _runs(out, name):
         # Another's run may be damaged.
         with suppress(CheckpointError):
             if read_run(folder).get("launch") == launch():
-                return folder
+                ours.append(folder)
 
-    return None
+    return last_started(ours) if ours else None
 
 
 def find_run(out: Path, name: str) -> Path:

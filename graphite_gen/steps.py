@@ -1,8 +1,10 @@
 """What one step of training draws, and what it minimises.
 
 Every process draws for the whole batch, by the step's number. The batch is cut into the same parts whoever computes
-them, and their gradients are summed in double precision, in which the order leaves no trace. So what is learned does
-not depend on how many processes share the parts: not even by the rounding that Adam would make much of.
+them. Their gradients, in single precision, are summed in double precision and the sum is rounded back. The order of the
+sum depends on how many processes share the parts; it moves bits that the rounding takes away again, unless a sum is as
+good as half-way between two numbers of single precision. So what is learned is mostly the same to the last bit however
+many there are, which is tested and not proven, and otherwise the same but for a last bit that later steps build on.
 """
 
 from __future__ import annotations

@@ -37,6 +37,7 @@ from .crew import ALONE, Crew, launch, local_rank
 from .errors import CheckpointError, ConfigError, DatasetError, TrainingError, UnusedSettingError
 from .families import Family
 from .graph import SimpleGraph
+from .locks import HIDDEN
 from .memory import check_memory
 from .models import GraphNetwork, build_network
 from .objectives import growth_log_weights, log_weights, reconstruction
@@ -47,6 +48,7 @@ from .sizes import SizeLaw
 from .steps import SharedLoss, draw_step, normal_noise
 
 __all__ = [
+    "FIRST_SAVE",
     "RUN",
     "Trainer",
     "adapt_config",
@@ -59,6 +61,8 @@ __all__ = [
 ]
 
 RUN = "optimizer.safetensors"
+FIRST_SAVE = f"{HIDDEN}first-save"
+"""What is in a folder while a run saves for the first time: until then it holds nothing that anyone could miss."""
 
 # What large graphs cost is bounded by cells of padded matrices: a step by memory, an epoch by time. Graphs of 20 nodes
 # reach neither bound.
@@ -224,7 +228,8 @@ class Trainer:
             raise ConfigError("Convention 'paper' is for unweighted graphs. Train with convention 'pairs'.")
         self.config = config
         self.training = training
-        if torch.device(device).type == "cpu":
+        # Another process may find another figure, but all train or none does.
+        if crew.leads and torch.device(device).type == "cpu":
             _check_memory(config, training)
         self.graphs = graphs
         self.validation = validation
@@ -253,6 +258,8 @@ class Trainer:
         if not crew.leads:
             self.folder = None
         self._crew = crew
+        # What is wrong with one that gets no further is better told than that it is missing.
+        crew.assemble()
         self._loss = SharedLoss(self.network, training.convention, crew)
 
     def stop(self) -> None:
@@ -440,6 +447,8 @@ class Trainer:
         """Write the run: best weights first, the one file that resuming reads last."""
         if self.folder is None:
             return
+        if not self.has_saved and not is_checkpoint(self.folder):
+            write_atomically(self.folder / FIRST_SAVE, b"")
         if not self.has_saved:
             # A run that is replaced must not be resumed with the weights of the one that replaces it.
             for name in (RUN, "state.json"):
@@ -464,6 +473,7 @@ class Trainer:
         }
         # The place in the run travels inside the tensors' file, so that the two can never disagree.
         write_tensors(self.folder / RUN, tensors, {"state": json.dumps(state)})
+        (self.folder / FIRST_SAVE).unlink(missing_ok=True)
         write_atomically(self.folder / "state.json", (json.dumps(state, indent=2) + "\n").encode())
         self.has_saved = True
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from graphite_gen import lines
-from graphite_gen.crew import ALONE, Crew, place
+from graphite_gen.crew import ALONE, Crew, launch, place
 from graphite_gen.errors import CrewError, SamplingError, UnusedSettingError
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -45,7 +47,7 @@ def crew_of(size: int, work: Work, ends: list[int] | None = None) -> Iterator[Cr
     try:
         yield Crew(0, size)
     finally:
-        lines.disconnect()
+        lines.dismiss()
         codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
         if ends is not None:
             ends += codes
@@ -108,6 +110,25 @@ def test_an_error_beside_the_work_is_raised_when_the_leader_next_asks() -> None:
             list(all_of(crew, 3))
 
 
+def test_what_a_lost_process_has_told_is_raised_in_place_of_its_loss() -> None:
+    with crew_of(3, lambda crew: crew.tell(SamplingError("no room here")) if crew.rank == 2 else None) as crew:
+        while not crew._line(2).has_come():
+            time.sleep(0.01)
+        with pytest.raises(SamplingError, match="no room here"), crew.no_one_lost():
+            raise RuntimeError("Connection closed by peer")
+        with pytest.raises(CrewError, match="was lost"), crew.no_one_lost():
+            raise RuntimeError("Connection closed by peer")
+
+
+def test_all_assemble_or_the_error_of_one_that_does_not_is_raised() -> None:
+    with crew_of(3, lambda crew: crew.assemble()) as crew:
+        crew.assemble()
+    failing = SamplingError("no device here")
+    with crew_of(3, lambda crew: crew.tell(failing) if crew.rank == 2 else crew.assemble()) as crew:
+        with pytest.raises(SamplingError, match="no device here"):
+            crew.assemble()
+
+
 def test_a_process_that_dies_is_missed_after_what_it_had_sent() -> None:
     def die(number: int) -> str:
         if number == 3:
@@ -137,13 +158,16 @@ def test_what_the_leader_has_is_everywhere_and_what_is_shared_too() -> None:
     assert found == [repr([3, 0, 1_280_000, 4, *(hash(text(k)) for k in range(5))])] * 3
 
 
-def test_who_loses_the_leader_ends_whatever_it_is_at() -> None:
+@pytest.mark.parametrize(("end", "code"), [(lines.dismiss, 0), (lines.disconnect, 1)])
+def test_who_loses_the_leader_ends_whatever_it_is_at_and_well_after_a_farewell(
+    end: Callable[[], None], code: int
+) -> None:
     ends: list[int] = []
     began = time.monotonic()
     with crew_of(3, lambda crew: time.sleep(60), ends):
-        pass
+        end()
 
-    assert ends == [0, 0]
+    assert ends == [code, code]
     assert time.monotonic() - began < 15
 
 
@@ -186,6 +210,21 @@ def test_a_process_knows_its_place_by_what_torchrun_writes(monkeypatch: pytest.M
     assert not place().leads
     monkeypatch.setenv("RANK", "no number")
     assert place() == ALONE
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs '/proc'")
+def test_a_launch_has_the_start_of_the_process_that_launched_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TORCHELASTIC_RUN_ID", raising=False)
+    assert launch() is None
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+    # Ticks after the boot, in seconds: 'ps' is the oracle.
+    command = ["ps", "-o", "etimes=", "-p", str(os.getppid())]
+    age = int(subprocess.run(command, capture_output=True, text=True).stdout)
+    uptime = float(Path("/proc/uptime").read_text().split()[0])
+
+    name, ticks = str(launch()).split(" of ")[0].split(" from ")
+    assert name == f"none, process {os.getppid()}"
+    assert int(ticks) / os.sysconf("SC_CLK_TCK") == pytest.approx(uptime - age, abs=3)
 
 
 def test_processes_that_do_not_find_one_another_say_so(monkeypatch: pytest.MonkeyPatch) -> None:

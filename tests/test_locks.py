@@ -39,6 +39,14 @@ def test_a_folder_is_one_trainings_until_its_process_is_killed(tmp_path: Path) -
     assert not (folder / LOCK).exists()
 
 
+def test_who_only_looks_is_taken_for_no_training(tmp_path: Path) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    with (tmp_path / LOCK).open("w") as looker:
+        fcntl.flock(looker, fcntl.LOCK_SH)
+
+        assert not is_claimed(tmp_path)
+
+
 def test_a_folder_that_nothing_came_into_is_gone_again(tmp_path: Path) -> None:
     with claimed(tmp_path / "a" / "b"):
         pass
@@ -53,10 +61,10 @@ def test_a_lock_that_was_taken_away_meanwhile_keeps_no_one_out(tmp_path: Path, m
     """Its last owner may remove the file after we have opened it and before we have locked it."""
     take, left = locks.take, [True]
 
-    def late(descriptor: int) -> locks.Hold:
+    def late(descriptor: int, *, shared: bool = False) -> locks.Hold:
         if left.pop() if left else False:
             (tmp_path / LOCK).unlink()
-        return take(descriptor)
+        return take(descriptor, shared=shared)
 
     monkeypatch.setattr(locks, "take", late)
     with claimed(tmp_path):

@@ -1,27 +1,36 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from killing import killed_at
 
-from graphite_gen.checkpoint import load_checkpoint
+from graphite_gen import crew, runs
+from graphite_gen.checkpoint import is_checkpoint, load_checkpoint
+from graphite_gen.crew import Crew
 from graphite_gen.errors import CheckpointError
 from graphite_gen.formats import write_graphs
 from graphite_gen.graph import SimpleGraph
+from graphite_gen.locks import HIDDEN
 from graphite_gen.runs import (
     TrainingData,
     TrainingGraphs,
+    claim_folder,
     find_run,
     find_training_graphs,
     fingerprint,
     free_folder,
     is_finished,
+    lost_run,
     resume_run,
     start_run,
 )
+from graphite_gen.training import RUN
 
 DATA = TrainingData(family="ego", parameters={"p": 0.5}, graphs=8, nodes=(3, 5), preset="paper", seed=3)
 SETTINGS = {"epochs": 2, "width": 4, "latent": 2, "validation_samples": 1}
@@ -50,6 +59,29 @@ def test_a_run_is_resumed_with_the_graphs_it_began_with(tmp_path: Path) -> None:
     assert fingerprint(again.validation) == fingerprint(first.validation)
     assert again.config == first.config
     assert [record.loss for record in again.history] == [record.loss for record in first.history]
+
+
+def test_a_save_that_was_cut_off_is_whole_for_those_who_get_a_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, sent = tmp_path / "a", list[bytes]()
+    list(start_run("a", folder, DATA, {**SETTINGS, "epochs": 1}))
+    old = (folder / "model.safetensors").read_bytes()
+    list(start_run("a", folder, DATA, SETTINGS, force=True))
+    # As a kill leaves it between the config and the weights' own name.
+    digest = json.loads((folder / "config.json").read_text(encoding="utf-8"))["weights_sha256"]
+    (folder / "model.safetensors").rename(folder / f"{HIDDEN}{digest[:16]}.safetensors")
+    (folder / "model.safetensors").write_bytes(old)
+
+    def pass_on(crew: Crew, things: list[bytes]) -> list[bytes]:
+        sent.extend(things)
+        return sent
+
+    monkeypatch.setattr(Crew, "everywhere", pass_on)
+    with runs._at_hand(folder, Crew(0, 2)), runs._at_hand(folder, Crew(1, 2)) as copy:
+        assert copy != folder
+        ours, theirs = (load_checkpoint(place).network.state_dict() for place in (folder, copy))
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
 @pytest.mark.parametrize("given", [{"epochs": 3}, {"family": "regular"}, {"nodes": (3, 6)}, {"parameters": {"p": 0.1}}])
@@ -102,6 +134,33 @@ def test_a_run_that_has_not_saved_leaves_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "a").exists()
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_run_that_is_killed_in_its_first_save_is_resumed_or_starts_again(tmp_path: Path) -> None:
+    run = start_run("a", tmp_path / "a", DATA, SETTINGS)
+    endings = []
+    for operation in range(200):
+        run.folder = folder = tmp_path / str(operation) / "a"
+        if not killed_at(operation, run._save):
+            break
+        if (folder / RUN).exists():
+            assert resume_run(folder, {}).epoch == 0
+        else:
+            assert free_folder(folder.parent, "a") == folder
+            claim_folder(folder, force=False)
+        endings.append((is_checkpoint(folder), (folder / RUN).exists()))
+
+    assert set(endings) == {(False, False), (True, False), (True, True)}
+    assert not [path for path in folder.iterdir() if path.name.startswith(HIDDEN)]
+
+
+def test_a_model_without_its_run_is_not_taken_for_a_first_save(tmp_path: Path) -> None:
+    list(start_run("a", tmp_path / "a", DATA, SETTINGS))
+    (tmp_path / "a" / RUN).unlink()
+
+    with pytest.raises(CheckpointError, match="exists"):
+        start_run("a", tmp_path / "a", DATA, SETTINGS)
+
+
 def test_names_are_numbered_and_the_last_run_found(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="to resume"):
         find_run(tmp_path, "ego")
@@ -111,6 +170,22 @@ def test_names_are_numbered_and_the_last_run_found(tmp_path: Path) -> None:
         (tmp_path / name / "state.json").write_text("{}")
 
     assert find_run(tmp_path, "ego").name == "ego-3"
+
+
+def test_a_run_is_continued_by_the_launch_that_started_it_and_by_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "always the same")
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+    start_run("a", tmp_path / "a", DATA, SETTINGS)._save()
+    start_run("a", tmp_path / "a-2", DATA, SETTINGS)._save()
+    start_run("a", tmp_path / "a", DATA, SETTINGS, force=True)._save()
+
+    # The last started one of several.
+    assert lost_run(tmp_path, "a") == tmp_path / "a"
+    # A process of the same number that started at another time.
+    monkeypatch.setattr(crew, "_start_of", lambda process: " from another time")
+    assert lost_run(tmp_path, "a") is None
 
 
 def test_training_graphs_are_found_again_by_run_by_seed_or_not_at_all(tmp_path: Path) -> None:

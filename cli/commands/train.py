@@ -12,6 +12,7 @@ import click
 from .. import options
 from ..command import Command
 from ..settings import SETTINGS, naming_options, settings
+from ..sharing import CREW
 from ..signals import exit_code
 from ..types import NAME
 
@@ -114,7 +115,7 @@ def train(
 
     use_threads(threads)
     law = _law(family, parameters)
-    crew = join()
+    ctx.meta[CREW] = crew = join()
     folder, resumes = _choose_folder(crew, out, name, name or law.get("family") or _stem(source), resume, force)
     trainer: Trainer | None = None
     try:
@@ -126,8 +127,7 @@ def train(
                 threads = threads or read_run(folder).get("threads")
                 use_threads(threads)
             file = None if source is None else str(source)
-            # Started again by torchrun, it is the same command: its options are the run's, '--force' among them.
-            trainer = resume_run(folder, given | law if resume else {}, file=file, device=device, crew=crew)
+            trainer = resume_run(folder, given | law, file=file, device=device, crew=crew)
         else:
             data = _data(source, law, values)
             changes = {key: values[key] for key in SETTINGS if values[key] is not None}

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -151,6 +153,29 @@ def test_a_reader_that_has_had_enough_ends_all_of_them_well() -> None:
     assert process.stderr is not None
     assert process.stderr.read() == ""
     assert process.wait(60) == 0
+
+
+@pytest.mark.parametrize(("is_killed", "code"), [(False, 0), (True, 1)])
+def test_another_process_ends_as_well_as_the_leader(is_killed: bool, code: int) -> None:
+    """Whoever started it on another host starts it again if the run was lost, and else not."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        port = server.getsockname()[1]
+    line = [sys.executable, "-m", "graphite_gen", "generate", "--family", "ego", "-n", str(10**8)]
+    line += ["--format", "g6", "-o", "-"]
+    meeting = {**os.environ, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    leader, other = (
+        subprocess.Popen(line, env={**meeting, "RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        for rank in range(2)
+    )
+    assert leader.stdout is not None
+    assert all(leader.stdout.readline() for _ in range(40))
+    if is_killed:
+        leader.kill()
+    leader.stdout.close()
+
+    assert leader.wait(60) == (-signal.SIGKILL if is_killed else 0)
+    assert other.communicate(timeout=60) == (b"", None)
+    assert other.returncode == code
 
 
 def test_under_torchrun_there_is_nothing_to_hire_and_one_process_speaks() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -74,6 +75,33 @@ def test_a_run_whose_processes_are_killed_is_continued_to_the_same_end(invoke: I
     assert [folder.name for folder in Path("checkpoints").iterdir()] == ["own"]
     assert invoke(*LINE, "--name", "alone").exit_code == 0
     assert same_weights("own", "alone")
+
+
+FAILING = """
+import os
+from graphite_gen.cli.main import run
+from graphite_gen.errors import TrainingError
+from graphite_gen.training import Trainer
+
+step = Trainer._step
+
+def fail(trainer, *args):
+    if os.environ["RANK"] == "1" and trainer._progress.step == 3:
+        raise TrainingError("This host has no room.")
+    return step(trainer, *args)
+
+Trainer._step = fail
+run()
+"""
+
+
+def test_what_goes_wrong_in_another_process_reaches_the_user() -> None:
+    Path("failing.py").write_text(FAILING)
+    words = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "failing.py", *map(str, LINE)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+
+    assert done.returncode != 0
+    assert [line for line in done.stderr.splitlines() if line.startswith("Error:")] == ["Error: This host has no room."]
 
 
 def test_a_run_of_two_that_was_stopped_goes_on_with_one_and_the_other_way(invoke: Invoke) -> None:
