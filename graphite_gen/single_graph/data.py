@@ -186,7 +186,7 @@ def _h5_extras(path: Path, nodes: int) -> tuple[sparse.csr_array | None, NodeSpl
         try:
             return _h5_features(file, context, nodes), _h5_split(file, context, nodes)
         except (OSError, RuntimeError, LookupError, ValueError, TypeError, AttributeError) as error:
-            raise FormatError(f"'{path}' is damaged ({error}). {MEND}") from error
+            raise FormatError(f"'{path}' is damaged ({str(error)[:200]}). {MEND}") from error
 
 
 def _h5_features(file: Any, context: Context, nodes: int) -> sparse.csr_array | None:

@@ -43,10 +43,10 @@ def read_plain(path: Path) -> Any:
         return value.finished() if isinstance(value, _Unfinished) else value
     except _RefusedError as error:
         raise FormatError(
-            f"'{path}' holds {error}, which is not read: only arrays, sparse matrices, lists and dicts are."
+            f"'{path}' holds {str(error)[:200]}, which is not read: only arrays, sparse matrices, lists and dicts are."
         ) from None
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError, struct.error) as error:
-        raise FormatError(f"'{path}' is damaged ({error}); fetch it again.") from error
+        raise FormatError(f"'{path}' is damaged ({str(error)[:200]}); fetch it again.") from error
 
 
 class _RefusedError(Exception):

@@ -133,7 +133,7 @@ def _test_index(stem: Path) -> NDArray[np.int64]:
     except OSError as error:
         raise FormatError(f"'{path}' cannot be read: {error.strerror or error}.") from error
     except (ValueError, OverflowError) as error:
-        raise FormatError(f"'{path}' is no list of node numbers ({error}); fetch it again.") from error
+        raise FormatError(f"'{path}' is no list of node numbers ({str(error)[:200]}); fetch it again.") from error
     if len(tested) and tested.min() < 0:
         raise FormatError(f"'{path}' lists node {tested.min()}, which cannot be; fetch it again.")
 

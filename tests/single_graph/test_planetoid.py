@@ -157,3 +157,12 @@ def test_a_matrix_of_something_else_is_damage(tmp_path: Path) -> None:
 
     with pytest.raises(FormatError, match="is damaged"):
         read_plain(path)
+
+
+def test_a_long_name_does_not_make_the_line_long(tmp_path: Path) -> None:
+    path = tmp_path / "array"
+    path.write_bytes(b"c" + b"x" * 70_000 + b"\nname\n.")
+
+    with pytest.raises(FormatError, match="which is not read") as caught:
+        read_plain(path)
+    assert len(str(caught.value)) < 1000
