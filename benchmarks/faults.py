@@ -212,18 +212,17 @@ def write_killed(rng: random.Random, kills: int) -> Counter[str]:
     found: Counter[str] = Counter()
     with workplace() as folder:
         prepare(folder)
-        jobs = {}
+        # A new file, folder or model, and one in the place of another.
+        jobs = []
         for name, args in writings().items():
-            target = folder / name
-            started = time.monotonic()
-            steps = operations(folder, *args)
-            jobs[name] = digest(target), steps, time.monotonic() - started
-        # Another file, folder or model of that name that is to be replaced, or none.
-        others = {name: _other(folder, name, args) for name, args in writings().items()}
+            other = _other(folder, name, args)
+            for old in (None, other):
+                _lay_out(folder / name, old)
+                started = time.monotonic()
+                steps = operations(folder, *args, "--force")
+                jobs.append((name, old, digest(folder / name), steps, time.monotonic() - started))
         while found["kills"] < kills:
-            name = rng.choice(list(jobs))
-            old = others[name] if rng.random() < 0.5 else None
-            found.update(_write_struck(rng, folder, name, old, *jobs[name]))
+            found.update(_write_struck(rng, folder, *rng.choice(jobs)))
 
     return found
 
@@ -238,17 +237,21 @@ def _other(folder: Path, name: str, args: tuple[object, ...]) -> Path:
     return aside
 
 
+def _lay_out(target: Path, old: Path | None) -> None:
+    """Have something old at a target, or nothing."""
+    shutil.rmtree(target, ignore_errors=True) if target.is_dir() else target.unlink(missing_ok=True)
+    if old is not None:
+        (shutil.copytree if old.is_dir() else shutil.copyfile)(old, target)
+
+
 def _write_struck(
     rng: random.Random, folder: Path, name: str, old: Path | None, end: str, steps: int, seconds: float
 ) -> Counter[str]:
     found: Counter[str] = Counter()
     target, args = folder / name, (*writings()[name], "--force")
-    for path in (target, *folder.glob("*.tmp")):
-        shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
-    if old is not None:
-        (shutil.copytree if old.is_dir() else shutil.copyfile)(old, target)
+    _lay_out(target, old)
     before = digest(target)
-    while not strike_at(rng, folder, steps, seconds, args).is_killed:
+    if not strike_at(rng, folder, steps, seconds, args).is_killed:
         # It was done before its time came.
         return found
     found["kills"] += 1
@@ -311,10 +314,10 @@ def other_faults() -> Iterator[Row]:
         for name, strike, repair in _strikes():
             with copied(origin, old=False) as folder:
                 yield _faulty(name, folder, args, end, strike, repair)
-        yield _two_trainings(origin, args)
+        yield _two_trainings(origin, args, end)
         yield _clock(origin, args)
         yield from _full_disk(origin, args, end)
-        yield from _read_only(origin, args)
+        yield from _read_only(origin, args, end)
         yield from _little_memory(origin)
 
 
@@ -367,7 +370,7 @@ def _resumed(folder: Path, end: str) -> str:
     return "resumed to the same weights" if weights(folder / MODEL) == end else "RESUMED TO OTHER WEIGHTS"
 
 
-def _two_trainings(origin: Path, args: tuple[object, ...]) -> Row:
+def _two_trainings(origin: Path, args: tuple[object, ...], end: str) -> Row:
     """A second training in the folder of one that runs."""
     seen: list[Ending] = []
     with copied(origin, old=False) as folder:
@@ -381,7 +384,10 @@ def _two_trainings(origin: Path, args: tuple[object, ...]) -> Row:
         code, _, line = (folder / "second.txt").read_text().partition(" ")
         seen.append(Ending(int(code), line))
 
-    return "a second training in the same folder", seen[0], f"the first ends with exit code {first.code}"
+        done = first.code == 0 and seen[0].code == 1 and weights(folder / MODEL) == end
+        outcome = "the first ends with the same weights" if done else "THE FIRST IS DISTURBED"
+
+    return "a second training in the same folder", seen[0], outcome
 
 
 def _clock(origin: Path, args: tuple[object, ...]) -> Row:
@@ -394,7 +400,11 @@ def _clock(origin: Path, args: tuple[object, ...]) -> Row:
         ending = run(folder, "sample", "-n", 1, "-o", "x.g6")
         chosen = "run-2" in (folder.parent / "err.txt").read_text().splitlines()[0]
 
-    return "the clock is set back 50 years between two trainings", ending, "uses the later" if chosen else "THE FIRST"
+    return (
+        "the clock is set back 50 years between two trainings",
+        ending,
+        "uses the later" if chosen else "USES THE FIRST",
+    )
 
 
 def _full_disk(origin: Path, args: tuple[object, ...], end: str) -> Iterator[Row]:
@@ -410,10 +420,14 @@ def _full_disk(origin: Path, args: tuple[object, ...], end: str) -> Iterator[Row
             _fill(folder, 20_000)
             for name in ("out.h5", "out.graphml", "out"):
                 ending = run(folder, *writings()[name], *(["-n", 6000] if name != "out" else []))
-                left = [*hidden(folder), *([name] if (folder / name).exists() else [])]
-                yield f"a full disk while writing '{name}'", ending, f"LEFT {left}" if left else "nothing is left"
+                yield f"a full disk while writing '{name}'", ending, _left(folder, name)
         finally:
             subprocess.run(["umount", str(folder)], check=False)
+
+
+def _left(folder: Path, name: str) -> str:
+    """Whether anything of an output is there."""
+    return "SOMETHING IS LEFT" if hidden(folder) or (folder / name).exists() else "nothing is left"
 
 
 def _mount(folder: Path) -> bool:
@@ -434,7 +448,7 @@ def _fill(folder: Path, spare: int = 0) -> None:
         file.write(bytes(max(0, free.f_bavail * free.f_frsize - spare)))
 
 
-def _read_only(origin: Path, args: tuple[object, ...]) -> Iterator[Row]:
+def _read_only(origin: Path, args: tuple[object, ...], end: str) -> Iterator[Row]:
     """A folder that may not be written, from the start and in the middle of a run; root may always, so not as root."""
 
     def demote() -> None:
@@ -461,11 +475,15 @@ def _read_only(origin: Path, args: tuple[object, ...]) -> Iterator[Row]:
         ending = run(folder, *args, before=set_up)
         (folder / MODEL).chmod(0o777)
         done = run(folder, *RESUME, before=demote)
-        yield "the folder becomes read-only while training", ending, "resumed" if done.code == 0 else "NOT RESUMED"
+        same = done.code == 0 and weights(folder / MODEL) == end
+        outcome = "resumed to the same weights" if same else "RESUMED TO OTHER WEIGHTS"
+        yield "the folder becomes read-only while training", ending, outcome
         folder.chmod(0o555)
         shutil.rmtree(folder / "checkpoints")
-        yield "a read-only folder to train in", run(folder, *args, before=demote), "nothing is left"
-        yield "a read-only folder to write in", run(folder, *writings()["out.h5"], before=demote), "nothing is left"
+        ending = run(folder, *args, before=demote)
+        yield "a read-only folder to train in", ending, _left(folder, "checkpoints")
+        ending = run(folder, *writings()["out.h5"], before=demote)
+        yield "a read-only folder to write in", ending, _left(folder, "out.h5")
         folder.chmod(0o777)
 
 
@@ -509,6 +527,7 @@ def main() -> int:
         ["", "", f"{trained['other ends']} of {trained['runs']} resumed runs end with other weights", "", ""],
         ["", "", f"{trained['left over']} files left over when they have ended", "", ""],
         ["kill -9 while writing", written["kills"], f"{written['half-written']} half-written outputs", 137, ""],
+        ["", "", f"{written['finished when next read']} folders between two moves, whole when next read", "", ""],
         ["", "", f"{written['other ends']} outputs written again differ", "", ""],
         ["", "", f"{written['left over']} files left over when they are written", "", ""],
         *([name, 1, outcome, ending.code, shown(ending.line)] for name, ending, outcome in faults),
