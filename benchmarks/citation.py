@@ -225,13 +225,19 @@ class Results:
         return ["model", *(dataset.capitalize() + "*" * features for dataset, features in self.columns())]
 
 
+# A cell of fewer runs says of how many it is.
+FULL = 10
+OF_RUNS = f", means of {FULL} runs, or of as many as are told in brackets"
+
+
 def percent(values: np.ndarray) -> str:
     """Mean and standard error, in percent."""
     if not len(values):
         return "–"
     error = f" ± {100 * np.std(values, ddof=1) / math.sqrt(len(values)):.2f}" if len(values) > 1 else ""
+    runs = f" ({len(values)})" if len(values) < FULL else ""
 
-    return f"{100 * np.mean(values):.2f}{error}"
+    return f"{100 * np.mean(values):.2f}{error}{runs}"
 
 
 def link_table(results: Results, split: str, key: str) -> Iterator[list[str]]:
@@ -330,11 +336,21 @@ def main() -> None:
     suffix = "" if split == "connected" else f"_{split}"
     accuracy_header = ["model", *(dataset.capitalize() + "*" for dataset in arguments.datasets)]
     for name, title, header, body in (
-        (f"citation_auc{suffix}", f"Test AUC, %, {split} splits", results.header(), link_table(results, split, "auc")),
-        (f"citation_ap{suffix}", f"Test AP, %, {split} splits", results.header(), link_table(results, split, "ap")),
+        (
+            f"citation_auc{suffix}",
+            f"Test AUC, %, {split} splits{OF_RUNS}",
+            results.header(),
+            link_table(results, split, "auc"),
+        ),
+        (
+            f"citation_ap{suffix}",
+            f"Test AP, %, {split} splits{OF_RUNS}",
+            results.header(),
+            link_table(results, split, "ap"),
+        ),
         (
             "citation_accuracy",
-            "Accuracy of node classification, %, public split",
+            f"Accuracy of node classification, %, public split{OF_RUNS}",
             accuracy_header,
             accuracy_table(results),
         ),
@@ -350,7 +366,7 @@ def main() -> None:
         else:
             publish(name, title, header, list(body), {"runs": rows})
     if not arguments.quick:
-        draw_curve(results, arguments.datasets[0], FOLDER / "citation_curve.png")
+        draw_curve(results, arguments.datasets[0], FOLDER.parents[1] / "docs" / "subsampling.png")
 
 
 if __name__ == "__main__":
