@@ -74,6 +74,18 @@ class ParameterType(ParamType):
         return key.strip().replace("-", "_"), text.strip()
 
 
+def _content(path: Path) -> str:
+    """The text of a file or a pipe, if it is one; a device may never end, and nor may what is piped."""
+    try:
+        if path.is_file() or path.is_fifo():
+            with path.open(encoding="utf-8") as stream:
+                return stream.read(LONGEST_LIST)
+    except (OSError, ValueError):
+        pass
+
+    return ""
+
+
 class DegreesType(ParamType):
     """Numbers of neighbours, written out or in a file."""
 
@@ -84,12 +96,7 @@ class DegreesType(ParamType):
             return value
         text = str(value)
         if not re.fullmatch(r"[\d,\s]+", text, re.ASCII):
-            try:
-                # A pipe will do, but not one that never ends.
-                with Path(text).open(encoding="utf-8") as stream:
-                    text = stream.read(LONGEST_LIST)
-            except (OSError, ValueError):
-                text = ""
+            text = _content(Path(text))
             if not text:
                 self.fail(f"'{value}' is no list of degrees, as in 3,2,2,1, nor a file that has one.", param, ctx)
         words = [word for word in re.split(r"[,\s]+", text.strip()) if word]
