@@ -124,9 +124,11 @@ def test_all_assemble_or_the_error_of_one_that_does_not_is_raised() -> None:
     with crew_of(3, lambda crew: crew.assemble()) as crew:
         crew.assemble()
     failing = SamplingError("no device here")
-    with crew_of(3, lambda crew: crew.tell(failing) if crew.rank == 2 else crew.assemble()) as crew:
-        with pytest.raises(SamplingError, match="no device here"):
-            crew.assemble()
+    with (
+        crew_of(3, lambda crew: crew.tell(failing) if crew.rank == 2 else crew.assemble()) as crew,
+        pytest.raises(SamplingError, match="no device here"),
+    ):
+        crew.assemble()
 
 
 def test_a_process_that_dies_is_missed_after_what_it_had_sent() -> None:
