@@ -93,6 +93,13 @@ class _WatchedLine(Line):
                 os._exit(0)
             self._come.put((content, fine))
 
+    def send(self, parcel: bytes, fine: bool = True) -> None:
+        try:
+            super().send(parcel, fine)
+        except CrewError:
+            # Whether the leader said farewell is seen by who watches, and this process ends with it.
+            threading.Event().wait()
+
     def receive(self) -> tuple[bytes, bool]:
         return self._come.get()
 
