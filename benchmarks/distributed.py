@@ -26,7 +26,7 @@ TOLERANCE = 1e-5
 
 @dataclass(frozen=True)
 class Size:
-    """How much is done: epochs of 6,000 graphs to train, graphs to sample, graphs to score, proposals for each."""
+    """How much is done: epochs to train and their graphs, graphs to sample, graphs to score, proposals for each."""
 
     epochs: int
     epoch_graphs: int
@@ -35,7 +35,7 @@ class Size:
     proposals: int
 
 
-SIZES = {False: Size(3, 6000, 20_000, 400, 100), True: Size(2, 300, 200, 6, 10)}
+SIZES = {False: Size(2, 3000, 4000, 100, 100), True: Size(2, 300, 200, 6, 10)}
 
 
 def words(args: tuple[object, ...], processes: int, restarts: int = 0) -> list[str]:
