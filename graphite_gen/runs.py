@@ -214,9 +214,6 @@ def resume_run(
         CheckpointError: There is no such run, it is another one, or its graphs have changed.
         CrewError: A process was lost.
     """
-    if crew.leads:
-        # A run that was killed as it saved has its weights under a hidden name, and may have no further save.
-        settle(folder)
     with _at_hand(folder, crew) as place:
         data, print_of_data = _read_data(place)
         model = load_checkpoint(place)
@@ -256,6 +253,8 @@ def _at_hand(folder: Path, crew: Crew) -> Iterator[Path]:
     """A run's folder, and for those that do not lead, who may be on other hosts, a copy of what resuming reads."""
     names = ("config.json", "model.safetensors", RUN, "history.jsonl")
     if crew.leads:
+        # A run that was killed as it saved has its weights under a hidden name, and may have no further save.
+        settle(folder)
         if crew.size > 1:
             found = [path for path in (folder / name for name in names) if path.is_file()]
             crew.everywhere([part for path in found for part in (path.name.encode(), path.read_bytes())])

@@ -163,6 +163,7 @@ def test_another_process_ends_as_well_as_the_leader(is_killed: bool, code: int) 
     line = [sys.executable, "-m", "graphite_gen", "generate", "--family", "ego", "-n", str(10**8)]
     line += ["--format", "g6", "-o", "-"]
     meeting = {**os.environ, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    meeting["TORCHELASTIC_RUN_ID"] = "none"
     leader, other = (
         subprocess.Popen(line, env={**meeting, "RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         for rank in range(2)

@@ -316,11 +316,16 @@ def test_a_signal_in_the_middle_of_writing_waits_until_hdf5_is_done(
         return write(*args)
 
     monkeypatch.setattr(os, "pwrite", strike)
+    # Commands in the background ignore it.
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     target = tmp_path / "graphs.h5"
     target.write_bytes(b"old")
 
-    with pytest.raises(KeyboardInterrupt):
-        write_graphs([SimpleGraph.from_pairs(3, [(0, 1)])] * 3, target, force=True)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            write_graphs([SimpleGraph.from_pairs(3, [(0, 1)])] * 3, target, force=True)
+    finally:
+        signal.signal(signal.SIGINT, previous)
 
     assert struck
     assert target.read_bytes() == b"old"
