@@ -740,7 +740,7 @@ class Targets:
         inside.mkdir()
         (inside / "file").write_text("kept")
         (inside / "loop").symlink_to(inside / "loop")
-        (inside / "link").symlink_to(folder)
+        (inside / "link").symlink_to(inside)
         stem = "".join(rng.choice(_PIECES) for _ in range(rng.choice((1, 2, 3))))
         target = f"{inside}/{stem}.{suffix}"
         before = _tree(folder)
