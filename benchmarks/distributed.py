@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from launched import wait_for, worker
 from tables import publish
 
 from graphite_gen.checkpoint import load_checkpoint, read_tensors
@@ -150,10 +151,10 @@ def faults(folder: Path) -> list[list[Any]]:
 def _resumed(folder: Path, line: tuple[object, ...], first: int, second: int) -> list[Any]:
     name = f"{first}-{second}"
     process = start(folder, (*line, "--name", name), first)
-    _wait_for_save(folder, name, process)
+    wait_for(_state(folder, name), process)
     process.send_signal(signal.SIGTERM)
     process.communicate()
-    epochs = json.loads((folder / "checkpoints" / name / "state.json").read_text())["progress"]["epoch"]
+    epochs = json.loads(_state(folder, name).read_text())["progress"]["epoch"]
     run(folder, *line[:2], "--name", name, "--resume", "--threads", 1, processes=second)
     apart = difference(folder, "undisturbed", name)
 
@@ -163,8 +164,8 @@ def _resumed(folder: Path, line: tuple[object, ...], first: int, second: int) ->
 
 def _killed(folder: Path, line: tuple[object, ...]) -> list[list[Any]]:
     process = start(folder, (*line, "--name", "killed"), 2)
-    _wait_for_save(folder, "killed", process)
-    os.kill(_worker(process, 1), signal.SIGKILL)
+    wait_for(_state(folder, "killed"), process)
+    os.kill(worker(process, 1), signal.SIGKILL)
     _, stderr = process.communicate()
     told = [text for text in stderr.splitlines() if text.startswith("Error:")]
     load_checkpoint(folder / "checkpoints" / "killed")
@@ -179,29 +180,21 @@ def _killed(folder: Path, line: tuple[object, ...]) -> list[list[Any]]:
 
 def _restarted(folder: Path, line: tuple[object, ...]) -> list[Any]:
     process = start(folder, (*line, "--name", "restarted"), 2, restarts=1)
-    _wait_for_save(folder, "restarted", process)
-    os.kill(_worker(process, 1), signal.SIGKILL)
+    wait_for(_state(folder, "restarted"), process)
+    os.kill(worker(process, 1), signal.SIGKILL)
     process.communicate()
     apart = difference(folder, "undisturbed", "restarted")
 
     return [
         "train: a process killed under '--max-restarts 1'",
         f"{apart:.1e}",
-        not process.returncode and apart <= 1e-5,
+        not process.returncode and apart <= TOLERANCE,
     ]
 
 
-def _wait_for_save(folder: Path, name: str, process: subprocess.Popen[str]) -> None:
-    while not (folder / "checkpoints" / name / "state.json").exists():
-        assert process.poll() is None, process.communicate()[1]
-        time.sleep(0.02)
-
-
-def _worker(process: subprocess.Popen[str], rank: int) -> int:
-    for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
-        if f"\0RANK={rank}\0" in Path(f"/proc/{child}/environ").read_text():
-            return int(child)
-    raise AssertionError(f"no process {rank}")
+def _state(folder: Path, name: str) -> Path:
+    """What a run writes last when it saves."""
+    return folder / "checkpoints" / name / "state.json"
 
 
 def main() -> None:

@@ -18,12 +18,13 @@ import numpy as np
 
 from .api import split_graphs, training_set
 from .checkpoint import check_writable, is_checkpoint, last_started, load_checkpoint, settle
-from .crew import ALONE, Crew, launch, restarts
+from .crew import ALONE, Crew
 from .dataset import generate
 from .errors import CheckpointError, DatasetError, GraphiteError
 from .families import family
 from .formats import format_of, read_graphs
 from .graph import SimpleGraph
+from .launch import launch, restarts
 from .locks import HIDDEN, is_claimed
 from .memory import check_memory
 from .parcels import pack_graphs, pack_record, unpack_graphs, unpack_record

@@ -33,10 +33,11 @@ from .checkpoint import (
     write_tensors,
 )
 from .config import ModelConfig, TrainConfig, preset
-from .crew import ALONE, Crew, launch, local_rank
+from .crew import ALONE, Crew
 from .errors import CheckpointError, ConfigError, DatasetError, TrainingError, UnusedSettingError
 from .families import Family
 from .graph import SimpleGraph
+from .launch import launch, local_rank
 from .locks import HIDDEN
 from .memory import check_memory
 from .models import GraphNetwork, build_network

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from graphite_gen import lines
-from graphite_gen.crew import ALONE, Crew, launch, place
+from graphite_gen.crew import ALONE, Crew, place
 from graphite_gen.errors import CrewError, SamplingError, UnusedSettingError
+from graphite_gen.launch import launch
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from killing import killed_at
 
-from graphite_gen import crew, runs
+from graphite_gen import launch, runs
 from graphite_gen.checkpoint import is_checkpoint, load_checkpoint
 from graphite_gen.crew import Crew
 from graphite_gen.errors import CheckpointError
@@ -184,7 +184,7 @@ def test_a_run_is_continued_by_the_launch_that_started_it_and_by_no_other(
     # The last started one of several.
     assert lost_run(tmp_path, "a") == tmp_path / "a"
     # A process of the same number that started at another time.
-    monkeypatch.setattr(crew, "_start_of", lambda process: " from another time")
+    monkeypatch.setattr(launch, "_start_of", lambda process: " from another time")
     assert lost_run(tmp_path, "a") is None
 
 

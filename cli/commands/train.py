@@ -290,7 +290,7 @@ def _stem(source: Path | None) -> str:
 
 
 def _resume_command(source: Path | None, family: str | None, folder: Path, device: str, threads: int | None) -> str:
-    from graphite_gen.crew import program
+    from graphite_gen.launch import program
 
     words = ["train"]
     words += [str(source)] if source is not None else ["--family", family] if family is not None else []

@@ -11,14 +11,11 @@ import pytest
 from graphite_gen.checkpoint import bundled_folder
 from graphite_gen.likelihood.sandwich import GraphSandwich, join_sandwich
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 @pytest.mark.usefixtures("single_precision")
 def test_a_card_has_the_gap_with_its_error_and_how_it_was_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     import checkpoints
 
     asked: list[tuple[Any, ...]] = []

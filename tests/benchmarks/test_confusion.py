@@ -9,13 +9,10 @@ import pytest
 
 from graphite_gen.families import FAMILIES
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 @pytest.mark.slow
 def test_every_family_is_nearest_to_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     import confusion
 
     monkeypatch.setattr(confusion, "PICTURE", tmp_path / "confusion.png")

@@ -15,12 +15,9 @@ import pytest
 
 from graphite_gen.errors import FormatError
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 @pytest.fixture
 def fuzz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, single_precision: None) -> Any:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     import fuzz
     import tables
 

@@ -13,12 +13,9 @@ import pytest
 from graphite_gen.dataset import generate
 from graphite_gen.families import family
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 @pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+def script() -> Any:
     import geometric_bounds
 
     return geometric_bounds

@@ -15,7 +15,6 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def nll_cost(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The script, which runs plain Python instead of the program."""
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     import nll_cost
 
     monkeypatch.setattr(nll_cost, "PROGRAM", (sys.executable,))

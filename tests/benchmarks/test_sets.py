@@ -13,12 +13,9 @@ from graphite_gen.dataset import generate
 from graphite_gen.formats import write_graphs
 from graphite_gen.metrics import describe, estimate_mmd
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 @pytest.fixture
 def sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     import sets
     import tables
 

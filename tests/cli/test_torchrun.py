@@ -6,11 +6,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import torch
+from launched import wait_for, worker
 
 from graphite_gen.checkpoint import read_tensors
 
@@ -32,20 +32,6 @@ def start(*args: object, restarts: int = 0) -> subprocess.Popen[str]:
     return subprocess.Popen(
         under_torchrun(*args, restarts=restarts), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-
-
-def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
-    while not path.exists():
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.02)
-
-
-def worker(process: subprocess.Popen[str], rank: int) -> int:
-    """The process of that number."""
-    for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
-        if f"\0RANK={rank}\0" in Path(f"/proc/{child}/environ").read_text():
-            return int(child)
-    raise AssertionError(f"no process {rank}")
 
 
 def weights(name: str) -> dict[str, torch.Tensor]:
