@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
-from .types import NODES, PARAMETER, SEED, STAGES
+from .types import NODES, PARAMETER, PATH_OR_DASH, PATH_OR_NAME, SEED, STAGES
 
 __all__ = [
     "FORMATS",
@@ -106,6 +105,7 @@ parameters = click.option(
 )
 model = click.option(
     "--model",
+    type=PATH_OR_NAME,
     metavar="PATH_OR_NAME",
     help="The model.  [default: the last one trained under ./checkpoints, else a bundled one]",
 )
@@ -142,7 +142,7 @@ union = click.option("--union", is_flag=True, help="Write one graph, the disjoin
 output = click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, allow_dash=True),
+    type=PATH_OR_DASH,
     required=True,
     help="A file, '-' for stdout, or a template like 'out/{index:04d}.graphml' for one file each.",
 )

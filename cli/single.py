@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from . import options
+from .types import PATH, PATH_OR_DASH
 
 if TYPE_CHECKING:
     from graphite_gen.single_graph.data import SingleGraph
@@ -61,7 +62,7 @@ def setting(owner: str, flag: str, kind: Any, help: str) -> Callable[[F], F]:
 
 
 _READING = (
-    click.argument("graph", type=click.Path(path_type=Path, allow_dash=True)),
+    click.argument("graph", type=PATH_OR_DASH),
     click.option(
         "--features/--no-features",
         default=None,
@@ -69,13 +70,13 @@ _READING = (
     ),
     click.option(
         "--node-features",
-        type=click.Path(path_type=Path),
+        type=PATH,
         metavar="FILE",
         help="Features by node id, as '.csv' or '.npz'.  [default: those of GRAPH]",
     ),
     click.option(
         "--node-labels",
-        type=click.Path(path_type=Path),
+        type=PATH,
         metavar="FILE",
         help="Labels by node id, as '.csv' or '.npz', with a column 'label', and maybe 'split'.  "
         "[default: those of GRAPH]",

@@ -14,7 +14,19 @@ else:
     # Older versions of click have no generic one.
     ParamType = click.ParamType
 
-__all__ = ["DEGREES", "FEATURES", "LIMIT", "NAME", "NODES", "PARAMETER", "SEED", "STAGES"]
+__all__ = [
+    "DEGREES",
+    "FEATURES",
+    "LIMIT",
+    "NAME",
+    "NODES",
+    "PARAMETER",
+    "PATH",
+    "PATH_OR_DASH",
+    "PATH_OR_NAME",
+    "SEED",
+    "STAGES",
+]
 
 LARGEST_SEED = 2**63 - 1
 LONGEST_LIST = 1 << 24
@@ -150,6 +162,16 @@ class NameType(ParamType):
         return text
 
 
+class PathType(click.Path):
+    """A path; none at all, as of a variable that is not set, would be the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not str(value):
+            self.fail("the name is empty: give that of a file or a folder, '.' for the current one.", param, ctx)
+
+        return super().convert(value, param, ctx)
+
+
 class LimitType(ParamType):
     """A figure of an evaluation and its limit."""
 
@@ -173,6 +195,9 @@ DEGREES = DegreesType()
 LIMIT = LimitType()
 NODES = NodesType()
 PARAMETER = ParameterType()
+PATH = PathType(path_type=Path)
+PATH_OR_DASH = PathType(path_type=Path, allow_dash=True)
+PATH_OR_NAME = PathType(path_type=str)
 SEED = SeedType()
 FEATURES = FeaturesType()
 NAME = NameType()

@@ -1,7 +1,7 @@
 """How much memory there is, so that what cannot fit is refused before it is tried.
 
 Estimates are counted in cells of padded matrices over pairs of nodes, B graphs of N nodes having :math:`B N^2`, times
-bytes per cell that were measured; ``benchmarks/faults.py`` holds them against what is really taken.
+bytes per cell that were measured; ``tests/test_memory.py`` holds them against what is really taken.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ import click
 
 from .. import options, single
 from ..command import Command
+from ..types import PATH_OR_DASH
 
 if TYPE_CHECKING:
     from graphite_gen.single_graph.data import SingleGraph
@@ -30,7 +31,7 @@ KINDS = ("graphite", "gcn")
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, allow_dash=True),
+    type=PATH_OR_DASH,
     metavar="FILE",
     help="Write the class that the first model gives to each node, best run by validation, as CSV; '-' is stdout.",
 )

@@ -9,6 +9,7 @@ import click
 
 from .. import options
 from ..command import Command
+from ..types import PATH_OR_DASH
 
 if TYPE_CHECKING:
     from graphite_gen.checkpoint import TrainedModel
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Command, short_help="Complete a graph that is known in part.")
-@click.argument("partial", type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("partial", type=PATH_OR_DASH)
 @click.option(
     "-n",
     "--count",
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, allow_dash=True),
+    type=PATH_OR_DASH,
     help="A file, '-' for stdout, or a template like 'out/{index:04d}.graphml' for one file each.  "
     "[default: stdout; nothing if the scores go there]",
 )
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--scores",
-    type=click.Path(path_type=Path, allow_dash=True),
+    type=PATH_OR_DASH,
     help="Write unknown pairs with the probability of an edge, likeliest first, to a '.csv' or '.json' file; "
     "'-' is CSV on stdout.  [default: none]",
 )

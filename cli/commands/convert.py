@@ -8,11 +8,12 @@ import click
 
 from .. import options
 from ..command import Command
+from ..types import PATH_OR_DASH
 
 
 @click.command(cls=Command, short_help="Turn a file of graphs into another format.")
-@click.argument("source", metavar="IN", type=click.Path(path_type=Path, allow_dash=True))
-@click.argument("target", metavar="OUT", type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("source", metavar="IN", type=PATH_OR_DASH)
+@click.argument("target", metavar="OUT", type=PATH_OR_DASH)
 @options.input_format("--input-format")
 @options.output_format("--output-format")
 @options.simplify

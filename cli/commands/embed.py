@@ -9,6 +9,7 @@ import click
 
 from .. import options, single
 from ..command import Command
+from ..types import PATH, PATH_OR_DASH
 
 
 @click.command(cls=Command, short_help="Embed the nodes of one large graph.")
@@ -16,13 +17,13 @@ from ..command import Command
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, allow_dash=True),
+    type=PATH_OR_DASH,
     help="Where latents go: '.h5', '.csv', or a graph such as '.graphml', as node attributes z0, z1, …; '-' is stdout.",
 )
 @options.output_format("--output-format")
 @click.option(
     "--plot",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="Draw a t-SNE picture, coloured by label, as '.png', '.svg' or '.pdf'; needs scikit-learn and matplotlib.",
 )

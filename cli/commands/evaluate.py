@@ -8,23 +8,23 @@ import click
 
 from .. import options
 from ..command import Command
-from ..types import LIMIT
+from ..types import LIMIT, PATH, PATH_OR_DASH
 
 VALIDITIES = ("planar", "sbm", "tree")
 CONVENTIONS = ("tv", "emd", "rbf")
 
 
 @click.command(cls=Command, short_help="Judge samples against a reference.")
-@click.argument("samples", type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("samples", type=PATH_OR_DASH)
 @click.option(
     "--reference",
-    type=click.Path(path_type=Path),
+    type=PATH,
     required=True,
     help="Test graphs: those that the file marks 'test', else all of it.",
 )
 @click.option(
     "--train",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Training graphs, for novelty and what is attainable.  [default: those the reference's file marks 'train']",
 )
 @options.family("The family that samples should belong to.  [default: the one written in the reference's file]")

@@ -9,10 +9,11 @@ import click
 
 from .. import options
 from ..command import Command
+from ..types import PATH_OR_NAME
 
 
 @click.command(cls=Command, short_help="Show what is in a file or a checkpoint.")
-@click.argument("thing", metavar="[FILE_OR_CHECKPOINT]", required=False)
+@click.argument("thing", metavar="[FILE_OR_CHECKPOINT]", type=PATH_OR_NAME, required=False)
 @options.input_format()
 @options.simplify
 @options.as_json

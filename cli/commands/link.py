@@ -9,6 +9,7 @@ import click
 
 from .. import options, single
 from ..command import Command
+from ..types import PATH_OR_DASH
 
 if TYPE_CHECKING:
     from graphite_gen.single_graph.data import SingleGraph
@@ -46,7 +47,7 @@ HELD_OUT = {"runs": "--runs", "split": "--split", "as_json": "--json"}
 )
 @click.option(
     "--predict",
-    type=click.Path(path_type=Path, allow_dash=True),
+    type=PATH_OR_DASH,
     metavar="FILE",
     help="Train on all edges instead, and write the most likely missing ones as '.csv' or '.json'.",
 )

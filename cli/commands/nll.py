@@ -9,6 +9,7 @@ import click
 
 from .. import options
 from ..command import Command
+from ..types import PATH_OR_DASH
 
 if TYPE_CHECKING:
     from graphite_gen.checkpoint import TrainedModel
@@ -23,7 +24,7 @@ OF_ANNEALING = {"chains": "--chains", "steps": "--steps"}
 
 
 @click.command(cls=Command, short_help="Estimate the NLL of graphs.")
-@click.argument("graphs", type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("graphs", type=PATH_OR_DASH)
 @options.model
 @click.option(
     "-k",

@@ -9,6 +9,7 @@ import click
 
 from .. import options
 from ..command import Command
+from ..types import PATH, PATH_OR_NAME
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,16 +23,16 @@ KINDS = ("gallery", "distributions", "adjacency", "training", "stages")
 
 @click.command(cls=Command, short_help="Draw graphs, distributions and curves.")
 @click.argument("kind", type=click.Choice(KINDS))
-@click.argument("source", metavar="GRAPHS|MODEL")
+@click.argument("source", metavar="GRAPHS|MODEL", type=PATH_OR_NAME)
 @click.option(
     "--reference",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="True graphs beside: those that the file marks 'test', else all of it.",
 )
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="The picture, '.png', '.svg' or '.pdf'; needs matplotlib.",
 )
 @click.option("--terminal", is_flag=True, help="Draw in the terminal instead.")

@@ -10,20 +10,19 @@ import click
 
 from .. import options
 from ..command import Command
+from ..types import PATH, PATH_OR_NAME
 
 
 @click.command(cls=Command, short_help="Write one page that shows a model.")
-@click.argument("model", metavar="MODEL")
+@click.argument("model", metavar="MODEL", type=PATH_OR_NAME)
 @click.option(
     "--reference",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Test graphs.  [default: fresh graphs of the model's family, else its validation graphs]",
 )
-@click.option("--train", type=click.Path(path_type=Path), help="Training graphs.  [default: those it was trained on]")
-@click.option("--samples", type=click.Path(path_type=Path), help="Its samples.  [default: draw them]")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True, help="The page, named '.html'; it stands alone."
-)
+@click.option("--train", type=PATH, help="Training graphs.  [default: those it was trained on]")
+@click.option("--samples", type=PATH, help="Its samples.  [default: draw them]")
+@click.option("-o", "--output", type=PATH, required=True, help="The page, named '.html'; it stands alone.")
 @click.option(
     "-n", "--count", type=click.IntRange(2), metavar="N", default=100, show_default=True, help="Samples to draw."
 )

@@ -11,6 +11,7 @@ from .. import options
 from ..command import Command
 from ..constraints import build
 from ..constraints import options as constraint_options
+from ..types import PATH
 
 
 @click.command(cls=Command, short_help="Sample new graphs from a model.")
@@ -27,7 +28,7 @@ from ..constraints import options as constraint_options
 @click.option("--with-latents", is_flag=True, help="Keep latents as node attributes z0, z1, ….")
 @click.option(
     "--features",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Graphs whose node features the new graphs are for, used in turn.  [default: none]",
 )
 @options.simplify

@@ -14,7 +14,7 @@ from ..command import Command
 from ..settings import SETTINGS, naming_options, settings
 from ..sharing import CREW
 from ..signals import exit_code
-from ..types import NAME
+from ..types import NAME, PATH, PATH_OR_DASH
 
 if TYPE_CHECKING:
     from graphite_gen.crew import Crew
@@ -24,7 +24,7 @@ OUT = Path("checkpoints")
 
 
 @click.command(cls=Command, short_help="Train a model on a family or on your own graphs.")
-@click.argument("source", metavar="[GRAPHS]", type=click.Path(path_type=Path, allow_dash=True), required=False)
+@click.argument("source", metavar="[GRAPHS]", type=PATH_OR_DASH, required=False)
 @click.option(
     "--single",
     is_flag=True,
@@ -49,7 +49,7 @@ OUT = Path("checkpoints")
 @click.option("--name", type=NAME, metavar="NAME", help="The model's name.  [default: the family's or the file's]")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FOLDER",
     default=OUT,
     show_default=True,

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphite_gen.cli.types import FEATURES, NAME, NODES, PARAMETER, SEED, STAGES
+from graphite_gen.cli.types import FEATURES, NAME, NODES, PARAMETER, PATH, PATH_OR_DASH, PATH_OR_NAME, SEED, STAGES
 
 
 @given(st.integers(1, 10**6), st.integers(0, 10**3))
@@ -59,3 +61,12 @@ def test_encoder_features_are_a_list() -> None:
 def test_a_name_stays_within_its_folder(text: str) -> None:
     with pytest.raises(click.BadParameter):
         NAME.convert(text, None, None)
+
+
+def test_an_empty_name_is_not_the_current_folder() -> None:
+    assert PATH.convert(".", None, None) == Path()
+    assert PATH_OR_DASH.convert("-", None, None) == Path("-")
+    assert PATH_OR_NAME.convert("barabasi", None, None) == "barabasi"
+    for kind in (PATH, PATH_OR_DASH, PATH_OR_NAME):
+        with pytest.raises(click.BadParameter, match="the name is empty"):
+            kind.convert("", None, None)

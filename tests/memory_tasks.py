@@ -1,0 +1,79 @@
+"""What a process takes at most while it does a task: ``python memory_tasks.py`` prints the bytes of each.
+
+It must be a process of its own. One that has worked before takes up what it has freed, and seems to take nothing.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from graphite_gen import memory
+from graphite_gen.api import load
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.likelihood import estimate_nll
+from graphite_gen.metrics.descriptors import spectra
+from graphite_gen.sampling import Sampler
+from graphite_gen.single_graph.data import SingleGraph
+from graphite_gen.single_graph.generation import GENERATION
+from graphite_gen.single_graph.link_prediction import train_on_all
+from graphite_gen.training import prepare
+
+
+def sparse(nodes: int) -> SimpleGraph:
+    pairs = np.random.default_rng(0).integers(0, nodes, (3 * nodes, 2))
+
+    distinct = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], 1), axis=0)
+
+    return SimpleGraph.from_pairs(nodes, distinct)
+
+
+def train_step(preset: str, nodes: int, graphs: int) -> None:
+    run = prepare("x", [sparse(nodes)] * graphs, [], {"epochs": 1, "batch_size": graphs}, preset_name=preset)
+    # Late in a run a step takes the most.
+    run._step(list(range(graphs)), 0.9)
+
+
+TASKS: dict[str, Callable[[], object]] = {
+    "one-shot step": lambda: train_step("one-shot", 1000, 1),
+    "staged step": lambda: train_step("default", 300, 4),
+    "one-shot block": lambda: list(Sampler(load("bundled:ego-one-shot").trained, 128, nodes=200)),
+    "one-shot graph": lambda: list(Sampler(load("bundled:ego-one-shot").trained, 1, nodes=2500)),
+    "one-shot NLL": lambda: estimate_nll(load("bundled:ego-one-shot").trained, [sparse(800)], 8),
+    "staged NLL": lambda: estimate_nll(load("bundled:ego").trained, [sparse(100)], 1),
+    "single graph": lambda: train_on_all(SingleGraph(sparse(30_000)), replace(GENERATION, epochs=1), 0, features=False),
+    "spectrum": lambda: spectra([sparse(1500)]),
+}
+
+
+def taken(task: Callable[[], object]) -> int:
+    """The bytes by which a child grows at most while it does a task."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        gc.collect()
+        Path("/proc/self/clear_refs").write_text("5")
+        before = memory._table("/proc/self/status")["VmRSS"]
+        task()
+        os.write(writer, str(1024 * (memory._table("/proc/self/status")["VmHWM"] - before)).encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as stream:
+        text = stream.read()
+    os.waitpid(child, 0)
+
+    return int(text)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    # Some of torch is loaded at the first step of an optimiser alone, and is no part of what a step takes.
+    train_step("paper", 3, 1)
+    print(json.dumps({name: taken(task) for name, task in TASKS.items()}))
