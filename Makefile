@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: sample test lint checkpoints clean
+.PHONY: sample test coverage lint checkpoints clean
 
 sample: $(VENV)/.core
 	$(BIN)/graphite-gen sample -n 100 -o samples.graphml --force
@@ -12,6 +12,10 @@ sample: $(VENV)/.core
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto $(ARGS)
+
+# Half as long again as the tests alone.
+coverage: $(VENV)/.dev
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term:skip-covered --cov-fail-under=90
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
