@@ -95,8 +95,8 @@ class _BlockPairs:
         pairs: The two blocks of each pair, with shape :math:`(2, Q)`.
         log_rates: The two sums' logarithms, of either block's nodes, with shape :math:`(2, Q, S)`.
         points: The number of points that are expected to fall on each pair of blocks, with shape :math:`(Q,)`.
-        loose: How far bounds are above the logarithms of rates, about, with shape :math:`(Q,)`: where centres say little
-            about their blocks, and where odds are far above rates, as those of a hub are.
+        loose: How far bounds are above the logarithms of rates, about, with shape :math:`(Q,)`: centres may say little
+            about their blocks, and odds be far above rates, as those of a hub are.
     """
 
     tree: BlockTree
