@@ -211,10 +211,24 @@ class Results:
 
     def values(self, task: str, model: str, dataset: str, features: bool, key: str) -> np.ndarray:
         """One figure per run."""
-        wanted = (task, model, dataset, features)
-        found = [row for row in self._rows if tuple(row[k] for k in ("task", "model", "dataset", "features")) == wanted]
+        found = self._by_run(task, model, dataset, features, key)
 
-        return np.array([row[key] for row in sorted(found, key=lambda row: row["run"])])
+        return np.array([found[run] for run in sorted(found)])
+
+    def differences(self, task: str, models: tuple[str, str], dataset: str, features: bool, key: str) -> np.ndarray:
+        """The first model's figure less the second's, for each run that both have."""
+        first, second = (self._by_run(task, model, dataset, features, key) for model in models)
+
+        return np.array([first[run] - second[run] for run in sorted(first.keys() & second.keys())])
+
+    def _by_run(self, task: str, model: str, dataset: str, features: bool, key: str) -> dict[int, float]:
+        wanted = (task, model, dataset, features)
+
+        return {
+            row["run"]: row[key]
+            for row in self._rows
+            if tuple(row[k] for k in ("task", "model", "dataset", "features")) == wanted
+        }
 
     def columns(self) -> list[tuple[str, bool]]:
         """Data sets without features, then with them."""
@@ -225,7 +239,7 @@ class Results:
         return ["model", *(dataset.capitalize() + "*" * features for dataset, features in self.columns())]
 
 
-# A cell of fewer runs says of how many it is.
+# A cell of fewer runs, or of more, says of how many it is.
 FULL = 10
 OF_RUNS = f", means of {FULL} runs, or of as many as are told in brackets"
 
@@ -235,7 +249,7 @@ def percent(values: np.ndarray) -> str:
     if not len(values):
         return "–"
     error = f" ± {100 * np.std(values, ddof=1) / math.sqrt(len(values)):.2f}" if len(values) > 1 else ""
-    runs = f" ({len(values)})" if len(values) < FULL else ""
+    runs = f" ({len(values)})" if len(values) != FULL else ""
 
     return f"{100 * np.mean(values):.2f}{error}{runs}"
 
@@ -251,21 +265,14 @@ def link_table(results: Results, split: str, key: str) -> Iterator[list[str]]:
     for plain, graphite in (("vgae", "graphite-vae"), ("gae", "graphite-ae")):
         yield row(
             f"{OURS[graphite]} less {OURS[plain]}",
-            lambda d, f, a=plain, b=graphite: _gain(results, split, a, b, d, f, key),
+            # Runs share their splits: the error of a difference is that of differences.
+            lambda d, f, pair=(graphite, plain): percent(results.differences(split, pair, d, f, key)),
         )
     if split == "connected":
         index = ("auc", "ap").index(key)
         for label, published in PUBLISHED.items():
             cells = [published[DATASETS.index(d) + 3 * f] for d, f in results.columns()]
             yield [f"{label}, published", *("–" if cell is None else f"{cell[index]:.1f}" for cell in cells)]
-
-
-def _gain(results: Results, split: str, plain: str, graphite: str, dataset: str, features: bool, key: str) -> str:
-    """The mean difference of the runs that both have, which share their splits."""
-    first, second = (results.values(split, model, dataset, features, key) for model in (graphite, plain))
-    both = min(len(first), len(second))
-
-    return percent(first[:both] - second[:both])
 
 
 def accuracy_table(results: Results) -> Iterator[list[str]]:

@@ -172,13 +172,15 @@ def train_single(
 
     from graphite_gen.records import Provenance
     from graphite_gen.single_graph.checkpoint import save_single_graph
-    from graphite_gen.single_graph.generation import GENERATION, fit_single_graph
+    from graphite_gen.single_graph.generation import GENERATION, MOST_NODES, fit_single_graph
 
     from .console import note, show_facts, show_json
 
     reading = {"features": False, "format": format, "simplify": simplify, "node_features": None, "node_labels": None}
     graph, _ = read(source, reading)
     settings = replace(GENERATION, **given)
+    if graph.nodes > MOST_NODES:
+        note(f"Of more than {MOST_NODES} nodes the mean degree is kept, and that of each node only as far as learned.")
     started = time.monotonic()
     model = fit_single_graph(
         graph, settings, name=folder.name, seed=seed, provenance=Provenance(source=source.name, seed=None)

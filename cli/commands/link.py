@@ -83,7 +83,7 @@ def link(
 
     Of the edges, 85 % are trained on; the epoch is chosen by 5 %, and 10 % are scored, beside as many non-edges. Node
     features are used where there are any. With '--predict' nothing is held out, and the pairs that most look like
-    edges are written, best first.
+    edges are written, best first, each with the probability that it would be one if half of all such pairs were.
 
     \b
     Example:
@@ -93,6 +93,7 @@ def link(
     """
     if predict is not None and (len(kinds) > 1 or baselines or compare):
         raise click.UsageError("'--predict' takes one '--kind', and no '--baseline' or '--compare'.")
+    options.refuse_without_effect({"node_labels": "--node-labels"}, "links")
     if predict is None:
         options.refuse_without_effect({"top": "--top"}, "scores of held-out edges")
     else:

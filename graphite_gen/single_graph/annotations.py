@@ -87,14 +87,15 @@ def read_labels(path: Path, graph: SimpleGraph) -> tuple[list[Any], list[Any] | 
         ids = [row[0] for row in rows]
         words = [word.strip().lower() for word in head]
         others = [column for column in range(1, len(words)) if words[column] != SPLIT]
-        if LABEL in words:
-            column = words.index(LABEL)
+        # The first column is the node's id, whatever its name.
+        if LABEL in words[1:]:
+            column = words.index(LABEL, 1)
         elif len(others) == 1:
             column = others[0]
         else:
             raise FormatError(f"'{path}' has columns {', '.join(head)[:200]}: name the one of the labels 'label'.")
         labels = [row[column].strip() or None for row in rows]
-        parts = [row[words.index(SPLIT)].strip() or None for row in rows] if SPLIT in words else None
+        parts = [row[words.index(SPLIT, 1)].strip() or None for row in rows] if SPLIT in words[1:] else None
     if parts is not None and len(parts) != len(labels):
         raise FormatError(f"'{path}' has {len(labels)} labels and {len(parts)} parts of a split: wanted as many.")
     order = _rows_of_nodes(path, graph, ids, len(labels)).tolist()

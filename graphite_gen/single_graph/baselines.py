@@ -31,8 +31,8 @@ WALKS, LENGTH, CONTEXT = 10, 80, 10
 # The return and in-out parameters of node2vec: walks that stay near.
 RETURN, IN_OUT = 1.0, 2.0
 TELEPORT, STEPS = 0.1, 30
-# So many columns of the PageRank are held at once.
-SOURCES = 512
+# So many numbers of the PageRank are held at once, in whole columns.
+NUMBERS = 1 << 23
 BASELINES = ("spectral", "deepwalk", "node2vec", "adamic-adar", "pagerank")
 
 Scores = NDArray[np.float64]
@@ -94,8 +94,9 @@ def personalised_pagerank(nodes: int, edges: Pairs, pairs: Pairs) -> Scores:
     graph = (1 - TELEPORT) * (scale @ adjacency @ scale).tocsr()
     scores = np.empty(len(pairs))
     sources, own = np.unique(pairs[:, 0], return_inverse=True)
-    for start in range(0, len(sources), SOURCES):
-        block = sources[start : start + SOURCES]
+    width = max(1, NUMBERS // max(nodes, 1))
+    for start in range(0, len(sources), width):
+        block = sources[start : start + width]
         begin = np.zeros((nodes, len(block)))
         begin[block, np.arange(len(block))] = TELEPORT
         states = begin

@@ -24,6 +24,10 @@ _LEAST_SLOPE = 0.1
 # A shift is found for so many nodes by all their pairs, and then for so many by the edges of a graph.
 _FEW_NODES, _MANY_NODES = 4096, 100_000
 _SHIFTS = (-100.0, 100.0)
+# Drawn edges tell what a shift does as far as this, and nothing of pairs that would be edges under a larger one.
+_NEAR = 1.0
+# Graphs that are drawn until the shift is near.
+_DRAWS = 5
 
 
 @torch.no_grad()
@@ -78,7 +82,8 @@ def density_shift(logits: PairLogits, edges: float, rng: np.random.Generator) ->
     """What is to be added to all logits for the expected number of edges to be the one given.
 
     Of many nodes, first a few are looked at. Then a graph of them, or of a large part, is drawn: its edges, each
-    weighted by how much more or less likely it would be, tell the expected number under any shift near by.
+    weighted by how much more or less likely it would be, tell the expected number under any shift near by. Where none
+    so near is enough, as when no edge was drawn at all, another graph is drawn from there.
 
     Arguments:
         logits: The logits of all pairs.
@@ -89,15 +94,20 @@ def density_shift(logits: PairLogits, edges: float, rng: np.random.Generator) ->
     density = edges / max(pair_count(logits.nodes), 1)
     few = _part(logits, order[:_FEW_NODES])
     values = few.tile(slice(None), slice(None))[torch.ones(few.nodes, few.nodes, dtype=torch.bool).triu_(1)]
-    shift = _solve(values, torch.ones_like(values), density * len(values))
+    shift = _solve(values, torch.ones_like(values), density * len(values), *_SHIFTS)
     if few.nodes == logits.nodes:
         return shift
 
     many = _part(logits, order[:_MANY_NODES])
-    near = replace(many, shift=many.shift + shift)
-    found = near.of(torch.from_numpy(EdgeSampler(near).sample(rng)))
+    for _ in range(_DRAWS):
+        near = replace(many, shift=many.shift + shift)
+        found = near.of(torch.from_numpy(EdgeSampler(near).sample(rng)))
+        step = _solve(found, 1 / torch.sigmoid(found), density * pair_count(many.nodes), -_NEAR, _NEAR)
+        shift += step
+        if abs(step) < 0.99 * _NEAR:
+            break
 
-    return shift + _solve(found, 1 / torch.sigmoid(found), density * pair_count(many.nodes))
+    return shift
 
 
 def _part(logits: PairLogits, nodes: Tensor) -> PairLogits:
@@ -105,9 +115,8 @@ def _part(logits: PairLogits, nodes: Tensor) -> PairLogits:
     return replace(logits, factor=logits.factor[nodes], bias=logits.bias[nodes])
 
 
-def _solve(values: Tensor, weights: Tensor, total: float) -> float:
-    """The shift by which the weighted sum of probabilities is the total, by bisection."""
-    low, high = _SHIFTS
+def _solve(values: Tensor, weights: Tensor, total: float, low: float, high: float) -> float:
+    """The shift between two by which the weighted sum of probabilities is the total, by bisection."""
     # Until halves are below a hundred-thousandth.
     for _ in range(25):
         middle = (low + high) / 2

@@ -221,5 +221,9 @@ def _h5_split(file: Any, context: Context, nodes: int) -> NodeSplit | None:
     for name, part in zip(names, parts, strict=True):
         if len(part) and not 0 <= part.min() <= part.max() < nodes:
             raise context.error(f"dataset '{name}'", f"a node out of range; write nodes from 0 to {nodes - 1}.")
+    # Whoever is tested on what was learned from is right too often.
+    listed = np.concatenate(parts)
+    if len(np.unique(listed)) < len(listed):
+        raise context.error("the split", f"a node stands twice in {', '.join(names)}; write it to one, once.")
 
     return NodeSplit(*parts)

@@ -22,7 +22,7 @@ Indices = NDArray[np.int64]
 _SMALLEST_BLOCK = 8
 # What a point costs, in terms of the weight of one node in one pair of blocks.
 _POINT_COST = 4.0
-# Where centres say nearly all about a block, halves of it would have no closer bounds.
+# Where centres say nearly all about a block, and edges are rare, halves of it would have no closer bounds.
 _CLOSE = 0.25
 # How many weights or points are held at a time.
 _CHUNK = 1 << 19
@@ -95,7 +95,8 @@ class _BlockPairs:
         pairs: The two blocks of each pair, with shape :math:`(2, Q)`.
         log_rates: The two sums' logarithms, of either block's nodes, with shape :math:`(2, Q, S)`.
         points: The number of points that are expected to fall on each pair of blocks, with shape :math:`(Q,)`.
-        loose: How far bounds are above logits, about, with shape :math:`(Q,)`.
+        loose: How far bounds are above the logarithms of rates, about, with shape :math:`(Q,)`: centres may say little
+            about their blocks, and odds be far above rates, as those of a hub are.
     """
 
     tree: BlockTree
@@ -132,7 +133,7 @@ class _BlockPairs:
         with np.errstate(over="ignore"):
             points = np.exp((np.log(sums) + highest).sum(0))
 
-        return cls(tree, pairs, log_rates, points, spread.prod(0))
+        return cls(tree, pairs, log_rates, points, spread.prod(0) + np.maximum(highest.sum(0), 0))
 
     def __getitem__(self, chosen: NDArray[np.bool_]) -> _BlockPairs:
         return _BlockPairs(

@@ -99,7 +99,12 @@ def test_mistakes_end_in_one_line(invoke: Invoke, groups: Path) -> None:
         error = result.stderr.splitlines()[-1] + "\n"
         assert is_one_line(error)
         assert problem in error
-    for line in (["--predict", "out.csv", "--compare"], ["--predict", "out.csv", "--runs", 2], ["--top", 3]):
+    for line in (
+        ["--predict", "out.csv", "--compare"],
+        ["--predict", "out.csv", "--runs", 2],
+        ["--top", 3],
+        ["--node-labels", "short.csv"],
+    ):
         assert invoke("link", groups, *line).exit_code == 2
 
 

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
 import h5py
 import networkx as nx
 import numpy as np
 import pytest
+
+from graphite_gen import config
+from graphite_gen.cli.commands.classify import classify
+from graphite_gen.cli.commands.link import link
+from graphite_gen.single_graph import generation, settings
+from graphite_gen.single_graph.baselines import BASELINES
+from graphite_gen.single_graph.splits import SPLITS
 
 from .conftest import Invoke, is_one_line
 
@@ -29,6 +37,32 @@ def cliques(sizes: tuple[int, ...], isolated: int = 0) -> nx.Graph:
             graph.nodes[node]["label"] = f"clique {number % 2}"
 
     return graph
+
+
+def test_the_choices_are_those_of_the_library() -> None:
+    choices = {
+        (command, option.name): tuple(option.type.choices)
+        for command in (link, classify)
+        for option in command.params
+        if isinstance(option.type, click.Choice)
+    }
+
+    assert choices[link, "kinds"] == config.KINDS
+    assert choices[link, "baselines"] == BASELINES
+    assert choices[link, "split"] == SPLITS
+    assert choices[link, "skip"] == settings.SKIPS
+    assert choices[link, "head"] == settings.HEADS
+    assert choices[link, "targets"] == settings.TARGETS
+    assert sorted(choices[classify, "kinds"]) == sorted(settings.CLASSIFIERS)
+
+
+def test_of_many_nodes_it_is_told_that_degrees_are_not_fitted(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generation, "MOST_NODES", 20)
+    nx.write_graphml(cliques((8, 7, 6)), "graph.graphml")
+    result = invoke("train", "--single", "graph.graphml", *TINY)
+
+    assert result.exit_code == 0, result.stderr
+    assert "more than 20 nodes" in result.stderr
 
 
 @pytest.mark.parametrize("command", COMMANDS)

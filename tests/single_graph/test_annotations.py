@@ -123,3 +123,11 @@ def test_a_device_without_end_is_refused(path_graph: Path, name: str, problem: s
 
     with pytest.raises(FormatError, match=problem):
         read_single_graph(path_graph, features=path)
+
+
+def test_the_first_column_is_the_id_whatever_it_is_called(path_graph: Path) -> None:
+    path = path_graph.with_name("y.csv")
+    path.write_text("label,club\na,u\nb,v\nc,u\nd,u\n")
+    found = read_single_graph(path_graph, labels=path)
+
+    assert found.classes == ("u", "v")

@@ -67,3 +67,17 @@ def test_of_many_nodes_a_drawn_graph_tells_the_shift(monkeypatch: pytest.MonkeyP
     # The relative error is about one over the root of the number of edges.
     found = chances(replace(logits, shift=logits.shift + shift)).sum().item() / 2
     assert found == pytest.approx(6000, rel=0.05)
+
+
+def test_a_graph_without_a_drawn_edge_does_not_become_complete(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Of so few edges, none is drawn now and then; of sure ones, now and then one less than is wanted.
+    monkeypatch.setattr(calibration, "_FEW_NODES", 60)
+    rare = PairLogits(torch.zeros(300, 1), torch.ones(1), torch.zeros(300), torch.zeros(()))
+    factor = torch.zeros(300, 1)
+    factor[:20] = 7
+    sure = replace(rare, factor=factor, shift=torch.tensor(-40.0))
+    for logits, edges in ((rare, 1.0), (sure, 190.0)):
+        shifts = [density_shift(logits, edges, np.random.default_rng(seed)) for seed in range(20)]
+        found = [chances(replace(logits, shift=logits.shift + shift)).sum().item() / 2 for shift in shifts]
+        assert max(found) < 10 * edges
+        assert np.median(found) == pytest.approx(edges, rel=0.5)

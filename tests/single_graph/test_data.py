@@ -55,6 +55,16 @@ def test_labels_and_split_are_node_attributes_of_other_formats(path_graph: Path)
     assert found.name(3) == "d"
 
 
+@pytest.mark.parametrize(("name", "part"), [("test_idx", [2, 3]), ("val_idx", [2, 2])])
+def test_a_node_is_in_one_part_of_the_split(layout: Path, name: str, part: list[int]) -> None:
+    with h5py.File(layout, "a") as file:
+        del file[name]
+        file[name] = part
+
+    with pytest.raises(FormatError, match="a node stands twice"):
+        read_single_graph(layout)
+
+
 def test_the_single_graph_layout_is_read_whole(layout: Path) -> None:
     found = read_single_graph(layout)
 

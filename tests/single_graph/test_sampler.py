@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
@@ -143,7 +144,24 @@ def test_single_precision_is_as_good(single_precision: None) -> None:
     assert abs(edges.shape[1] - float(p.sum())) < 5 * np.sqrt(float(p.sum()))
 
 
-def test_work_grows_with_the_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+def star_logits(nodes: int) -> PairLogits:
+    """Nodes that are all alike, but for one that is surely tied to every other."""
+    bias = torch.zeros(nodes)
+    bias[0] = 20
+
+    return PairLogits(1e-3 * normal(nodes, 2, seed=8), torch.ones(2), bias, torch.tensor(-np.log(nodes / 5)))
+
+
+def test_a_hub_among_nodes_that_are_alike_has_all_its_edges() -> None:
+    edges = EdgeSampler(star_logits(300)).sample(np.random.default_rng(0))
+
+    p = probabilities(star_logits(300))
+    assert (edges[0] == 0).sum() == 299
+    assert abs(edges.shape[1] - p.sum()) < 5 * np.sqrt((p * (1 - p)).sum())
+
+
+@pytest.mark.parametrize("graph", [sparse_logits, star_logits])
+def test_work_grows_with_the_edges(graph: Callable[[int], PairLogits], monkeypatch: pytest.MonkeyPatch) -> None:
     visits = 0
     look = BlockTree.logits
 
@@ -156,7 +174,7 @@ def test_work_grows_with_the_edges(monkeypatch: pytest.MonkeyPatch) -> None:
     rates = []
     for nodes in (500, 8000):
         visits = 0
-        edges = EdgeSampler(sparse_logits(nodes)).sample(np.random.default_rng(0)).shape[1]
+        edges = EdgeSampler(graph(nodes)).sample(np.random.default_rng(0)).shape[1]
         assert nodes < edges < 6 * nodes
         rates.append(visits / edges)
 
