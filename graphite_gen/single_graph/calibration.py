@@ -21,8 +21,8 @@ _TILE = 1 << 18
 _FLOOR = 0.1
 # Steps are no longer than if this part of a degree could still change: that of a hub is mostly settled.
 _LEAST_SLOPE = 0.1
-# A shift is found for so many nodes by all their pairs, and then for so many by the edges of a graph.
-_FEW_NODES, _MANY_NODES = 4096, 100_000
+# A shift is found by all pairs of so many nodes; of more, first by the pairs of a few, then by edges of so many.
+_ALL_NODES, _FEW_NODES, _MANY_NODES = 4096, 2048, 100_000
 _SHIFTS = (-100.0, 100.0)
 # Drawn edges tell what a shift does as far as this, and nothing of pairs that would be edges under a larger one.
 _NEAR = 1.0
@@ -92,7 +92,7 @@ def density_shift(logits: PairLogits, edges: float, rng: np.random.Generator) ->
     """
     order = torch.from_numpy(rng.permutation(logits.nodes))
     density = edges / max(pair_count(logits.nodes), 1)
-    few = _part(logits, order[:_FEW_NODES])
+    few = _part(logits, order if len(order) <= _ALL_NODES else order[:_FEW_NODES])
     values = few.tile(slice(None), slice(None))[torch.ones(few.nodes, few.nodes, dtype=torch.bool).triu_(1)]
     shift = _solve(values, torch.ones_like(values), density * len(values), *_SHIFTS)
     if few.nodes == logits.nodes:

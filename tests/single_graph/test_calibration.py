@@ -60,6 +60,7 @@ def test_a_shift_gives_the_number_of_edges(edges: float) -> None:
 
 
 def test_of_many_nodes_a_drawn_graph_tells_the_shift(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibration, "_ALL_NODES", 60)
     monkeypatch.setattr(calibration, "_FEW_NODES", 60)
     logits = sparse_logits(1500)
     shift = density_shift(logits, 6000, np.random.default_rng(1))
@@ -71,6 +72,7 @@ def test_of_many_nodes_a_drawn_graph_tells_the_shift(monkeypatch: pytest.MonkeyP
 
 def test_a_graph_without_a_drawn_edge_does_not_become_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     # Of so few edges, none is drawn now and then; of sure ones, now and then one less than is wanted.
+    monkeypatch.setattr(calibration, "_ALL_NODES", 60)
     monkeypatch.setattr(calibration, "_FEW_NODES", 60)
     rare = PairLogits(torch.zeros(300, 1), torch.ones(1), torch.zeros(300), torch.zeros(()))
     factor = torch.zeros(300, 1)
