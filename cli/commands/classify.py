@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from graphite_gen.single_graph.node_classification import ClassificationResult, ClassificationScore
 
 KINDS = ("graphite", "gcn")
+SPLITS = ("own", "fresh")
 
 
 @click.command(cls=Command, short_help="Classify the nodes of one large graph.")
@@ -26,6 +27,13 @@ KINDS = ("graphite", "gcn")
     type=click.Choice(KINDS),
     multiple=True,
     help="A model to train; may be repeated.  [default: both]",
+)
+@click.option(
+    "--split",
+    type=click.Choice(SPLITS),
+    default=SPLITS[0],
+    show_default=True,
+    help="Learn from the same nodes in all runs, the graph's own where it has a split, or from fresh ones in each.",
 )
 @click.option("--runs", type=click.IntRange(1), metavar="N", default=10, show_default=True, help="Starts to average.")
 @click.option(
@@ -52,6 +60,7 @@ KINDS = ("graphite", "gcn")
 def classify(
     graph: Path,
     kinds: tuple[str, ...],
+    split: str,
     runs: int,
     output: Path | None,
     force: bool,
@@ -90,7 +99,11 @@ def classify(
     for kind in dict.fromkeys(kinds or KINDS):
         settings = ClassifierSettings(kind=kind, **given)
         scores = list(
-            track(iterate_classification(found, settings, runs, seed, features=features), runs, f"Training {kind}")
+            track(
+                iterate_classification(found, settings, runs, seed, features=features, split=split),
+                runs,
+                f"Training {kind}",
+            )
         )
         best = best or max(scores, key=lambda score: score.validation)
         results.append(summarise_classification(kind, features, scores))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ..config import require
 from ..errors import DatasetError, TrainingError
 from ..means import mean_with_error
 from ..nn import GraphConv
@@ -26,6 +27,7 @@ from .settings import ClassifierSettings, LinkSettings
 from .training import link_loss
 
 __all__ = [
+    "NODE_SPLITS",
     "ClassificationResult",
     "ClassificationScore",
     "GCNClassifier",
@@ -38,6 +40,8 @@ __all__ = [
 
 # What weights of the first layer cost: as published for the GCN; for the hybrid, chosen by validation accuracy.
 WEIGHT_DECAY = {"gcn": 5e-4, "graphite": 0.02}
+NODE_SPLITS = ("own", "fresh")
+"""The graph's own split, or one like Planetoid's; and a fresh one like it in every run."""
 # What Planetoid's public split has, for graphs that come without one.
 TRAIN_PER_CLASS, VALIDATION, TEST = 20, 500, 1000
 
@@ -162,16 +166,28 @@ def _fresh_split(labels: NDArray[np.int64], classes: int, generator: np.random.G
 
 
 def iterate_classification(
-    graph: SingleGraph, settings: ClassifierSettings, runs: int, seed: int, *, features: bool | None = None
+    graph: SingleGraph,
+    settings: ClassifierSettings,
+    runs: int,
+    seed: int,
+    *,
+    features: bool | None = None,
+    split: str = "own",
 ) -> Iterator[ClassificationScore]:
     """Train and score a classifier from one fresh start after the other; see :func:`run_classification`."""
-    return (run_classification(graph, settings, run, seed, features=features) for run in range(runs))
+    return (run_classification(graph, settings, run, seed, features=features, split=split) for run in range(runs))
 
 
 def run_classification(
-    graph: SingleGraph, settings: ClassifierSettings, run: int, seed: int, *, features: bool | None = None
+    graph: SingleGraph,
+    settings: ClassifierSettings,
+    run: int,
+    seed: int,
+    *,
+    features: bool | None = None,
+    split: str = "own",
 ) -> ClassificationScore:
-    """Train a classifier on the graph's split from a fresh start, and score it at its best epoch by validation.
+    """Train a classifier from a fresh start, and score it at its best epoch by validation.
 
     Arguments:
         graph: The graph.
@@ -179,18 +195,25 @@ def run_classification(
         run: The number of the run; it is the same however many there are.
         seed: The one seed of all runs.
         features: Whether node features are used; None does where there are any.
+        split: One of ``NODE_SPLITS``: the same nodes to learn from in all runs, or others in each.
 
     Raises:
+        ConfigError: There is no such split.
         DatasetError: The graph has too few labels, or no features to use.
         TrainingError: The objective is no number any more.
     """
-    split = node_split(graph, seed)
+    require("split", split, NODE_SPLITS)
+    parts = (
+        node_split(graph, seed)
+        if split == "own"
+        else node_split(replace(graph, split=None), derive_seed(seed, "nodes", run))
+    )
     inputs = inputs_of(graph, features)
     edges = torch.from_numpy(np.ascontiguousarray(graph.edges.T, dtype=np.int64))
     seed = derive_seed(seed, "classifier", run)
     assert graph.labels is not None
     labels = torch.from_numpy(graph.labels)
-    train, validation, test = (torch.from_numpy(part) for part in (split.train, split.validation, split.test))
+    train, validation, test = (torch.from_numpy(part) for part in (parts.train, parts.validation, parts.test))
     # The autoencoder is that of link prediction: it learns the edges that are hidden from it.
     own = LinkSettings(width=settings.width, latent=settings.latent)
     network = _build(settings, own, inputs.width, len(graph.classes), derive_seed(seed, "weights"))

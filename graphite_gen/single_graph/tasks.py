@@ -112,6 +112,7 @@ def classify_nodes(
     runs: int = 1,
     seed: int = 0,
     features: bool | None = None,
+    split: str = "own",
     **settings: Any,
 ) -> tuple[list[Any], ClassificationResult]:
     """The class that each node is given, by the best run as validation has it, and how often test nodes get theirs.
@@ -122,13 +123,15 @@ def classify_nodes(
         runs: The number of starts.
         seed: The one seed of all runs.
         features: Whether node features are used; None does where there are any.
+        split: ``own`` for the same nodes to learn from in all runs, the graph's own where it has a split, or ``fresh``.
         settings: Any other setting of :class:`ClassifierSettings`.
 
     Raises:
         GraphiteError: There are too few labels, or a setting is wrong.
     """
     one = _one(graph)
-    scores = list(iterate_classification(one, ClassifierSettings(kind=kind, **settings), runs, seed, features=features))
+    chosen = ClassifierSettings(kind=kind, **settings)
+    scores = list(iterate_classification(one, chosen, runs, seed, features=features, split=split))
     best = max(scores, key=lambda score: score.validation)
     result = summarise_classification(kind, _uses_features(one, features), scores)
 

@@ -43,7 +43,7 @@ def test_quick_mode_prints_four_tables_and_takes_up_its_log(tmp_path: Path) -> N
 
     log = tmp_path / "log.jsonl"
     rows = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-    assert len(rows) == 2 * (6 + 5 + 6 + 3)  # runs; models and baselines without features, models with, classifiers
+    assert len(rows) == 2 * (6 + 5 + 6 + 4 + 4)  # runs; models and baselines without features, models with, classifiers
     assert all(0 <= row.get("auc", row.get("accuracy")) <= 1 for row in rows)
     assert printed.count("| Graphite-VAE ") == 3 + 2  # with what it gains in two of them
     assert re.search(r"\| Graphite, published +\| 82.1", printed)

@@ -15,6 +15,7 @@ from graphite_gen.cli.commands.classify import classify
 from graphite_gen.cli.commands.link import link
 from graphite_gen.single_graph import generation, settings
 from graphite_gen.single_graph.baselines import BASELINES
+from graphite_gen.single_graph.node_classification import NODE_SPLITS
 from graphite_gen.single_graph.splits import SPLITS
 
 from .conftest import Invoke, is_one_line
@@ -53,6 +54,7 @@ def test_the_choices_are_those_of_the_library() -> None:
     assert choices[link, "skip"] == settings.SKIPS
     assert choices[link, "head"] == settings.HEADS
     assert choices[link, "targets"] == settings.TARGETS
+    assert choices[classify, "split"] == NODE_SPLITS
     assert sorted(choices[classify, "kinds"]) == sorted(settings.CLASSIFIERS)
 
 

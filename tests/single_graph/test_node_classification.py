@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import torch
 
 from graphite_gen.errors import ConfigError, DatasetError
 from graphite_gen.operators import SparseGraph
+from graphite_gen.single_graph import node_classification
 from graphite_gen.single_graph.data import NodeSplit, describe_nodes
 from graphite_gen.single_graph.inputs import inputs_of
 from graphite_gen.single_graph.node_classification import (
@@ -74,6 +76,24 @@ def test_a_fresh_split_has_every_class_and_no_node_twice() -> None:
     assert len(np.unique(parts)) == len(parts) == 60
     assert np.bincount(found.train // 15).tolist() == [8] * 4
     assert len(found.validation) * 2 <= len(found.test) + 1
+
+
+@pytest.mark.parametrize(("split", "different"), [("own", 1), ("fresh", 3)])
+def test_runs_learn_from_the_graphs_own_nodes_or_each_from_others(
+    split: str, different: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = NodeSplit(np.arange(0, 60, 3), np.arange(1, 60, 3), np.arange(2, 60, 3))
+    seen: list[NodeSplit] = []
+
+    def noted(*args: Any) -> NodeSplit:
+        seen.append(node_split(*args))
+        return seen[-1]
+
+    monkeypatch.setattr(node_classification, "node_split", noted)
+    list(iterate_classification(replace(planted(), split=own), replace(QUICK, epochs=1), 3, 0, split=split))
+
+    assert len({tuple(parts.train) for parts in seen}) == different
+    assert all((tuple(parts.train) == tuple(own.train)) == (split == "own") for parts in seen)
 
 
 def test_too_few_labels_are_told() -> None:
