@@ -55,7 +55,8 @@ def write_embedding(
     """Write latents by suffix, whole or not at all.
 
     CSV has a row per node: its id, its label if there are any, and ``z0``, ``z1``, …. HDF5 has ``latents (n, D)``,
-    ``nodes (n,)`` with the ids as text, and ``labels (n,)``. Graph formats hold the graph, its nodes with ``z0``, ….
+    ``nodes (n,)`` with the ids as text, and ``labels (n,)``. Graph formats hold the graph, its nodes with their
+    ``label`` and ``z0``, ….
 
     Arguments:
         graph: The graph.
@@ -80,7 +81,9 @@ def write_embedding(
                 _write_h5(file, graph, z, model)
             own_file.check()
     else:
-        columns = {f"z{k}": z[:, k].tolist() for k in range(z.shape[1])}
+        columns: dict[str, list[Any]] = {f"z{k}": z[:, k].tolist() for k in range(z.shape[1])}
+        if graph.labels is not None:
+            columns["label"] = [None if code < 0 else graph.classes[code] for code in graph.labels.tolist()]
         own = replace(graph.graph, node_attributes={**graph.graph.node_attributes, **columns})
         write_graphs([own], target, format=format, provenance=Provenance(source="embed", model=model), force=force)
 

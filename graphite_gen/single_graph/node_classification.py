@@ -24,7 +24,7 @@ from .data import NodeSplit, SingleGraph
 from .inputs import NodeInputs, dropout, inputs_of
 from .networks import InputConv, LinkNetwork, build_link_network
 from .settings import ClassifierSettings, LinkSettings
-from .training import link_loss
+from .training import check_step_memory, link_loss
 
 __all__ = [
     "NODE_SPLITS",
@@ -200,7 +200,7 @@ def run_classification(
     Raises:
         ConfigError: There is no such split.
         DatasetError: The graph has too few labels, or no features to use.
-        TrainingError: The objective is no number any more.
+        TrainingError: A step does not fit in memory, or the objective is no number any more.
     """
     require("split", split, NODE_SPLITS)
     parts = (
@@ -216,6 +216,7 @@ def run_classification(
     train, validation, test = (torch.from_numpy(part) for part in (parts.train, parts.validation, parts.test))
     # The autoencoder is that of link prediction: it learns the edges that are hidden from it.
     own = LinkSettings(width=settings.width, latent=settings.latent)
+    check_step_memory(own, edges.shape[1], graph.nodes)
     network = _build(settings, own, inputs.width, len(graph.classes), derive_seed(seed, "weights"))
     generator = torch.Generator().manual_seed(derive_seed(seed, "training"))
     optimiser = _optimiser(network, settings)

@@ -20,7 +20,7 @@ from .networks import LinkNetwork, build_link_network
 from .pairs import PairLogits
 from .settings import LinkSettings
 
-__all__ = ["TrainedAutoencoder", "link_loss", "train_autoencoder"]
+__all__ = ["TrainedAutoencoder", "check_step_memory", "link_loss", "train_autoencoder"]
 
 # Bytes of a step for each latent dimension, as measured: of an edge, a drawn pair and a node.
 EDGE_BYTES = 14
@@ -79,7 +79,7 @@ def train_autoencoder(
     Raises:
         TrainingError: A step does not fit in memory, or the objective is no number any more.
     """
-    _check_memory(settings, edges.shape[1], nodes)
+    check_step_memory(settings, edges.shape[1], nodes)
     network = build_link_network(settings, inputs.width, derive_seed(seed, "weights"))
     generator = torch.Generator().manual_seed(derive_seed(seed, "training"))
     optimiser = torch.optim.Adam(network.parameters(), lr=settings.learning_rate, fused=True)
@@ -108,8 +108,12 @@ def train_autoencoder(
     return TrainedAutoencoder(network, whole, inputs, best_epoch, float(loss.detach()))
 
 
-def _check_memory(settings: LinkSettings, edges: int, nodes: int) -> None:
-    """Refuse a graph whose step cannot fit: all pairs are scored tile by tile, but edges and drawn pairs at once."""
+def check_step_memory(settings: LinkSettings, edges: int, nodes: int) -> None:
+    """Refuse a graph whose step cannot fit: all pairs are scored tile by tile, but edges and drawn pairs at once.
+
+    Raises:
+        TrainingError: It does not fit.
+    """
     rows = EDGE_BYTES * edges + DRAW_BYTES * settings.subsample * edges + NODE_BYTES * nodes
     what = f"A step on {nodes} nodes and {edges} edges with {settings.latent} latents"
     check_memory(rows * settings.latent, what, "Pass a smaller '--latent'.", TrainingError)

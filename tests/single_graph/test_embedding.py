@@ -57,6 +57,7 @@ def test_graph_formats_have_node_attributes(graph: SingleGraph, z: np.ndarray, t
 
     assert found.number_of_edges() == len(graph.edges)
     assert found.nodes["n7"]["z2"] == pytest.approx(float(z[7, 2]))
+    assert found.nodes["n7"]["label"] == graph.classes[graph.labels[7]]
 
 
 def test_a_picture_has_a_colour_for_every_class(graph: SingleGraph, z: np.ndarray, tmp_path: Path) -> None:
