@@ -30,6 +30,7 @@ class _Range:
 def describe_graphs(path: Path, format: str | None, simplify: bool) -> dict[str, Any]:
     """What the graphs of a file have in common, in one pass."""
     from graphite_gen.formats import read_graphs
+    from graphite_gen.single_graph.data import count_features
 
     with read_graphs(path, format=format, simplify=simplify) as reader:
         nodes, edges, density = _Range(), _Range(), _Range()
@@ -51,6 +52,8 @@ def describe_graphs(path: Path, format: str | None, simplify: bool) -> dict[str,
             attributes["graph"].update(dict.fromkeys(graph.attributes))
             attributes["node"].update(dict.fromkeys(graph.node_attributes))
             attributes["edge"].update(dict.fromkeys(graph.edge_attributes))
+        if reader.format == "h5" and features == {0}:
+            features = {count_features(path, int(nodes.high))}
 
         return {
             "file": str(path),

@@ -72,13 +72,15 @@ _READING = (
         "--node-features",
         type=PATH,
         metavar="FILE",
-        help="Features by node id, as '.csv' or '.npz'.  [default: those of GRAPH]",
+        help="Features by node id: '.csv' whose first column is the id, or '.npz' of 'features' and 'ids'.  "
+        "[default: those of GRAPH]",
     ),
     click.option(
         "--node-labels",
         type=PATH,
         metavar="FILE",
-        help="Labels by node id, as '.csv' or '.npz', with a column 'label', and maybe 'split'.  "
+        help="Labels by node id: '.csv' whose first column is the id, with 'label' and maybe 'split', or '.npz' of "
+        "'labels', 'ids' and maybe 'split'.  "
         "[default: those of GRAPH]",
     ),
     options.input_format(),
@@ -146,13 +148,17 @@ def read(path: Path, rest: dict[str, Any]) -> tuple[SingleGraph, bool]:
     uses = own if features is None else features
     width = found.features.shape[1] if found.features is not None and uses else 0
     note(
-        f"{found.nodes} node{'s' * (found.nodes != 1)}, {len(found.edges)} edge{'s' * (len(found.edges) != 1)}, "
-        + (f"{width} features." if uses else "no features." if not own else "features left out.")
+        f"{_count(found.nodes, 'node')}, {_count(len(found.edges), 'edge')}, "
+        + (f"{_count(width, 'feature')}." if uses else "no features." if not own else "features left out.")
     )
     if found.graph.is_weighted:
         note("Weights of edges are not used: an edge is there or not.")
 
     return found, uses
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def link_settings(kind: str, rest: Mapping[str, Any]) -> LinkSettings:
@@ -193,7 +199,10 @@ def train_single(
     show_facts(
         [
             ("model", str(folder)),
-            ("graph", f"{model.nodes} nodes, {model.edges} edges, mean degree {model.mean_degree:.3g}"),
+            (
+                "graph",
+                f"{_count(model.nodes, 'node')}, {_count(model.edges, 'edge')}, mean degree {model.mean_degree:.3g}",
+            ),
             ("trained", f"{settings.epochs} epochs, {minutes} min {seconds} s"),
         ]
     )

@@ -175,17 +175,21 @@ def start_run(
     )
 
 
-def claim_folder(folder: Path, force: bool) -> None:
+def claim_folder(folder: Path, force: bool, *, resumes: bool = True) -> None:
     """Find out before any work whether a new model may go to a folder.
+
+    Arguments:
+        folder: The folder.
+        force: Whether a model in it may be replaced.
+        resumes: Whether runs of this kind can be continued, so that a user may want that instead.
 
     Raises:
         CheckpointError: The folder is taken.
         OutputError: It cannot be written to.
     """
     if _is_taken(folder) and not force:
-        raise CheckpointError(
-            f"'{folder}' exists. Pass '--resume' to continue its run, '--force' to replace it, or another '--name'."
-        )
+        other = "'--resume' to continue its run, " if resumes else ""
+        raise CheckpointError(f"'{folder}' exists. Pass {other}'--force' to replace it, or another '--name'.")
     if _is_taken(folder) and not is_checkpoint(folder):
         raise CheckpointError(f"'{folder}' is not a model but holds other files. Pass another '--name' or '--out'.")
     check_writable(folder)

@@ -111,6 +111,8 @@ def classify(
         _write(found, best, output, force)
     if output is None or str(output) != "-":
         _show(results, as_json)
+    else:
+        _tell(results)
 
 
 def _show(rows: list[ClassificationResult], as_json: bool) -> None:
@@ -125,6 +127,15 @@ def _show(rows: list[ClassificationResult], as_json: bool) -> None:
     note(f"Mean ± standard error of {rows[0].runs} run{'s' * (rows[0].runs != 1)}.")
 
     return None
+
+
+def _tell(rows: list[ClassificationResult]) -> None:
+    """The same beside classes that have taken stdout."""
+    from ..console import note
+
+    for row in rows:
+        runs = f"{row.runs} run{'s' * (row.runs != 1)}"
+        note(f"Accuracy of {row.model}, {runs}: {single.percent(row.accuracy, row.accuracy_se)} %.")
 
 
 def _check(output: Path, force: bool) -> None:

@@ -18,7 +18,9 @@ from ..types import PATH, PATH_OR_DASH
     "-o",
     "--output",
     type=PATH_OR_DASH,
-    help="Where latents go: '.h5', '.csv', or a graph such as '.graphml', as node attributes z0, z1, …; '-' is stdout.",
+    metavar="FILE",
+    help="Where latents go: '.h5', '.csv', or a graph such as '.graphml', as node attributes z0, z1, …; '-' is CSV "
+    "on stdout.",
 )
 @options.output_format("--output-format")
 @click.option(
@@ -55,8 +57,8 @@ def embed(
     if output is None and plot is None:
         raise click.UsageError("Nothing to write: pass '-o FILE', '--plot FILE' or both.")
 
-    from graphite_gen.plotting import check_picture
     from graphite_gen.single_graph.embedding import (
+        check_embedding_picture,
         check_embedding_target,
         draw_embedding,
         project_to_plane,
@@ -70,7 +72,7 @@ def embed(
     if output is not None:
         check_embedding_target(output, output_format, force=force)
     if plot is not None:
-        check_picture(plot, force)
+        check_embedding_picture(plot, force=force)
     use_threads(threads)
     found, features = single.read(graph, rest)
     z = train_on_all(found, single.link_settings(kind, rest), seed, features=features).latents().numpy()

@@ -106,18 +106,28 @@ def link(
         from ..ranking import check_scores
 
         check_scores(predict, force)
+    chosen = single.KINDS if compare else kinds or single.KINDS[:1]
+    others = tuple(dict.fromkeys([*baselines, *(("spectral", "adamic-adar", "pagerank") if compare else ())]))
+    _check_baselines(others)
     found, features = single.read(graph, rest)
     if predict is not None:
         kind = kinds[0] if kinds else single.KINDS[0]
         return _predict(found, features, single.link_settings(kind, rest), predict, top, force, seed)
-    chosen = single.KINDS if compare else kinds or single.KINDS[:1]
-    others = tuple(dict.fromkeys([*baselines, *(("spectral", "adamic-adar", "pagerank") if compare else ())]))
     rows = [
         _score(found, features, single.link_settings(kind, rest), runs, seed, split) for kind in dict.fromkeys(chosen)
     ]
     rows += [_score_baseline(found, name, runs, seed, split) for name in others]
 
     return _show(rows, as_json)
+
+
+def _check_baselines(names: tuple[str, ...]) -> None:
+    if not names:
+        return
+    from graphite_gen.single_graph.baselines import check_baseline
+
+    for name in names:
+        check_baseline(name)
 
 
 def _score(graph: SingleGraph, features: bool, settings: LinkSettings, runs: int, seed: int, split: str) -> LinkResult:

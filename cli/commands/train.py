@@ -85,7 +85,8 @@ def train(
     and 'validation' in a file are used as such; otherwise a random tenth is held out for validation.
 
     With '--single' one large graph is learned, by the autoencoder of 'link', from its edges alone; 'sample' then gives
-    graphs like it, of its size or another. It takes a few options only.
+    graphs like it, of its size or another. Of the settings it takes '--kind', '--epochs', '--learning-rate',
+    '--latent', '--width', '--rounds', '--skip' and '--skip-weight', with defaults of its own, and it cannot be resumed.
 
     'torchrun --nproc-per-node 2 -m graphite_gen train' shares every batch out to two processes, on one host or more, to
     learn what one would. A run of one goes on with two, and the other way.
@@ -220,7 +221,7 @@ def _train_single(
     base = name or _stem(source)
     folder = out / base if name or force else free_folder(out, base)
     ctx.with_resource(claimed(folder))
-    claim_folder(folder, force)
+    claim_folder(folder, force, resumes=False)
     settings = {key: values[key] for key in SETTINGS if values[key] is not None}
 
     return train_single(source, folder, values["format"], values["simplify"], settings, values["seed"], as_json)

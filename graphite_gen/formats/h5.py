@@ -45,9 +45,11 @@ from ._h5_reader import Reader, dataset, facts_in
 from ._h5_writer import GRAPHS, Writer
 from ._values import facts_of, plain, to_json
 
-__all__ = ["read", "write"]
+__all__ = ["EMBEDDING", "read", "write"]
 
 _LAYOUT = ("v110", "v110")
+EMBEDDING = "graphite-gen embedding"
+"""The format of a file of latents, which holds no graphs."""
 
 
 def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
@@ -69,6 +71,11 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
 def _check_version(file: Any, context: Context) -> None:
     """Refuse what a later version may have written; files of others name neither format nor version."""
     format, version = plain(file.attrs.get("format")), plain(file.attrs.get("version"))
+    if format == EMBEDDING:
+        raise FormatError(
+            f"'{context.name}' holds the latents that 'graphite-gen embed' wrote, and no graphs: open it with h5py, or "
+            f"pass the file of the graph."
+        )
     if (format, version) not in ((None, None), ("graphite-gen", 1)):
         found = f"version {reprlib.repr(version)} of the format {reprlib.repr(format)}"
         raise FormatError(

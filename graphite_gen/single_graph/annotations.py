@@ -4,7 +4,8 @@ A CSV file begins with a line that names its columns. The first column is the no
 features, all others are numbers; of labels there is a column ``label`` (or just one other), and maybe ``split``.
 
 An npz file holds ``features (n, F)``, or ``labels (n,)`` and maybe ``split (n,)``, and the nodes' ``ids (n,)``. Without
-ids, rows stand in the order of the nodes. What ``scipy.sparse.save_npz`` wrote is read as features, too.
+ids, rows stand in the order of the nodes, and then no other array is welcome: it could be the ids by another name. What
+``scipy.sparse.save_npz`` wrote is read as features, too.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from .csr import csr_rows
 
 __all__ = ["read_features", "read_labels"]
 
-LABEL, SPLIT = "label", "split"
+LABEL, SPLIT, IDS = "label", "split", "ids"
+ARRAYS = {"features", "labels", SPLIT, IDS}
 # The longest line of a CSV file, and how far an archive may expand before it counts as a bomb.
 _MAX_LINE = 1 << 24
 _BOMB_BYTES, _BOMB_RATIO = 1 << 28, 200
@@ -52,9 +54,9 @@ def read_features(path: Path, graph: SimpleGraph) -> sparse.csr_array:
             ids = None
         else:
             x = sparse.csr_array(_numbers(path, arrays, "features"))
-            ids = _column(path, arrays, "ids") if "ids" in arrays else None
+            ids = _ids(path, arrays)
     else:
-        head, rows = _csv(path)
+        head, rows = _csv(path, graph)
         ids = [row[0] for row in rows]
         x = sparse.csr_array(_csv_numbers(path, rows, len(head) - 1))
     if not np.isfinite(x.data).all():
@@ -81,9 +83,9 @@ def read_labels(path: Path, graph: SimpleGraph) -> tuple[list[Any], list[Any] | 
             raise FormatError(f"'{path}' has {_listed(arrays)}: wanted an array 'labels', and 'ids' of the nodes.")
         labels = [None if label == "" or label == -1 else label for label in _column(path, arrays, "labels")]
         parts = [part or None for part in _column(path, arrays, SPLIT)] if SPLIT in arrays else None
-        ids = _column(path, arrays, "ids") if "ids" in arrays else None
+        ids = _ids(path, arrays)
     else:
-        head, rows = _csv(path)
+        head, rows = _csv(path, graph)
         ids = [row[0] for row in rows]
         words = [word.strip().lower() for word in head]
         others = [column for column in range(1, len(words)) if words[column] != SPLIT]
@@ -118,8 +120,7 @@ def _rows_of_nodes(path: Path, graph: SimpleGraph, ids: Ids, rows: int) -> NDArr
     if len(ids) != rows:
         raise FormatError(f"'{path}' has {len(ids)} ids for {rows} rows: wanted one each.")
 
-    names = range(graph.nodes) if graph.names is None else graph.names
-    number = {str(name): node for node, name in enumerate(names)}
+    number = _numbers_of_nodes(graph)
     order = np.full(graph.nodes, -1)
     for row, each in enumerate(ids):
         node = number.get(str(each).strip())
@@ -134,10 +135,16 @@ def _rows_of_nodes(path: Path, graph: SimpleGraph, ids: Ids, rows: int) -> NDArr
     return order
 
 
+def _numbers_of_nodes(graph: SimpleGraph) -> dict[str, int]:
+    names = range(graph.nodes) if graph.names is None else graph.names
+
+    return {str(name): node for node, name in enumerate(names)}
+
+
 # CSV ----------------------------------------------------------------------------------------------------------
 
 
-def _csv(path: Path) -> tuple[list[str], list[list[str]]]:
+def _csv(path: Path, graph: SimpleGraph) -> tuple[list[str], list[list[str]]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             rows = [row for row in csv.reader(_bounded_lines(stream)) if row]
@@ -149,11 +156,24 @@ def _csv(path: Path) -> tuple[list[str], list[list[str]]]:
         raise FormatError(f"'{path}' has no columns: wanted a line that names them, the first for node ids.")
     if all(_is_number(cell) for cell in rows[0]):
         raise FormatError(f"'{path}' begins with numbers: wanted a first line that names the columns, as in 'id,x,y'.")
+    if _is_row(rows, graph):
+        raise FormatError(
+            f"'{path}' begins with node '{rows[0][0][:80]}': wanted a first line that names the columns, as in "
+            f"'id,label'."
+        )
     for line, row in enumerate(rows[1:], 2):
         if len(row) != len(rows[0]):
             raise FormatError(f"'{path}', row {line}: {len(row)} cells where the first line names {len(rows[0])}.")
 
     return rows[0], rows[1:]
+
+
+def _is_row(rows: list[list[str]], graph: SimpleGraph) -> bool:
+    """Whether the first line is about a node, which has no other, rather than the names of the columns."""
+    node = rows[0][0].strip()
+    is_named = any(word.strip().lower() == LABEL for word in rows[0])
+
+    return not is_named and node in _numbers_of_nodes(graph) and all(row[0].strip() != node for row in rows[1:])
 
 
 def _bounded_lines(stream: TextIO) -> Iterator[str]:
@@ -258,6 +278,19 @@ def _column(path: Path, arrays: dict[str, NDArray[Any]], name: str) -> list[Any]
         )
 
     return [each.decode("latin-1") for each in array.tolist()] if array.dtype.kind == "S" else array.tolist()
+
+
+def _ids(path: Path, arrays: dict[str, NDArray[Any]]) -> list[Any] | None:
+    """What the rows are about; None if they stand in the order of the nodes."""
+    if IDS in arrays:
+        return _column(path, arrays, IDS)
+    if other := sorted(arrays.keys() - ARRAYS):
+        raise FormatError(
+            f"'{path}' has an array '{other[0][:80]}', which is not read, and no 'ids': call that of the nodes 'ids', "
+            f"or leave it out if rows stand in the order of the nodes."
+        )
+
+    return None
 
 
 def _listed(arrays: dict[str, NDArray[Any]]) -> str:

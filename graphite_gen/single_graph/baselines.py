@@ -16,6 +16,7 @@ from .splits import Pairs, contains_pairs
 __all__ = [
     "BASELINES",
     "adamic_adar",
+    "check_baseline",
     "personalised_pagerank",
     "random_walks",
     "score_pairs",
@@ -61,6 +62,27 @@ def score_pairs(name: str, nodes: int, edges: Pairs, pairs: Pairs, seed: int) ->
     }
 
     return methods[name]()
+
+
+def check_baseline(name: str) -> None:
+    """Refuse a method that cannot be run here, before anything else is.
+
+    Raises:
+        ConfigError: It needs a package that is not installed.
+    """
+    if name in ("deepwalk", "node2vec"):
+        _skip_gram()
+
+
+def _skip_gram() -> Any:
+    try:
+        from gensim.models import Word2Vec
+    except ImportError:
+        raise ConfigError(
+            "DeepWalk and node2vec need gensim: install it with 'pip install graphite-gen[walks]', or leave them out."
+        ) from None
+
+    return Word2Vec
 
 
 def _products(z: NDArray[np.float64], pairs: Pairs) -> Scores:
@@ -197,14 +219,7 @@ def walk_embedding(
     Raises:
         ConfigError: gensim is not installed.
     """
-    try:
-        from gensim.models import Word2Vec
-    except ImportError:
-        raise ConfigError(
-            "DeepWalk and node2vec need gensim: install it with 'pip install graphite-gen[walks]', or leave them out."
-        ) from None
-
-    model: Any = Word2Vec(
+    model: Any = _skip_gram()(
         _Corpus(nodes, edges, generator, walks, length, back, away),
         vector_size=dimensions,
         window=CONTEXT,

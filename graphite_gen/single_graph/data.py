@@ -21,7 +21,7 @@ from .annotations import read_features, read_labels
 from .csr import csr_rows
 from .planetoid import is_planetoid, read_planetoid
 
-__all__ = ["NodeSplit", "SingleGraph", "describe_nodes", "from_simple_graph", "read_single_graph"]
+__all__ = ["NodeSplit", "SingleGraph", "count_features", "describe_nodes", "from_simple_graph", "read_single_graph"]
 
 PARTS = {"train": "train", "val": "validation", "valid": "validation", "validation": "validation", "test": "test"}
 
@@ -150,8 +150,8 @@ def _read(source: str | Path, format: str | None, simplify: bool) -> SingleGraph
         graph = next(graphs)
         if next(graphs, None) is not None:
             raise DatasetError(
-                f"'{source}' holds more than one graph, and this is about a single one: write the one you mean to a "
-                f"file of its own with 'graphite-gen convert'."
+                f"'{source}' holds more than one graph, and this is about a single one: pass one that "
+                f"'graphite-gen convert FILE one/{{index:04d}}.graphml' writes."
             )
     if format_of(source, format) == "h5" and (extras := _h5_extras(Path(source), graph.nodes)):
         x, split = extras
@@ -169,6 +169,17 @@ def from_simple_graph(graph: SimpleGraph) -> SingleGraph:
     x = None if graph.features is None else sparse.csr_array(graph.features)
 
     return describe_nodes(graph, x, _hashable(graph.node_attributes), graph.node_attributes.get("split"))
+
+
+def count_features(path: Path, nodes: int) -> int:
+    """How many features a node has in the single-graph HDF5 layout, which keeps them beside the graph; 0 in others.
+
+    Raises:
+        FormatError: They are damaged.
+    """
+    x = (_h5_extras(path, nodes) or (None,))[0]
+
+    return 0 if x is None else int(x.shape[1])
 
 
 def _hashable(attributes: Mapping[str, list[Any]]) -> list[Any] | None:

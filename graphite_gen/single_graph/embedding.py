@@ -12,15 +12,22 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ConfigError, OutputError
+from ..errors import ConfigError, FormatError, OutputError
 from ..formats import check_node_attributes, format_of, write_graphs
 from ..formats._files import check_target, open_output
 from ..formats._h5_file import PatientFile, undisturbed
+from ..formats.h5 import EMBEDDING
 from ..plotting.figure import check_picture, new_figure, save_picture
 from ..records import Provenance
 from .data import SingleGraph
 
-__all__ = ["check_embedding_target", "draw_embedding", "project_to_plane", "write_embedding"]
+__all__ = [
+    "check_embedding_picture",
+    "check_embedding_target",
+    "draw_embedding",
+    "project_to_plane",
+    "write_embedding",
+]
 
 Latents = NDArray[np.float32]
 
@@ -33,18 +40,26 @@ def check_embedding_target(target: Path, format: str | None = None, *, force: bo
     """The format that latents will be written in: ``csv``, ``h5`` or that of a graph with node attributes.
 
     Raises:
-        OutputError: The file exists, cannot be written, or its format has no node attributes.
-        FormatError: Its suffix means no format.
+        OutputError: The file exists, cannot be written, its suffix means no format, or that has no node attributes.
+        FormatError: There is no such format.
     """
     if str(target) != "-":
         check_target(target, force)
-    if format is None and target.suffix.lower() == ".csv":
+    if format is None and (str(target) == "-" or target.suffix.lower() == ".csv"):
         return "csv"
-    name = format_of(target, format)
+    try:
+        name = format_of(target, format)
+    except FormatError as error:
+        if format is not None:
+            raise
+        raise OutputError(
+            f"'{target}' is no file for latents: name it '.h5' or '.csv', '.graphml', '.gml' or '.jsonl' for the graph "
+            f"with node attributes, or pass '-' for CSV on stdout."
+        ) from error
     if name != "h5":
         check_node_attributes(name, "latents")
     elif str(target) == "-":
-        raise OutputError("'-' cannot be HDF5, which is not written front to back: pass a file, or another --format.")
+        raise OutputError("'-' cannot be HDF5, which is not written front to back: pass a file, or another format.")
 
     return name
 
@@ -55,8 +70,7 @@ def write_embedding(
     """Write latents by suffix, whole or not at all.
 
     CSV has a row per node: its id, its label if there are any, and ``z0``, ``z1``, …. HDF5 has ``latents (n, D)``,
-    ``nodes (n,)`` with the ids as text, and ``labels (n,)``. Graph formats hold the graph, its nodes with their
-    ``label`` and ``z0``, ….
+    ``nodes (n,)`` with the ids as text, and ``labels (n,)``. Graph formats hold the graph, its nodes with ``z0``, ….
 
     Arguments:
         graph: The graph.
@@ -81,9 +95,10 @@ def write_embedding(
                 _write_h5(file, graph, z, model)
             own_file.check()
     else:
-        columns: dict[str, list[Any]] = {f"z{k}": z[:, k].tolist() for k in range(z.shape[1])}
+        columns = {f"z{k}": z[:, k].tolist() for k in range(z.shape[1])}
         if graph.labels is not None:
-            columns["label"] = [None if code < 0 else graph.classes[code] for code in graph.labels.tolist()]
+            # They may come from a file of their own.
+            columns["label"] = [_label(graph, node) for node in range(graph.nodes)]
         own = replace(graph.graph, node_attributes={**graph.graph.node_attributes, **columns})
         write_graphs([own], target, format=format, provenance=Provenance(source="embed", model=model), force=force)
 
@@ -92,7 +107,7 @@ def _label(graph: SingleGraph, node: int) -> Any:
     assert graph.labels is not None
     code = int(graph.labels[node])
 
-    return "" if code < 0 else graph.classes[code]
+    return None if code < 0 else graph.classes[code]
 
 
 def _csv(graph: SingleGraph, z: Latents) -> str:
@@ -109,12 +124,33 @@ def _csv(graph: SingleGraph, z: Latents) -> str:
 
 
 def _write_h5(file: Any, graph: SingleGraph, z: Latents, model: str) -> None:
-    file.attrs["format"], file.attrs["version"], file.attrs["model"] = "graphite-gen embedding", 1, model
+    file.attrs["format"], file.attrs["version"], file.attrs["model"] = EMBEDDING, 1, model
     file["latents"] = z
     file["nodes"] = np.array([str(graph.name(node)).encode() for node in range(graph.nodes)], dtype=np.bytes_)
     if graph.labels is not None:
         file["labels"] = graph.labels
         file["classes"] = np.array([str(name).encode() for name in graph.classes], dtype=np.bytes_)
+
+
+def check_embedding_picture(target: Path, *, force: bool = False) -> None:
+    """Refuse a picture that cannot be drawn or written, before any work is done for it.
+
+    Raises:
+        ConfigError: scikit-learn or matplotlib is not installed.
+        OutputError: The file exists, cannot be written, or its suffix is none of a picture.
+    """
+    check_picture(target, force)
+    new_figure(1, 1)
+    _tsne()
+
+
+def _tsne() -> Any:
+    try:
+        from sklearn.manifold import TSNE
+    except ImportError:
+        raise ConfigError("t-SNE needs scikit-learn: install it with 'pip install graphite-gen[tasks]'.") from None
+
+    return TSNE
 
 
 def project_to_plane(z: Latents, seed: int) -> NDArray[np.float32]:
@@ -123,17 +159,14 @@ def project_to_plane(z: Latents, seed: int) -> NDArray[np.float32]:
     Raises:
         ConfigError: scikit-learn is not installed.
     """
-    try:
-        from sklearn.manifold import TSNE
-    except ImportError:
-        raise ConfigError("t-SNE needs scikit-learn: install it with 'pip install graphite-gen[tasks]'.") from None
+    method = _tsne()
     if len(z) < 3 or not np.ptp(z):
         # Nothing is near or far: points side by side.
         return np.stack([np.arange(len(z)), np.zeros(len(z))], axis=1).astype(np.float32)
     init = "pca" if min(z.shape) >= 2 else "random"
     perplexity = min(PERPLEXITY, (len(z) - 1) / 3)
 
-    return np.asarray(TSNE(perplexity=perplexity, init=init, random_state=seed % 2**32).fit_transform(z))
+    return np.asarray(method(perplexity=perplexity, init=init, random_state=seed % 2**32).fit_transform(z))
 
 
 def draw_embedding(graph: SingleGraph, points: NDArray[np.float32], target: Path, *, force: bool = False) -> None:

@@ -32,6 +32,14 @@ def test_classes_are_written_for_every_node(invoke: Invoke, groups: Path) -> Non
     assert {row["label"] for row in rows} <= {"a", "b"}
 
 
+def test_beside_classes_on_stdout_the_accuracy_is_a_note(invoke: Invoke, groups: Path) -> None:
+    result = invoke("classify", groups, "-o", "-", *QUICK)
+
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.count("\n") == 31
+    assert "Accuracy of graphite, 2 runs: " in result.stderr
+
+
 def test_mistakes_end_in_one_line(invoke: Invoke, groups: Path) -> None:
     nx.write_graphml(nx.cycle_graph(9), "plain.graphml")
     Path("y.csv").write_text("id,club,split\nn1,a,somewhere\nn2,b,train\n")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import h5py
@@ -32,11 +33,32 @@ def test_latents_become_node_attributes(invoke: Invoke, groups: Path) -> None:
     assert printed.stdout.count("\n") == 1
 
 
+def test_latents_on_stdout_are_csv_as_of_the_other_commands(invoke: Invoke, groups: Path) -> None:
+    printed = invoke("embed", groups, "-o", "-", *QUICK)
+    assert printed.exit_code == 0, printed.stderr
+
+    assert printed.stdout.splitlines()[0] == "node,label,z0,z1,z2,z3"
+    assert printed.stdout.count("\n") == 31
+
+
+@pytest.mark.parametrize("package", ["sklearn.manifold", "matplotlib.figure"])
+def test_a_package_that_is_missing_is_told_before_the_work(
+    package: str, invoke: Invoke, groups: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    result = invoke("embed", groups, "-o", "z.h5", "--plot", "tsne.png", *QUICK)
+
+    assert result.exit_code == 1
+    assert is_one_line(result.stderr)
+    assert not Path("z.h5").exists()
+
+
 def test_mistakes_end_in_one_line(invoke: Invoke, groups: Path) -> None:
     for options, problem in (
         (["-o", "z.g6"], "node attributes"),
         (["-o", "missing/z.csv"], "does not exist"),
         (["--plot", "z.txt"], "no picture"),
+        (["-o", "z.txt"], "'.csv'"),
         (["-o", "-", "--output-format", "h5"], "HDF5"),
     ):
         result = invoke("embed", groups, *options, *QUICK)

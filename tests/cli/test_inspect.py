@@ -3,6 +3,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
@@ -36,6 +37,23 @@ def test_weights_names_and_features_are_told(invoke: Invoke) -> None:
     assert (value["weighted"], value["named"], value["features"]) == (1, 1, [2])
     assert value["attributes"]["edge"] == ["colour"]
     assert "2 per node" in invoke("inspect", "own.jsonl").stdout
+
+
+def test_features_beside_the_one_graph_of_a_file_are_told(invoke: Invoke) -> None:
+    with h5py.File("one.h5", "w") as file:
+        file["edge_index"] = np.array([[0, 1], [1, 2]], dtype=np.int32)
+        file["features"] = np.ones((3, 7))
+
+    assert only_json(invoke("inspect", "one.h5", "--json"))["features"] == [7]
+
+
+def test_a_file_of_latents_is_said_to_be_one(invoke: Invoke, groups: Path) -> None:
+    assert invoke("embed", groups, "-o", "z.h5", "--epochs", 1, "--latent", 2, "--threads", 1).exit_code == 0
+    result = invoke("inspect", "z.h5")
+
+    assert result.exit_code == 1
+    assert is_one_line(result.stderr)
+    assert "'graphite-gen embed' wrote" in result.stderr
 
 
 def test_a_model_is_described_by_path_or_name(invoke: Invoke, model: Path) -> None:

@@ -340,6 +340,8 @@ def test_one_large_graph_is_learned_and_sampled_from(invoke: Invoke, groups: Pat
     again = invoke("train", "--single", groups, "--name", "groups", *options)
     assert again.exit_code == 1
     assert is_one_line(again.stderr)
+    # There is no such run to go on with.
+    assert "--resume" not in again.stderr
 
 
 def test_what_one_large_graph_is_no_model_for_is_told(invoke: Invoke, groups: Path) -> None:

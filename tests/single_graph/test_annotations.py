@@ -54,6 +54,7 @@ X = npy(np.zeros((4, 3)))
         ([("features.npy", X), ("split.nv", X)], "something else than arrays"),
         ([("features.npy", b"no array")], "not an npz file"),
         ([("features.npy", X), ("ids.npy", npy(np.array("abcd")))], "'ids' is"),
+        ([("features.npy", X), ("nodes.npy", npy(np.array(list("dcba"))))], "an array 'nodes'.* no 'ids'"),
     ],
 )
 def test_arrays_that_are_not_what_they_say_are_refused(
@@ -104,6 +105,25 @@ def test_a_number_too_large_for_a_feature_is_refused_without_a_warning(
     with pytest.raises(FormatError, match="not a finite number"):
         read_single_graph(path_graph, features=path)
     assert not recwarn.list
+
+
+@pytest.mark.parametrize("text", ["a,red\nb,blue\nc,red\n", " a ,red\nc,red\n"])
+def test_a_first_line_about_a_node_is_not_taken_for_names_of_columns(path_graph: Path, text: str) -> None:
+    path = path_graph.with_name("labels.csv")
+    path.write_text(text)
+
+    with pytest.raises(FormatError, match="begins with node"):
+        read_single_graph(path_graph, labels=path)
+
+
+@pytest.mark.parametrize("text", ["a,colour\na,red\nb,blue\n", "a,label\nb,blue\n"])
+def test_columns_may_be_called_like_a_node(path_graph: Path, text: str) -> None:
+    path = path_graph.with_name("labels.csv")
+    path.write_text(text)
+    found = read_single_graph(path_graph, labels=path)
+
+    assert found.labels is not None
+    assert found.classes[found.labels[1]] == "blue"
 
 
 def test_a_label_that_is_no_number_is_refused(path_graph: Path) -> None:

@@ -57,7 +57,9 @@ def test_graph_formats_have_node_attributes(graph: SingleGraph, z: np.ndarray, t
 
     assert found.number_of_edges() == len(graph.edges)
     assert found.nodes["n7"]["z2"] == pytest.approx(float(z[7, 2]))
-    assert found.nodes["n7"]["label"] == graph.classes[graph.labels[7]]
+    # Labels may come from another file than the graph.
+    assert "label" not in graph.graph.node_attributes
+    assert (found.nodes["n59"]["label"], "label" in found.nodes["n0"]) == (3, False)
 
 
 def test_a_picture_has_a_colour_for_every_class(graph: SingleGraph, z: np.ndarray, tmp_path: Path) -> None:
@@ -85,7 +87,11 @@ def test_near_latents_are_near_in_the_plane() -> None:
 
 def test_what_cannot_be_written_is_told(graph: SingleGraph, z: np.ndarray, tmp_path: Path) -> None:
     (tmp_path / "old.csv").write_text("")
-    for name, problem in (("old.csv", "exists"), ("z.g6", "node attributes"), ("z.xyz", "suffix")):
+    for name, problem in (
+        ("old.csv", "exists"),
+        ("z.g6", "node attributes"),
+        ("z.xyz", "no file for latents: name it '.h5' or '.csv'"),
+    ):
         with pytest.raises(GraphiteError, match=problem):
             write_embedding(graph, z, tmp_path / name)
     with pytest.raises(GraphiteError, match="no picture"):
