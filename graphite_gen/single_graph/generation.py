@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,6 +64,8 @@ class SingleGraphModel:
     biases: Tensor
     seed: int
     provenance: Provenance
+    # The biases where there are two to some power copies of each node, by that power.
+    _of_copies: dict[int, Tensor] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def nodes(self) -> int:
@@ -99,12 +102,26 @@ class SingleGraphModel:
     def biases_for(self, nodes: int) -> Tensor:
         """The biases of the observed nodes where so many take after them, with shape :math:`(N,)`.
 
-        Where there are more, each must be tied to a smaller part of them to have as many neighbours.
+        Where there are more, each must be tied to a smaller part of them to have as many neighbours. A fit visits all
+        pairs again and again, so there is one for few numbers of copies of each node, every one twice the one before.
+        Between them biases are interpolated in the logarithm, in which they are straight lines as long as edges are
+        rare; elsewhere, too, that adds little to what draws of the latents leave open.
+
+        Arguments:
+            nodes: How many, at least 2.
         """
         if nodes == self.nodes or self.nodes > MOST_NODES:
             return self.biases
+        power = math.log2((nodes - 1) / self.nodes)
+        low = math.floor(power)
 
-        return self._fit_biases((nodes - 1) / self.nodes)
+        return torch.lerp(self._biases_of_copies(low), self._biases_of_copies(math.ceil(power)), power - low)
+
+    def _biases_of_copies(self, power: int) -> Tensor:
+        if power not in self._of_copies:
+            self._of_copies[power] = self._fit_biases(2.0**power)
+
+        return self._of_copies[power]
 
     def _fit_biases(self, copies: float | None = None) -> Tensor:
         generator = torch.Generator().manual_seed(derive_seed(self.seed, "biases"))
@@ -223,7 +240,6 @@ class LargeGraphSampler:
         self._crew = crew
         low, high = (model.nodes, model.nodes) if nodes is None else (nodes, nodes) if isinstance(nodes, int) else nodes
         self._range = low, high
-        self._biases: dict[int, Tensor] = {}
         if count < 0 or not 1 <= low <= high:
             raise SamplingError(f"{count} graphs on {low} to {high} nodes were asked for. Ask for at least 1 node.")
         if low - 1 < model.mean_degree:
@@ -246,16 +262,10 @@ class LargeGraphSampler:
         # As many nodes as were observed take after one of these each, any other number after some of them.
         like = torch.arange(nodes) if nodes == observed else torch.randint(observed, (nodes,), generator=generator)
         z, logits = self.model.draw(generator, like)
-        logits = replace(logits, bias=logits.bias + self._biases_for(nodes)[like])
+        logits = replace(logits, bias=logits.bias + self.model.biases_for(nodes)[like])
         shift = density_shift(logits, self.model.mean_degree * nodes / 2, rng)
         edges = EdgeSampler(replace(logits, shift=logits.shift + shift)).sample(rng)
         columns = {f"z{k}": column.tolist() for k, column in enumerate(z.T)} if self.latents else {}
         graph = SimpleGraph(nodes, np.ascontiguousarray(edges.T, dtype=np.int32), node_attributes=columns)
 
         return largest_component(graph) if self.largest else graph
-
-    def _biases_for(self, nodes: int) -> Tensor:
-        if nodes not in self._biases:
-            self._biases[nodes] = self.model.biases_for(nodes)
-
-        return self._biases[nodes]
