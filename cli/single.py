@@ -19,6 +19,7 @@ __all__ = [
     "KINDS",
     "SettingOption",
     "autoencoder",
+    "count",
     "graph",
     "link_settings",
     "percent",
@@ -148,8 +149,8 @@ def read(path: Path, rest: dict[str, Any]) -> tuple[SingleGraph, bool]:
     uses = own if features is None else features
     width = found.features.shape[1] if found.features is not None and uses else 0
     note(
-        f"{_count(found.nodes, 'node')}, {_count(len(found.edges), 'edge')}, "
-        + (f"{_count(width, 'feature')}." if uses else "no features." if not own else "features left out.")
+        f"{count(found.nodes, 'node')}, {count(len(found.edges), 'edge')}, "
+        + (f"{count(width, 'feature')}." if uses else "no features." if not own else "features left out.")
     )
     if found.graph.is_weighted:
         note("Weights of edges are not used: an edge is there or not.")
@@ -157,7 +158,8 @@ def read(path: Path, rest: dict[str, Any]) -> tuple[SingleGraph, bool]:
     return found, uses
 
 
-def _count(number: int, what: str) -> str:
+def count(number: int, what: str) -> str:
+    """So many things, in words."""
     return f"{number} {what}{'s' * (number != 1)}"
 
 
@@ -201,7 +203,7 @@ def train_single(
             ("model", str(folder)),
             (
                 "graph",
-                f"{_count(model.nodes, 'node')}, {_count(model.edges, 'edge')}, mean degree {model.mean_degree:.3g}",
+                f"{count(model.nodes, 'node')}, {count(model.edges, 'edge')}, mean degree {model.mean_degree:.3g}",
             ),
             ("trained", f"{settings.epochs} epochs, {minutes} min {seconds} s"),
         ]

@@ -83,16 +83,25 @@ def classify(
     if output is not None and str(output) == "-" and as_json:
         raise click.UsageError("'-o -' and '--json' both print to stdout: write the classes to a file.")
 
-    from graphite_gen.single_graph.node_classification import iterate_classification, summarise_classification
+    from graphite_gen.single_graph.node_classification import (
+        iterate_classification,
+        run_nodes,
+        summarise_classification,
+    )
     from graphite_gen.single_graph.settings import ClassifierSettings
 
-    from ..console import track
+    from ..console import note, track
     from ..models import use_threads
 
     if output is not None:
         _check(output, force)
     use_threads(threads)
     found, features = single.read(graph, rest)
+    parts = run_nodes(found, split, seed, 0)
+    note(
+        f"Learning from {single.count(len(parts.train), 'node')}, choosing the epoch by {len(parts.validation)}, "
+        f"scoring {len(parts.test)}{' in each run' * (split == 'fresh')}."
+    )
     given = {name: value for name, value in rest.items() if value is not None}
     results: list[ClassificationResult] = []
     best: ClassificationScore | None = None
