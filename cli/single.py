@@ -19,6 +19,7 @@ __all__ = [
     "KINDS",
     "SettingOption",
     "autoencoder",
+    "averaged",
     "count",
     "graph",
     "link_settings",
@@ -210,6 +211,14 @@ def train_single(
     )
 
     return note(f"Next: graphite-gen sample --model {shlex.quote(str(folder))} -n 1 -o like-it.graphml")
+
+
+def averaged(runs: int, what: str) -> str:
+    """What figures of so many runs are."""
+    if runs == 1:
+        return f"From one {what}: with '--runs' 2 or more there is a standard error."
+
+    return f"Mean ± standard error of {count(runs, what)}."
 
 
 def percent(value: float, error: float | None) -> str:

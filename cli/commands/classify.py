@@ -133,7 +133,7 @@ def _show(rows: list[ClassificationResult], as_json: bool) -> None:
         (row.model, "yes" if row.features else "no", single.percent(row.accuracy, row.accuracy_se)) for row in rows
     ]
     show_rows(("model", "features", "accuracy, %"), cells, numbers=("accuracy, %",))
-    note(f"Mean ± standard error of {rows[0].runs} run{'s' * (rows[0].runs != 1)}.")
+    note(single.averaged(rows[0].runs, "run"))
 
     return None
 
@@ -143,8 +143,8 @@ def _tell(rows: list[ClassificationResult]) -> None:
     from ..console import note
 
     for row in rows:
-        runs = f"{row.runs} run{'s' * (row.runs != 1)}"
-        note(f"Accuracy of {row.model}, {runs}: {single.percent(row.accuracy, row.accuracy_se)} %.")
+        accuracy = single.percent(row.accuracy, row.accuracy_se)
+        note(f"Accuracy of {row.model}, {single.count(row.runs, 'run')}: {accuracy} %.")
 
 
 def _check(output: Path, force: bool) -> None:

@@ -166,7 +166,7 @@ def _show(rows: list[LinkResult], as_json: bool) -> None:
         for row in rows
     ]
     show_rows(columns, cells, numbers=("AUC, %", "AP, %"))
-    note(f"Mean ± standard error of {rows[0].runs} {rows[0].split} split{'s' * (rows[0].runs != 1)}.")
+    note(single.averaged(rows[0].runs, f"{rows[0].split} split"))
 
     return None
 

@@ -58,6 +58,17 @@ def test_the_choices_are_those_of_the_library() -> None:
     assert sorted(choices[classify, "kinds"]) == sorted(settings.CLASSIFIERS)
 
 
+@pytest.mark.parametrize(("command", "what"), [("link", "connected split"), ("classify", "run")])
+def test_an_error_is_promised_where_there_is_one(command: str, what: str, invoke: Invoke) -> None:
+    nx.write_graphml(cliques((8, 7, 6)), "graph.graphml")
+    one, two = (invoke(command, "graph.graphml", *TINY, "--runs", runs) for runs in (1, 2))
+
+    assert "±" not in one.stdout + one.stderr
+    assert f"From one {what}: " in one.stderr
+    assert "±" in two.stdout
+    assert f"Mean ± standard error of 2 {what}s.\n" in two.stderr
+
+
 def test_of_many_nodes_it_is_told_that_degrees_are_not_fitted(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generation, "MOST_NODES", 20)
     nx.write_graphml(cliques((8, 7, 6)), "graph.graphml")
