@@ -210,7 +210,7 @@ def train_single(
         ]
     )
 
-    return note(f"Next: graphite-gen sample --model {shlex.quote(str(folder))} -n 1 -o like-it.graphml")
+    return note(f"Next: graphite-gen sample --model {shlex.quote(str(folder))} -o like-it.graphml")
 
 
 def averaged(runs: int, what: str) -> str:

@@ -333,6 +333,11 @@ def test_one_large_graph_is_learned_and_sampled_from(invoke: Invoke, groups: Pat
     assert [graph.edges.tolist() for graph in first] == [graph.edges.tolist() for graph in second]
     assert [graph.nodes for graph in first + third] == [30, 30, 80, 80]
 
+    # One large graph is enough, unless more are asked for.
+    assert invoke("sample", "-o", "d.h5", "--threads", 1).exit_code == 0
+    (only,) = read_graphs("d.h5")
+    assert only.edges.tolist() == first[0].edges.tolist()
+
     facts = only_json(invoke("inspect", "groups", "--json"))
     assert (facts["scope"], facts["nodes"]["max"]) == ("single graph", 30)
     assert "of one large graph" in invoke("inspect", "groups").stdout
