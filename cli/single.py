@@ -181,7 +181,8 @@ def train_single(
 
     from graphite_gen.records import Provenance
     from graphite_gen.single_graph.checkpoint import save_single_graph
-    from graphite_gen.single_graph.generation import GENERATION, MOST_NODES, fit_single_graph
+    from graphite_gen.single_graph.generation import MOST_NODES, fit_single_graph
+    from graphite_gen.single_graph.settings import GENERATION
 
     from .console import note, show_facts, show_json
 

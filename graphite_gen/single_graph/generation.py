@@ -25,15 +25,13 @@ from .link_prediction import train_on_all
 from .networks import PairDecoder
 from .pairs import PairLogits
 from .sampler import EdgeSampler
-from .settings import LinkSettings
+from .settings import GENERATION, LinkSettings
 
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["GENERATION", "LargeGraphSampler", "SingleGraphModel", "fit_single_graph"]
+__all__ = ["LargeGraphSampler", "SingleGraphModel", "fit_single_graph"]
 
-# An encoder that listens near by, and all edges to learn: the graph itself is wanted, not what it may have missed.
-GENERATION = LinkSettings(latent=24, hops=1, head="signed", targets="all", edge_dropout=0.0, kl_weight=0.1)
 # Rounds in which degrees settle; of more nodes than that, all pairs would take too long to visit so often.
 ROUNDS = 12
 MOST_NODES = 50_000

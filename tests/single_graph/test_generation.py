@@ -18,11 +18,11 @@ from graphite_gen.single_graph.calibration import expected_degrees
 from graphite_gen.single_graph.checkpoint import load_single_graph, save_single_graph
 from graphite_gen.single_graph.data import SingleGraph
 from graphite_gen.single_graph.generation import (
-    GENERATION,
     LargeGraphSampler,
     SingleGraphModel,
     fit_single_graph,
 )
+from graphite_gen.single_graph.settings import GENERATION
 
 # Blocks of unlike sizes and densities, and one that is mostly tied to another.
 SIZES = (60, 40, 20)
