@@ -14,6 +14,7 @@ from .types import PATH, PATH_OR_DASH
 if TYPE_CHECKING:
     from graphite_gen.single_graph.data import SingleGraph
     from graphite_gen.single_graph.settings import LinkSettings
+    from graphite_gen.single_graph.training import TrainedAutoencoder
 
 __all__ = [
     "KINDS",
@@ -26,6 +27,7 @@ __all__ = [
     "percent",
     "read",
     "setting",
+    "train_on_all",
     "train_single",
 ]
 
@@ -171,6 +173,16 @@ def link_settings(kind: str, rest: Mapping[str, Any]) -> LinkSettings:
     return LinkSettings(kind=kind, **{name: value for name, value in rest.items() if value is not None})
 
 
+def train_on_all(graph: SingleGraph, settings: LinkSettings, seed: int, features: bool) -> TrainedAutoencoder:
+    """A model of all edges of a graph; its epochs are counted on stderr."""
+    from graphite_gen.single_graph import link_prediction
+
+    from .console import counting
+
+    with counting(f"Training {settings.kind}") as count_epochs:
+        return link_prediction.train_on_all(graph, settings, seed, features=features, progress=count_epochs)
+
+
 def train_single(
     source: Path, folder: Path, format: str | None, simplify: bool, given: Mapping[str, Any], seed: int, as_json: bool
 ) -> None:
@@ -184,7 +196,7 @@ def train_single(
     from graphite_gen.single_graph.generation import MOST_NODES, fit_single_graph
     from graphite_gen.single_graph.settings import GENERATION
 
-    from .console import note, show_facts, show_json
+    from .console import counting, note, show_facts, show_json
 
     reading = {"features": False, "format": format, "simplify": simplify, "node_features": None, "node_labels": None}
     graph, _ = read(source, reading)
@@ -192,9 +204,15 @@ def train_single(
     if graph.nodes > MOST_NODES:
         note(f"Of more than {MOST_NODES} nodes the mean degree is kept, and that of each node only as far as learned.")
     started = time.monotonic()
-    model = fit_single_graph(
-        graph, settings, name=folder.name, seed=seed, provenance=Provenance(source=source.name, seed=None)
-    )
+    with counting(f"Training {settings.kind}") as count_epochs:
+        model = fit_single_graph(
+            graph,
+            settings,
+            name=folder.name,
+            seed=seed,
+            provenance=Provenance(source=source.name, seed=None),
+            progress=count_epochs,
+        )
     save_single_graph(model, folder)
     minutes, seconds = divmod(round(time.monotonic() - started), 60)
     if as_json:

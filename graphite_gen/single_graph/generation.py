@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -165,6 +165,7 @@ def fit_single_graph(
     name: str = "model",
     seed: int = 0,
     provenance: Provenance | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> SingleGraphModel:
     """Learn to make graphs like the one given; node features are not read.
 
@@ -174,12 +175,13 @@ def fit_single_graph(
         name: What to call it.
         seed: The run's one seed.
         provenance: Where the graph comes from.
+        progress: Called with how many epochs are done, and how many there are.
 
     Raises:
         DatasetError: The graph has no edges.
         TrainingError: The objective is no number any more.
     """
-    trained = train_on_all(graph, settings, seed, features=False)
+    trained = train_on_all(graph, settings, seed, features=False, progress=progress)
     with torch.no_grad():
         posterior = trained.network.encode(trained.graph, trained.inputs)
         evidence = trained.inputs @ trained.network.evidence

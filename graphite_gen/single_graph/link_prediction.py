@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -177,9 +177,21 @@ def summarise_links(model: str, features: bool, split: str, scores: Sequence[Lin
 
 
 def train_on_all(
-    graph: SingleGraph, settings: LinkSettings, seed: int, *, features: bool | None = None
+    graph: SingleGraph,
+    settings: LinkSettings,
+    seed: int,
+    *,
+    features: bool | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> TrainedAutoencoder:
     """Train a model on all edges of a graph; there is nothing to choose the epoch by, so it is the last.
+
+    Arguments:
+        graph: The graph.
+        settings: The model and its training.
+        seed: The run's one seed.
+        features: Whether node features are used; None does where there are any.
+        progress: Called with how many epochs are done, and how many there are.
 
     Raises:
         DatasetError: The graph has no edges, or no features to use.
@@ -193,6 +205,7 @@ def train_on_all(
         graph.nodes,
         inputs_of(graph, features),
         derive_seed(seed, "all"),
+        progress=progress,
     )
 
 

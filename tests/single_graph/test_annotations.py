@@ -125,7 +125,7 @@ def test_cells_may_be_parted_by_commas_semicolons_or_tabs(path_graph: Path, deli
     assert found.features.toarray().tolist() == [[1, 2], [3, 4], [5, 6], [7, 8]]
 
     # What else is in a cell, or in the name of a column, parts nothing.
-    path.write_text(f"id{delimiter}label\n" + "".join(f"{node}{delimiter}\"u,v;w\tx\"\n" for node in "abcd"))
+    path.write_text(f"id{delimiter}label\n" + "".join(f'{node}{delimiter}"u,v;w\tx"\n' for node in "abcd"))
     assert read_single_graph(path_graph, labels=path).classes == ("u,v;w\tx",)
 
 

@@ -108,6 +108,13 @@ def test_missing_links_are_within_groups_and_have_the_names_of_the_file() -> Non
     assert all(x.probability >= y.probability for x, y in pairwise(links))
 
 
+def test_epochs_are_reported_as_they_pass() -> None:
+    done: list[tuple[int, int]] = []
+    train_on_all(planted(), replace(QUICK, epochs=3), 0, progress=lambda *count: done.append(count))
+
+    assert done == [(1, 3), (2, 3), (3, 3)]
+
+
 def test_strange_graphs_work_or_are_told() -> None:
     # Isolated nodes and several components.
     graph = nx.disjoint_union(nx.gnm_random_graph(20, 60, seed=0), nx.cycle_graph(8))
