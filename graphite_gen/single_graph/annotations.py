@@ -1,7 +1,8 @@
 """What a user knows about nodes, in a file of its own: features and labels, joined to the graph by node id.
 
-A CSV file begins with a line that names its columns, with commas between, or semicolons or tabs. The first column is the node's id, as the graph's file has it. Of
-features, all others are numbers; of labels there is a column ``label`` (or just one other), and maybe ``split``.
+A CSV file begins with a line that names its columns, with commas between, or semicolons or tabs. The first column is
+the node's id, as the graph's file has it. Of features, all others are numbers; of labels there is a column ``label``
+(or just one other), and maybe ``split``.
 
 An npz file holds ``features (n, F)``, or ``labels (n,)`` and maybe ``split (n,)``, and the nodes' ``ids (n,)``. Without
 ids, rows stand in the order of the nodes, and then no other array is welcome: it could be the ids by another name. What
