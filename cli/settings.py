@@ -1,4 +1,4 @@
-"""The options of 'train' that change a preset; their help shows what the presets say."""
+"""The options of 'train' that change a preset, or the settings of '--single'; their help shows what these say."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from .types import FEATURES, STAGES
 
-__all__ = ["SETTINGS", "naming_options", "settings"]
+__all__ = ["SETTINGS", "SINGLE_SETTINGS", "naming_options", "settings"]
 
 KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
 # Written out, because loading the library would slow every '--help'; a test holds them equal.
@@ -24,29 +24,44 @@ class SettingOption(click.Option):
     """A setting of the model or the run: the preset's unless given."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        # Free of everything heavy, and read only when someone asks for help.
-        from graphite_gen.config import PRESETS
-
         record = super().get_help_record(ctx)
         if record is None:
             return None
-        values = {preset: _shown(str(self.name), *configs) for preset, configs in PRESETS.items()}
-        others = "".join(f"; {name}: {value}" for name, value in values.items() if value != values["default"])
+        values = _defaults(str(self.name))
+        default = next(iter(values.values()))
+        others = "".join(f"; {source}: {value}" for source, value in values.items() if value != default)
 
         # What click adds at the end is the range.
         text, _, bounds = record[1].partition("  [")
 
-        return record[0], f"{text}  [default: {values['default']}{others}{'; ' + bounds if bounds else ']'}"
+        return record[0], f"{text}  [default: {default}{others}{'; ' + bounds if bounds else ']'}"
 
 
-def _shown(name: str, *configs: Any) -> str:
-    value = next(getattr(config, name) for config in configs if hasattr(config, name))
+def _defaults(name: str) -> dict[str, str]:
+    """What a setting is by each preset that has it, and with '--single' where that takes it."""
+    # Free of everything heavy, and read only when someone asks for help.
+    from graphite_gen.config import PRESETS
+    from graphite_gen.single_graph.settings import GENERATION
+
+    sources: dict[str, tuple[Any, ...]] = {**PRESETS, "--single": (GENERATION,) if name in SINGLE_SETTINGS else ()}
+
+    return {
+        source: _shown(name, getattr(config, name))
+        for source, configs in sources.items()
+        for config in configs
+        if hasattr(config, name)
+    }
+
+
+def _shown(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return name if value else f"no-{name}"
     if isinstance(value, tuple):
         return ",".join(value) or "none"
     if name == "stages" and not value:
         return "all"
+    if name == "width" and not value:
+        return "none"
 
     return f"{value:g}" if isinstance(value, float) else str(value)
 
@@ -76,10 +91,19 @@ _TABLE: tuple[tuple[str, str, Any, str], ...] = (
     ("clip", "--clip", click.FloatRange(1e-6), "Largest norm of a gradient."),
     ("patience", "--patience", WHOLE, "Validations without progress before stopping; 0 never stops."),
     ("validate_every", "--validate-every", COUNT, "Epochs between validations."),
+    (
+        "subsample",
+        "--subsample",
+        click.FloatRange(0),
+        "Pairs without an edge scored in a step, per edge; 0 scores all ('--single' only).",
+    ),
 )
 
 SETTINGS = tuple(name for name, *_ in _TABLE)
 """The settings' names, in the order of the help."""
+
+SINGLE_SETTINGS = ("kind", "epochs", "learning_rate", "latent", "width", "rounds", "skip", "skip_weight", "subsample")
+"""Those that a run on one large graph takes."""
 
 
 @contextmanager

@@ -14,16 +14,20 @@ from .types import PATH, PATH_OR_DASH
 if TYPE_CHECKING:
     from graphite_gen.single_graph.data import SingleGraph
     from graphite_gen.single_graph.settings import LinkSettings
+    from graphite_gen.single_graph.training import TrainedAutoencoder
 
 __all__ = [
     "KINDS",
     "SettingOption",
     "autoencoder",
+    "averaged",
+    "count",
     "graph",
     "link_settings",
     "percent",
     "read",
     "setting",
+    "train_on_all",
     "train_single",
 ]
 
@@ -148,8 +152,8 @@ def read(path: Path, rest: dict[str, Any]) -> tuple[SingleGraph, bool]:
     uses = own if features is None else features
     width = found.features.shape[1] if found.features is not None and uses else 0
     note(
-        f"{_count(found.nodes, 'node')}, {_count(len(found.edges), 'edge')}, "
-        + (f"{_count(width, 'feature')}." if uses else "no features." if not own else "features left out.")
+        f"{count(found.nodes, 'node')}, {count(len(found.edges), 'edge')}, "
+        + (f"{count(width, 'feature')}." if uses else "no features." if not own else "features left out.")
     )
     if found.graph.is_weighted:
         note("Weights of edges are not used: an edge is there or not.")
@@ -157,7 +161,8 @@ def read(path: Path, rest: dict[str, Any]) -> tuple[SingleGraph, bool]:
     return found, uses
 
 
-def _count(number: int, what: str) -> str:
+def count(number: int, what: str) -> str:
+    """So many things, in words."""
     return f"{number} {what}{'s' * (number != 1)}"
 
 
@@ -166,6 +171,16 @@ def link_settings(kind: str, rest: Mapping[str, Any]) -> LinkSettings:
     from graphite_gen.single_graph.settings import LinkSettings
 
     return LinkSettings(kind=kind, **{name: value for name, value in rest.items() if value is not None})
+
+
+def train_on_all(graph: SingleGraph, settings: LinkSettings, seed: int, features: bool) -> TrainedAutoencoder:
+    """A model of all edges of a graph; its epochs are counted on stderr."""
+    from graphite_gen.single_graph import link_prediction
+
+    from .console import counting
+
+    with counting(f"Training {settings.kind}") as count_epochs:
+        return link_prediction.train_on_all(graph, settings, seed, features=features, progress=count_epochs)
 
 
 def train_single(
@@ -178,9 +193,10 @@ def train_single(
 
     from graphite_gen.records import Provenance
     from graphite_gen.single_graph.checkpoint import save_single_graph
-    from graphite_gen.single_graph.generation import GENERATION, MOST_NODES, fit_single_graph
+    from graphite_gen.single_graph.generation import MOST_NODES, fit_single_graph
+    from graphite_gen.single_graph.settings import GENERATION
 
-    from .console import note, show_facts, show_json
+    from .console import counting, note, show_facts, show_json
 
     reading = {"features": False, "format": format, "simplify": simplify, "node_features": None, "node_labels": None}
     graph, _ = read(source, reading)
@@ -188,9 +204,15 @@ def train_single(
     if graph.nodes > MOST_NODES:
         note(f"Of more than {MOST_NODES} nodes the mean degree is kept, and that of each node only as far as learned.")
     started = time.monotonic()
-    model = fit_single_graph(
-        graph, settings, name=folder.name, seed=seed, provenance=Provenance(source=source.name, seed=None)
-    )
+    with counting(f"Training {settings.kind}") as count_epochs:
+        model = fit_single_graph(
+            graph,
+            settings,
+            name=folder.name,
+            seed=seed,
+            provenance=Provenance(source=source.name, seed=None),
+            progress=count_epochs,
+        )
     save_single_graph(model, folder)
     minutes, seconds = divmod(round(time.monotonic() - started), 60)
     if as_json:
@@ -201,13 +223,21 @@ def train_single(
             ("model", str(folder)),
             (
                 "graph",
-                f"{_count(model.nodes, 'node')}, {_count(model.edges, 'edge')}, mean degree {model.mean_degree:.3g}",
+                f"{count(model.nodes, 'node')}, {count(model.edges, 'edge')}, mean degree {model.mean_degree:.3g}",
             ),
             ("trained", f"{settings.epochs} epochs, {minutes} min {seconds} s"),
         ]
     )
 
-    return note(f"Next: graphite-gen sample --model {shlex.quote(str(folder))} -n 1 -o like-it.graphml")
+    return note(f"Next: graphite-gen sample --model {shlex.quote(str(folder))} -o like-it.graphml")
+
+
+def averaged(runs: int, what: str) -> str:
+    """What figures of so many runs are."""
+    if runs == 1:
+        return f"From one {what}: with '--runs' 2 or more there is a standard error."
+
+    return f"Mean ± standard error of {count(runs, what)}."
 
 
 def percent(value: float, error: float | None) -> str:

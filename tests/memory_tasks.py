@@ -22,8 +22,8 @@ from graphite_gen.likelihood import estimate_nll
 from graphite_gen.metrics.descriptors import spectra
 from graphite_gen.sampling import Sampler
 from graphite_gen.single_graph.data import SingleGraph
-from graphite_gen.single_graph.generation import GENERATION
 from graphite_gen.single_graph.link_prediction import train_on_all
+from graphite_gen.single_graph.settings import GENERATION
 from graphite_gen.training import prepare
 
 

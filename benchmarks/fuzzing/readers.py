@@ -29,7 +29,8 @@ from graphite_gen.records import Provenance
 from graphite_gen.runs import TrainingData, find_training_graphs, resume_run, start_run
 from graphite_gen.single_graph.checkpoint import load_single_graph, save_single_graph
 from graphite_gen.single_graph.data import SingleGraph, read_single_graph
-from graphite_gen.single_graph.generation import GENERATION, fit_single_graph
+from graphite_gen.single_graph.generation import fit_single_graph
+from graphite_gen.single_graph.settings import GENERATION
 from graphite_gen.training import read_history, read_run
 
 from .h5 import spoil_h5

@@ -83,16 +83,25 @@ def classify(
     if output is not None and str(output) == "-" and as_json:
         raise click.UsageError("'-o -' and '--json' both print to stdout: write the classes to a file.")
 
-    from graphite_gen.single_graph.node_classification import iterate_classification, summarise_classification
+    from graphite_gen.single_graph.node_classification import (
+        iterate_classification,
+        run_nodes,
+        summarise_classification,
+    )
     from graphite_gen.single_graph.settings import ClassifierSettings
 
-    from ..console import track
+    from ..console import note, track
     from ..models import use_threads
 
     if output is not None:
         _check(output, force)
     use_threads(threads)
     found, features = single.read(graph, rest)
+    parts = run_nodes(found, split, seed, 0)
+    note(
+        f"Learning from {single.count(len(parts.train), 'node')}, choosing the epoch by {len(parts.validation)}, "
+        f"scoring {len(parts.test)}{' in each run' * (split == 'fresh')}."
+    )
     given = {name: value for name, value in rest.items() if value is not None}
     results: list[ClassificationResult] = []
     best: ClassificationScore | None = None
@@ -124,7 +133,7 @@ def _show(rows: list[ClassificationResult], as_json: bool) -> None:
         (row.model, "yes" if row.features else "no", single.percent(row.accuracy, row.accuracy_se)) for row in rows
     ]
     show_rows(("model", "features", "accuracy, %"), cells, numbers=("accuracy, %",))
-    note(f"Mean ± standard error of {rows[0].runs} run{'s' * (rows[0].runs != 1)}.")
+    note(single.averaged(rows[0].runs, "run"))
 
     return None
 
@@ -134,8 +143,8 @@ def _tell(rows: list[ClassificationResult]) -> None:
     from ..console import note
 
     for row in rows:
-        runs = f"{row.runs} run{'s' * (row.runs != 1)}"
-        note(f"Accuracy of {row.model}, {runs}: {single.percent(row.accuracy, row.accuracy_se)} %.")
+        accuracy = single.percent(row.accuracy, row.accuracy_se)
+        note(f"Accuracy of {row.model}, {single.count(row.runs, 'run')}: {accuracy} %.")
 
 
 def _check(output: Path, force: bool) -> None:

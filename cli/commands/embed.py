@@ -11,6 +11,9 @@ from .. import options, single
 from ..command import Command
 from ..types import PATH, PATH_OR_DASH
 
+MANY_NODES = 2000
+"""More than so many take t-SNE longer than anyone waits without a word."""
+
 
 @click.command(cls=Command, short_help="Embed the nodes of one large graph.")
 @single.graph
@@ -64,7 +67,6 @@ def embed(
         project_to_plane,
         write_embedding,
     )
-    from graphite_gen.single_graph.link_prediction import train_on_all
 
     from ..console import note
     from ..models import use_threads
@@ -75,11 +77,13 @@ def embed(
         check_embedding_picture(plot, force=force)
     use_threads(threads)
     found, features = single.read(graph, rest)
-    z = train_on_all(found, single.link_settings(kind, rest), seed, features=features).latents().numpy()
+    z = single.train_on_all(found, single.link_settings(kind, rest), seed, features).latents().numpy()
     if output is not None:
         write_embedding(found, z, output, format=output_format, force=force, model=kind)
         if str(output) != "-":
             note(f"Wrote {z.shape[1]} latents of {z.shape[0]} nodes to '{output}'.")
     if plot is not None:
+        if len(z) > MANY_NODES:
+            note(f"Laying {len(z)} nodes out by t-SNE, which takes a while.")
         draw_embedding(found, project_to_plane(z, seed), plot, force=force)
         note(f"Drew {z.shape[0]} nodes to '{plot}'.")

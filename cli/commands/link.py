@@ -166,7 +166,7 @@ def _show(rows: list[LinkResult], as_json: bool) -> None:
         for row in rows
     ]
     show_rows(columns, cells, numbers=("AUC, %", "AP, %"))
-    note(f"Mean ± standard error of {rows[0].runs} {rows[0].split} split{'s' * (rows[0].runs != 1)}.")
+    note(single.averaged(rows[0].runs, f"{rows[0].split} split"))
 
     return None
 
@@ -174,12 +174,12 @@ def _show(rows: list[LinkResult], as_json: bool) -> None:
 def _predict(
     graph: SingleGraph, features: bool, settings: LinkSettings, target: Path, top: int, force: bool, seed: int
 ) -> None:
-    from graphite_gen.single_graph.link_prediction import rank_missing_links, train_on_all
+    from graphite_gen.single_graph.link_prediction import rank_missing_links
 
     from ..console import note
     from ..ranking import write_scores
 
-    trained = train_on_all(graph, settings, seed, features=features)
+    trained = single.train_on_all(graph, settings, seed, features)
     links = rank_missing_links(graph, trained.logits(), top)
     if len(links) < top:
         note(f"The graph has {len(links)} pairs without an edge: all of them are ranked.")

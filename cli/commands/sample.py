@@ -16,7 +16,11 @@ from ..types import PATH
 
 @click.command(cls=Command, short_help="Sample new graphs from a model.")
 @click.option(
-    "-n", "--count", type=click.IntRange(1), metavar="N", default=100, show_default=True, help="How many graphs."
+    "-n",
+    "--count",
+    type=click.IntRange(1),
+    metavar="N",
+    help="How many graphs.  [default: 100; 1 from a model of one large graph]",
 )
 @options.output
 @options.output_format()
@@ -39,7 +43,7 @@ from ..types import PATH
 @options.threads
 @options.workers
 def sample(
-    count: int,
+    count: int | None,
     output: Path,
     format: str | None,
     model: str | None,
@@ -111,10 +115,11 @@ def sample(
         return _sample_like_one(
             folder,
             reason,
-            count,
+            count or 1,
             {"nodes": nodes, "seed": seed, "largest": largest_component, "latents": with_latents, "crew": crew},
             {"output": output, "format": format, "force": force, "union": union},
         )
+    count = count or 100
     trained = load_model(folder, reason, device)
     seen = trained.sizes.graphs
     if nodes is not None and not min(seen) <= nodes[0] <= nodes[1] <= max(seen):

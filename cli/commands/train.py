@@ -11,7 +11,7 @@ import click
 
 from .. import options
 from ..command import Command
-from ..settings import SETTINGS, naming_options, settings
+from ..settings import SETTINGS, SINGLE_SETTINGS, naming_options, settings
 from ..sharing import CREW
 from ..signals import exit_code
 from ..types import NAME, PATH, PATH_OR_DASH
@@ -86,7 +86,7 @@ def train(
 
     With '--single' one large graph is learned, by the autoencoder of 'link', from its edges alone; 'sample' then gives
     graphs like it, of its size or another. Of the settings it takes '--kind', '--epochs', '--learning-rate',
-    '--latent', '--width', '--rounds', '--skip' and '--skip-weight', with defaults of its own, and it cannot be resumed.
+    '--latent', '--width', '--rounds', '--skip', '--skip-weight' and '--subsample', and it cannot be resumed.
 
     'torchrun --nproc-per-node 2 -m graphite_gen train' shares every batch out to two processes, on one host or more, to
     learn what one would. A run of one goes on with two, and the other way.
@@ -186,7 +186,7 @@ def _announce(trainer: Trainer, folder: Path, resume: bool) -> None:
 # What a run on one large graph can be told.
 SINGLE = {
     *("source", "single", "format", "simplify", "ignore_weights", "name", "out", "seed", "threads", "force", "as_json"),
-    *("kind", "epochs", "learning_rate", "latent", "width", "rounds", "skip", "skip_weight"),
+    *SINGLE_SETTINGS,
 }
 
 
@@ -222,7 +222,7 @@ def _train_single(
     folder = out / base if name or force else free_folder(out, base)
     ctx.with_resource(claimed(folder))
     claim_folder(folder, force, resumes=False)
-    settings = {key: values[key] for key in SETTINGS if values[key] is not None}
+    settings = {key: values[key] for key in SINGLE_SETTINGS if values[key] is not None}
 
     return train_single(source, folder, values["format"], values["simplify"], settings, values["seed"], as_json)
 
@@ -242,6 +242,8 @@ def _check_usage(
         raise click.UsageError("Pass either GRAPHS or '--family', not both.")
     if source is None and family is None and not (resume and name):
         raise click.UsageError("Pass a file of GRAPHS, or '--family NAME' as in '--family barabasi'.")
+    if "subsample" in given:
+        raise click.UsageError("'--subsample' belongs to '--single'.")
     if family is None and has_parameters:
         raise click.UsageError("'--param' belongs to '--family'.")
     if source is not None:

@@ -1,7 +1,8 @@
 """What a user knows about nodes, in a file of its own: features and labels, joined to the graph by node id.
 
-A CSV file begins with a line that names its columns. The first column is the node's id, as the graph's file has it. Of
-features, all others are numbers; of labels there is a column ``label`` (or just one other), and maybe ``split``.
+A CSV file begins with a line that names its columns, with commas between, or semicolons or tabs. The first column is
+the node's id, as the graph's file has it. Of features, all others are numbers; of labels there is a column ``label``
+(or just one other), and maybe ``split``.
 
 An npz file holds ``features (n, F)``, or ``labels (n,)`` and maybe ``split (n,)``, and the nodes' ``ids (n,)``. Without
 ids, rows stand in the order of the nodes, and then no other array is welcome: it could be the ids by another name. What
@@ -16,7 +17,8 @@ import math
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -120,10 +122,10 @@ def _rows_of_nodes(path: Path, graph: SimpleGraph, ids: Ids, rows: int) -> NDArr
     if len(ids) != rows:
         raise FormatError(f"'{path}' has {len(ids)} ids for {rows} rows: wanted one each.")
 
-    number = _numbers_of_nodes(graph)
+    numbers = _numbers_of_nodes(graph)
     order = np.full(graph.nodes, -1)
     for row, each in enumerate(ids):
-        node = number.get(str(each).strip())
+        node = _node(numbers, each)
         if node is None:
             raise FormatError(
                 f"'{path}' is about a node '{str(each)[:80]}' that the graph does not have: use the ids of its file."
@@ -141,13 +143,25 @@ def _numbers_of_nodes(graph: SimpleGraph) -> dict[str, int]:
     return {str(name): node for node, name in enumerate(names)}
 
 
+def _node(numbers: Mapping[str, int], each: Any) -> int | None:
+    """The number of a node by its id, which may be 1.0 for 1: so pandas writes whole numbers now and then."""
+    text = str(each).strip()
+    whole = text.removesuffix(".0") if _is_number(text) else text
+
+    return numbers.get(text, numbers.get(whole))
+
+
 # CSV ----------------------------------------------------------------------------------------------------------
 
 
 def _csv(path: Path, graph: SimpleGraph) -> tuple[list[str], list[list[str]]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
-            rows = [row for row in csv.reader(_bounded_lines(stream)) if row]
+            lines = _bounded_lines(stream)
+            first = next(lines, "")
+            # Spreadsheets of some languages part cells by semicolons, since their numbers have commas.
+            delimiter = next((mark for mark in ",;\t" if mark in first), ",")
+            rows = [row for row in csv.reader(chain([first], lines), delimiter=delimiter) if row]
     except OSError as error:
         raise FormatError(f"'{path}' cannot be read: {error.strerror or error}.") from error
     except (ValueError, csv.Error) as error:
@@ -170,10 +184,11 @@ def _csv(path: Path, graph: SimpleGraph) -> tuple[list[str], list[list[str]]]:
 
 def _is_row(rows: list[list[str]], graph: SimpleGraph) -> bool:
     """Whether the first line is about a node, which has no other, rather than the names of the columns."""
-    node = rows[0][0].strip()
+    numbers = _numbers_of_nodes(graph)
+    node = _node(numbers, rows[0][0])
     is_named = any(word.strip().lower() == LABEL for word in rows[0])
 
-    return not is_named and node in _numbers_of_nodes(graph) and all(row[0].strip() != node for row in rows[1:])
+    return not is_named and node is not None and all(_node(numbers, row[0]) != node for row in rows[1:])
 
 
 def _bounded_lines(stream: TextIO) -> Iterator[str]:

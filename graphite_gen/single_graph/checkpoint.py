@@ -104,5 +104,6 @@ def _check_nodes(model: SingleGraphModel, path: Path) -> None:
     wanted = [(model.nodes, model.settings.latent)] * 2 + [(model.nodes, width), (model.nodes,), (model.nodes,)]
     if [tuple(each.shape) for each in found] != wanted:
         raise CheckpointError(f"'{path}' does not fit its 'config.json'. Train the model again.")
-    if not model.nodes or not all(each.isfinite().all() for each in found) or (model.degrees < 0).any():
+    numbers = model.nodes and all(each.isfinite().all() for each in found) and (model.degrees >= 0).all()
+    if not numbers or not model.edges:
         raise CheckpointError(f"'{path}' has numbers that no training gives. Train the model again.")

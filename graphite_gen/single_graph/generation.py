@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,15 +25,13 @@ from .link_prediction import train_on_all
 from .networks import PairDecoder
 from .pairs import PairLogits
 from .sampler import EdgeSampler
-from .settings import LinkSettings
+from .settings import GENERATION, LinkSettings
 
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["GENERATION", "LargeGraphSampler", "SingleGraphModel", "fit_single_graph"]
+__all__ = ["LargeGraphSampler", "SingleGraphModel", "fit_single_graph"]
 
-# An encoder that listens near by, and all edges to learn: the graph itself is wanted, not what it may have missed.
-GENERATION = LinkSettings(latent=24, hops=1, head="signed", targets="all", edge_dropout=0.0, kl_weight=0.1)
 # Rounds in which degrees settle; of more nodes than that, all pairs would take too long to visit so often.
 ROUNDS = 12
 MOST_NODES = 50_000
@@ -63,6 +62,8 @@ class SingleGraphModel:
     biases: Tensor
     seed: int
     provenance: Provenance
+    # The biases where there are two to some power copies of each node, by that power.
+    _of_copies: dict[int, Tensor] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def nodes(self) -> int:
@@ -99,12 +100,26 @@ class SingleGraphModel:
     def biases_for(self, nodes: int) -> Tensor:
         """The biases of the observed nodes where so many take after them, with shape :math:`(N,)`.
 
-        Where there are more, each must be tied to a smaller part of them to have as many neighbours.
+        Where there are more, each must be tied to a smaller part of them to have as many neighbours. A fit visits all
+        pairs again and again, so there is one for few numbers of copies of each node, every one twice the one before.
+        Between them biases are interpolated in the logarithm, in which they are straight lines as long as edges are
+        rare; elsewhere, too, that adds little to what draws of the latents leave open.
+
+        Arguments:
+            nodes: How many, at least 2.
         """
         if nodes == self.nodes or self.nodes > MOST_NODES:
             return self.biases
+        power = math.log2((nodes - 1) / self.nodes)
+        low = math.floor(power)
 
-        return self._fit_biases((nodes - 1) / self.nodes)
+        return torch.lerp(self._biases_of_copies(low), self._biases_of_copies(math.ceil(power)), power - low)
+
+    def _biases_of_copies(self, power: int) -> Tensor:
+        if power not in self._of_copies:
+            self._of_copies[power] = self._fit_biases(2.0**power)
+
+        return self._of_copies[power]
 
     def _fit_biases(self, copies: float | None = None) -> Tensor:
         generator = torch.Generator().manual_seed(derive_seed(self.seed, "biases"))
@@ -150,6 +165,7 @@ def fit_single_graph(
     name: str = "model",
     seed: int = 0,
     provenance: Provenance | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> SingleGraphModel:
     """Learn to make graphs like the one given; node features are not read.
 
@@ -159,12 +175,13 @@ def fit_single_graph(
         name: What to call it.
         seed: The run's one seed.
         provenance: Where the graph comes from.
+        progress: Called with how many epochs are done, and how many there are.
 
     Raises:
         DatasetError: The graph has no edges.
         TrainingError: The objective is no number any more.
     """
-    trained = train_on_all(graph, settings, seed, features=False)
+    trained = train_on_all(graph, settings, seed, features=False, progress=progress)
     with torch.no_grad():
         posterior = trained.network.encode(trained.graph, trained.inputs)
         evidence = trained.inputs @ trained.network.evidence
@@ -223,7 +240,6 @@ class LargeGraphSampler:
         self._crew = crew
         low, high = (model.nodes, model.nodes) if nodes is None else (nodes, nodes) if isinstance(nodes, int) else nodes
         self._range = low, high
-        self._biases: dict[int, Tensor] = {}
         if count < 0 or not 1 <= low <= high:
             raise SamplingError(f"{count} graphs on {low} to {high} nodes were asked for. Ask for at least 1 node.")
         if low - 1 < model.mean_degree:
@@ -246,16 +262,10 @@ class LargeGraphSampler:
         # As many nodes as were observed take after one of these each, any other number after some of them.
         like = torch.arange(nodes) if nodes == observed else torch.randint(observed, (nodes,), generator=generator)
         z, logits = self.model.draw(generator, like)
-        logits = replace(logits, bias=logits.bias + self._biases_for(nodes)[like])
+        logits = replace(logits, bias=logits.bias + self.model.biases_for(nodes)[like])
         shift = density_shift(logits, self.model.mean_degree * nodes / 2, rng)
         edges = EdgeSampler(replace(logits, shift=logits.shift + shift)).sample(rng)
         columns = {f"z{k}": column.tolist() for k, column in enumerate(z.T)} if self.latents else {}
         graph = SimpleGraph(nodes, np.ascontiguousarray(edges.T, dtype=np.int32), node_attributes=columns)
 
         return largest_component(graph) if self.largest else graph
-
-    def _biases_for(self, nodes: int) -> Tensor:
-        if nodes not in self._biases:
-            self._biases[nodes] = self.model.biases_for(nodes)
-
-        return self._biases[nodes]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -176,9 +177,21 @@ def summarise_links(model: str, features: bool, split: str, scores: Sequence[Lin
 
 
 def train_on_all(
-    graph: SingleGraph, settings: LinkSettings, seed: int, *, features: bool | None = None
+    graph: SingleGraph,
+    settings: LinkSettings,
+    seed: int,
+    *,
+    features: bool | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> TrainedAutoencoder:
     """Train a model on all edges of a graph; there is nothing to choose the epoch by, so it is the last.
+
+    Arguments:
+        graph: The graph.
+        settings: The model and its training.
+        seed: The run's one seed.
+        features: Whether node features are used; None does where there are any.
+        progress: Called with how many epochs are done, and how many there are.
 
     Raises:
         DatasetError: The graph has no edges, or no features to use.
@@ -192,6 +205,7 @@ def train_on_all(
         graph.nodes,
         inputs_of(graph, features),
         derive_seed(seed, "all"),
+        progress=progress,
     )
 
 
@@ -208,18 +222,19 @@ def rank_missing_links(graph: SingleGraph, logits: PairLogits, count: int) -> li
     edges = torch.from_numpy(graph.edges.astype(np.int64))
     best_keys = torch.empty(0, dtype=torch.int64)
     best = torch.empty(0, dtype=logits.factor.dtype)
-    height = max(1, TILE // max(nodes, 1))
-    for start in range(0, nodes, height):
-        rows = slice(start, min(start + height, nodes))
-        tile = logits.tile(rows, slice(start, nodes))
+    bounds = [*range(0, nodes, max(1, TILE // max(nodes, 1))), nodes]
+    # Edges are in the order of their first nodes: those of a tile stand side by side.
+    places = np.searchsorted(graph.edges[:, 0], bounds)
+    for (start, stop), place in zip(pairwise(bounds), pairwise(places), strict=True):
+        tile = logits.tile(slice(start, stop), slice(start, nodes))
         # Each pair stands once, above the diagonal, and edges are no news.
-        below = torch.arange(rows.start, rows.stop)[:, None] >= torch.arange(start, nodes)
+        below = torch.arange(start, stop)[:, None] >= torch.arange(start, nodes)
         tile = tile.masked_fill(below, -torch.inf)
-        inside = edges[(edges[:, 0] >= rows.start) & (edges[:, 0] < rows.stop)]
+        inside = edges[slice(*place)]
         tile[inside[:, 0] - start, inside[:, 1] - start] = -torch.inf
 
-        flat, place = tile.flatten().topk(min(count, tile.numel()))
-        row, column = place // (nodes - start), place % (nodes - start)
+        flat, cell = tile.flatten().topk(min(count, tile.numel()))
+        row, column = cell // (nodes - start), cell % (nodes - start)
         best, order = torch.cat([best, flat]).sort(descending=True, stable=True)
         best_keys = torch.cat([best_keys, (row + start) * nodes + column + start])[order]
         found = int(torch.isfinite(best[:count]).sum())

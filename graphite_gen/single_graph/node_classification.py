@@ -35,6 +35,7 @@ __all__ = [
     "iterate_classification",
     "node_split",
     "run_classification",
+    "run_nodes",
     "summarise_classification",
 ]
 
@@ -165,6 +166,20 @@ def _fresh_split(labels: NDArray[np.int64], classes: int, generator: np.random.G
     return NodeSplit(train, rest[:validation], rest[validation : validation + TEST])
 
 
+def run_nodes(graph: SingleGraph, split: str, seed: int, run: int) -> NodeSplit:
+    """The nodes of a run: the same for every model, and as many in every run.
+
+    Raises:
+        ConfigError: There is no such split.
+        DatasetError: The graph has too few labels.
+    """
+    require("split", split, NODE_SPLITS)
+    if split == "own":
+        return node_split(graph, seed)
+
+    return node_split(replace(graph, split=None), derive_seed(seed, "nodes", run))
+
+
 def iterate_classification(
     graph: SingleGraph,
     settings: ClassifierSettings,
@@ -202,12 +217,7 @@ def run_classification(
         DatasetError: The graph has too few labels, or no features to use.
         TrainingError: A step does not fit in memory, or the objective is no number any more.
     """
-    require("split", split, NODE_SPLITS)
-    parts = (
-        node_split(graph, seed)
-        if split == "own"
-        else node_split(replace(graph, split=None), derive_seed(seed, "nodes", run))
-    )
+    parts = run_nodes(graph, split, seed, run)
     inputs = inputs_of(graph, features)
     edges = torch.from_numpy(np.ascontiguousarray(graph.edges.T, dtype=np.int64))
     seed = derive_seed(seed, "classifier", run)

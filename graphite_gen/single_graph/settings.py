@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..config import KINDS, Autoencoder, Settings, require, require_range
 from ..errors import ConfigError
 
-__all__ = ["CLASSIFIERS", "HEADS", "SKIPS", "TARGETS", "ClassifierSettings", "LinkSettings"]
+__all__ = ["CLASSIFIERS", "GENERATION", "HEADS", "SKIPS", "TARGETS", "ClassifierSettings", "LinkSettings"]
 
 SKIPS = ("convex", "incremental")
 HEADS = ("inner", "biased", "signed")
@@ -77,6 +77,11 @@ class LinkSettings(Autoencoder, Settings):
             raise ConfigError(f"'edge_dropout' is {self.edge_dropout}; it should be at least 0 and less than 1.")
         if self.targets == "hidden" and self.edge_dropout == 0:
             raise ConfigError("No edge is hidden without edge dropout: choose targets 'all', or drop some edges.")
+
+
+GENERATION = LinkSettings(latent=24, hops=1, head="signed", targets="all", edge_dropout=0.0, kl_weight=0.1)
+"""Settings for new graphs like the one given: an encoder that listens near by, and all edges to learn, as the graph
+itself is wanted and not what it may have missed."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from ..records import Provenance
 from .baselines import BASELINES
 from .checkpoint import load_single_graph, save_single_graph
 from .data import SingleGraph, from_simple_graph, read_single_graph
-from .generation import GENERATION, SingleGraphModel, fit_single_graph
+from .generation import SingleGraphModel, fit_single_graph
 from .link_prediction import (
     LinkResult,
     PredictedLink,
@@ -29,7 +29,7 @@ from .link_prediction import (
     train_on_all,
 )
 from .node_classification import ClassificationResult, iterate_classification, summarise_classification
-from .settings import ClassifierSettings, LinkSettings
+from .settings import GENERATION, ClassifierSettings, LinkSettings
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -65,6 +65,7 @@ def train_autoencoder(
     seed: int,
     *,
     validate: Callable[[PairLogits], float] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> TrainedAutoencoder:
     """Train an autoencoder of the given edges.
 
@@ -75,6 +76,7 @@ def train_autoencoder(
         inputs: What the nodes bring along.
         seed: The run's one seed.
         validate: A figure to choose the epoch by, the higher the better; without it, the last epoch is kept.
+        progress: Called with how many epochs are done, and how many there are.
 
     Raises:
         TrainingError: A step does not fit in memory, or the objective is no number any more.
@@ -100,6 +102,8 @@ def train_autoencoder(
             if figure > best:
                 best, best_epoch = figure, epoch
                 kept = {name: value.detach().clone() for name, value in network.state_dict().items()}
+        if progress is not None:
+            progress(epoch, settings.epochs)
     if not torch.isfinite(loss):
         raise TrainingError("The objective is no number any more: train with a lower '--learning-rate'.")
     if kept:

@@ -32,6 +32,19 @@ def test_classes_are_written_for_every_node(invoke: Invoke, groups: Path) -> Non
     assert {row["label"] for row in rows} <= {"a", "b"}
 
 
+def test_it_is_told_how_many_nodes_are_for_what(invoke: Invoke, groups: Path) -> None:
+    lines = ["id,club,split", *(f"n{i},{'ab'[i % 2]},{['train', 'val', 'test', ''][i % 4]}" for i in range(29))]
+    Path("y.csv").write_text("\n".join(lines))
+    # Of 8, 7, 7 and 7 labels; afresh half of 15 and 14, then a third and two thirds of the rest.
+    for split, told in (
+        ("own", "Learning from 8 nodes, choosing the epoch by 7, scoring 7.\n"),
+        ("fresh", "Learning from 15 nodes, choosing the epoch by 4, scoring 10 in each run.\n"),
+    ):
+        result = invoke("classify", groups, "--node-labels", "y.csv", "--split", split, "--epochs", 1, "--threads", 1)
+        assert result.exit_code == 0, result.stderr
+        assert told in result.stderr
+
+
 def test_beside_classes_on_stdout_the_accuracy_is_a_note(invoke: Invoke, groups: Path) -> None:
     result = invoke("classify", groups, "-o", "-", *QUICK)
 

@@ -7,6 +7,8 @@ import h5py
 import networkx as nx
 import pytest
 
+from graphite_gen.cli.commands import embed
+
 from .conftest import Invoke, is_one_line
 
 QUICK = ("--epochs", 5, "--latent", 4, "--threads", 1)
@@ -21,6 +23,19 @@ def test_latents_and_a_picture_are_written(invoke: Invoke, groups: Path) -> None
     with h5py.File("z.h5") as file:
         assert file["latents"].shape == (30, 4)
     assert Path("tsne.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("many", "told"), [(29, True), (30, False)])
+def test_it_is_told_that_a_picture_of_many_nodes_takes_a_while(
+    many: int, told: bool, invoke: Invoke, groups: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sklearn")
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(embed, "MANY_NODES", many)
+    result = invoke("embed", groups, "--plot", "tsne.svg", *QUICK)
+
+    assert result.exit_code == 0, result.stderr
+    assert ("Laying 30 nodes out by t-SNE" in result.stderr) == told
 
 
 def test_latents_become_node_attributes(invoke: Invoke, groups: Path) -> None:

@@ -36,6 +36,13 @@ def test_a_longer_sample_begins_with_the_shorter_one(invoke: Invoke, model: Path
     assert len(many.stdout.splitlines()) == 300
 
 
+def test_a_hundred_graphs_are_drawn_unless_told(invoke: Invoke, model: Path) -> None:
+    result = invoke("sample", "--model", model, "--format", "g6", "-o", "-")
+
+    assert len(result.stdout.splitlines()) == 100
+    assert "[default: 100; 1 from a model of one large graph]" in " ".join(invoke("sample", "--help").stdout.split())
+
+
 @pytest.mark.parametrize(("nodes", "sizes"), [("6", {6}), ("4:5", {4, 5})])
 def test_nodes_set_the_sizes(invoke: Invoke, model: Path, nodes: str, sizes: set[int]) -> None:
     assert invoke("sample", "--model", model, "-n", 40, "--nodes", nodes, "-o", "out.g6").exit_code == 0

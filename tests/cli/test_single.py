@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from graphite_gen import config
+from graphite_gen.cli import console
 from graphite_gen.cli.commands.classify import classify
 from graphite_gen.cli.commands.link import link
 from graphite_gen.single_graph import generation, settings
@@ -56,6 +57,29 @@ def test_the_choices_are_those_of_the_library() -> None:
     assert choices[link, "targets"] == settings.TARGETS
     assert choices[classify, "split"] == NODE_SPLITS
     assert sorted(choices[classify, "kinds"]) == sorted(settings.CLASSIFIERS)
+
+
+@pytest.mark.parametrize(("command", "what"), [("link", "connected split"), ("classify", "run")])
+def test_an_error_is_promised_where_there_is_one(command: str, what: str, invoke: Invoke) -> None:
+    nx.write_graphml(cliques((8, 7, 6)), "graph.graphml")
+    one, two = (invoke(command, "graph.graphml", *TINY, "--runs", runs) for runs in (1, 2))
+
+    assert "±" not in one.stdout + one.stderr
+    assert f"From one {what}: " in one.stderr
+    assert "±" in two.stdout
+    assert f"Mean ± standard error of 2 {what}s.\n" in two.stderr
+
+
+@pytest.mark.parametrize("command", ["predict", "embed", "train"])
+def test_epochs_that_take_long_are_counted(command: str, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    nx.write_graphml(cliques((8, 7, 6)), "graph.graphml")
+    name, *options = COMMANDS[command]
+    assert "Training" not in invoke(name, "graph.graphml", *options).stderr
+    monkeypatch.setattr(console, "PATIENCE", 0.0)
+    result = invoke(name, "graph.graphml", *options, "--force")
+
+    assert result.exit_code == 0, result.stderr
+    assert "Training graphite-vae: 1 of 3 after " in result.stderr
 
 
 def test_of_many_nodes_it_is_told_that_degrees_are_not_fitted(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,16 +7,19 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import click
 import networkx as nx
 import pytest
 
 from graphite_gen import config
 from graphite_gen.api import TRAINING_GRAPHS, training_set
 from graphite_gen.checkpoint import load_checkpoint
+from graphite_gen.cli.commands.train import train
 from graphite_gen.cli.settings import ENCODERS, KINDS, ORDERS
 from graphite_gen.config import PRESETS, preset
 from graphite_gen.families import family
 from graphite_gen.formats import read_graphs
+from graphite_gen.single_graph.settings import GENERATION
 
 from .conftest import TINY, Invoke, is_one_line, only_json, program
 
@@ -141,8 +144,21 @@ def test_help_shows_the_presets_own_defaults(invoke: Invoke) -> None:
     text = " ".join(invoke("train", "--help").stdout.split())
 
     epochs = {name: training.epochs for name, (_, training) in PRESETS.items()}
-    assert f"[default: {epochs['default']}; one-shot: {epochs['one-shot']}; paper: {epochs['paper']}; x>=1]" in text
+    assert f"[default: {epochs['default']}; one-shot: {epochs['one-shot']}; paper: {epochs['paper']}; " in text
     assert f"[default: {TRAINING_GRAPHS}; paper: 100]" in text
+
+
+def test_help_shows_what_one_large_graph_is_learned_with() -> None:
+    records = {option.name: option.get_help_record(click.Context(train)) for option in train.params}
+    told = {name: record[1] for name, record in records.items() if record}
+
+    for name in ("epochs", "learning_rate", "latent", "rounds", "skip_weight"):
+        assert f"; --single: {getattr(GENERATION, name):g}; " in told[name]
+    assert (GENERATION.width, GENERATION.kind, GENERATION.skip) == (0, "graphite-vae", "convex")
+    assert "; --single: none; " in told["width"]
+    assert told["subsample"].endswith(f"[default: {GENERATION.subsample:g}; x>=0]")
+    # What is the same is not told twice, nor what has no use there.
+    assert not any("--single: " in told[name] for name in ("kind", "skip", "subsample", "validate_every", "patience"))
 
 
 @pytest.mark.parametrize(
@@ -315,10 +331,11 @@ def test_weights_are_announced_and_can_be_ignored(invoke: Invoke) -> None:
 
 
 def test_one_large_graph_is_learned_and_sampled_from(invoke: Invoke, groups: Path) -> None:
-    options = ("--epochs", 20, "--latent", 4, "--threads", 1)
+    options = ("--epochs", 20, "--latent", 4, "--subsample", 0, "--threads", 1)
     trained = invoke("train", "--single", groups, *options)
     assert trained.exit_code == 0, trained.stderr
     assert "sample --model checkpoints/groups" in trained.stderr
+    assert json.loads(Path("checkpoints/groups/config.json").read_text())["model"]["subsample"] == 0
     assert {path.name for path in Path("checkpoints/groups").iterdir()} == {
         "config.json",
         "model.safetensors",
@@ -332,6 +349,11 @@ def test_one_large_graph_is_learned_and_sampled_from(invoke: Invoke, groups: Pat
     first, second, third = (list(read_graphs(file)) for file in ("a.h5", "b.h5", "c.h5"))
     assert [graph.edges.tolist() for graph in first] == [graph.edges.tolist() for graph in second]
     assert [graph.nodes for graph in first + third] == [30, 30, 80, 80]
+
+    # One large graph is enough, unless more are asked for.
+    assert invoke("sample", "-o", "d.h5", "--threads", 1).exit_code == 0
+    (only,) = read_graphs("d.h5")
+    assert only.edges.tolist() == first[0].edges.tolist()
 
     facts = only_json(invoke("inspect", "groups", "--json"))
     assert (facts["scope"], facts["nodes"]["max"]) == ("single graph", 30)
@@ -355,6 +377,7 @@ def test_what_one_large_graph_is_no_model_for_is_told(invoke: Invoke, groups: Pa
         (("sample", "--nodes", 2, "-o", "out.h5"), 1, "neighbours on average"),
         (("train", "--single"), 2, "the file of the graph"),
         (("train", "--single", groups, "--stages", 3), 2, "'--stages' has no use"),
+        (("train", groups, "--subsample", 2), 2, "'--subsample' belongs to '--single'"),
         (("train", "--single", groups, "--resume"), 2, "'--resume' has no use"),
         (("train", "--single", "--family", "ego"), 2, "'--family' has no use"),
     ):

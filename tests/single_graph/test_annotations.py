@@ -116,6 +116,52 @@ def test_a_first_line_about_a_node_is_not_taken_for_names_of_columns(path_graph:
         read_single_graph(path_graph, labels=path)
 
 
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_cells_may_be_parted_by_commas_semicolons_or_tabs(path_graph: Path, delimiter: str) -> None:
+    path = path_graph.with_name("nodes.csv")
+    path.write_text("id,x,y\na,1,2\nb,3,4\nc,5,6\nd,7,8\n".replace(",", delimiter))
+    found = read_single_graph(path_graph, features=path)
+    assert found.features is not None
+    assert found.features.toarray().tolist() == [[1, 2], [3, 4], [5, 6], [7, 8]]
+
+    # What else is in a cell, or in the name of a column, parts nothing.
+    path.write_text(f"id{delimiter}label\n" + "".join(f'{node}{delimiter}"u,v;w\tx"\n' for node in "abcd"))
+    assert read_single_graph(path_graph, labels=path).classes == ("u,v;w\tx",)
+
+
+def test_numbers_with_a_comma_are_refused(path_graph: Path) -> None:
+    path = path_graph.with_name("x.csv")
+    path.write_text("id;x\na;0,5\nb;1\nc;1\nd;1\n")
+
+    with pytest.raises(FormatError, match="row 2: '0,5' is no number"):
+        read_single_graph(path_graph, features=path)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".npz"])
+def test_whole_floats_are_the_ids_of_numbered_nodes(tmp_path: Path, suffix: str) -> None:
+    graph, path = tmp_path / "graph.edgelist", (tmp_path / "y").with_suffix(suffix)
+    graph.write_text("0 1\n1 20\n20 v1\n")
+
+    def write(*ids: float | str) -> None:
+        if suffix == ".npz":
+            np.savez(path, labels=list("uvwx")[: len(ids)], ids=np.array(ids))
+        else:
+            path.write_text("id,label\n" + "".join(f"{each},{'uvwx'[k]}\n" for k, each in enumerate(ids)))
+
+    write(20.0, 0.0, 1.0)
+    found = read_single_graph(graph, labels=path)
+    assert found.labels is not None
+    assert [found.classes[code] for code in found.labels[:3]] == ["v", "w", "u"]
+    for ids, problem in (
+        ((20.0, 0.5), "a node '0.5'"),
+        (("v1.0",), "a node 'v1.0'"),
+        (("1", "1.0"), "two rows of node '1.0'"),
+    ):
+        write(*ids)
+        with pytest.raises(FormatError, match=problem):
+            read_single_graph(graph, labels=path)
+
+
 @pytest.mark.parametrize("text", ["a,colour\na,red\nb,blue\n", "a,label\nb,blue\n"])
 def test_columns_may_be_called_like_a_node(path_graph: Path, text: str) -> None:
     path = path_graph.with_name("labels.csv")

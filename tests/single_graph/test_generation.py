@@ -14,14 +14,15 @@ from scipy.stats import ks_2samp
 from graphite_gen.checkpoint import load_checkpoint
 from graphite_gen.errors import CheckpointError, DatasetError, SamplingError
 from graphite_gen.graph import SimpleGraph
+from graphite_gen.single_graph.calibration import expected_degrees
 from graphite_gen.single_graph.checkpoint import load_single_graph, save_single_graph
 from graphite_gen.single_graph.data import SingleGraph
 from graphite_gen.single_graph.generation import (
-    GENERATION,
     LargeGraphSampler,
     SingleGraphModel,
     fit_single_graph,
 )
+from graphite_gen.single_graph.settings import GENERATION
 
 # Blocks of unlike sizes and densities, and one that is mostly tied to another.
 SIZES = (60, 40, 20)
@@ -87,6 +88,44 @@ def test_the_same_seed_gives_the_same_graph_however_many_are_drawn() -> None:
         assert graph.edges.max() < graph.nodes
 
 
+def degree_error(biases: torch.Tensor, copies: float) -> float:
+    """How far expected degrees are from the observed ones, by their logarithms."""
+    draw = torch.Generator().manual_seed(9)
+    logits = [model().draw(draw)[1] for _ in range(12)]
+    found = [expected_degrees(replace(each, bias=each.bias + biases), copies)[0] for each in logits]
+
+    return float((torch.stack(found).mean(0) / model().degrees).log().square().mean().sqrt())
+
+
+@pytest.mark.parametrize("nodes", [61, 86, 121, 170, 241, 340])
+def test_degrees_of_sizes_between_those_that_are_fitted_are_as_near(nodes: int) -> None:
+    # A hundred and twenty nodes were observed: 60, 120 and 240 others are fitted, the rest is half-way between.
+    copies = (nodes - 1) / 120
+    exact = model()._fit_biases(copies)
+    found = model().biases_for(nodes)
+
+    assert torch.equal(found, exact) == (copies in (0.5, 1, 2))
+    assert degree_error(found, copies) < 1.05 * degree_error(exact, copies)
+    # Those of another size, beside which that is near.
+    assert degree_error(model().biases_for(2 * nodes), copies) > 2 * degree_error(exact, copies)
+
+
+def test_biases_of_many_sizes_are_fitted_few_times_and_whatever_was_asked_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fits = []
+    fit = SingleGraphModel._fit_biases
+    monkeypatch.setattr(SingleGraphModel, "_fit_biases", lambda own, copies: fits.append(copies) or fit(own, copies))
+    one, other = replace(model()), replace(model())
+    up = [one.biases_for(nodes) for nodes in range(61, 242)]
+    assert fits == [0.5, 1, 2]
+    down = [other.biases_for(nodes) for nodes in range(241, 60, -1)]
+
+    assert fits == [0.5, 1, 2, 2, 1, 0.5]
+    assert all(torch.equal(a, b) for a, b in zip(up, reversed(down), strict=True))
+    assert torch.equal(up[120 - 61], model().biases)
+
+
 def test_latents_and_the_largest_component_can_be_kept() -> None:
     (graph,) = LargeGraphSampler(model(), 1, nodes=60, largest=True, latents=True)
 
@@ -121,6 +160,7 @@ def test_damaged_checkpoints_are_told(tmp_path: Path) -> None:
     for change, problem in (
         ({"mu": tensors["mu"][:5]}, "does not fit"),
         ({"degrees": -tensors["degrees"]}, "no training gives"),
+        ({"degrees": 0 * tensors["degrees"]}, "no training gives"),
         ({"biases": tensors["biases"] * torch.nan}, "no training gives"),
     ):
         write_tensors(path, tensors | change)

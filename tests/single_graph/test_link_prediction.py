@@ -75,7 +75,7 @@ def test_baselines_find_planted_groups(name: str) -> None:
     assert summarise_links(name, False, "connected", scores[:1]).auc_se is None
 
 
-@pytest.mark.parametrize("tile", [1, 100, 10**6])
+@pytest.mark.parametrize("tile", [1, 500, 10**6])
 def test_missing_links_are_ranked_over_all_pairs(monkeypatch: pytest.MonkeyPatch, tile: int) -> None:
     monkeypatch.setattr(link_prediction, "TILE", tile)
     graph = planted()
@@ -106,6 +106,13 @@ def test_missing_links_are_within_groups_and_have_the_names_of_the_file() -> Non
     groups = [(names.index(link.source) // MEMBERS, names.index(link.target) // MEMBERS) for link in links]
     assert np.mean([a == b for a, b in groups]) > 0.8
     assert all(x.probability >= y.probability for x, y in pairwise(links))
+
+
+def test_epochs_are_reported_as_they_pass() -> None:
+    done: list[tuple[int, int]] = []
+    train_on_all(planted(), replace(QUICK, epochs=3), 0, progress=lambda *count: done.append(count))
+
+    assert done == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_strange_graphs_work_or_are_told() -> None:
