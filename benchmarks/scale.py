@@ -158,7 +158,8 @@ def sampled_graph(nodes: int, rounds: int, dense: bool) -> dict[str, float]:
 
     from graphite_gen.graph import SimpleGraph
     from graphite_gen.single_graph.data import SingleGraph
-    from graphite_gen.single_graph.generation import GENERATION, LargeGraphSampler, fit_single_graph
+    from graphite_gen.single_graph.generation import LargeGraphSampler, fit_single_graph
+    from graphite_gen.single_graph.settings import GENERATION
 
     observed = SingleGraph(SimpleGraph.from_pairs(nodes, synthetic(nodes).T.numpy()))
     model = fit_single_graph(observed, replace(GENERATION, epochs=1))
