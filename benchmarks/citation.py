@@ -294,7 +294,7 @@ def accuracy_table(results: Results) -> Iterator[list[str]]:
         yield [label, *(percent(results.values(task, model, dataset, True, "accuracy")) for task, dataset in columns)]
     pair = "graphite", "gcn@0.02"
     differences = (results.differences(task, pair, dataset, True, "accuracy") for task, dataset in columns)
-    yield ["Graphite less the last GCN", *map(percent, differences)]
+    yield ["Graphite less GCN of its weight decay", *map(percent, differences)]
     for label, published in PUBLISHED_ACCURACY.items():
         cells = [f"{published[DATASETS.index(d)]:.1f}" if task == "classify" else "–" for task, d in columns]
         yield [f"{label}, published", *cells]
