@@ -365,6 +365,8 @@ class Trainer:
 
         return [chosen[batch].tolist() for batch in places]
 
+    # An interrupt while torch turns gradients off and on may leave them off, in a notebook for good.
+    @torch.enable_grad()
     def _step(self, indices: list[int], fraction: float) -> None:
         """One optimiser step."""
         training, progress = self.training, self._progress

@@ -164,10 +164,22 @@ def test_ctrl_c_at_any_moment_leaves_a_run_that_can_be_resumed(tmp_path: Path) -
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, handler)
     resumed = trainer(tmp_path, resume=(tmp_path / "state.json").exists(), epochs=30)
+    # Where it struck while torch was turning gradients off, they are off still: other tests want them.
+    torch.set_grad_enabled(True)
     list(resumed)
 
     assert same_weights(resumed.network.state_dict(), straight.network.state_dict())
     assert timeless(resumed.history) == timeless(straight.history)
+
+
+@torch.no_grad()
+def test_a_run_learns_where_an_interrupt_left_gradients_off() -> None:
+    run = trainer()
+    before = {name: value.clone() for name, value in run.network.state_dict().items()}
+
+    list(run)
+
+    assert not same_weights(run.network.state_dict(), before)
 
 
 def test_a_finished_run_resumes_to_nothing(tmp_path: Path) -> None:

@@ -193,6 +193,7 @@ def iterate_classification(
     return (run_classification(graph, settings, run, seed, features=features, split=split) for run in range(runs))
 
 
+@torch.enable_grad()
 def run_classification(
     graph: SingleGraph,
     settings: ClassifierSettings,

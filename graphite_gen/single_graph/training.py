@@ -57,6 +57,7 @@ class TrainedAutoencoder:
         return self.network.reconstruct(self.graph, self.inputs)
 
 
+@torch.enable_grad()
 def train_autoencoder(
     settings: LinkSettings,
     edges: Tensor,
