@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from tiny import random_graph
 from graphite_gen import steps
 from graphite_gen.crew import ALONE, Crew, join
 from graphite_gen.graph import SimpleGraph
+from graphite_gen.lines import dismiss
 from graphite_gen.training import Trainer, configure
 
 QUICK: dict[str, Any] = {
@@ -62,6 +64,10 @@ def main() -> None:
         differs = crew.any(together != alone)
         if crew.leads:
             print(f"{title}: {'different' if differs else 'same'}", flush=True)
+    # As the program ends: the others with the one that leads, without clearing up, in which torch may abort.
+    if not crew.leads:
+        threading.Event().wait()
+    dismiss()
 
 
 if __name__ == "__main__":
