@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import click
 
-from graphite_gen.crew import ALONE, Crew, has_joined, place
+from graphite_gen.crew import ALONE, Crew, has_joined, leave, place
 from graphite_gen.errors import CrewError
 from graphite_gen.hiring import GRACE, is_hired, take_up_work
 from graphite_gen.lines import dismiss, is_connected
@@ -125,6 +125,7 @@ def run() -> None:
     except SystemExit as end:
         if not end.code:
             dismiss()
+            leave()
         raise
 
 

@@ -23,7 +23,7 @@ from . import errors
 from .errors import CrewError
 from .lines import Line, line_to, lost
 
-__all__ = ["ALONE", "HIRED", "Crew", "has_joined", "join", "place"]
+__all__ = ["ALONE", "HIRED", "Crew", "has_joined", "join", "leave", "place"]
 
 T = TypeVar("T")
 
@@ -249,6 +249,14 @@ def has_joined() -> bool:
     from torch import distributed
 
     return distributed.is_available() and distributed.is_initialized()
+
+
+def leave() -> None:
+    """Meet no more: what of torch is still at it when a process ends may abort it."""
+    if has_joined():
+        from torch import distributed
+
+        distributed.destroy_process_group()
 
 
 def _opened(parcel: tuple[bytes, bool]) -> bytes:

@@ -9,7 +9,7 @@ import torch
 from tiny import random_graph
 
 from graphite_gen import steps
-from graphite_gen.crew import ALONE, Crew, join
+from graphite_gen.crew import ALONE, Crew, join, leave
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.lines import dismiss
 from graphite_gen.training import Trainer, configure
@@ -68,6 +68,7 @@ def main() -> None:
     if not crew.leads:
         threading.Event().wait()
     dismiss()
+    leave()
 
 
 if __name__ == "__main__":
