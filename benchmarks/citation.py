@@ -388,7 +388,7 @@ def main() -> None:
         if arguments.quick:
             print(f"\n{title}\n\n" + "\n".join(lines(header, list(body))))
         else:
-            publish(name, title, header, list(body), {"runs": rows})
+            publish(name, title, header, list(body), {"log": arguments.log.name})
     if not arguments.quick:
         draw_curve(results, arguments.datasets[0], FOLDER.parents[1] / "docs" / "subsampling.png")
 

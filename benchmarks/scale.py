@@ -186,7 +186,7 @@ def citation_step(file: Path, way: str, rounds: int) -> dict[str, float]:
     from graphite_gen.single_graph.inputs import inputs_of
     from graphite_gen.single_graph.networks import build_link_network
     from graphite_gen.single_graph.settings import LinkSettings
-    from graphite_gen.single_graph.training import link_loss
+    from graphite_gen.single_graph.training import hide_edges, link_loss
 
     data = read_single_graph(file)
     edges = torch.as_tensor(data.edges.T.copy(), dtype=torch.long)
@@ -201,8 +201,7 @@ def citation_step(file: Path, way: str, rounds: int) -> dict[str, float]:
 
     def run() -> None:
         optimiser.zero_grad()
-        hidden = torch.rand(edges.shape[1], generator=generator) < settings.edge_dropout
-        seen = SparseGraph.from_edges(edges[:, ~hidden], data.nodes).normalised() if settings.edge_dropout else whole
+        seen, hidden = hide_edges(edges, whole, settings.edge_dropout, generator)
         posterior = network.encode(seen, inputs)
         link_loss(network, settings, posterior, inputs, edges, hidden, generator).backward()
         optimiser.step()

@@ -25,6 +25,7 @@ __all__ = [
     "show_facts",
     "show_json",
     "show_rows",
+    "so_many",
     "track",
 ]
 
@@ -35,6 +36,11 @@ PATIENCE = 10.0
 
 LATER = 1.5
 """How many times longer the work has taken by each further line."""
+
+
+def so_many(number: int, what: str) -> str:
+    """A number of things in words: one node, two nodes."""
+    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def note(text: str) -> None:

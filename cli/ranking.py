@@ -48,7 +48,7 @@ def write_scores(scores: Sequence[EdgeScore] | Sequence[PredictedLink], path: Pa
     from graphite_gen.atomic import replacing
     from graphite_gen.errors import OutputError
 
-    from .console import note
+    from .console import note, so_many
 
     text = _json(scores) if path.suffix.lower() == ".json" else _csv(scores)
     if str(path) == "-":
@@ -60,7 +60,7 @@ def write_scores(scores: Sequence[EdgeScore] | Sequence[PredictedLink], path: Pa
             stream.write(text.encode("utf-8"))
     except OSError as error:
         raise OutputError(f"'{path}' cannot be written: {error.strerror or error}.") from error
-    note(f"Wrote {len(scores)} score{'s' * (len(scores) != 1)} to '{path}'.")
+    note(f"Wrote {so_many(len(scores), 'score')} to '{path}'.")
 
 
 def _json(scores: Sequence[EdgeScore] | Sequence[PredictedLink]) -> str:

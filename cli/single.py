@@ -21,7 +21,6 @@ __all__ = [
     "SettingOption",
     "autoencoder",
     "averaged",
-    "count",
     "graph",
     "link_settings",
     "percent",
@@ -136,7 +135,7 @@ def read(path: Path, rest: dict[str, Any]) -> tuple[SingleGraph, bool]:
     from graphite_gen.errors import DatasetError
     from graphite_gen.single_graph.data import read_single_graph
 
-    from .console import note
+    from .console import note, so_many
 
     features = rest.pop("features")
     found = read_single_graph(
@@ -152,18 +151,13 @@ def read(path: Path, rest: dict[str, Any]) -> tuple[SingleGraph, bool]:
     uses = own if features is None else features
     width = found.features.shape[1] if found.features is not None and uses else 0
     note(
-        f"{count(found.nodes, 'node')}, {count(len(found.edges), 'edge')}, "
-        + (f"{count(width, 'feature')}." if uses else "no features." if not own else "features left out.")
+        f"{so_many(found.nodes, 'node')}, {so_many(len(found.edges), 'edge')}, "
+        + (f"{so_many(width, 'feature')}." if uses else "no features." if not own else "features left out.")
     )
     if found.graph.is_weighted:
         note("Weights of edges are not used: an edge is there or not.")
 
     return found, uses
-
-
-def count(number: int, what: str) -> str:
-    """So many things, in words."""
-    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def link_settings(kind: str, rest: Mapping[str, Any]) -> LinkSettings:
@@ -196,7 +190,7 @@ def train_single(
     from graphite_gen.single_graph.generation import MOST_NODES, fit_single_graph
     from graphite_gen.single_graph.settings import GENERATION
 
-    from .console import counting, note, show_facts, show_json
+    from .console import counting, note, show_facts, show_json, so_many
 
     reading = {"features": False, "format": format, "simplify": simplify, "node_features": None, "node_labels": None}
     graph, _ = read(source, reading)
@@ -223,7 +217,7 @@ def train_single(
             ("model", str(folder)),
             (
                 "graph",
-                f"{count(model.nodes, 'node')}, {count(model.edges, 'edge')}, mean degree {model.mean_degree:.3g}",
+                f"{so_many(model.nodes, 'node')}, {so_many(model.edges, 'edge')}, mean degree {model.mean_degree:.3g}",
             ),
             ("trained", f"{settings.epochs} epochs, {minutes} min {seconds} s"),
         ]
@@ -234,10 +228,12 @@ def train_single(
 
 def averaged(runs: int, what: str) -> str:
     """What figures of so many runs are."""
+    from .console import so_many
+
     if runs == 1:
         return f"From one {what}: with '--runs' 2 or more there is a standard error."
 
-    return f"Mean ± standard error of {count(runs, what)}."
+    return f"Mean ± standard error of {so_many(runs, what)}."
 
 
 def percent(value: float, error: float | None) -> str:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .console import nats
+from .console import nats, so_many
 
 if TYPE_CHECKING:
     from graphite_gen.completion import Completion
@@ -109,7 +109,7 @@ def _cross(sandwich: Sandwich, method: str) -> bool:
 def verdict(sandwich: Sandwich, method: str, *, anneals: bool = True) -> str:
     """Whether what a method gives can be trusted, and what to do if not; a staged model cannot be annealed."""
     off, gap = _Distance.of_method(sandwich, method), _Distance.of_method(sandwich, "ais")
-    where = f"on {sandwich.graphs} graph{'s' * (sandwich.graphs != 1)} of the model itself"
+    where = f"on {so_many(sandwich.graphs, 'graph')} of the model itself"
     stands = _standing(sandwich, method)
     again = "Check again with more " + ("'--steps' or '--chains'." if anneals else "samples ('-k').")
     if _cross(sandwich, method):

@@ -90,7 +90,7 @@ def classify(
     )
     from graphite_gen.single_graph.settings import ClassifierSettings
 
-    from ..console import note, track
+    from ..console import note, so_many, track
     from ..models import use_threads
 
     if output is not None:
@@ -99,7 +99,7 @@ def classify(
     found, features = single.read(graph, rest)
     parts = run_nodes(found, split, seed, 0)
     note(
-        f"Learning from {single.count(len(parts.train), 'node')}, choosing the epoch by {len(parts.validation)}, "
+        f"Learning from {so_many(len(parts.train), 'node')}, choosing the epoch by {len(parts.validation)}, "
         f"scoring {len(parts.test)}{' in each run' * (split == 'fresh')}."
     )
     given = {name: value for name, value in rest.items() if value is not None}
@@ -140,11 +140,11 @@ def _show(rows: list[ClassificationResult], as_json: bool) -> None:
 
 def _tell(rows: list[ClassificationResult]) -> None:
     """The same beside classes that have taken stdout."""
-    from ..console import note
+    from ..console import note, so_many
 
     for row in rows:
         accuracy = single.percent(row.accuracy, row.accuracy_se)
-        note(f"Accuracy of {row.model}, {single.count(row.runs, 'run')}: {accuracy} %.")
+        note(f"Accuracy of {row.model}, {so_many(row.runs, 'run')}: {accuracy} %.")
 
 
 def _check(output: Path, force: bool) -> None:

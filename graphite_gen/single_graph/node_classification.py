@@ -24,7 +24,7 @@ from .data import NodeSplit, SingleGraph
 from .inputs import NodeInputs, dropout, inputs_of
 from .networks import InputConv, LinkNetwork, build_link_network
 from .settings import ClassifierSettings, LinkSettings
-from .training import check_step_memory, link_loss
+from .training import check_step_memory, hide_edges, link_loss
 
 __all__ = [
     "NODE_SPLITS",
@@ -237,8 +237,7 @@ def run_classification(
     for epoch in range(1, settings.epochs + 1):
         seen, hidden = whole, torch.zeros(edges.shape[1], dtype=torch.bool)
         if isinstance(network, GraphiteClassifier):
-            hidden = torch.rand(edges.shape[1], generator=generator) < own.edge_dropout
-            seen = SparseGraph.from_edges(edges[:, ~hidden], graph.nodes).normalised()
+            seen, hidden = hide_edges(edges, whole, own.edge_dropout, generator)
         h = network.hidden_states(seen, inputs, generator)
         loss = F.cross_entropy(network.odds(seen, h)[train], labels[train])
         if isinstance(network, GraphiteClassifier):

@@ -20,7 +20,7 @@ from .networks import LinkNetwork, build_link_network
 from .pairs import PairLogits
 from .settings import LinkSettings
 
-__all__ = ["TrainedAutoencoder", "check_step_memory", "link_loss", "train_autoencoder"]
+__all__ = ["TrainedAutoencoder", "check_step_memory", "hide_edges", "link_loss", "train_autoencoder"]
 
 # Bytes of a step for each latent dimension, as measured: of an edge, a drawn pair and a node.
 EDGE_BYTES = 14
@@ -90,8 +90,7 @@ def train_autoencoder(
     best, best_epoch, kept = -math.inf, settings.epochs, {}
     loss = torch.zeros(())
     for epoch in range(1, settings.epochs + 1):
-        hidden = torch.rand(edges.shape[1], generator=generator) < settings.edge_dropout
-        seen = SparseGraph.from_edges(edges[:, ~hidden], nodes).normalised() if settings.edge_dropout else whole
+        seen, hidden = hide_edges(edges, whole, settings.edge_dropout, generator)
         posterior = network.encode(seen, inputs)
         loss = link_loss(network, settings, posterior, inputs, edges, hidden, generator)
         optimiser.zero_grad()
@@ -111,6 +110,22 @@ def train_autoencoder(
         network.load_state_dict(kept)
 
     return TrainedAutoencoder(network, whole, inputs, best_epoch, float(loss.detach()))
+
+
+def hide_edges(
+    edges: Tensor, whole: SparseGraph, rate: float, generator: torch.Generator
+) -> tuple[SparseGraph, Tensor]:
+    """What the encoder sees in a step, and which edges are hidden from it, with shape :math:`(E,)`.
+
+    Arguments:
+        edges: The edges with i < j, with shape :math:`(2, E)`.
+        whole: The normalised graph of all of them.
+        rate: The part that is hidden.
+        generator: The randomness.
+    """
+    hidden = torch.rand(edges.shape[1], generator=generator) < rate
+
+    return (SparseGraph.from_edges(edges[:, ~hidden], whole.matrix.shape[0]).normalised() if rate else whole), hidden
 
 
 def check_step_memory(settings: LinkSettings, edges: int, nodes: int) -> None:
