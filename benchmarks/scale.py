@@ -191,7 +191,9 @@ def citation_step(file: Path, way: str, rounds: int) -> dict[str, float]:
     data = read_single_graph(file)
     edges = torch.as_tensor(data.edges.T.copy(), dtype=torch.long)
     if WAYS[way] is None:
-        return _geometric_step(data, edges, rounds)
+        from peers import build_peer
+
+        return timed(rounds, build_peer("pyg-vgae", data, edges, True, seed=0).step)
     inputs = inputs_of(data)
     settings = LinkSettings(**WAYS[way])
     network = build_link_network(settings, inputs.width, seed=0)
@@ -204,36 +206,6 @@ def citation_step(file: Path, way: str, rounds: int) -> dict[str, float]:
         seen, hidden = hide_edges(edges, whole, settings.edge_dropout, generator)
         posterior = network.encode(seen, inputs)
         link_loss(network, settings, posterior, inputs, edges, hidden, generator).backward()
-        optimiser.step()
-
-    return timed(rounds, run)
-
-
-def _geometric_step(data: Any, edges: Any, rounds: int) -> dict[str, float]:
-    import torch
-    from torch_geometric.nn import VGAE, GCNConv
-
-    class Encoder(torch.nn.Module):
-        """The encoder of PyTorch Geometric's own example."""
-
-        def __init__(self, in_features: int) -> None:
-            super().__init__()
-            self.hidden = GCNConv(in_features, WIDTH)
-            self.mu, self.log_sigma = GCNConv(WIDTH, LATENT), GCNConv(WIDTH, LATENT)
-
-        def forward(self, x: Any, edge_index: Any) -> Any:
-            h = self.hidden(x, edge_index).relu()
-            return self.mu(h, edge_index), self.log_sigma(h, edge_index)
-
-    x = torch.as_tensor(data.features.toarray(), dtype=torch.float32)
-    both = torch.cat([edges, edges.flip(0)], dim=1)
-    model = VGAE(Encoder(x.shape[1]))
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
-
-    def run() -> None:
-        optimiser.zero_grad()
-        z = model.encode(x, both)
-        (model.recon_loss(z, both) + model.kl_loss() / len(x)).backward()
         optimiser.step()
 
     return timed(rounds, run)
