@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -24,6 +25,8 @@ _LEAST_SLOPE = 0.1
 # A shift is found by all pairs of so many nodes; of more, first by the pairs of a few, then by edges of so many.
 _ALL_NODES, _FEW_NODES, _MANY_NODES = 4096, 2048, 100_000
 _SHIFTS = (-100.0, 100.0)
+# Steps to a shift, if no earlier one is as short as this.
+_STEPS, _PRECISION = 50, 1e-5
 # Drawn edges tell what a shift does as far as this, and nothing of pairs that would be edges under a larger one.
 _NEAR = 1.0
 # Graphs that are drawn until the shift is near.
@@ -31,13 +34,12 @@ _DRAWS = 5
 
 
 @torch.no_grad()
-def expected_degrees(logits: PairLogits, copies: float | None = None) -> tuple[Tensor, Tensor]:
+def expected_degrees(logits: PairLogits, part: float = 1.0) -> tuple[Tensor, Tensor]:
     """The expected degree of each node, and how fast it grows with the node's bias, both with shape :math:`(N,)`.
 
     Arguments:
         logits: The logits of all pairs.
-        copies: How many copies of each node there are to be tied to, of its own kind too; None if there is only the
-            node itself, which has no edge with itself.
+        part: The part of the other nodes that are there to be tied to.
     """
     degrees, slopes = torch.zeros_like(logits.bias), torch.zeros_like(logits.bias)
     height = max(1, _TILE // max(logits.nodes, 1))
@@ -48,15 +50,12 @@ def expected_degrees(logits: PairLogits, copies: float | None = None) -> tuple[T
         for sums, values in ((degrees, chances), (slopes, chances - chances.square())):
             sums[rows] += values.sum(1)
             sums[columns] += values.sum(0)
-    if copies is None:
-        return degrees, slopes
-    alike = torch.sigmoid(logits.of(torch.arange(logits.nodes).expand(2, -1)))
 
-    return copies * (degrees + alike), copies * (slopes + alike - alike.square())
+    return part * degrees, part * slopes
 
 
 @torch.no_grad()
-def fit_biases(draws: Iterable[PairLogits], degrees: Tensor, copies: float | None = None) -> Tensor:
+def fit_biases(draws: Iterable[PairLogits], degrees: Tensor, part: float = 1.0) -> Tensor:
     r"""Biases :math:`b_i` by which expected degrees are the observed ones, with shape :math:`(N,)`.
 
     That is their maximum-likelihood estimate, since the derivative of the log-likelihood by :math:`b_i` is the observed
@@ -66,13 +65,13 @@ def fit_biases(draws: Iterable[PairLogits], degrees: Tensor, copies: float | Non
     Arguments:
         draws: Logits, of other latents at every draw: degrees are to be right on average over them.
         degrees: The observed degrees, with shape :math:`(N,)`.
-        copies: How many copies of each node there are, as for :func:`expected_degrees`.
+        part: The part of the nodes that are there, as for :func:`expected_degrees`.
     """
     biases = torch.zeros_like(degrees)
     for logits in draws:
-        expected, slopes = expected_degrees(replace(logits, bias=logits.bias + biases), copies)
-        part = (slopes / expected.clamp_min(torch.finfo(expected.dtype).tiny)).clamp_min(_LEAST_SLOPE)
-        biases += 0.5 * torch.log((degrees + _FLOOR) / (expected + _FLOOR)) / part
+        expected, slopes = expected_degrees(replace(logits, bias=logits.bias + biases), part)
+        open_share = (slopes / expected.clamp_min(torch.finfo(expected.dtype).tiny)).clamp_min(_LEAST_SLOPE)
+        biases += 0.5 * torch.log((degrees + _FLOOR) / (expected + _FLOOR)) / open_share
 
     return biases
 
@@ -93,8 +92,9 @@ def density_shift(logits: PairLogits, edges: float, rng: np.random.Generator) ->
     order = torch.from_numpy(rng.permutation(logits.nodes))
     density = edges / max(pair_count(logits.nodes), 1)
     few = _part(logits, order if len(order) <= _ALL_NODES else order[:_FEW_NODES])
-    values = few.tile(slice(None), slice(None))[torch.ones(few.nodes, few.nodes, dtype=torch.bool).triu_(1)]
-    shift = _solve(values, torch.ones_like(values), density * len(values), *_SHIFTS)
+    values = few.tile(slice(None), slice(None)).fill_diagonal_(-math.inf).flatten()
+    # Each pair stands twice.
+    shift = _solve(values, torch.full_like(values, 0.5), density * pair_count(few.nodes), *_SHIFTS)
     if few.nodes == logits.nodes:
         return shift
 
@@ -116,13 +116,23 @@ def _part(logits: PairLogits, nodes: Tensor) -> PairLogits:
 
 
 def _solve(values: Tensor, weights: Tensor, total: float, low: float, high: float) -> float:
-    """The shift between two by which the weighted sum of probabilities is the total, by bisection."""
-    # Until halves are below a hundred-thousandth.
-    for _ in range(25):
-        middle = (low + high) / 2
-        if float((torch.sigmoid(values + middle) * weights).sum()) < total:
-            low = middle
-        else:
-            high = middle
+    """The shift between two by which the weighted sum of probabilities is the total.
 
-    return (low + high) / 2
+    Newton's method on the logarithm of the sum, which is nearly a straight line where probabilities are small; a step
+    that would leave what is still possible goes to its middle instead.
+    """
+    shift = 0.0
+    for _ in range(_STEPS):
+        chances = torch.sigmoid(values + shift)
+        found = float(chances @ weights)
+        if found < total:
+            low = shift
+        else:
+            high = shift
+        slope = found - float(chances.square_() @ weights)
+        step = math.log(total / found) * found / slope if min(total, found, slope) > 0 else math.inf
+        before, shift = shift, shift + step if low < shift + step < high else (low + high) / 2
+        if abs(shift - before) < _PRECISION:
+            break
+
+    return shift

@@ -21,6 +21,7 @@ from ..records import Provenance
 from ..seeding import derive_seed, stream
 from .calibration import density_shift, fit_biases
 from .data import SingleGraph
+from .lift import Copy, lift
 from .link_prediction import train_on_all
 from .networks import PairDecoder
 from .pairs import PairLogits
@@ -62,8 +63,8 @@ class SingleGraphModel:
     biases: Tensor
     seed: int
     provenance: Provenance
-    # The biases where there are two to some power copies of each node, by that power.
-    _of_copies: dict[int, Tensor] = field(default_factory=dict, init=False, repr=False)
+    # The biases where one over two to some power of the nodes are there, by that power.
+    _of_parts: dict[int, Tensor] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def nodes(self) -> int:
@@ -82,11 +83,11 @@ class SingleGraphModel:
 
     @torch.no_grad()
     def draw(self, generator: torch.Generator, like: Tensor | None = None) -> tuple[Tensor, PairLogits]:
-        """Latents of new nodes, with shape :math:`(N, D)`, and the log-odds of their pairs but for the biases.
+        """Latents of new nodes, with shape :math:`(n, D)`, and the log-odds of their pairs but for the biases.
 
         Arguments:
             generator: The randomness.
-            like: The observed node that each takes after, with shape :math:`(N,)`; None for one each.
+            like: The observed node that each takes after, with shape :math:`(n,)`; None for one each.
         """
         each = torch.arange(self.nodes) if like is None else like
         z = self.posterior.mu[each]
@@ -98,33 +99,35 @@ class SingleGraphModel:
         return z, logits
 
     def biases_for(self, nodes: int) -> Tensor:
-        """The biases of the observed nodes where so many take after them, with shape :math:`(N,)`.
+        """The biases of the observed nodes where so many of them are there, with shape :math:`(N,)`.
 
-        Where there are more, each must be tied to a smaller part of them to have as many neighbours. A fit visits all
-        pairs again and again, so there is one for few numbers of copies of each node, every one twice the one before.
-        Between them biases are interpolated in the logarithm, in which they are straight lines as long as edges are
-        rare; elsewhere, too, that adds little to what draws of the latents leave open.
+        Where there are fewer, each must be tied to a larger part of them to have as many neighbours. A fit visits all
+        pairs again and again, so there is one for few parts of the nodes, every one half of the one before. Between
+        them biases are interpolated in the logarithm, in which they are straight lines as long as edges are rare;
+        elsewhere, too, that adds little to what draws of the latents leave open.
 
         Arguments:
-            nodes: How many, at least 2.
+            nodes: How many, at least 2; more than all of them if some are there more than once.
         """
         if nodes == self.nodes or self.nodes > MOST_NODES:
             return self.biases
-        power = math.log2((nodes - 1) / self.nodes)
+        power = math.log2((self.nodes - 1) / (nodes - 1))
         low = math.floor(power)
 
-        return torch.lerp(self._biases_of_copies(low), self._biases_of_copies(math.ceil(power)), power - low)
+        return torch.lerp(self._biases_of_part(low), self._biases_of_part(low + 1), power - low)
 
-    def _biases_of_copies(self, power: int) -> Tensor:
-        if power not in self._of_copies:
-            self._of_copies[power] = self._fit_biases(2.0**power)
+    def _biases_of_part(self, power: int) -> Tensor:
+        if power == 0:
+            return self.biases
+        if power not in self._of_parts:
+            self._of_parts[power] = self._fit_biases(0.5**power)
 
-        return self._of_copies[power]
+        return self._of_parts[power]
 
-    def _fit_biases(self, copies: float | None = None) -> Tensor:
+    def _fit_biases(self, part: float = 1.0) -> Tensor:
         generator = torch.Generator().manual_seed(derive_seed(self.seed, "biases"))
 
-        return fit_biases((self.draw(generator)[1] for _ in range(ROUNDS)), self.degrees, copies)
+        return fit_biases((self.draw(generator)[1] for _ in range(ROUNDS)), self.degrees, part)
 
     def sample(
         self,
@@ -258,14 +261,29 @@ class LargeGraphSampler:
         rng = stream(self.seed, "graph", index)
         nodes = int(rng.integers(self._range[0], self._range[1] + 1))
         generator = torch.Generator().manual_seed(derive_seed(self.seed, "latents", index))
-        observed = self.model.nodes
-        # As many nodes as were observed take after one of these each, any other number after some of them.
-        like = torch.arange(nodes) if nodes == observed else torch.randint(observed, (nodes,), generator=generator)
-        z, logits = self.model.draw(generator, like)
-        logits = replace(logits, bias=logits.bias + self.model.biases_for(nodes)[like])
-        shift = density_shift(logits, self.model.mean_degree * nodes / 2, rng)
-        edges = EdgeSampler(replace(logits, shift=logits.shift + shift)).sample(rng)
-        columns = {f"z{k}": column.tolist() for k, column in enumerate(z.T)} if self.latents else {}
+        # No two nodes of a copy take after the same one, since nothing could be learned of whether a node is tied to
+        # itself; unless so few cannot have the mean degree.
+        count = -(-nodes // self.model.nodes)
+        while count > 1 and nodes // count - 1 < self.model.mean_degree:
+            count -= 1
+        sizes = [(nodes + place) // count for place in range(count)]
+        latents, copies = zip(*(self._copy(size, generator, rng) for size in sizes), strict=True)
+        edges = lift(copies, rng)
+        columns = {f"z{k}": column.tolist() for k, column in enumerate(torch.cat(latents).T)} if self.latents else {}
         graph = SimpleGraph(nodes, np.ascontiguousarray(edges.T, dtype=np.int32), node_attributes=columns)
 
         return largest_component(graph) if self.largest else graph
+
+    def _copy(self, nodes: int, generator: torch.Generator, rng: np.random.Generator) -> tuple[Tensor, Copy]:
+        """New nodes that take after observed ones, each another as long as there are any: latents and edges."""
+        model = self.model
+        like = torch.arange(nodes)
+        if nodes != model.nodes:
+            rounds = -(-nodes // model.nodes)
+            like = torch.cat([torch.randperm(model.nodes, generator=generator) for _ in range(rounds)])[:nodes]
+        z, logits = model.draw(generator, like)
+        logits = replace(logits, bias=logits.bias + model.biases_for(nodes)[like])
+        shift = density_shift(logits, model.mean_degree * nodes / 2, rng)
+        edges = EdgeSampler(replace(logits, shift=logits.shift + shift)).sample(rng)
+
+        return z, Copy(like.numpy(), edges)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -32,12 +33,13 @@ def test_expected_degrees_are_sums_over_all_pairs(tile: int, monkeypatch: pytest
     assert torch.allclose(slopes, torch.stack(by_own_bias))
 
 
-def test_copies_of_nodes_have_the_degrees_of_a_graph_with_them() -> None:
-    logits = pair_logits(5)
-    thrice = PairLogits(logits.factor.repeat(3, 1), logits.sign, logits.bias.repeat(3), logits.shift)
-    whole = torch.sigmoid(thrice.tile(slice(None), slice(None)))
+def test_degrees_among_a_part_of_the_nodes_are_means_over_all_choices_of_it() -> None:
+    logits = pair_logits(6)
+    pairs = chances(logits)
+    chosen = [[0, *rest] for rest in combinations(range(1, 6), 3)]
+    mean = torch.stack([pairs[0, each].sum() for each in chosen]).mean()
 
-    assert torch.allclose(expected_degrees(logits, 3.0)[0], whole[:5].sum(1))
+    assert torch.allclose(expected_degrees(logits, 3 / 5)[0][0], mean)
 
 
 def test_fitted_biases_give_the_observed_degrees() -> None:
