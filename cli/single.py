@@ -75,7 +75,9 @@ _READING = (
         "--node-features",
         type=PATH,
         metavar="FILE",
-        help="Features by node id: '.csv' whose first column is the id, or '.npz' of 'features' and 'ids'.  "
+        help="Features by node id: '.csv' whose first column is the id, or '.npz' of 'features' and 'ids'. A column "
+        "that is not zero for more than two thirds of the nodes is standardised; where there is none, rows are scaled "
+        "to length one.  "
         "[default: those of GRAPH]",
     ),
     click.option(
