@@ -79,7 +79,8 @@ def read_single_graph(
     """The one graph of a file, with the features, labels and split that it has.
 
     They are those of the single-graph HDF5 layout or of Planetoid's raw files; in other formats node ``features``, and
-    the node attributes ``label`` and ``split`` (train, validation or test).
+    the node attributes ``label`` and ``split`` (train, validation or test). A label -1 is none in the single-graph
+    layout and in npz files; elsewhere it is none beside 0, among whole numbers, and a class without.
 
     Arguments:
         source: A file of any format we read, ``-`` for stdin, or one of Planetoid's files, such as ``ind.cora.graph``.
@@ -115,6 +116,9 @@ def describe_nodes(
 ) -> SingleGraph:
     """A graph whose nodes have labels of any kind; None is no label.
 
+    Nor is -1 among codes that count from zero, whole numbers of which 0 is one and none is less: so data sets mark what
+    is not known. Beside 1 alone, say, it is a class as any other.
+
     Arguments:
         graph: The graph.
         features: Node features, with shape :math:`(n, F)`.
@@ -126,12 +130,33 @@ def describe_nodes(
         return SingleGraph(graph, features, split=parts)
     if any(label != label for label in labels):
         raise DatasetError("A node's label is NaN: leave it empty where there is none.")
+    labels = _without_unknown(labels)
     # Numbers in their order, then words in theirs; so files with labels 0, 1, … keep those as numbers of the classes.
     classes = sorted({label for label in labels if label is not None}, key=lambda each: (isinstance(each, str), each))
     number = {label: index for index, label in enumerate(classes)}
     codes = np.array([-1 if label is None else number[label] for label in labels], dtype=np.int64)
 
     return SingleGraph(graph, features, codes, tuple(classes), parts)
+
+
+def _without_unknown(labels: Sequence[Any]) -> Sequence[Any]:
+    """The labels with None for -1, if they are codes that count from zero."""
+    numbers = {label: _whole_number(label) for label in set(labels) if label is not None}
+    found = set(numbers.values())
+    if not ({-1, 0} <= found and all(number is not None and number >= -1 for number in found)):
+        return labels
+
+    return [None if label is None or numbers[label] == -1 else label for label in labels]
+
+
+def _whole_number(label: Any) -> int | None:
+    """The number that a label is, or that its text says, if it is a whole one; -1.0 is, too."""
+    try:
+        number = float(label)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+    return int(number) if number.is_integer() else None
 
 
 def _split(parts: Sequence[Any]) -> NodeSplit | None:
