@@ -117,8 +117,15 @@ def _single_graph(file: Any, context: Context) -> SimpleGraph:
 def _parts(file: Any, context: Context, nodes: int) -> list[str | None] | None:
     """The part of the split that each node is in, if there is a split."""
     names = dict(zip(("train_idx", "val_idx", "test_idx"), SPLITS, strict=True))
-    if not all(name in file for name in names):
+    missing = [name for name in names if name not in file]
+    if len(missing) == len(names):
         return None
+    # Without it a split would be drawn, and tested nodes might be learned from.
+    if missing:
+        raise context.error(
+            "the split",
+            f"{' and '.join(missing)} not found; write all of {', '.join(names)}, or none for a split at random.",
+        )
     parts: list[str | None] = [None] * nodes
     for name, part in names.items():
         listed = dataset(context, file, name, "iu")[:].astype(np.int64)

@@ -65,6 +65,24 @@ def test_a_node_is_in_one_part_of_the_split(layout: Path, name: str, part: list[
         read_single_graph(layout)
 
 
+@pytest.mark.parametrize("missing", [("val_idx",), ("train_idx",), ("train_idx", "test_idx")])
+def test_a_part_of_a_split_is_refused(layout: Path, missing: tuple[str, ...]) -> None:
+    with h5py.File(layout, "a") as file:
+        for name in missing:
+            del file[name]
+
+    with pytest.raises(FormatError, match=f"the split: {' and '.join(missing)} not found; write all of train_idx, "):
+        read_single_graph(layout)
+
+
+def test_no_split_is_none(layout: Path) -> None:
+    with h5py.File(layout, "a") as file:
+        for name in ("train_idx", "val_idx", "test_idx"):
+            del file[name]
+
+    assert read_single_graph(layout).split is None
+
+
 def test_the_single_graph_layout_is_read_whole(layout: Path) -> None:
     found = read_single_graph(layout)
 
