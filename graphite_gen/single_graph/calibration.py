@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .edges import sample_edges
 from .losses import pair_count
 from .pairs import PairLogits
-from .sampler import EdgeSampler
 
 __all__ = ["density_shift", "expected_degrees", "fit_biases"]
 
@@ -101,7 +101,7 @@ def density_shift(logits: PairLogits, edges: float, rng: np.random.Generator) ->
     many = _part(logits, order[:_MANY_NODES])
     for _ in range(_DRAWS):
         near = replace(many, shift=many.shift + shift)
-        found = near.of(torch.from_numpy(EdgeSampler(near).sample(rng)))
+        found = near.of(torch.from_numpy(sample_edges(near, rng)))
         step = _solve(found, 1 / torch.sigmoid(found), density * pair_count(many.nodes), -_NEAR, _NEAR)
         shift += step
         if abs(step) < 0.99 * _NEAR:

@@ -21,11 +21,11 @@ from ..records import Provenance
 from ..seeding import derive_seed, stream
 from .calibration import density_shift, fit_biases
 from .data import SingleGraph
+from .edges import sample_edges
 from .lift import Copy, lift
 from .link_prediction import train_on_all
 from .networks import PairDecoder
 from .pairs import PairLogits
-from .sampler import EdgeSampler
 from .settings import GENERATION, LinkSettings
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ __all__ = ["LargeGraphSampler", "SingleGraphModel", "fit_single_graph"]
 # Rounds in which degrees settle; of more nodes than that, all pairs would take too long to visit so often.
 ROUNDS = 12
 MOST_NODES = 50_000
+# So many copies have their density fitted; the others share what these need.
+SHIFTS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,23 +269,30 @@ class LargeGraphSampler:
         while count > 1 and nodes // count - 1 < self.model.mean_degree:
             count -= 1
         sizes = [(nodes + place) // count for place in range(count)]
-        latents, copies = zip(*(self._copy(size, generator, rng) for size in sizes), strict=True)
+        latents, copies = zip(*self._copies(sizes, generator, rng), strict=True)
         edges = lift(copies, rng)
         columns = {f"z{k}": column.tolist() for k, column in enumerate(torch.cat(latents).T)} if self.latents else {}
         graph = SimpleGraph(nodes, np.ascontiguousarray(edges.T, dtype=np.int32), node_attributes=columns)
 
         return largest_component(graph) if self.largest else graph
 
-    def _copy(self, nodes: int, generator: torch.Generator, rng: np.random.Generator) -> tuple[Tensor, Copy]:
+    def _copies(
+        self, sizes: list[int], generator: torch.Generator, rng: np.random.Generator
+    ) -> Iterator[tuple[Tensor, Copy]]:
         """New nodes that take after observed ones, each another as long as there are any: latents and edges."""
         model = self.model
-        like = torch.arange(nodes)
-        if nodes != model.nodes:
-            rounds = -(-nodes // model.nodes)
-            like = torch.cat([torch.randperm(model.nodes, generator=generator) for _ in range(rounds)])[:nodes]
-        z, logits = model.draw(generator, like)
-        logits = replace(logits, bias=logits.bias + model.biases_for(nodes)[like])
-        shift = density_shift(logits, model.mean_degree * nodes / 2, rng)
-        edges = EdgeSampler(replace(logits, shift=logits.shift + shift)).sample(rng)
-
-        return z, Copy(like.numpy(), edges)
+        shifts: list[float] = []
+        for nodes in sizes:
+            like = torch.arange(nodes)
+            if nodes != model.nodes:
+                rounds = -(-nodes // model.nodes)
+                like = torch.cat([torch.randperm(model.nodes, generator=generator) for _ in range(rounds)])[:nodes]
+            z, logits = model.draw(generator, like)
+            logits = replace(logits, bias=logits.bias + model.biases_for(nodes)[like])
+            # What a few draws need is what the others need on average: sizes differ by one at most.
+            if len(shifts) < SHIFTS:
+                shifts.append(density_shift(logits, model.mean_degree * nodes / 2, rng))
+                shift = shifts[-1]
+            else:
+                shift = sum(shifts) / SHIFTS
+            yield z, Copy(like.numpy(), sample_edges(replace(logits, shift=logits.shift + shift), rng))
