@@ -233,7 +233,8 @@ def run_classification(
     optimiser = _optimiser(network, settings)
     whole = SparseGraph.from_edges(edges, graph.nodes).normalised()
 
-    best, best_epoch, predictions = (-1.0, -math.inf), 0, labels
+    best, best_epoch = (-1.0, -math.inf), 0
+    predictions: Tensor | None = None
     for epoch in range(1, settings.epochs + 1):
         seen, hidden = whole, torch.zeros(edges.shape[1], dtype=torch.bool)
         if isinstance(network, GraphiteClassifier):
@@ -260,6 +261,7 @@ def run_classification(
             best, best_epoch, predictions = figure, epoch, odds.argmax(-1)
         elif settings.patience and epoch - best_epoch >= settings.patience:
             break
+    assert predictions is not None
     right = float((predictions[test] == labels[test]).double().mean())
 
     return ClassificationScore(run, right, best[0], best_epoch, predictions.numpy())
