@@ -241,7 +241,7 @@ def run_classification(
             seen, hidden = hide_edges(edges, whole, own.edge_dropout, generator)
         h = network.hidden_states(seen, inputs, generator)
         loss = F.cross_entropy(network.odds(seen, h)[train], labels[train])
-        if isinstance(network, GraphiteClassifier):
+        if isinstance(network, GraphiteClassifier) and settings.reconstruction:
             posterior = network.autoencoder.encoder.posterior(seen, h)
             loss = loss + settings.reconstruction * link_loss(
                 network.autoencoder, own, posterior, inputs, edges, hidden, generator

@@ -94,7 +94,7 @@ class ClassifierSettings:
         latent: The latent dimension :math:`D` of the hybrid.
         dropout: The part of inputs and hidden units that are dropped in a step.
         weight_decay: The penalty on the weights of the first layer; None for what suits the kind.
-        reconstruction: The weight of the autoencoder's objective beside the classifier's.
+        reconstruction: The weight of the autoencoder's objective beside the classifier's; 0 goes without.
         epochs: Steps of training.
         learning_rate: The step size of Adam.
         patience: Epochs without a better validation before stopping; 0 never stops early.
