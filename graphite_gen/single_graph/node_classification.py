@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..config import require
+from ..config import require, require_count
 from ..errors import DatasetError, TrainingError
 from ..means import mean_with_error
 from ..nn import GraphConv
@@ -190,6 +190,8 @@ def iterate_classification(
     split: str = "own",
 ) -> Iterator[ClassificationScore]:
     """Train and score a classifier from one fresh start after the other; see :func:`run_classification`."""
+    require_count("runs", runs)
+
     return (run_classification(graph, settings, run, seed, features=features, split=split) for run in range(runs))
 
 

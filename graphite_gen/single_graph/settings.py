@@ -85,7 +85,7 @@ itself is wanted and not what it may have missed."""
 
 
 @dataclass(frozen=True)
-class ClassifierSettings:
+class ClassifierSettings(Settings):
     r"""A classifier of nodes and how it is trained.
 
     Attributes:

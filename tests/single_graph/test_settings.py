@@ -31,5 +31,13 @@ def test_a_classifier_that_could_learn_nothing_is_refused(change: dict[str, Any]
         ClassifierSettings(**change)
 
 
-def test_the_settings_come_back_from_json() -> None:
-    assert LinkSettings.from_json(LinkSettings().to_json()) == LinkSettings()
+@pytest.mark.parametrize("settings", [LinkSettings(), ClassifierSettings(), ClassifierSettings(weight_decay=0.1)])
+def test_the_settings_come_back_from_json(settings: LinkSettings | ClassifierSettings) -> None:
+    assert type(settings).from_json(settings.to_json()) == settings
+
+
+def test_a_weight_decay_is_a_number_or_left_to_the_kind() -> None:
+    assert ClassifierSettings().changed(weight_decay=None) == ClassifierSettings()
+    assert ClassifierSettings().changed(weight_decay=1).weight_decay == 1.0
+    with pytest.raises(ConfigError, match="'weight_decay' should be float, not 'much'"):
+        ClassifierSettings().changed(weight_decay="much")
