@@ -9,6 +9,7 @@ import dataclasses
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from numbers import Integral
 from typing import Any, TypeVar
 
 from .errors import ConfigError
@@ -23,6 +24,7 @@ __all__ = [
     "TrainConfig",
     "preset",
     "require",
+    "require_count",
     "require_range",
 ]
 
@@ -50,7 +52,7 @@ C = TypeVar("C", bound="Settings")
 
 
 class Settings:
-    """JSON both ways for a frozen dataclass; unknown keys and values of another type are refused."""
+    """JSON both ways for a frozen dataclass, and changes; unknown names and values of another type are refused."""
 
     def to_json(self) -> dict[str, Any]:
         """The settings as a JSON object."""
@@ -66,18 +68,31 @@ class Settings:
         Raises:
             ConfigError: A key is unknown, or a value has the wrong type or is out of range.
         """
-        known = {field.name: field for field in fields(cls)}  # type: ignore[arg-type]
         if not isinstance(values, Mapping):
             raise ConfigError(f"{cls.__name__} should be a JSON object, not {type(values).__name__}.")
-        unknown = sorted(set(values) - set(known))
+
+        return cls().changed(**values)
+
+    def changed(self: C, /, **changes: Any) -> C:
+        """These settings with some of them changed.
+
+        Raises:
+            ConfigError: A name is unknown, or a value has the wrong type or is out of range.
+        """
+        known = {field.name: field for field in fields(self)}  # type: ignore[arg-type]
+        unknown = sorted(set(changes) - set(known))
         if unknown:
             raise ConfigError(f"Unknown setting '{unknown[0][:80]}'. Known: {', '.join(known)}.")
+        checked = {name: _checked(name, value, known[name].default) for name, value in changes.items()}
 
-        return cls(**{name: _checked(name, value, known[name].default) for name, value in values.items()})
+        return replace(self, **checked)  # type: ignore[type-var]
 
 
 def _checked(name: str, value: Any, default: Any) -> Any:
     """The value if it has the type of the setting's default; a NumPy number counts as the number it is."""
+    if default is None:
+        # Such a setting is a number, or left to what suits the others.
+        return None if value is None else _checked(name, value, 0.0)
     if type(value).__module__ == "numpy":
         value = value.item() if value.ndim == 0 else value.tolist()
     if isinstance(default, tuple) and isinstance(value, list) and all(isinstance(item, str) for item in value):
@@ -108,6 +123,16 @@ def require_range(name: str, value: float, low: float, high: float) -> None:
     """
     if not low <= value <= high:
         raise ConfigError(f"'{name}' is {value}; it should lie between {low:g} and {high:g}.")
+
+
+def require_count(name: str, value: Any, low: int = 1) -> None:
+    """Refuse what is no whole number, or too small a one.
+
+    Raises:
+        ConfigError: It is.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
+        raise ConfigError(f"'{name}' is {reprlib.repr(value)}; it should be a whole number, at least {low}.")
 
 
 class Autoencoder:

@@ -32,6 +32,19 @@ def test_unknown_settings_are_refused_by_name(config: type[ModelConfig | TrainCo
         config.from_json({"colour": 1})
 
 
+def test_settings_are_changed_as_json_is_read() -> None:
+    model = ModelConfig(latent=3)
+
+    assert model.changed(rounds=2) == ModelConfig(latent=3, rounds=2)
+    for change, problem in (
+        ({"colour": 1}, "Unknown setting 'colour'"),
+        ({"rounds": 2.5}, "'rounds' should be int, not 2.5"),
+        ({"rounds": -1}, "'rounds' is -1"),
+    ):
+        with pytest.raises(ConfigError, match=problem):
+            model.changed(**change)
+
+
 @pytest.mark.parametrize("value", [[], None, "latent", 3])
 def test_what_is_no_json_object_is_refused(value: Any) -> None:
     with pytest.raises(ConfigError, match="should be a JSON object"):

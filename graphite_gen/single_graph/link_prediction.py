@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ..config import require_count
 from ..errors import DatasetError
 from ..means import mean_with_error
 from ..metrics.ranking import area_under_curve, average_precision
@@ -104,6 +105,8 @@ def iterate_links(
     split: str = "connected",
 ) -> Iterator[LinkScore]:
     """Train and score a model on one split after the other; see :func:`run_link`."""
+    require_count("runs", runs)
+
     return (run_link(graph, settings, run, seed, features=features, split=split) for run in range(runs))
 
 
@@ -129,6 +132,7 @@ def run_link(
         split: ``connected`` or ``random``.
 
     Raises:
+        ConfigError: There is no such split.
         DatasetError: The graph has too few edges, or no features to use.
     """
     parts = run_split(graph, split, seed, run)
@@ -151,6 +155,8 @@ def iterate_baseline(
     graph: SingleGraph, name: str, runs: int, seed: int, *, split: str = "connected"
 ) -> Iterator[LinkScore]:
     """Score a baseline on one split after the other; see :func:`run_baseline`."""
+    require_count("runs", runs)
+
     return (run_baseline(graph, name, run, seed, split=split) for run in range(runs))
 
 
@@ -159,7 +165,7 @@ def run_baseline(graph: SingleGraph, name: str, run: int, seed: int, *, split: s
 
     Raises:
         DatasetError: The graph has too few edges.
-        ConfigError: The method needs a package that is not installed.
+        ConfigError: There is no such split, or the method needs a package that is not installed.
     """
     parts = run_split(graph, split, seed, run)
     pairs = np.concatenate([parts.test, parts.test_negatives])

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
 
+from ..config import require
 from ..errors import DatasetError
 
 __all__ = ["SPLITS", "EdgeSplit", "contains_pairs", "sample_non_edges", "split_edges"]
@@ -61,8 +62,10 @@ def split_edges(
         test: The part of the edges held out for test.
 
     Raises:
+        ConfigError: There is no such form.
         DatasetError: There are too few edges, or non-edges, to hold any out.
     """
+    require("split", form, SPLITS)
     pairs = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
     counts = max(1, int(validation * len(pairs))), max(1, int(test * len(pairs)))
     held = sum(counts)

@@ -6,13 +6,14 @@ A graph is one of networkx, a file, or what :func:`read_single_graph` gives. Nod
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..config import require_count
+from ..errors import UnusedSettingError
 from ..graph import SimpleGraph, as_simple_graph
 from ..records import Provenance
 from .baselines import BASELINES
@@ -70,9 +71,12 @@ def score_links(
         GraphiteError: The graph is not one to hold edges out of, or a setting is wrong.
     """
     one = _one(graph)
-    if kind in BASELINES and not settings:
+    if kind in BASELINES:
+        if settings:
+            raise UnusedSettingError(next(iter(settings)), f"the baseline '{kind}'")
         return summarise_links(kind, False, split, list(iterate_baseline(one, kind, runs, seed, split=split)))
-    scores = iterate_links(one, LinkSettings(kind=kind, **settings), runs, seed, features=features, split=split)
+    chosen = LinkSettings().changed(kind=kind, **settings)
+    scores = iterate_links(one, chosen, runs, seed, features=features, split=split)
 
     return summarise_links(kind, _uses_features(one, features), split, list(scores))
 
@@ -99,8 +103,9 @@ def predict_links(
     Raises:
         GraphiteError: The graph has no edges, or a setting is wrong.
     """
+    require_count("count", count, 0)
     one = _one(graph)
-    trained = train_on_all(one, LinkSettings(kind=kind, **settings), seed, features=features)
+    trained = train_on_all(one, LinkSettings().changed(kind=kind, **settings), seed, features=features)
 
     return rank_missing_links(one, trained.logits(), count)
 
@@ -130,7 +135,7 @@ def classify_nodes(
         GraphiteError: There are too few labels, or a setting is wrong.
     """
     one = _one(graph)
-    chosen = ClassifierSettings(kind=kind, **settings)
+    chosen = ClassifierSettings().changed(kind=kind, **settings)
     scores = list(iterate_classification(one, chosen, runs, seed, features=features, split=split))
     best = max(scores, key=lambda score: score.validation)
     result = summarise_classification(kind, _uses_features(one, features), scores)
@@ -158,7 +163,7 @@ def embed_nodes(
     Raises:
         GraphiteError: The graph has no edges, or a setting is wrong.
     """
-    trained = train_on_all(_one(graph), LinkSettings(kind=kind, **settings), seed, features=features)
+    trained = train_on_all(_one(graph), LinkSettings().changed(kind=kind, **settings), seed, features=features)
 
     return np.asarray(trained.latents().numpy())
 
@@ -180,7 +185,7 @@ def fit_single(
     source = Path(graph).name if isinstance(graph, str | Path) else None
 
     return fit_single_graph(
-        _one(graph), replace(GENERATION, **settings), name=name, seed=seed, provenance=Provenance(source=source)
+        _one(graph), GENERATION.changed(**settings), name=name, seed=seed, provenance=Provenance(source=source)
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from graphite_gen.errors import DatasetError
+from graphite_gen.errors import ConfigError, DatasetError
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.single_graph.splits import contains_pairs, sample_non_edges, split_edges
 
@@ -103,3 +103,5 @@ def test_what_cannot_be_split_is_told() -> None:
         split_edges(1, np.empty((0, 2)), draw)
     with pytest.raises(DatasetError, match="too dense"):
         split_edges(8, pairs_of(nx.complete_graph(8)), draw)
+    with pytest.raises(ConfigError, match="'split' is 'foo'; choose one of connected, random"):
+        split_edges(8, pairs_of(nx.cycle_graph(8)), draw, form="foo")

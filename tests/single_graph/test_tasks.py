@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
 import pytest
 
 import graphite_gen as gg
+from graphite_gen.errors import ConfigError
 
 from .graphs import planted
 
@@ -60,3 +63,59 @@ def test_a_model_of_one_graph_goes_to_a_folder_and_back(tmp_path: Path) -> None:
     assert nx.utils.graphs_equal(first, second)
     assert len(first) == 90
     assert 2 * first.number_of_edges() / 90 == pytest.approx(model.mean_degree, rel=0.25)
+
+
+@pytest.mark.parametrize("task", [gg.score_links, gg.predict_links, gg.classify_nodes, gg.embed_nodes, gg.fit_single])
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"colour": 1}, r"^Unknown setting 'colour'\. Known: kind, width, "),
+        ({"self": 1}, r"^Unknown setting 'self'\. Known: "),
+        ({"epochs": 2.5}, r"^'epochs' should be int, not 2\.5\.$"),
+        ({"epochs": "many"}, r"^'epochs' should be int, not 'many'\.$"),
+        ({"epochs": 0}, r"^'epochs' is 0; it should lie between 1 and 1e\+09\.$"),
+        ({"learning_rate": None}, r"^'learning_rate' should be float, not None\.$"),
+        ({"kind": 3}, r"^'kind' should be str, not 3\.$"),
+    ],
+)
+def test_settings_that_do_not_exist_or_fit_are_refused_by_every_task(
+    task: Callable[..., Any], settings: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        task(named(), **settings)
+
+
+def test_numbers_of_numpy_are_settings_as_others_are() -> None:
+    _, result = gg.classify_nodes(named(), runs=np.int64(2), epochs=np.int64(1), learning_rate=1, weight_decay=0)
+
+    assert result.runs == 2
+
+
+@pytest.mark.parametrize("runs", [0, -3, 1.0, True, "2", None])
+@pytest.mark.parametrize(
+    ("task", "kind"), [("score_links", "gae"), ("score_links", "pagerank"), ("classify_nodes", "gcn")]
+)
+def test_runs_are_at_least_one(task: str, kind: str, runs: Any) -> None:
+    with pytest.raises(ConfigError, match=rf"^'runs' is {runs!r}; it should be a whole number, at least 1\.$"):
+        getattr(gg, task)(named(), kind, runs=runs)
+
+
+@pytest.mark.parametrize(
+    ("task", "kind", "known"),
+    [
+        ("score_links", "gae", "connected, random"),
+        ("score_links", "pagerank", "connected, random"),
+        ("classify_nodes", "gcn", "own, fresh"),
+    ],
+)
+@pytest.mark.parametrize("split", ["foo", None])
+def test_a_split_is_one_of_those_there_are(task: str, kind: str, known: str, split: Any) -> None:
+    with pytest.raises(ConfigError, match=rf"^'split' is '{split}'; choose one of {known}\.$"):
+        getattr(gg, task)(named(), kind, split=split)
+
+
+def test_baselines_take_no_settings_and_links_are_counted_in_whole_numbers() -> None:
+    with pytest.raises(ConfigError, match="'epochs' has no effect on the baseline 'pagerank'"):
+        gg.score_links(named(), "pagerank", epochs=3)
+    with pytest.raises(ConfigError, match="'count' is -1; it should be a whole number, at least 0"):
+        gg.predict_links(named(), -1)
