@@ -37,9 +37,18 @@ class NodeInputs(Protocol):
 
 @dataclass(frozen=True)
 class IdentityInputs:
-    """The paper's :math:`H^0 = I`, for graphs without features: the product is the weights themselves."""
+    """The paper's :math:`H^0 = I`, for graphs without features: the product is the weights themselves.
+
+    Of a node without an edge nothing is known, not even which one it is: its row is zero, so that all of them have the
+    same latents. With a row of its own, pairs that it is drawn for would teach it that no edge of its own can be.
+
+    Attributes:
+        nodes: The number of nodes :math:`N`.
+        alone: The nodes without an edge, if there are any, with shape :math:`(M,)`.
+    """
 
     nodes: int
+    alone: Tensor | None = None
 
     @property
     def width(self) -> int:
@@ -47,7 +56,7 @@ class IdentityInputs:
         return self.nodes
 
     def __matmul__(self, weight: Tensor) -> Tensor:
-        return weight
+        return weight if self.alone is None else weight.index_fill(0, self.alone, 0)
 
     def dropped(self, rate: float, generator: torch.Generator) -> NodeInputs:
         """The same: without its one, a node would have nothing."""
@@ -111,22 +120,25 @@ class SparseInputs:
         return SparseInputs(_with(self.matrix, values), _with(self.transposed, values[self.order]), self.order)
 
 
-def inputs_of(graph: SingleGraph, features: bool | None = None) -> NodeInputs:
+def inputs_of(graph: SingleGraph, features: bool | None = None, edges: NDArray[np.integer] | None = None) -> NodeInputs:
     """What the nodes of a graph bring along: its features, or the identity.
 
     Arguments:
         graph: The graph.
         features: Whether to use its features; None does where there are any.
+        edges: The edges that may be known, with shape :math:`(E, 2)`; None for all of them.
 
     Raises:
         DatasetError: Features are asked for, and it has none.
     """
-    if graph.features is None or not graph.features.shape[1]:
-        if features:
-            raise DatasetError("The graph has no features: pass them with '--node-features', or '--no-features'.")
-        return IdentityInputs(graph.nodes)
+    if graph.features is not None and graph.features.shape[1] and features is not False:
+        return SparseInputs.from_features(graph.features)
+    if features:
+        raise DatasetError("The graph has no features: pass them with '--node-features', or '--no-features'.")
+    degrees = np.bincount((graph.edges if edges is None else edges).ravel(), minlength=graph.nodes)
+    alone = torch.from_numpy(np.flatnonzero(degrees == 0))
 
-    return IdentityInputs(graph.nodes) if features is False else SparseInputs.from_features(graph.features)
+    return IdentityInputs(graph.nodes, alone if len(alone) else None)
 
 
 def dropout(h: Tensor, rate: float, generator: torch.Generator) -> Tensor:

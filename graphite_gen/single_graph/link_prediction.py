@@ -141,7 +141,7 @@ def run_link(
         settings,
         _tensor(parts.train),
         graph.nodes,
-        inputs_of(graph, features),
+        inputs_of(graph, features, parts.train),
         derive_seed(seed, "run", run),
         validate=lambda logits: sum(_areas(logits, *held)),
     )

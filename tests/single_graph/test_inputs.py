@@ -116,3 +116,14 @@ def test_features_that_are_not_there_are_told() -> None:
     full = SingleGraph(graph.graph, sparse.csr_array([[1.0], [2.0], [0.0]]))
     assert isinstance(inputs_of(full), SparseInputs)
     assert isinstance(inputs_of(full, False), IdentityInputs)
+
+
+def test_nodes_without_a_known_edge_share_their_inputs() -> None:
+    graph = SingleGraph(SimpleGraph.from_pairs(5, [(0, 1), (1, 2), (2, 3)]))
+    weight = torch.randn(5, 3, requires_grad=True)
+
+    assert torch.equal(inputs_of(graph) @ weight, torch.diag(torch.tensor([1.0, 1, 1, 1, 0])) @ weight)
+    known = inputs_of(graph, edges=np.array([[0, 1]])) @ weight
+    assert torch.equal(known, torch.diag(torch.tensor([1.0, 1, 0, 0, 0])) @ weight)
+    (gradient,) = torch.autograd.grad(known.sum(), weight)
+    assert torch.equal(gradient, torch.diag(torch.tensor([1.0, 1, 0, 0, 0])) @ torch.ones(5, 3))

@@ -15,6 +15,7 @@ from graphite_gen.graph import SimpleGraph
 from graphite_gen.metrics.ranking import area_under_curve
 from graphite_gen.single_graph import link_prediction
 from graphite_gen.single_graph.data import SingleGraph
+from graphite_gen.single_graph.inputs import IdentityInputs
 from graphite_gen.single_graph.link_prediction import (
     iterate_baseline,
     iterate_links,
@@ -99,8 +100,14 @@ def test_a_model_learns_training_edges_is_chosen_by_validation_edges_and_scored_
     parts = run_split(with_leaves(), split, 3, 1)
     logits = opinion(parts)
 
-    def train(settings: LinkSettings, edges: torch.Tensor, *rest: Any, validate: Any) -> Any:
+    def train(
+        settings: LinkSettings, edges: torch.Tensor, nodes: int, inputs: IdentityInputs, seed: int, *, validate: Any
+    ) -> Any:
         assert edges.T.tolist() == parts.train.tolist()
+        # Nor does it know which nodes have edges that are held out.
+        alone = sorted(set(range(60)) - set(parts.train.ravel().tolist()))
+        assert ([] if inputs.alone is None else inputs.alone.tolist()) == alone
+        assert bool(alone) == (split == "random")
         # Both areas of the validation pairs, which this opinion is right about.
         assert validate(logits) == pytest.approx(2)
         return SimpleNamespace(logits=lambda: logits, epoch=7)
