@@ -50,7 +50,10 @@ class SettingOption(click.Option):
         if record is None:
             return None
         value = getattr(getattr(settings, self.owner)(), str(self.name))
-        shown = f"{value:g}" if isinstance(value, float) else "auto" if value is None else str(value)
+        if isinstance(value, bool):
+            shown = (self.opts if value else self.secondary_opts)[0].removeprefix("--")
+        else:
+            shown = f"{value:g}" if isinstance(value, float) else "auto" if value is None else str(value)
         # What click adds at the end is the range.
         text, _, bounds = record[1].partition("  [")
 
@@ -58,8 +61,8 @@ class SettingOption(click.Option):
 
 
 def setting(owner: str, flag: str, kind: Any, help: str) -> Callable[[F], F]:
-    """An option for a setting of a class in the library; None is its default."""
-    metavar = None if isinstance(kind, click.Choice) else "N"
+    """An option for a setting of a class in the library; None is its default, and the kind of one that is on or off."""
+    metavar = None if kind is None or isinstance(kind, click.Choice) else "N"
 
     return click.option(flag, cls=SettingOption, owner=owner, type=kind, default=None, metavar=metavar, help=help)
 
@@ -75,7 +78,9 @@ _READING = (
         "--node-features",
         type=PATH,
         metavar="FILE",
-        help="Features by node id: '.csv' whose first column is the id, or '.npz' of 'features' and 'ids'.  "
+        help="Features by node id: '.csv' whose first column is the id, or '.npz' of 'features' and 'ids'. A column "
+        "that is not zero for more than two thirds of the nodes is standardised; where there is none, rows are scaled "
+        "to length one.  "
         "[default: those of GRAPH]",
     ),
     click.option(
@@ -94,6 +99,7 @@ _AUTOENCODER = (
     ("--latent", click.IntRange(1, 1024), "Latent dimensions per node."),
     ("--width", click.IntRange(0, 4096), "Units of the encoder's hidden layer; 0 has none."),
     ("--hops", click.IntRange(0, 100), "How far the encoder listens, in steps over the graph."),
+    ("--teleport", click.FloatRange(0, 1), "How soon it stops listening; with one hop, 0 is a GCN."),
     ("--rounds", click.IntRange(0, 100), "Refinements in the decoder (Graphite)."),
     ("--skip", click.Choice(("convex", "incremental")), "How a refinement joins its input."),
     ("--skip-weight", click.FloatRange(0, 10), "Weight λ of a refinement; 0 is VGAE."),
@@ -104,6 +110,8 @@ _AUTOENCODER = (
     ),
     ("--edge-dropout", click.FloatRange(0, 1, max_open=True), "Part of the edges hidden from the encoder each epoch."),
     ("--targets", click.Choice(("hidden", "all")), "Which edges are learned: the hidden ones, or all."),
+    ("--balanced/--unbalanced", None, "Whether edges count as much as all other pairs, or every pair once (ELBO)."),
+    ("--kl-weight", click.FloatRange(0), "Weight of the KL term; 1 for the ELBO."),
     ("--subsample", click.FloatRange(0), "Pairs without an edge scored in a step, per edge; 0 scores all."),
     ("--epochs", click.IntRange(1), "Steps of training."),
     ("--learning-rate", click.FloatRange(1e-9, 10), "Step size."),

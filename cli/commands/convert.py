@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -30,7 +31,8 @@ def convert(
 ) -> None:
     """Write the graphs of IN, a file or a folder of files, to OUT, with where they come from.
 
-    OUT may be '-' for stdout, or a template like 'out/{index:04d}.graphml' for one file each.
+    OUT may be '-' for stdout, or a template like 'out/{index:04d}.graphml' for one file each. Of a node classification
+    set in HDF5, labels and the split become node attributes; features are left out.
 
     \b
     Example:
@@ -48,4 +50,21 @@ def convert(
         options.naming_format("--input-format"),
         read_graphs(source, format=input_format, simplify=simplify) as graphs,
     ):
-        write(graphs, target, format=output_format, provenance=graphs.provenance, force=force, union=union)
+        first = next(graphs)
+        if graphs.format == "h5" and source.is_file():
+            _note_features(source, first.nodes, target)
+        every = chain((first,), graphs)
+        write(every, target, format=output_format, provenance=graphs.provenance, force=force, union=union)
+
+
+def _note_features(source: Path, nodes: int, target: Path) -> None:
+    """Tell of features that stand beside the graph of a node classification set."""
+    from graphite_gen.single_graph.data import count_features
+
+    from ..console import note, so_many
+
+    if count := count_features(source, nodes):
+        note(
+            f"Left out: {so_many(count, 'feature')} of each node, which '{target}' does not get; 'link', 'classify' "
+            f"and 'embed' read them from '{source}'."
+        )

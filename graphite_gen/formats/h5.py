@@ -18,7 +18,8 @@ and a column per attribute in ``node_attributes``, ``edge_attributes`` and ``gra
 ``node_names``, is bool, int64 or float64 if every value is there and of that kind, and JSON text of one width
 otherwise, empty where a value is missing. In an attribute's name ``/`` stands as ``%2F`` and ``%`` as ``%25``.
 
-Read as well: the same without ``format`` and ``version``, and a single graph as ``edge_index (2, E)`` with ``labels``.
+Read as well: the same without ``format`` and ``version``, and a single graph as ``edge_index (2, E)`` with ``labels``
+(-1 is none), as node attribute ``label``, and the nodes ``train_idx``, ``val_idx`` and ``test_idx``, as ``split``.
 Only what lies in the file itself is read: links out of it and virtual datasets are refused.
 
 Files are written in the layout of HDF5 1.10, whose metadata carry checksums, as compressed data do: a file with a bit
@@ -30,10 +31,12 @@ from __future__ import annotations
 import reprlib
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import Any, BinaryIO
 
 import h5py
+import numpy as np
 
 from ..errors import FormatError, OutputError
 from ..graph import SimpleGraph
@@ -42,7 +45,7 @@ from ._build import MEND, Context, build_graph
 from ._h5_file import PatientFile, undisturbed
 from ._h5_heaps import has_endless_heap
 from ._h5_reader import Reader, dataset, facts_in
-from ._h5_writer import GRAPHS, Writer
+from ._h5_writer import GRAPHS, SPLITS, Writer
 from ._values import facts_of, plain, to_json
 
 __all__ = ["EMBEDDING", "read", "write"]
@@ -105,7 +108,36 @@ def _single_graph(file: Any, context: Context) -> SimpleGraph:
     nodes = len(labels) or int(file.attrs.get("num_nodes", ends.max(initial=-1) + 1))
     rows = [{"label": label} if label >= 0 else None for label in labels]
 
-    return build_graph(context, "graph 0", nodes, ends, node_rows=rows, attributes=facts_in(file))
+    graph = build_graph(context, "graph 0", nodes, ends, node_rows=rows, attributes=facts_in(file))
+    parts = _parts(file, context, nodes)
+
+    return graph if parts is None else replace(graph, node_attributes={**graph.node_attributes, "split": parts})
+
+
+def _parts(file: Any, context: Context, nodes: int) -> list[str | None] | None:
+    """The part of the split that each node is in, if there is a split."""
+    names = dict(zip(("train_idx", "val_idx", "test_idx"), SPLITS, strict=True))
+    missing = [name for name in names if name not in file]
+    if len(missing) == len(names):
+        return None
+    # Without it a split would be drawn, and tested nodes might be learned from.
+    if missing:
+        raise context.error(
+            "the split",
+            f"{' and '.join(missing)} not found; write all of {', '.join(names)}, or none for a split at random.",
+        )
+    parts: list[str | None] = [None] * nodes
+    for name, part in names.items():
+        listed = dataset(context, file, name, "iu")[:].astype(np.int64)
+        if len(listed) and not 0 <= listed.min() <= listed.max() < nodes:
+            raise context.error(f"dataset '{name}'", f"a node out of range; write nodes from 0 to {nodes - 1}.")
+        for node in listed.tolist():
+            # Whoever is tested on what was learned from is right too often.
+            if parts[node] is not None:
+                raise context.error("the split", f"a node stands twice in {', '.join(names)}; write it to one, once.")
+            parts[node] = part
+
+    return parts if any(parts) else None
 
 
 def _first_line(error: Exception) -> str:

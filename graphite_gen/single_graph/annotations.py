@@ -2,11 +2,11 @@
 
 A CSV file begins with a line that names its columns, with commas between, or semicolons or tabs. The first column is
 the node's id, as the graph's file has it. Of features, all others are numbers; of labels there is a column ``label``
-(or just one other), and maybe ``split``.
+(or just one other), and maybe ``split``. A label that is empty is none; so is -1 beside 0, among whole numbers.
 
-An npz file holds ``features (n, F)``, or ``labels (n,)`` and maybe ``split (n,)``, and the nodes' ``ids (n,)``. Without
-ids, rows stand in the order of the nodes, and then no other array is welcome: it could be the ids by another name. What
-``scipy.sparse.save_npz`` wrote is read as features, too.
+An npz file holds ``features (n, F)``, or ``labels (n,)`` and maybe ``split (n,)``, and the nodes' ``ids (n,)``. A label
+-1 is none, whatever the others are. Without ids, rows stand in the order of the nodes, and then no other array is
+welcome: it could be the ids by another name. What ``scipy.sparse.save_npz`` wrote is read as features, too.
 """
 
 from __future__ import annotations
@@ -74,6 +74,8 @@ def read_features(path: Path, graph: SimpleGraph) -> sparse.csr_array:
 
 def read_labels(path: Path, graph: SimpleGraph) -> tuple[list[Any], list[Any] | None]:
     """The label of each node, and the part of the split it is in; None where the file has none.
+
+    A -1 is none in npz, where there are no empty cells; in CSV it is left to those who see all labels of the graph.
 
     Raises:
         FormatError: The file cannot be read, or has no labels.

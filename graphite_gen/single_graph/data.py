@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,8 @@ def read_single_graph(
     """The one graph of a file, with the features, labels and split that it has.
 
     They are those of the single-graph HDF5 layout or of Planetoid's raw files; in other formats node ``features``, and
-    the node attributes ``label`` and ``split`` (train, validation or test).
+    the node attributes ``label`` and ``split`` (train, validation or test). A label -1 is none in the single-graph
+    layout and in npz files; elsewhere it is none beside 0, among whole numbers, and a class without.
 
     Arguments:
         source: A file of any format we read, ``-`` for stdin, or one of Planetoid's files, such as ``ind.cora.graph``.
@@ -115,6 +116,9 @@ def describe_nodes(
 ) -> SingleGraph:
     """A graph whose nodes have labels of any kind; None is no label.
 
+    Nor is -1 among codes that count from zero, whole numbers of which 0 is one and none is less: so data sets mark what
+    is not known. Beside 1 alone, say, it is a class as any other.
+
     Arguments:
         graph: The graph.
         features: Node features, with shape :math:`(n, F)`.
@@ -126,12 +130,33 @@ def describe_nodes(
         return SingleGraph(graph, features, split=parts)
     if any(label != label for label in labels):
         raise DatasetError("A node's label is NaN: leave it empty where there is none.")
+    labels = _without_unknown(labels)
     # Numbers in their order, then words in theirs; so files with labels 0, 1, … keep those as numbers of the classes.
     classes = sorted({label for label in labels if label is not None}, key=lambda each: (isinstance(each, str), each))
     number = {label: index for index, label in enumerate(classes)}
     codes = np.array([-1 if label is None else number[label] for label in labels], dtype=np.int64)
 
     return SingleGraph(graph, features, codes, tuple(classes), parts)
+
+
+def _without_unknown(labels: Sequence[Any]) -> Sequence[Any]:
+    """The labels with None for -1, if they are codes that count from zero."""
+    numbers = {label: _whole_number(label) for label in set(labels) if label is not None}
+    found = set(numbers.values())
+    if not ({-1, 0} <= found and all(number is not None and number >= -1 for number in found)):
+        return labels
+
+    return [None if label is None or numbers[label] == -1 else label for label in labels]
+
+
+def _whole_number(label: Any) -> int | None:
+    """The number that a label is, or that its text says, if it is a whole one; -1.0 is, too."""
+    try:
+        number = float(label)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+    return int(number) if number.is_integer() else None
 
 
 def _split(parts: Sequence[Any]) -> NodeSplit | None:
@@ -153,11 +178,11 @@ def _read(source: str | Path, format: str | None, simplify: bool) -> SingleGraph
                 f"'{source}' holds more than one graph, and this is about a single one: pass one that "
                 f"'graphite-gen convert FILE one/{{index:04d}}.graphml' writes."
             )
-    if format_of(source, format) == "h5" and (extras := _h5_extras(Path(source), graph.nodes)):
-        x, split = extras
-        return describe_nodes(graph, x, _hashable(graph.node_attributes), split)
+    found = from_simple_graph(graph)
+    if found.features is None and format_of(source, format) == "h5":
+        return replace(found, features=_h5_features(Path(source), graph.nodes))
 
-    return from_simple_graph(graph)
+    return found
 
 
 def from_simple_graph(graph: SimpleGraph) -> SingleGraph:
@@ -177,7 +202,7 @@ def count_features(path: Path, nodes: int) -> int:
     Raises:
         FormatError: They are damaged.
     """
-    x = (_h5_extras(path, nodes) or (None,))[0]
+    x = _h5_features(path, nodes)
 
     return 0 if x is None else int(x.shape[1])
 
@@ -188,31 +213,28 @@ def _hashable(attributes: Mapping[str, list[Any]]) -> list[Any] | None:
     return labels if labels is None or all(isinstance(each, str | int | float | None) for each in labels) else None
 
 
-def _h5_extras(path: Path, nodes: int) -> tuple[sparse.csr_array | None, NodeSplit | None] | None:
-    """The features and the split of the single-graph layout; None if the file has another."""
+def _h5_features(path: Path, nodes: int) -> sparse.csr_array | None:
+    """The features of the single-graph layout; None if there are none, or the file has another."""
     context = Context(str(path))
     with h5py.File(path, "r") as file:
-        if "edge_index" not in file:
+        if "edge_index" not in file or "features" not in file:
             return None
         try:
-            return _h5_features(file, context, nodes), _h5_split(file, context, nodes)
+            return _checked_rows(context, _h5_rows(file, context), nodes)
         except (OSError, RuntimeError, LookupError, ValueError, TypeError, AttributeError) as error:
             raise FormatError(f"'{path}' is damaged ({str(error)[:200]}). {MEND}") from error
 
 
-def _h5_features(file: Any, context: Context, nodes: int) -> sparse.csr_array | None:
-    if "features" not in file:
-        return None
+def _h5_rows(file: Any, context: Context) -> sparse.csr_array:
     group = file["features"]
     if isinstance(group, h5py.Dataset):
-        dense = dataset(context, file, "features", "biuf", width=0)
-        return _checked_rows(context, sparse.csr_array(dense[:].astype(np.float32)), nodes)
+        return sparse.csr_array(dataset(context, file, "features", "biuf", width=0)[:].astype(np.float32))
     data, indices, indptr = (
         dataset(context, group, name, kinds)[:]
         for name, kinds in (("data", "iuf"), ("indices", "iu"), ("indptr", "iu"))
     )
 
-    return _checked_rows(context, csr_rows(data.astype(np.float32), indices, indptr, group.attrs["shape"]), nodes)
+    return csr_rows(data.astype(np.float32), indices, indptr, group.attrs["shape"])
 
 
 def _checked_rows(context: Context, x: sparse.csr_array, nodes: int) -> sparse.csr_array:
@@ -222,19 +244,3 @@ def _checked_rows(context: Context, x: sparse.csr_array, nodes: int) -> sparse.c
         raise context.error("'features'", "a feature is not a finite number; replace it, or leave features out.")
 
     return x
-
-
-def _h5_split(file: Any, context: Context, nodes: int) -> NodeSplit | None:
-    names = ("train_idx", "val_idx", "test_idx")
-    if not all(name in file for name in names):
-        return None
-    parts = [dataset(context, file, name, "iu")[:].astype(np.int64) for name in names]
-    for name, part in zip(names, parts, strict=True):
-        if len(part) and not 0 <= part.min() <= part.max() < nodes:
-            raise context.error(f"dataset '{name}'", f"a node out of range; write nodes from 0 to {nodes - 1}.")
-    # Whoever is tested on what was learned from is right too often.
-    listed = np.concatenate(parts)
-    if len(np.unique(listed)) < len(listed):
-        raise context.error("the split", f"a node stands twice in {', '.join(names)}; write it to one, once.")
-
-    return NodeSplit(*parts)

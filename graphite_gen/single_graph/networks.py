@@ -37,7 +37,7 @@ class InputConv(nn.Module):
     def __init__(self, in_features: int, out_features: int, scale: float = 1.0) -> None:
         super().__init__()
 
-        # Rows of the inputs have length one, however many columns there are: so have those of the product, times the
+        # Rows of the inputs are about one long, however many columns there are: so are those of the product, times the
         # scale.
         self.weight = nn.Parameter(torch.randn(in_features, out_features) * (scale / math.sqrt(out_features)))
         self.bias = nn.Parameter(torch.zeros(out_features))

@@ -4,6 +4,8 @@ import csv
 from pathlib import Path
 
 import networkx as nx
+import numpy as np
+import pytest
 
 from .conftest import Invoke, is_one_line, only_json
 
@@ -51,6 +53,21 @@ def test_beside_classes_on_stdout_the_accuracy_is_a_note(invoke: Invoke, groups:
     assert result.exit_code == 0, result.stderr
     assert result.stdout.count("\n") == 31
     assert "Accuracy of graphite, 2 runs: " in result.stderr
+
+
+@pytest.mark.parametrize("columns", [("age",), ("age", "income")])
+def test_ages_tell_who_is_older_than_fifty(invoke: Invoke, columns: tuple[str, ...]) -> None:
+    rng = np.random.default_rng(0)
+    # Neighbours are of about the same age.
+    people = {"age": np.sort(rng.uniform(20, 80, 200)), "income": rng.lognormal(10, 1, 200)}
+    nx.write_graphml(nx.circulant_graph(200, [1, 2]), "people.graphml")
+    lines = [",".join(map(str, row)) for row in zip(range(200), *(people[column] for column in columns), strict=True)]
+    Path("x.csv").write_text("\n".join([",".join(("id", *columns)), *lines]))
+    Path("y.csv").write_text("id,label\n" + "".join(f"{i},{age > 50}\n" for i, age in enumerate(people["age"])))
+    options = ("--node-features", "x.csv", "--node-labels", "y.csv", "--epochs", 100, "--runs", 1, "--threads", 1)
+
+    for row in only_json(invoke("classify", "people.graphml", *options, "--json")):
+        assert row["accuracy"] > 0.9, row
 
 
 def test_mistakes_end_in_one_line(invoke: Invoke, groups: Path) -> None:

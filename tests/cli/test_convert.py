@@ -2,10 +2,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import h5py
+import networkx as nx
 import numpy as np
 import pytest
 
 from graphite_gen.formats import read_graphs
+from graphite_gen.single_graph.data import read_single_graph
 
 from .conftest import Invoke, is_one_line
 
@@ -112,3 +115,30 @@ def test_formats_to_pass_are_those_of_its_own_options(invoke: Invoke, graphs: Pa
         assert is_one_line(result.stderr)
         assert f"pass {flag}" in result.stderr
         assert "pass --format" not in result.stderr
+
+
+@pytest.mark.parametrize("suffix", ["graphml", "gml", "jsonl", "h5"])
+def test_labels_and_the_split_of_one_graph_are_kept_and_its_features_missed_aloud(invoke: Invoke, suffix: str) -> None:
+    edges = np.array(sorted(nx.complete_graph(12).edges), dtype=np.int32)
+    with h5py.File("one.h5", "w") as file:
+        file["edge_index"], file["labels"] = edges.T, np.arange(12) % 3 - 1
+        file["features"] = np.ones((12, 7))
+        file["train_idx"], file["val_idx"], file["test_idx"] = [1, 2, 4, 5], [11, 0], [7, 8]
+    result = invoke("convert", "one.h5", f"out.{suffix}")
+    before, after = read_single_graph("one.h5"), read_single_graph(f"out.{suffix}")
+
+    assert result.exit_code == 0, result.stderr
+    assert f"Left out: 7 features of each node, which 'out.{suffix}' does not get" in result.stderr
+    assert after.classes == before.classes == (0, 1)
+    for found in (before, after):
+        assert found.labels is not None
+        assert found.labels.tolist() == [-1, 0, 1] * 4
+        assert found.split is not None
+        parts = (found.split.train, found.split.validation, found.split.test)
+        assert [part.tolist() for part in parts] == [[1, 2, 4, 5], [0, 11], [7, 8]]
+    told = "Learning from 4 nodes, choosing the epoch by 1, scoring 2."
+    assert told in invoke("classify", f"out.{suffix}", "--epochs", 1, "--runs", 1, "--threads", 1).stderr
+
+
+def test_features_that_no_node_has_are_not_missed(invoke: Invoke, graphs: Path) -> None:
+    assert "Left out" not in invoke("convert", graphs, "out.graphml").stderr

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 import h5py
@@ -14,7 +16,7 @@ from graphite_gen import config
 from graphite_gen.cli import console
 from graphite_gen.cli.commands.classify import classify
 from graphite_gen.cli.commands.link import link
-from graphite_gen.single_graph import generation, settings
+from graphite_gen.single_graph import generation, link_prediction, settings
 from graphite_gen.single_graph.baselines import BASELINES
 from graphite_gen.single_graph.node_classification import NODE_SPLITS
 from graphite_gen.single_graph.splits import SPLITS
@@ -57,6 +59,39 @@ def test_the_choices_are_those_of_the_library() -> None:
     assert choices[link, "targets"] == settings.TARGETS
     assert choices[classify, "split"] == NODE_SPLITS
     assert sorted(choices[classify, "kinds"]) == sorted(settings.CLASSIFIERS)
+
+
+@pytest.mark.parametrize("command", ["link", "predict", "embed"])
+def test_the_settings_of_the_papers_models_can_be_given(
+    command: str, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nx.write_graphml(cliques((8, 7, 6)), "graph.graphml")
+    name, *options = COMMANDS[command]
+    seen: list[settings.LinkSettings] = []
+
+    def noted(*args: Any, **kwargs: Any) -> Any:
+        seen.append(args[1])
+        return learn(*args, **kwargs)
+
+    work = "iterate_links" if command == "link" else "train_on_all"
+    learn = getattr(link_prediction, work)
+    monkeypatch.setattr(link_prediction, work, noted)
+    plain = ("--width", 32, "--hops", 1, "--teleport", 0, "--head", "inner", "--targets", "all", "--edge-dropout", 0)
+    objective = ("--kl-weight", 0.5, "--subsample", 0, "--unbalanced")
+    for given in ((), (*plain, *objective), ("--balanced",)):
+        result = invoke(name, "graph.graphml", *options, *given, "--force")
+        assert result.exit_code == 0, result.stderr
+
+    tiny = settings.LinkSettings(epochs=3, latent=4)
+    changes = {"width": 32, "hops": 1, "teleport": 0, "head": "inner", "targets": "all", "edge_dropout": 0}
+    assert seen == [tiny, replace(tiny, **changes, kl_weight=0.5, subsample=0, balanced=False), tiny]
+
+
+def test_the_help_shows_what_a_switch_is_by_default(invoke: Invoke) -> None:
+    words = " ".join(invoke("link", "--help").stdout.split())
+
+    assert "every pair once (ELBO). [default: balanced]" in words
+    assert "0 is a GCN. [default: 0.1; 0<=x<=1]" in words
 
 
 @pytest.mark.parametrize(("command", "what"), [("link", "connected split"), ("classify", "run")])

@@ -65,6 +65,24 @@ def test_a_node_is_in_one_part_of_the_split(layout: Path, name: str, part: list[
         read_single_graph(layout)
 
 
+@pytest.mark.parametrize("missing", [("val_idx",), ("train_idx",), ("train_idx", "test_idx")])
+def test_a_part_of_a_split_is_refused(layout: Path, missing: tuple[str, ...]) -> None:
+    with h5py.File(layout, "a") as file:
+        for name in missing:
+            del file[name]
+
+    with pytest.raises(FormatError, match=f"the split: {' and '.join(missing)} not found; write all of train_idx, "):
+        read_single_graph(layout)
+
+
+def test_no_split_is_none(layout: Path) -> None:
+    with h5py.File(layout, "a") as file:
+        for name in ("train_idx", "val_idx", "test_idx"):
+            del file[name]
+
+    assert read_single_graph(layout).split is None
+
+
 def test_the_single_graph_layout_is_read_whole(layout: Path) -> None:
     found = read_single_graph(layout)
 
@@ -75,6 +93,16 @@ def test_the_single_graph_layout_is_read_whole(layout: Path) -> None:
     assert found.labels.tolist() == [2, -1, 0, 1]
     assert found.split is not None
     assert found.split.test.tolist() == [3]
+
+
+def test_minus_one_is_no_label_of_the_single_graph_layout(layout: Path) -> None:
+    with h5py.File(layout, "a") as file:
+        file["labels"][:] = [-1, 1, 2, -1]
+    found = read_single_graph(layout)
+
+    assert found.classes == (1, 2)
+    assert found.labels is not None
+    assert found.labels.tolist() == [-1, 0, 1, -1]
 
 
 def test_own_features_and_labels_are_joined_by_node_id(path_graph: Path, tmp_path: Path) -> None:
@@ -103,6 +131,44 @@ def test_own_features_and_labels_are_joined_by_node_id(path_graph: Path, tmp_pat
     found = read_single_graph(path_graph, features=tmp_path / "sparse.npz")
     assert found.features is not None
     assert (found.features != x).nnz == 0
+
+
+@pytest.mark.parametrize("suffix", ["graphml", "gml", "jsonl", "h5", "csv", "npz"])
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        ([0, 1, -1, 2], [0, 1, None, 2]),
+        ([0.0, 1.0, -1.0, None], [0, 1, None, None]),
+        ([-1, 1, None, 1], [-1, 1, None, 1]),
+        ([-2, -1, 0, 1], [-2, -1, 0, 1]),
+        ([-1, 0, 0.5, 1], [-1, 0, 0.5, 1]),
+        (["-1", "0", "many", "1"], ["-1", "0", "many", "1"]),
+    ],
+)
+def test_minus_one_is_no_label_beside_zero_and_a_class_without(
+    tmp_path: Path, suffix: str, labels: list[float | str | None], classes: list[float | str | None]
+) -> None:
+    graph = nx.path_graph(4)
+    own = None
+    if suffix == "npz":
+        if None in labels:
+            pytest.skip("an array of numbers has no empty cells")
+        own = tmp_path / "y.npz"
+        np.savez(own, labels=labels)
+        # There it is never a class: arrays have no other way to leave a label out.
+        classes = [None if label == -1 else label for label in labels]
+    elif suffix == "csv":
+        own = tmp_path / "y.csv"
+        own.write_text("id,label\n" + "".join(f"{i},{'' if y is None else y}\n" for i, y in enumerate(labels)))
+        classes = [None if wanted is None else str(label) for label, wanted in zip(labels, classes, strict=True)]
+    else:
+        nx.set_node_attributes(graph, {i: y for i, y in enumerate(labels) if y is not None}, "label")
+    path = tmp_path / f"graph.{suffix if own is None else 'graphml'}"
+    write_graphs([graph], path)
+    found = read_single_graph(path, labels=own)
+
+    assert found.labels is not None
+    assert [None if code < 0 else found.classes[code] for code in found.labels] == classes
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from scipy import sparse
@@ -11,7 +12,8 @@ from graphite_gen.single_graph.inputs import IdentityInputs, SparseInputs, dropo
 
 
 def features() -> sparse.csr_array:
-    return sparse.random_array((7, 5), density=0.4, rng=1, format="csr")
+    """Words, none of which is everywhere."""
+    return sparse.random_array((7, 5), density=0.4, rng=7, format="csr")
 
 
 def dense(x: sparse.csr_array) -> torch.Tensor:
@@ -28,6 +30,58 @@ def test_sparse_products_and_gradients_are_those_of_rows_of_length_one() -> None
     assert inputs.width == 5
     assert torch.allclose(inputs @ weight, dense(x) @ weight)
     assert torch.autograd.gradcheck(lambda w: inputs @ w, weight)
+
+
+def matrix_of(x: sparse.csr_array) -> np.ndarray:
+    return np.asarray((SparseInputs.from_features(x) @ torch.eye(x.shape[1])).numpy())
+
+
+def test_words_are_divided_by_the_lengths_of_rows_to_the_last_bit() -> None:
+    x = sparse.random_array((200, 40), density=0.3, rng=2, format="csr")
+    norms = np.sqrt(x.multiply(x).sum(axis=1))
+    wanted = x.data / np.repeat(np.where(norms > 0, norms, 1), np.diff(x.indptr))
+
+    assert (SparseInputs.from_features(x).matrix.values().numpy() == wanted).all()
+
+
+def test_measurements_are_standardised_and_other_columns_keep_their_zeros() -> None:
+    rng = np.random.default_rng(0)
+    age, income = rng.uniform(20, 80, 300), rng.lognormal(10, 1, 300)
+    town, gains = np.eye(3)[rng.integers(3, size=300)], np.where(rng.random(300) < 0.2, rng.uniform(0, 1e6, 300), 0)
+    x = np.column_stack([age, town, gains, income])
+
+    wanted = np.column_stack(
+        [(age - age.mean()) / age.std(), town, gains / gains.max(), (income - income.mean()) / income.std()]
+    )
+    wanted /= np.sqrt((wanted**2).sum(1).mean())
+    assert np.allclose(matrix_of(sparse.csr_array(x)), wanted)
+    stored = SparseInputs.from_features(sparse.csr_array(x)).matrix.values()
+    assert len(stored) == 300 + 300 + (gains > 0).sum() + 300
+
+
+def test_a_column_is_a_measurement_if_more_than_two_thirds_of_the_nodes_have_it() -> None:
+    numbers = np.arange(1.0, 10)
+    few, many = (numbers * (np.arange(9) < count) for count in (6, 7))
+
+    assert set(matrix_of(sparse.csr_array(few[:, None])).ravel()) == {0, 1}
+    assert np.allclose(matrix_of(sparse.csr_array(many[:, None])).ravel(), (many - many.mean()) / many.std())
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-300, 1e-30, 1e30, 1e300, 8e307])
+def test_features_of_any_size_stay_finite(size: float) -> None:
+    numbers = np.arange(-2.0, 3)[:, None]
+    words = np.eye(5) * size
+    x = np.hstack([numbers * size, words])
+
+    assert np.allclose(matrix_of(sparse.csr_array(numbers * size)), matrix_of(sparse.csr_array(numbers)))
+    assert np.allclose(matrix_of(sparse.csr_array(x)), matrix_of(sparse.csr_array(np.hstack([numbers, np.eye(5)]))))
+    assert np.allclose(matrix_of(sparse.csr_array(words)), np.eye(5))
+
+
+def test_what_is_the_same_for_all_nodes_is_zero() -> None:
+    assert (matrix_of(sparse.csr_array(np.full((7, 2), 0.1))) == 0).all()
+    assert (matrix_of(sparse.csr_array([[3.0, 0.0, -2.0]])) == 0).all()
+    assert matrix_of(sparse.csr_array((1, 2))).tolist() == [[0, 0]]
 
 
 def test_identity_inputs_are_the_weights() -> None:
