@@ -233,14 +233,15 @@ def run_classification(
     optimiser = _optimiser(network, settings)
     whole = SparseGraph.from_edges(edges, graph.nodes).normalised()
 
-    best, best_epoch, predictions = (-1.0, -math.inf), 0, labels
+    best, best_epoch = (-1.0, -math.inf), 0
+    predictions: Tensor | None = None
     for epoch in range(1, settings.epochs + 1):
         seen, hidden = whole, torch.zeros(edges.shape[1], dtype=torch.bool)
         if isinstance(network, GraphiteClassifier):
             seen, hidden = hide_edges(edges, whole, own.edge_dropout, generator)
         h = network.hidden_states(seen, inputs, generator)
         loss = F.cross_entropy(network.odds(seen, h)[train], labels[train])
-        if isinstance(network, GraphiteClassifier):
+        if isinstance(network, GraphiteClassifier) and settings.reconstruction:
             posterior = network.autoencoder.encoder.posterior(seen, h)
             loss = loss + settings.reconstruction * link_loss(
                 network.autoencoder, own, posterior, inputs, edges, hidden, generator
@@ -260,6 +261,7 @@ def run_classification(
             best, best_epoch, predictions = figure, epoch, odds.argmax(-1)
         elif settings.patience and epoch - best_epoch >= settings.patience:
             break
+    assert predictions is not None
     right = float((predictions[test] == labels[test]).double().mean())
 
     return ClassificationScore(run, right, best[0], best_epoch, predictions.numpy())

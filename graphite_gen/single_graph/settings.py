@@ -94,7 +94,7 @@ class ClassifierSettings:
         latent: The latent dimension :math:`D` of the hybrid.
         dropout: The part of inputs and hidden units that are dropped in a step.
         weight_decay: The penalty on the weights of the first layer; None for what suits the kind.
-        reconstruction: The weight of the autoencoder's objective beside the classifier's.
+        reconstruction: The weight of the autoencoder's objective beside the classifier's; 0 goes without.
         epochs: Steps of training.
         learning_rate: The step size of Adam.
         patience: Epochs without a better validation before stopping; 0 never stops early.
@@ -114,3 +114,9 @@ class ClassifierSettings:
         require("kind", self.kind, CLASSIFIERS)
         if not 0 <= self.dropout < 1:
             raise ConfigError(f"'dropout' is {self.dropout}; it should be at least 0 and less than 1.")
+        for name, high in (("width", 4096), ("latent", 1024), ("epochs", 10**9)):
+            require_range(name, getattr(self, name), 1, high)
+        for name in ("reconstruction", "learning_rate", "patience"):
+            require_range(name, getattr(self, name), 0, 10**9)
+        if self.weight_decay is not None:
+            require_range("weight_decay", self.weight_decay, 0, 1)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -17,12 +19,16 @@ from graphite_gen.single_graph.link_prediction import (
     iterate_baseline,
     iterate_links,
     rank_missing_links,
+    run_baseline,
+    run_link,
     run_split,
     summarise_links,
     train_on_all,
 )
 from graphite_gen.single_graph.pairs import PairLogits
 from graphite_gen.single_graph.settings import LinkSettings
+from graphite_gen.single_graph.splits import EdgeSplit, Pairs
+from graphite_gen.single_graph.training import TrainedAutoencoder, train_autoencoder
 
 from .graphs import MEMBERS, planted
 
@@ -61,6 +67,89 @@ def test_a_run_is_the_same_however_many_there_are() -> None:
 
     assert few[0] == more[0]
     assert more[0].auc != more[1].auc
+
+
+def with_leaves() -> SingleGraph:
+    """Thirty nodes, each with a leaf, whose edge no connected split holds out."""
+    graph = nx.gnm_random_graph(30, 60, seed=0)
+    graph.add_edges_from([(node, node + 30) for node in range(30)])
+
+    return SingleGraph(SimpleGraph.from_networkx(graph))
+
+
+def opinion(parts: EdgeSplit) -> PairLogits:
+    """Log-odds that are right about all validation pairs and wrong about all test pairs."""
+    matrix = torch.zeros(60, 60)
+    for pairs, odds in (
+        (parts.validation, 1.0),
+        (parts.validation_negatives, -1.0),
+        (parts.test, -1.0),
+        (parts.test_negatives, 1.0),
+    ):
+        matrix[pairs[:, 0], pairs[:, 1]] = matrix[pairs[:, 1], pairs[:, 0]] = odds
+    values, vectors = torch.linalg.eigh(matrix)
+
+    return PairLogits(vectors * values.abs().sqrt(), values.sign(), torch.zeros(60), torch.zeros(()))
+
+
+@pytest.mark.parametrize("split", ["connected", "random"])
+def test_a_model_learns_training_edges_is_chosen_by_validation_edges_and_scored_on_test_edges(
+    split: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = run_split(with_leaves(), split, 3, 1)
+    logits = opinion(parts)
+
+    def train(settings: LinkSettings, edges: torch.Tensor, *rest: Any, validate: Any) -> Any:
+        assert edges.T.tolist() == parts.train.tolist()
+        # Both areas of the validation pairs, which this opinion is right about.
+        assert validate(logits) == pytest.approx(2)
+        return SimpleNamespace(logits=lambda: logits, epoch=7)
+
+    monkeypatch.setattr(link_prediction, "train_autoencoder", train)
+    score = run_link(with_leaves(), QUICK, 1, 3, split=split)
+
+    assert (score.validation_auc, score.auc, score.epoch) == (1, 0, 7)
+    assert score.ap < 0.7
+
+
+def test_test_edges_change_nothing_but_their_own_score(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = replace(QUICK, epochs=15, validate_every=1)
+    trained: list[TrainedAutoencoder] = []
+
+    def train(*args: Any, **rest: Any) -> TrainedAutoencoder:
+        trained.append(train_autoencoder(*args, **rest))
+        return trained[-1]
+
+    def exchanged(*args: Any) -> EdgeSplit:
+        parts = run_split(*args)
+        return replace(parts, test=parts.test_negatives, test_negatives=parts.test)
+
+    monkeypatch.setattr(link_prediction, "train_autoencoder", train)
+    score = run_link(planted(), settings, 0, 0)
+    monkeypatch.setattr(link_prediction, "run_split", exchanged)
+    other = run_link(planted(), settings, 0, 0)
+
+    assert torch.equal(trained[0].latents(), trained[1].latents())
+    assert (other.validation_auc, other.epoch) == (score.validation_auc, score.epoch)
+    assert other.auc == pytest.approx(1 - score.auc)
+    assert score.auc > 0.6
+
+
+@pytest.mark.parametrize("split", ["connected", "random"])
+def test_a_baseline_sees_training_edges_and_is_scored_on_test_edges(
+    split: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = run_split(with_leaves(), split, 3, 1)
+
+    def score_pairs(name: str, nodes: int, edges: Pairs, pairs: Pairs, seed: int) -> Any:
+        assert edges.tolist() == parts.train.tolist()
+        assert pairs.tolist() == [*parts.test.tolist(), *parts.test_negatives.tolist()]
+        return np.arange(len(pairs), 0, -1.0)
+
+    monkeypatch.setattr(link_prediction, "score_pairs", score_pairs)
+    score = run_baseline(with_leaves(), "adamic-adar", 1, 3, split=split)
+
+    assert (score.auc, score.ap) == (1, 1)
 
 
 @pytest.mark.parametrize("name", ["spectral", "adamic-adar", "pagerank"])

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from graphite_gen.errors import ConfigError, DatasetError
 from graphite_gen.operators import SparseGraph
@@ -14,11 +15,15 @@ from graphite_gen.single_graph.data import NodeSplit, describe_nodes
 from graphite_gen.single_graph.inputs import inputs_of
 from graphite_gen.single_graph.node_classification import (
     GCNClassifier,
+    GraphiteClassifier,
     iterate_classification,
     node_split,
+    run_classification,
+    run_nodes,
     summarise_classification,
 )
 from graphite_gen.single_graph.settings import ClassifierSettings
+from graphite_gen.single_graph.training import link_loss
 
 from .graphs import GROUPS, planted
 
@@ -35,6 +40,87 @@ def test_groups_are_learned_from_a_few_labels(kind: str) -> None:
     assert row.accuracy_se is not None
     again = next(iterate_classification(planted(), replace(QUICK, kind=kind), 1, 0))
     assert (again.predictions == scores[0].predictions).all()
+
+
+@pytest.mark.parametrize("split", ["own", "fresh"])
+@pytest.mark.parametrize("kind", ["gcn", "graphite"])
+def test_labels_of_test_nodes_change_nothing_but_their_own_score(kind: str, split: str) -> None:
+    graph, settings = planted(), replace(QUICK, kind=kind, epochs=15)
+    assert graph.labels is not None
+    test = run_nodes(graph, split, 0, 1).test
+    score = run_classification(graph, settings, 1, 0, split=split)
+
+    # The split of the first is kept, as a fresh one reads the labels.
+    own = replace(graph, split=run_nodes(graph, split, 0, 1))
+    for shift in (1, 2, 3):
+        labels = graph.labels.copy()
+        labels[test] = (labels[test] + shift) % GROUPS
+        other = run_classification(replace(own, labels=labels), settings, 1, 0)
+        assert (other.predictions == score.predictions).all()
+        assert (other.validation, other.epoch) == (score.validation, score.epoch)
+        assert other.accuracy == np.mean(score.predictions[test] == labels[test])
+    assert score.accuracy == np.mean(score.predictions[test] == graph.labels[test])
+    assert score.accuracy > 0.5
+
+
+@pytest.mark.parametrize("kind", ["gcn", "graphite"])
+def test_predictions_are_those_of_the_best_epoch_by_validation(kind: str) -> None:
+    graph = planted()
+    assert graph.labels is not None
+    validation = run_nodes(graph, "own", 0, 0).validation
+    settings = replace(QUICK, kind=kind, learning_rate=0.3)
+    # The first epochs of a run are those of a shorter one.
+    scores = [run_classification(graph, replace(settings, epochs=epochs), 0, 0) for epochs in range(1, 13)]
+
+    assert 1 < len({score.epoch for score in scores}) < len(scores)
+    for epochs, score in enumerate(scores, start=1):
+        assert score.validation == max(score.validation for score in scores[:epochs])
+        assert score.validation == np.mean(score.predictions[validation] == graph.labels[validation])
+        assert score.epoch <= epochs
+        assert (score.predictions == scores[score.epoch - 1].predictions).all()
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.5, 2.0])
+def test_the_autoencoders_objective_counts_by_its_weight_and_is_not_computed_without(
+    weight: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slopes: list[Tensor] = []
+
+    def noted(*args: Any) -> Tensor:
+        loss = link_loss(*args)
+        loss.register_hook(slopes.append)
+        return loss
+
+    monkeypatch.setattr(node_classification, "link_loss", noted)
+    run_classification(planted(), replace(QUICK, reconstruction=weight, epochs=3), 0, 0)
+
+    assert slopes == [weight] * (3 if weight else 0)
+
+
+def test_the_hybrid_learns_edges_that_it_does_not_see(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = planted()
+    seen: list[SparseGraph] = []
+    steps = 0
+
+    def hidden_states(network: GraphiteClassifier, over: SparseGraph, *rest: Any) -> Tensor:
+        seen.append(over)
+        return GCNClassifier.hidden_states(network, over, *rest)
+
+    def loss(*args: Any) -> Tensor:
+        nonlocal steps
+        steps += 1
+        edges, hidden = args[4], args[5]
+        assert edges.T.tolist() == graph.edges.tolist()
+        assert 0 < hidden.sum() < len(hidden)
+        wanted = SparseGraph.from_edges(edges[:, ~hidden], graph.nodes).normalised()
+        assert torch.equal(seen[-1].matrix.to_dense(), wanted.matrix.to_dense())
+        return link_loss(*args)
+
+    monkeypatch.setattr(GraphiteClassifier, "hidden_states", hidden_states)
+    monkeypatch.setattr(node_classification, "link_loss", loss)
+    run_classification(graph, replace(QUICK, epochs=3), 0, 0)
+
+    assert steps == 3
 
 
 def test_the_gcn_is_that_of_pytorch_geometric() -> None:

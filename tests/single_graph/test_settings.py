@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from graphite_gen.errors import ConfigError
-from graphite_gen.single_graph.settings import LinkSettings
+from graphite_gen.single_graph.settings import ClassifierSettings, LinkSettings
 
 
 @pytest.mark.parametrize(
@@ -15,6 +15,20 @@ from graphite_gen.single_graph.settings import LinkSettings
 def test_settings_out_of_range_are_refused_before_anything_is_built(change: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="should lie between"):
         LinkSettings.from_json({**LinkSettings().to_json(), **change})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({name: 0} for name in ("width", "latent", "epochs")),
+        *({name: -1} for name in ("reconstruction", "weight_decay", "learning_rate", "patience")),
+        {"learning_rate": float("nan")},
+        {"weight_decay": 2.0},
+    ],
+)
+def test_a_classifier_that_could_learn_nothing_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=f"'{next(iter(change))}' is .*should lie between"):
+        ClassifierSettings(**change)
 
 
 def test_the_settings_come_back_from_json() -> None:
