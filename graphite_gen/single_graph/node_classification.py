@@ -57,6 +57,7 @@ class ClassificationScore(Record):
         validation: The same for the validation nodes, which the epoch is chosen by.
         epoch: The epoch that was chosen.
         predictions: The class that each node is given, with shape :math:`(n,)`.
+        probabilities: How likely that class is by the model, with shape :math:`(n,)`.
     """
 
     run: int
@@ -64,6 +65,7 @@ class ClassificationScore(Record):
     validation: float
     epoch: int
     predictions: NDArray[np.int64]
+    probabilities: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -234,7 +236,7 @@ def run_classification(
     whole = SparseGraph.from_edges(edges, graph.nodes).normalised()
 
     best, best_epoch = (-1.0, -math.inf), 0
-    predictions: Tensor | None = None
+    best_odds: Tensor | None = None
     for epoch in range(1, settings.epochs + 1):
         seen, hidden = whole, torch.zeros(edges.shape[1], dtype=torch.bool)
         if isinstance(network, GraphiteClassifier):
@@ -258,13 +260,14 @@ def run_classification(
         if not math.isfinite(nats):
             raise TrainingError("The objective is no number any more: train with a lower '--learning-rate'.")
         if figure > best:
-            best, best_epoch, predictions = figure, epoch, odds.argmax(-1)
+            best, best_epoch, best_odds = figure, epoch, odds
         elif settings.patience and epoch - best_epoch >= settings.patience:
             break
-    assert predictions is not None
+    assert best_odds is not None
+    predictions, probabilities = best_odds.argmax(-1), best_odds.double().softmax(-1).amax(-1)
     right = float((predictions[test] == labels[test]).double().mean())
 
-    return ClassificationScore(run, right, best[0], best_epoch, predictions.numpy())
+    return ClassificationScore(run, right, best[0], best_epoch, predictions.numpy(), probabilities.numpy())
 
 
 def _optimiser(network: GCNClassifier, settings: ClassifierSettings) -> torch.optim.Optimizer:

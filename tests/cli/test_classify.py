@@ -22,16 +22,25 @@ def test_json_has_a_row_for_every_model(invoke: Invoke, groups: Path) -> None:
         assert row["accuracy"] > 1 / 3
 
 
-def test_classes_are_written_for_every_node(invoke: Invoke, groups: Path) -> None:
-    lines = ["id,club,split", *(f"n{i},{'ab'[i // 15]},{['train', 'val', 'test'][i % 3]}" for i in range(29))]
+def test_classes_are_written_for_every_node_and_labels_that_were_given_stay(invoke: Invoke, groups: Path) -> None:
+    # Labels that have nothing to do with the graph: the model would guess many of them otherwise.
+    given = {f"n{i}": "ab"[(i * 7 // 3) % 2] for i in range(24)}
+    lines = ["id,club,split", *(f"n{i},{given[f'n{i}']},{['train', 'val', 'test'][i % 3]}" for i in range(24))]
     Path("y.csv").write_text("\n".join(lines))
-    result = invoke("classify", groups, "--kind", "gcn", "--node-labels", "y.csv", "-o", "out.csv", *QUICK)
+    kinds = ("--kind", "gcn", "--kind", "graphite")
+    result = invoke("classify", groups, *kinds, "--node-labels", "y.csv", "-o", "out.csv", *QUICK)
 
     assert result.exit_code == 0, result.stderr
     assert "accuracy" in result.stdout
+    assert "Wrote the classes of 30 nodes to 'out.csv': 24 as labelled, 6 by gcn.\n" in result.stderr
     rows = list(csv.DictReader(Path("out.csv").read_text().splitlines()))
+    assert list(rows[0]) == ["node", "label", "known", "probability"]
     assert [row["node"] for row in rows] == list(nx.read_graphml(groups))
-    assert {row["label"] for row in rows} <= {"a", "b"}
+    for row in rows:
+        known = row["node"] in given
+        assert row["known"] == str(known).lower()
+        assert row["label"] in ([given[row["node"]]] if known else ["a", "b"])
+        assert row["probability"] == "1" if known else 0.5 <= float(row["probability"]) <= 1
 
 
 def test_it_is_told_how_many_nodes_are_for_what(invoke: Invoke, groups: Path) -> None:

@@ -80,6 +80,23 @@ def test_predictions_are_those_of_the_best_epoch_by_validation(kind: str) -> Non
         assert (score.predictions == scores[score.epoch - 1].predictions).all()
 
 
+@pytest.mark.parametrize("kind", ["gcn", "graphite"])
+def test_probabilities_are_those_of_the_predicted_classes(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[Tensor] = []
+
+    def odds(network: GCNClassifier, *args: Any) -> Tensor:
+        found.append(network.odds(args[0], network.hidden_states(*args)))
+        return found[-1]
+
+    monkeypatch.setattr(GCNClassifier, "forward", odds)
+    score = run_classification(planted(), replace(QUICK, kind=kind, epochs=5), 0, 0)
+
+    chances = np.exp(found[score.epoch - 1].numpy())
+    chances /= chances.sum(axis=1, keepdims=True)
+    assert np.allclose(score.probabilities, chances[np.arange(60), score.predictions])
+    assert np.allclose(score.probabilities, chances.max(axis=1))
+
+
 @pytest.mark.parametrize("weight", [0.0, 0.5, 2.0])
 def test_the_autoencoders_objective_counts_by_its_weight_and_is_not_computed_without(
     weight: float, monkeypatch: pytest.MonkeyPatch
