@@ -21,7 +21,7 @@ from ..operators import SparseGraph
 from ..records import Record
 from ..seeding import derive_seed, stream
 from .data import NodeSplit, SingleGraph
-from .inputs import NodeInputs, dropout, inputs_of
+from .inputs import IdentityInputs, NodeInputs, dropout, inputs_of
 from .networks import InputConv, LinkNetwork, build_link_network
 from .settings import ClassifierSettings, LinkSettings
 from .training import check_step_memory, hide_edges, link_loss
@@ -217,11 +217,16 @@ def run_classification(
 
     Raises:
         ConfigError: There is no such split.
-        DatasetError: The graph has too few labels, or no features to use.
+        DatasetError: The graph has too few labels, no features to use, or neither edges nor features.
         TrainingError: A step does not fit in memory, or the objective is no number any more.
     """
     parts = run_nodes(graph, split, seed, run)
     inputs = inputs_of(graph, features)
+    if not len(graph.edges) and isinstance(inputs, IdentityInputs):
+        raise DatasetError(
+            "The graph has no edges and no features are used, so a label says nothing about other nodes: pass a graph "
+            "that has some."
+        )
     edges = torch.from_numpy(np.ascontiguousarray(graph.edges.T, dtype=np.int64))
     seed = derive_seed(seed, "classifier", run)
     assert graph.labels is not None

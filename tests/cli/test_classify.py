@@ -82,10 +82,14 @@ def test_ages_tell_who_is_older_than_fifty(invoke: Invoke, columns: tuple[str, .
 def test_mistakes_end_in_one_line(invoke: Invoke, groups: Path) -> None:
     nx.write_graphml(nx.cycle_graph(9), "plain.graphml")
     Path("y.csv").write_text("id,club,split\nn1,a,somewhere\nn2,b,train\n")
+    lone = nx.empty_graph(12)
+    nx.set_node_attributes(lone, {node: "ab"[node % 2] for node in lone}, "label")
+    nx.write_graphml(lone, "lone.graphml")
     for line, problem in (
         (["plain.graphml"], "--node-labels"),
         ([groups, "--node-labels", "y.csv"], "'somewhere'"),
         ([groups, "-o", "out.txt"], "'.csv'"),
+        (["lone.graphml"], "no edges and no features"),
     ):
         result = invoke("classify", *line, *QUICK)
         assert result.exit_code == 1, line

@@ -160,6 +160,15 @@ def test_the_gcn_is_that_of_pytorch_geometric() -> None:
     assert torch.allclose(found, wanted)
 
 
+def test_without_edges_classes_are_learned_from_features_or_not_at_all() -> None:
+    graph = planted()
+    lone = replace(graph, graph=replace(graph.graph, edges=graph.edges[:0]))
+
+    assert run_classification(lone, QUICK, 0, 0).accuracy > 0.4
+    with pytest.raises(DatasetError, match="no edges and no features"):
+        run_classification(lone, QUICK, 0, 0, features=False)
+
+
 def test_a_split_is_the_graphs_own_without_nodes_of_no_class() -> None:
     graph = planted()
     labels = np.full(60, -1)
