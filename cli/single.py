@@ -25,6 +25,7 @@ __all__ = [
     "link_settings",
     "percent",
     "read",
+    "refuse_settings",
     "setting",
     "train_on_all",
     "train_single",
@@ -132,6 +133,20 @@ def autoencoder(command: F) -> F:
         command = setting("LinkSettings", flag, kind, text)(command)
 
     return command
+
+
+def refuse_settings(on: str) -> None:
+    """Refuse settings of the autoencoder, and features, that were given to what has none.
+
+    Raises:
+        click.UsageError: One was given.
+    """
+    flags = [flag for flag, _, _ in _AUTOENCODER] + ["--features/--no-features", "--node-features"]
+    options.refuse_without_effect({_name(flag): flag for flag in flags}, on)
+
+
+def _name(flag: str) -> str:
+    return flag.partition("/")[0].removeprefix("--").replace("-", "_")
 
 
 def read(path: Path, rest: dict[str, Any]) -> tuple[SingleGraph, bool]:

@@ -6,6 +6,7 @@ A graph is one of networkx, a file, or what :func:`read_single_graph` gives. Nod
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..config import require_range
+from ..errors import UnusedSettingError
 from ..graph import SimpleGraph, as_simple_graph
 from ..records import Provenance
 from .baselines import BASELINES
@@ -22,8 +25,11 @@ from .generation import SingleGraphModel, fit_single_graph
 from .link_prediction import (
     LinkResult,
     PredictedLink,
+    ScoredLink,
+    check_misses_links,
     iterate_baseline,
     iterate_links,
+    rank_by_pagerank,
     rank_missing_links,
     summarise_links,
     train_on_all,
@@ -43,6 +49,9 @@ __all__ = [
     "save_single",
     "score_links",
 ]
+
+RANKER = "pagerank"
+"""The baseline that missing links can be ranked by."""
 
 
 def score_links(
@@ -70,7 +79,8 @@ def score_links(
         GraphiteError: The graph is not one to hold edges out of, or a setting is wrong.
     """
     one = _one(graph)
-    if kind in BASELINES and not settings:
+    if kind in BASELINES:
+        _refuse_settings(kind, settings)
         return summarise_links(kind, False, split, list(iterate_baseline(one, kind, runs, seed, split=split)))
     scores = iterate_links(one, LinkSettings(kind=kind, **settings), runs, seed, features=features, split=split)
 
@@ -85,24 +95,29 @@ def predict_links(
     seed: int = 0,
     features: bool | None = None,
     **settings: Any,
-) -> list[PredictedLink]:
+) -> list[PredictedLink] | list[ScoredLink]:
     """The pairs without an edge that most look like one, best first, by a model of all edges.
 
     Arguments:
         graph: The graph.
         count: How many.
-        kind: The model.
+        kind: The model; or ``pagerank``, which learns nothing, takes no settings and gives scores for probabilities.
         seed: The run's one seed.
         features: Whether node features are used; None does where there are any.
         settings: Any other setting of :class:`LinkSettings`.
 
     Raises:
-        GraphiteError: The graph has no edges, or a setting is wrong.
+        GraphiteError: The graph has no edges or misses none, or a setting is wrong.
     """
+    require_range("count", count, 1, 10**9)
     one = _one(graph)
-    trained = train_on_all(one, LinkSettings(kind=kind, **settings), seed, features=features)
+    if kind == RANKER:
+        _refuse_settings(kind, settings)
+        return rank_by_pagerank(one, count)
+    chosen = LinkSettings(kind=kind, **settings)
+    check_misses_links(one)
 
-    return rank_missing_links(one, trained.logits(), count)
+    return rank_missing_links(one, train_on_all(one, chosen, seed, features=features).logits(), count)
 
 
 def classify_nodes(
@@ -203,6 +218,11 @@ def _one(graph: nx.Graph | SimpleGraph | SingleGraph | str | Path) -> SingleGrap
         return graph
 
     return read_single_graph(graph) if isinstance(graph, str | Path) else from_simple_graph(as_simple_graph(graph))
+
+
+def _refuse_settings(baseline: str, settings: Mapping[str, Any]) -> None:
+    for name in settings:
+        raise UnusedSettingError(name, f"the baseline '{baseline}'")
 
 
 def _uses_features(graph: SingleGraph, features: bool | None) -> bool:

@@ -39,6 +39,17 @@ def test_missing_links_are_those_of_a_group() -> None:
     assert not any(named().has_edge(link.source, link.target) for link in links)
 
 
+def test_pagerank_ranks_links_without_settings() -> None:
+    links = gg.predict_links(named(), 20, "pagerank")
+
+    number = {f"person {node}": node // 15 for node in range(60)}
+    assert np.mean([number[link.source] == number[link.target] for link in links]) > 0.8
+    assert all(isinstance(link, gg.ScoredLink) and link.score > 0 for link in links)
+    for ask in (gg.predict_links, gg.score_links):
+        with pytest.raises(gg.GraphiteError, match="'epochs' has no effect on the baseline 'pagerank'"):
+            ask(named(), kind="pagerank", epochs=5)
+
+
 def test_every_node_is_given_a_class_and_a_place() -> None:
     labels, result = gg.classify_nodes(named(), epochs=60, width=8, latent=4, learning_rate=0.03)
 
