@@ -21,6 +21,7 @@ __all__ = [
     "SettingOption",
     "autoencoder",
     "averaged",
+    "doubt_few",
     "graph",
     "link_settings",
     "percent",
@@ -32,6 +33,9 @@ __all__ = [
 ]
 
 KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
+
+FEW = 30
+"""Of fewer test edges or nodes than that, one more or less is several percent."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -257,6 +261,14 @@ def averaged(runs: int, what: str) -> str:
         return f"From one {what}: with '--runs' 2 or more there is a standard error."
 
     return f"Mean ± standard error of {so_many(runs, what)}."
+
+
+def doubt_few(number: int, what: str) -> None:
+    """Say so where a score of so few test edges or nodes leaves much to chance."""
+    from .console import note, so_many
+
+    if number < FEW:
+        note(f"A score of {so_many(number, what)} says little: another split may give quite another.")
 
 
 def percent(value: float, error: float | None) -> str:

@@ -103,6 +103,7 @@ def classify(
         f"Learning from {so_many(len(parts.train), 'node')}, choosing the epoch by {len(parts.validation)}, "
         f"scoring {len(parts.test)}{' in each run' * (split == 'fresh')}."
     )
+    single.doubt_few(len(parts.test), "test node")
     given = {name: value for name, value in rest.items() if value is not None}
     results: list[ClassificationResult] = []
     best: ClassificationScore | None = None

@@ -125,12 +125,26 @@ def link(
     if predict is not None:
         kind = kinds[0] if kinds else single.KINDS[0]
         return _predict(found, features, single.link_settings(kind, rest), predict, top, force, seed)
+    _announce(found, split, seed)
     rows = [
         _score(found, features, single.link_settings(kind, rest), runs, seed, split) for kind in dict.fromkeys(chosen)
     ]
     rows += [_score_baseline(found, name, runs, seed, split) for name in others]
 
     return _show(rows, as_json)
+
+
+def _announce(graph: SingleGraph, split: str, seed: int) -> None:
+    from graphite_gen.single_graph.link_prediction import run_split
+
+    from ..console import note, so_many
+
+    parts = run_split(graph, split, seed, 0)
+    note(
+        f"Learning from {so_many(len(parts.train), 'edge')}, choosing the epoch by {len(parts.validation)}, scoring "
+        f"{len(parts.test)} and as many non-edges in each run."
+    )
+    single.doubt_few(len(parts.test), "test edge")
 
 
 def _check_baselines(names: tuple[str, ...]) -> None:

@@ -55,6 +55,7 @@ class LinkScore(Record):
         run: The number of the run, which makes its split and its seed.
         auc: The area under the ROC curve.
         ap: The average precision.
+        test_edges: How many test edges there are, beside as many non-edges.
         validation_auc: The former for the validation edges; None for baselines, which have nothing to choose.
         epoch: The epoch that was chosen; None for baselines.
     """
@@ -62,13 +63,14 @@ class LinkScore(Record):
     run: int
     auc: float
     ap: float
+    test_edges: int
     validation_auc: float | None = None
     epoch: int | None = None
 
 
 @dataclass(frozen=True)
 class LinkResult(Record):
-    """The mean over runs, with standard errors (None for a single run)."""
+    """The mean over runs, with standard errors (None for a single run); each run scores so many test edges."""
 
     model: str
     features: bool
@@ -78,6 +80,7 @@ class LinkResult(Record):
     auc_se: float | None
     ap: float
     ap_se: float | None
+    test_edges: int
 
 
 @dataclass(frozen=True)
@@ -170,7 +173,7 @@ def run_link(
     logits = trained.logits()
     auc, ap = _areas(logits, _tensor(parts.test), _tensor(parts.test_negatives))
 
-    return LinkScore(run, auc, ap, _areas(logits, *held)[0], trained.epoch)
+    return LinkScore(run, auc, ap, len(parts.test), _areas(logits, *held)[0], trained.epoch)
 
 
 def iterate_baseline(
@@ -192,14 +195,14 @@ def run_baseline(graph: SingleGraph, name: str, run: int, seed: int, *, split: s
     scores = score_pairs(name, graph.nodes, parts.train, pairs, derive_seed(seed, "run", run))
     high, low = scores[: len(parts.test)], scores[len(parts.test) :]
 
-    return LinkScore(run, area_under_curve(high, low), average_precision(high, low))
+    return LinkScore(run, area_under_curve(high, low), average_precision(high, low), len(parts.test))
 
 
 def summarise_links(model: str, features: bool, split: str, scores: Sequence[LinkScore]) -> LinkResult:
     """The mean of some runs and its standard error."""
     auc, ap = (mean_with_error([getattr(score, name) for score in scores]) for name in ("auc", "ap"))
 
-    return LinkResult(model, features, split, len(scores), *auc, *ap)
+    return LinkResult(model, features, split, len(scores), *auc, *ap, scores[0].test_edges)
 
 
 def train_on_all(

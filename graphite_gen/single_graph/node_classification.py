@@ -58,6 +58,7 @@ class ClassificationScore(Record):
         epoch: The epoch that was chosen.
         predictions: The class that each node is given, with shape :math:`(n,)`.
         probabilities: How likely that class is by the model, with shape :math:`(n,)`.
+        test_nodes: How many test nodes there are.
     """
 
     run: int
@@ -66,17 +67,19 @@ class ClassificationScore(Record):
     epoch: int
     predictions: NDArray[np.int64]
     probabilities: NDArray[np.float64]
+    test_nodes: int
 
 
 @dataclass(frozen=True)
 class ClassificationResult(Record):
-    """The mean over runs, with its standard error (None for a single run)."""
+    """The mean over runs, with its standard error (None for a single run); each run scores so many test nodes."""
 
     model: str
     features: bool
     runs: int
     accuracy: float
     accuracy_se: float | None
+    test_nodes: int
 
 
 class GCNClassifier(nn.Module):
@@ -272,7 +275,9 @@ def run_classification(
     predictions, probabilities = best_odds.argmax(-1), best_odds.double().softmax(-1).amax(-1)
     right = float((predictions[test] == labels[test]).double().mean())
 
-    return ClassificationScore(run, right, best[0], best_epoch, predictions.numpy(), probabilities.numpy())
+    return ClassificationScore(
+        run, right, best[0], best_epoch, predictions.numpy(), probabilities.numpy(), len(parts.test)
+    )
 
 
 def _optimiser(network: GCNClassifier, settings: ClassifierSettings) -> torch.optim.Optimizer:
@@ -304,4 +309,6 @@ def _build(settings: ClassifierSettings, own: LinkSettings, in_features: int, cl
 
 def summarise_classification(model: str, features: bool, scores: Sequence[ClassificationScore]) -> ClassificationResult:
     """The mean of some runs and its standard error."""
-    return ClassificationResult(model, features, len(scores), *mean_with_error([score.accuracy for score in scores]))
+    accuracy = mean_with_error([score.accuracy for score in scores])
+
+    return ClassificationResult(model, features, len(scores), *accuracy, scores[0].test_nodes)

@@ -19,6 +19,8 @@ def test_json_has_a_row_for_every_model(invoke: Invoke, groups: Path) -> None:
     for row in rows:
         assert {"model", "features", "runs", "accuracy", "accuracy_se"} <= row.keys()
         assert row["runs"] == 2
+        # Half of each class is learned from, and two thirds of the rest are scored.
+        assert row["test_nodes"] == 10
         assert row["accuracy"] > 1 / 3
 
 
@@ -54,6 +56,7 @@ def test_it_is_told_how_many_nodes_are_for_what(invoke: Invoke, groups: Path) ->
         result = invoke("classify", groups, "--node-labels", "y.csv", "--split", split, "--epochs", 1, "--threads", 1)
         assert result.exit_code == 0, result.stderr
         assert told in result.stderr
+        assert "test nodes says little" in result.stderr
 
 
 def test_beside_classes_on_stdout_the_accuracy_is_a_note(invoke: Invoke, groups: Path) -> None:

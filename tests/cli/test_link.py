@@ -22,7 +22,7 @@ def test_json_has_a_row_for_every_model(invoke: Invoke, groups: Path) -> None:
     ]
     for row in rows:
         assert {"model", "features", "runs", "auc", "auc_se", "ap", "ap_se"} <= row.keys()
-        assert (row["features"], row["runs"]) == (False, 2)
+        assert (row["features"], row["runs"], row["test_edges"]) == (False, 2, len(nx.read_graphml(groups).edges) // 10)
         assert 0 <= row["auc"] <= 1
         assert row["auc_se"] >= 0
 
@@ -33,6 +33,19 @@ def test_the_same_seed_gives_the_same_table(invoke: Invoke, groups: Path) -> Non
     assert first.exit_code == 0, first.stderr
     assert "30 nodes" in first.stderr
     assert first.stdout == second.stdout != third.stdout
+
+
+def test_it_is_told_how_many_edges_are_scored_and_what_few_of_them_say(invoke: Invoke) -> None:
+    # A tenth of the edges is scored, and a twentieth chosen by.
+    for edges, told in (
+        (299, "Learning from 256 edges, choosing the epoch by 14, scoring 29 and as many non-edges in each run.\n"),
+        (300, "Learning from 255 edges, choosing the epoch by 15, scoring 30 and as many non-edges in each run.\n"),
+    ):
+        nx.write_graphml(nx.gnm_random_graph(60, edges, seed=0), "some.graphml")
+        result = invoke("link", "some.graphml", "--runs", 1, *QUICK)
+        assert result.exit_code == 0, result.stderr
+        assert told in result.stderr
+        assert ("A score of 29 test edges says little" in result.stderr) == (edges < 300)
 
 
 @pytest.mark.parametrize("split", ["connected", "random"])
