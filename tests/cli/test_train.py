@@ -330,6 +330,18 @@ def test_weights_are_announced_and_can_be_ignored(invoke: Invoke) -> None:
     assert invoke("train", "--family", "ego", "--ignore-weights").exit_code == 2
 
 
+def test_a_file_of_one_graph_is_told_of_single(invoke: Invoke, groups: Path, graphs: Path) -> None:
+    hint = "pass '--single'"
+    options = ("--epochs", 1, "--width", 8, "--threads", 1)
+    one = invoke("train", groups, "--stages", 1, *options)
+    assert one.exit_code == 0, one.stderr
+    assert "on 1 graph, validating on 0.\n" in one.stderr
+    assert hint in one.stderr
+    many = invoke("train", graphs, "--stages", 1, *options)
+    assert many.exit_code == 0, many.stderr
+    assert hint not in many.stderr
+
+
 def test_one_large_graph_is_learned_and_sampled_from(invoke: Invoke, groups: Path) -> None:
     options = ("--epochs", 20, "--latent", 4, "--subsample", 0, "--threads", 1)
     trained = invoke("train", "--single", groups, *options)
