@@ -381,7 +381,10 @@ def test_one_large_graph_is_learned_and_sampled_from(invoke: Invoke, groups: Pat
 def test_what_one_large_graph_is_no_model_for_is_told(invoke: Invoke, groups: Path) -> None:
     assert invoke("train", "--single", groups, "--epochs", 2, "--latent", 4, "--threads", 1).exit_code == 0
     for line, code, problem in (
-        (("nll", groups), 1, "trained on one large graph"),
+        (("nll", groups), 1, "Pass a model of many graphs, such as '--model bundled:barabasi'."),
+        (("nll", groups, "--model", "groups"), 1, "Pass a model of many graphs, such as 'bundled:barabasi'."),
+        (("report", "groups", "-o", "page.html"), 1, "Pass a model of many graphs, such as 'bundled:barabasi'."),
+        (("plot", "training", "groups", "--terminal"), 1, "Pass a model of many graphs, such as 'bundled:barabasi'."),
         (("complete", groups, "--add-nodes", 1, "-o", "out.graphml"), 1, "trained on one large graph"),
         (("train", groups, "--name", "groups", "--resume"), 1, ""),
         (("sample", "--tree", "-o", "out.h5"), 2, "'--tree' has no use"),
