@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,6 +26,7 @@ __all__ = [
     "link_settings",
     "percent",
     "read",
+    "refuse_idle",
     "refuse_settings",
     "setting",
     "train_on_all",
@@ -122,6 +123,12 @@ _AUTOENCODER = (
     ("--learning-rate", click.FloatRange(1e-9, 10), "Step size."),
 )
 
+# Settings that not every kind of autoencoder reads, and the kinds that do.
+_READERS = {
+    ("--rounds", "--skip", "--skip-weight"): {"graphite-vae", "graphite-ae"},
+    ("--kl-weight",): {"graphite-vae", "vgae"},
+}
+
 
 def graph(command: F) -> F:
     """The argument GRAPH, and how to read it."""
@@ -137,6 +144,19 @@ def autoencoder(command: F) -> F:
         command = setting("LinkSettings", flag, kind, text)(command)
 
     return command
+
+
+def refuse_idle(kinds: Iterable[str]) -> None:
+    """Refuse settings that were given and that none of the chosen kinds of model reads.
+
+    Raises:
+        click.UsageError: One was given.
+    """
+    chosen = tuple(kinds)
+    on = " and ".join(f"'{kind}'" for kind in chosen)
+    for flags, readers in _READERS.items():
+        if not readers & set(chosen):
+            options.refuse_without_effect({_name(flag): flag for flag in flags}, on)
 
 
 def refuse_settings(on: str) -> None:

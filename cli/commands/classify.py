@@ -83,6 +83,8 @@ def classify(
     """
     if output is not None and str(output) == "-" and as_json:
         raise click.UsageError("'-o -' and '--json' both print to stdout: write the classes to a file.")
+    if set(kinds) == {"gcn"}:
+        options.refuse_without_effect({"latent": "--latent", "reconstruction": "--reconstruction"}, "'gcn'")
 
     from graphite_gen.single_graph.node_classification import (
         iterate_classification,

@@ -59,6 +59,7 @@ def embed(
     """
     if output is None and plot is None:
         raise click.UsageError("Nothing to write: pass '-o FILE', '--plot FILE' or both.")
+    single.refuse_idle([kind])
 
     from graphite_gen.single_graph.embedding import (
         check_embedding_picture,

@@ -108,6 +108,8 @@ def link(
         options.refuse_without_effect(HELD_OUT, "'--predict', which holds nothing out")
         if by_baseline:
             single.refuse_settings(f"'{RANKER}', which reads edges and learns nothing")
+    chosen = single.KINDS if compare else tuple(dict.fromkeys(kinds)) or single.KINDS[:1]
+    single.refuse_idle(chosen)
 
     from ..models import use_threads
 
@@ -116,19 +118,15 @@ def link(
         from ..ranking import check_scores
 
         check_scores(predict, force)
-    chosen = single.KINDS if compare else kinds or single.KINDS[:1]
     others = tuple(dict.fromkeys([*baselines, *(("spectral", "adamic-adar", "pagerank") if compare else ())]))
     _check_baselines(others)
     found, features = single.read(graph, rest)
     if predict is not None and by_baseline:
         return _rank(found, predict, top, force)
     if predict is not None:
-        kind = kinds[0] if kinds else single.KINDS[0]
-        return _predict(found, features, single.link_settings(kind, rest), predict, top, force, seed)
+        return _predict(found, features, single.link_settings(chosen[0], rest), predict, top, force, seed)
     _announce(found, split, seed)
-    rows = [
-        _score(found, features, single.link_settings(kind, rest), runs, seed, split) for kind in dict.fromkeys(chosen)
-    ]
+    rows = [_score(found, features, single.link_settings(kind, rest), runs, seed, split) for kind in chosen]
     rows += [_score_baseline(found, name, runs, seed, split) for name in others]
 
     return _show(rows, as_json)

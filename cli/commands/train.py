@@ -218,8 +218,9 @@ def _train_single(
     from graphite_gen.runs import claim_folder, free_folder
 
     from ..models import use_threads
-    from ..single import train_single
+    from ..single import KINDS, refuse_idle, train_single
 
+    refuse_idle([values["kind"] or KINDS[0]])
     use_threads(threads)
     base = name or _stem(source)
     folder = out / base if name or force else free_folder(out, base)
