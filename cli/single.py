@@ -266,7 +266,7 @@ def train_single(
                 "graph",
                 f"{so_many(model.nodes, 'node')}, {so_many(model.edges, 'edge')}, mean degree {model.mean_degree:.3g}",
             ),
-            ("trained", f"{settings.epochs} epochs, {minutes} min {seconds} s"),
+            ("trained", f"{so_many(settings.epochs, 'epoch')}, {minutes} min {seconds} s"),
         ]
     )
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .console import duration, nats, note, progress_bar, show_facts, show_json
+from .console import duration, nats, note, progress_bar, show_facts, show_json, so_many
 from .remarks import training_remark
 from .signals import instead_of_stopping
 
@@ -80,7 +80,10 @@ def show_outcome(trainer: Trainer, folder: Path, as_json: bool) -> None:
             (figure, f"{nats(results['validation'])} nats per graph (epoch {results['best_epoch']})"),
             *([] if baseline is None else [("ER baseline", f"{nats(baseline)} nats per graph")]),
             *([("remark", remark)] if remark else []),
-            ("trained", f"{results['epochs']} epochs, {results['steps']} steps, {duration(results['seconds'])}"),
+            (
+                "trained",
+                f"{so_many(results['epochs'], 'epoch')}, {so_many(results['steps'], 'step')}, {duration(results['seconds'])}",
+            ),
         ]
     )
     if model.config.is_variational:

@@ -69,7 +69,7 @@ def embed(
         write_embedding,
     )
 
-    from ..console import note
+    from ..console import note, so_many
     from ..models import use_threads
 
     if output is not None:
@@ -82,9 +82,9 @@ def embed(
     if output is not None:
         write_embedding(found, z, output, format=output_format, force=force, model=kind)
         if str(output) != "-":
-            note(f"Wrote {z.shape[1]} latents of {z.shape[0]} nodes to '{output}'.")
+            note(f"Wrote {so_many(z.shape[1], 'latent')} of {so_many(len(z), 'node')} to '{output}'.")
     if plot is not None:
         if len(z) > MANY_NODES:
             note(f"Laying {len(z)} nodes out by t-SNE, which takes a while.")
         draw_embedding(found, project_to_plane(z, seed), plot, force=force)
-        note(f"Drew {z.shape[0]} nodes to '{plot}'.")
+        note(f"Drew {so_many(len(z), 'node')} to '{plot}'.")

@@ -29,6 +29,7 @@ from scipy import sparse
 from ..errors import FormatError
 from ..formats._files import is_special
 from ..graph import SimpleGraph
+from ..words import so_many
 from .csr import csr_rows
 
 __all__ = ["read_features", "read_labels"]
@@ -103,7 +104,9 @@ def read_labels(path: Path, graph: SimpleGraph) -> tuple[list[Any], list[Any] | 
         labels = [row[column].strip() or None for row in rows]
         parts = [row[words.index(SPLIT, 1)].strip() or None for row in rows] if SPLIT in words[1:] else None
     if parts is not None and len(parts) != len(labels):
-        raise FormatError(f"'{path}' has {len(labels)} labels and {len(parts)} parts of a split: wanted as many.")
+        raise FormatError(
+            f"'{path}' has {so_many(len(labels), 'label')} and {so_many(len(parts), 'part')} of a split: wanted as many."
+        )
     order = _rows_of_nodes(path, graph, ids, len(labels)).tolist()
 
     return _picked(labels, order), None if parts is None else _picked(parts, order)
@@ -118,11 +121,11 @@ def _rows_of_nodes(path: Path, graph: SimpleGraph, ids: Ids, rows: int) -> NDArr
     if ids is None:
         if rows != graph.nodes:
             raise FormatError(
-                f"'{path}' has {rows} rows for {graph.nodes} nodes: wanted one each, or the nodes' 'ids' beside them."
+                f"'{path}' has {so_many(rows, 'row')} for {so_many(graph.nodes, 'node')}: wanted one each, or the nodes' 'ids' beside them."
             )
         return np.arange(rows)
     if len(ids) != rows:
-        raise FormatError(f"'{path}' has {len(ids)} ids for {rows} rows: wanted one each.")
+        raise FormatError(f"'{path}' has {so_many(len(ids), 'id')} for {so_many(rows, 'row')}: wanted one each.")
 
     numbers = _numbers_of_nodes(graph)
     order = np.full(graph.nodes, -1)
@@ -179,7 +182,9 @@ def _csv(path: Path, graph: SimpleGraph) -> tuple[list[str], list[list[str]]]:
         )
     for line, row in enumerate(rows[1:], 2):
         if len(row) != len(rows[0]):
-            raise FormatError(f"'{path}', row {line}: {len(row)} cells where the first line names {len(rows[0])}.")
+            raise FormatError(
+                f"'{path}', row {line}: {so_many(len(row), 'cell')} where the first line names {len(rows[0])}."
+            )
 
     return rows[0], rows[1:]
 

@@ -20,6 +20,7 @@ from ..nn import GraphConv
 from ..operators import SparseGraph
 from ..records import Record
 from ..seeding import derive_seed, stream
+from ..words import so_many
 from .data import NodeSplit, SingleGraph
 from .inputs import IdentityInputs, NodeInputs, dropout, inputs_of
 from .networks import InputConv, LinkNetwork, build_link_network
@@ -140,7 +141,7 @@ def node_split(graph: SingleGraph, seed: int) -> NodeSplit:
     """
     if graph.labels is None or len(graph.classes) < 2:
         raise DatasetError(
-            f"The graph has labels of {len(graph.classes)} classes, and at least 2 are wanted: give its nodes a "
+            f"The graph has labels of {so_many(len(graph.classes), 'class')}, and at least 2 are wanted: give its nodes a "
             f"'label', or pass a file with '--node-labels'."
         )
     if graph.split is not None:

@@ -10,6 +10,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from ..errors import DatasetError
+from ..words import so_many
 
 __all__ = ["SPLITS", "EdgeSplit", "contains_pairs", "sample_non_edges", "split_edges"]
 
@@ -68,7 +69,7 @@ def split_edges(
     held = sum(counts)
     if len(pairs) <= held:
         raise DatasetError(
-            f"The graph has {len(pairs)} edges, too few to hold some out for validation and test: it needs at least 3."
+            f"The graph has {so_many(len(pairs), 'edge')}, too few to hold some out for validation and test: it needs at least 3."
         )
 
     order = generator.permutation(len(pairs))
@@ -115,7 +116,7 @@ def sample_non_edges(nodes: int, edges: Pairs, count: int, generator: np.random.
     total = nodes * (nodes - 1) // 2
     if total - len(edges) < count:
         raise DatasetError(
-            f"The graph has {total - len(edges)} pairs without an edge, and {count} are wanted to tell edges "
+            f"The graph has {so_many(total - len(edges), 'pair')} without an edge, and {count} are wanted to tell edges "
             f"from: it is too dense for link prediction."
         )
     taken = np.sort(edges[:, 0] * nodes + edges[:, 1])

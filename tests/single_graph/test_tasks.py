@@ -67,7 +67,7 @@ def test_a_model_of_one_graph_goes_to_a_folder_and_back(tmp_path: Path) -> None:
     gg.save_single(model, tmp_path / "people")
     first, second = (each.sample(1, nodes=90, seed=4)[0] for each in (model, gg.load_single(tmp_path / "people")))
 
-    with pytest.raises(gg.GraphiteError, match="'graphite_gen.load_single' reads it"):
+    with pytest.raises(gg.GraphiteError, match=r"'graphite_gen\.load_single' reads it"):
         gg.load(tmp_path / "people")
     assert model.provenance.source == "people.graphml"
     assert nx.utils.graphs_equal(first, second)
