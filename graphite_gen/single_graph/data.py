@@ -54,6 +54,12 @@ class SingleGraph:
     classes: tuple[Any, ...] = ()
     split: NodeSplit | None = None
 
+    def __repr__(self) -> str:
+        width = 0 if self.features is None else self.features.shape[1]
+        counts = ((self.nodes, "node"), (len(self.edges), "edge"), (width, "feature"), (len(self.classes), "class"))
+
+        return f"SingleGraph({', '.join(so_many(*count) for count in counts)})"
+
     @property
     def nodes(self) -> int:
         """The number of nodes :math:`n`."""

@@ -225,3 +225,8 @@ def test_one_graph_is_wanted(tmp_path: Path) -> None:
 
     with pytest.raises(DatasetError, match=r"more than one graph.*\{index:04d\}"):
         read_single_graph(tmp_path / "two.g6")
+
+
+def test_a_graph_is_told_in_one_line(path_graph: Path, layout: Path) -> None:
+    assert repr(read_single_graph(path_graph)) == "SingleGraph(5 nodes, 4 edges, 2 features, 2 classes)"
+    assert repr(read_single_graph(layout)) == "SingleGraph(4 nodes, 2 edges, 2 features, 3 classes)"
