@@ -74,16 +74,14 @@ def show_outcome(trainer: Trainer, folder: Path, as_json: bool) -> None:
         return
 
     figure = "validation NLL" if model.config.is_variational else "validation reconstruction"
+    epochs = so_many(results["epochs"], "epoch")
     show_facts(
         [
             ("model", str(folder)),
             (figure, f"{nats(results['validation'])} nats per graph (epoch {results['best_epoch']})"),
             *([] if baseline is None else [("ER baseline", f"{nats(baseline)} nats per graph")]),
             *([("remark", remark)] if remark else []),
-            (
-                "trained",
-                f"{so_many(results['epochs'], 'epoch')}, {so_many(results['steps'], 'step')}, {duration(results['seconds'])}",
-            ),
+            ("trained", f"{epochs}, {so_many(results['steps'], 'step')}, {duration(results['seconds'])}"),
         ]
     )
     if model.config.is_variational:

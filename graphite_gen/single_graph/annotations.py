@@ -105,7 +105,8 @@ def read_labels(path: Path, graph: SimpleGraph) -> tuple[list[Any], list[Any] | 
         parts = [row[words.index(SPLIT, 1)].strip() or None for row in rows] if SPLIT in words[1:] else None
     if parts is not None and len(parts) != len(labels):
         raise FormatError(
-            f"'{path}' has {so_many(len(labels), 'label')} and {so_many(len(parts), 'part')} of a split: wanted as many."
+            f"'{path}' has {so_many(len(labels), 'label')} and {so_many(len(parts), 'part')} of a split: wanted as "
+            f"many."
         )
     order = _rows_of_nodes(path, graph, ids, len(labels)).tolist()
 
@@ -121,7 +122,8 @@ def _rows_of_nodes(path: Path, graph: SimpleGraph, ids: Ids, rows: int) -> NDArr
     if ids is None:
         if rows != graph.nodes:
             raise FormatError(
-                f"'{path}' has {so_many(rows, 'row')} for {so_many(graph.nodes, 'node')}: wanted one each, or the nodes' 'ids' beside them."
+                f"'{path}' has {so_many(rows, 'row')} for {so_many(graph.nodes, 'node')}: wanted one each, or the "
+                f"nodes' 'ids' beside them."
             )
         return np.arange(rows)
     if len(ids) != rows:

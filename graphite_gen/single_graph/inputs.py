@@ -123,7 +123,10 @@ def inputs_of(graph: SingleGraph, features: bool | None = None) -> NodeInputs:
     """
     if graph.features is None or not graph.features.shape[1]:
         if features:
-            raise DatasetError("The graph has no features: pass them with '--node-features', or '--no-features'.")
+            raise DatasetError(
+                "The graph has no features: give its nodes 'features', pass a file with '--node-features', or pass "
+                "'--no-features' (in Python, features=False)."
+            )
         return IdentityInputs(graph.nodes)
 
     return IdentityInputs(graph.nodes) if features is False else SparseInputs.from_features(graph.features)

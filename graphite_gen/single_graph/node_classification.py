@@ -141,8 +141,8 @@ def node_split(graph: SingleGraph, seed: int) -> NodeSplit:
     """
     if graph.labels is None or len(graph.classes) < 2:
         raise DatasetError(
-            f"The graph has labels of {so_many(len(graph.classes), 'class')}, and at least 2 are wanted: give its nodes a "
-            f"'label', or pass a file with '--node-labels'."
+            f"The graph has labels of {so_many(len(graph.classes), 'class')}, and at least 2 are wanted: give its "
+            f"nodes a 'label', or pass a file with '--node-labels'."
         )
     if graph.split is not None:
         # Citeseer tests papers of which nothing is known: they have no class to be given.
@@ -267,7 +267,10 @@ def run_classification(
         nats = float(F.cross_entropy(odds[validation], labels[validation]))
         figure = (_accuracy(odds, labels, validation), -nats)
         if not math.isfinite(nats):
-            raise TrainingError("The objective is no number any more: train with a lower '--learning-rate'.")
+            raise TrainingError(
+                "The objective is no number any more: train with a lower learning rate, "
+                "'--learning-rate' (in Python, 'learning_rate')."
+            )
         if figure > best:
             best, best_epoch, best_odds = figure, epoch, odds
         elif settings.patience and epoch - best_epoch >= settings.patience:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..config import require_range
-from ..errors import UnusedSettingError
+from ..errors import ConfigError, DatasetError, UnusedSettingError
 from ..graph import SimpleGraph, as_simple_graph
 from ..records import Provenance
 from .baselines import BASELINES
@@ -78,7 +78,7 @@ def score_links(
     Raises:
         GraphiteError: The graph is not one to hold edges out of, or a setting is wrong.
     """
-    one = _one(graph)
+    one = _one(graph, features)
     if kind in BASELINES:
         _refuse_settings(kind, settings)
         return summarise_links(kind, False, split, list(iterate_baseline(one, kind, runs, seed, split=split)))
@@ -110,7 +110,7 @@ def predict_links(
         GraphiteError: The graph has no edges or misses none, or a setting is wrong.
     """
     require_range("count", count, 1, 10**9)
-    one = _one(graph)
+    one = _one(graph, features)
     if kind == RANKER:
         _refuse_settings(kind, settings)
         return rank_by_pagerank(one, count)
@@ -144,7 +144,7 @@ def classify_nodes(
     Raises:
         GraphiteError: There are too few labels, or a setting is wrong.
     """
-    one = _one(graph)
+    one = _one(graph, features)
     chosen = ClassifierSettings(kind=kind, **settings)
     scores = list(iterate_classification(one, chosen, runs, seed, features=features, split=split))
     best = max(scores, key=lambda score: score.validation)
@@ -173,7 +173,7 @@ def embed_nodes(
     Raises:
         GraphiteError: The graph has no edges, or a setting is wrong.
     """
-    trained = train_on_all(_one(graph), LinkSettings(kind=kind, **settings), seed, features=features)
+    trained = train_on_all(_one(graph, features), LinkSettings(kind=kind, **settings), seed, features=features)
 
     return np.asarray(trained.latents().numpy())
 
@@ -213,11 +213,23 @@ def load_single(folder: str | Path) -> SingleGraphModel:
     return load_single_graph(Path(folder))
 
 
-def _one(graph: nx.Graph | SimpleGraph | SingleGraph | str | Path) -> SingleGraph:
+def _one(graph: nx.Graph | SimpleGraph | SingleGraph | str | Path, features: bool | None = None) -> SingleGraph:
+    if not isinstance(features, bool | np.bool_ | None):
+        raise ConfigError(
+            f"'features' is of type {type(features).__name__}; it should be True, False or None. Features themselves "
+            f"belong to the graph: give each node its own as the attribute 'features'."
+        )
     if isinstance(graph, SingleGraph):
         return graph
+    if isinstance(graph, str | Path):
+        return read_single_graph(graph)
+    if not isinstance(graph, SimpleGraph) and not hasattr(graph, "is_multigraph"):
+        raise DatasetError(
+            f"Found {type(graph).__name__} where one graph was wanted: pass a graph of networkx, which makes one of a "
+            f"matrix by 'from_numpy_array', or the path of a file."
+        )
 
-    return read_single_graph(graph) if isinstance(graph, str | Path) else from_simple_graph(as_simple_graph(graph))
+    return from_simple_graph(as_simple_graph(graph))
 
 
 def _refuse_settings(baseline: str, settings: Mapping[str, Any]) -> None:

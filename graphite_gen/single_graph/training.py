@@ -106,7 +106,10 @@ def train_autoencoder(
         if progress is not None:
             progress(epoch, settings.epochs)
     if not torch.isfinite(loss):
-        raise TrainingError("The objective is no number any more: train with a lower '--learning-rate'.")
+        raise TrainingError(
+            "The objective is no number any more: train with a lower learning rate, "
+            "'--learning-rate' (in Python, 'learning_rate')."
+        )
     if kept:
         network.load_state_dict(kept)
 
@@ -137,7 +140,7 @@ def check_step_memory(settings: LinkSettings, edges: int, nodes: int) -> None:
     """
     rows = EDGE_BYTES * edges + DRAW_BYTES * settings.subsample * edges + NODE_BYTES * nodes
     what = f"A step on {so_many(nodes, 'node')} and {so_many(edges, 'edge')} with {so_many(settings.latent, 'latent')}"
-    check_memory(rows * settings.latent, what, "Pass a smaller '--latent'.", TrainingError)
+    check_memory(rows * settings.latent, what, "Pass a smaller '--latent' (in Python, 'latent').", TrainingError)
 
 
 def link_loss(

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -69,7 +72,28 @@ def test_a_model_of_one_graph_goes_to_a_folder_and_back(tmp_path: Path) -> None:
 
     with pytest.raises(gg.GraphiteError, match=r"'graphite_gen\.load_single' reads it"):
         gg.load(tmp_path / "people")
+    assert repr(model) == f"SingleGraphModel('people', graphite-vae, 60 nodes, {len(named().edges)} edges)"
     assert model.provenance.source == "people.graphml"
     assert nx.utils.graphs_equal(first, second)
     assert len(first) == 90
     assert 2 * first.number_of_edges() / 90 == pytest.approx(model.mean_degree, rel=0.25)
+
+
+@pytest.mark.parametrize(
+    ("ask", "problem"),
+    [
+        (lambda: gg.predict_links(named(), -1), "'count' is -1"),
+        (lambda: gg.predict_links(nx.complete_graph(5)), "none is missing"),
+        (lambda: gg.score_links(named(), features=np.eye(60)), "'features' is of type ndarray"),
+        (lambda: gg.score_links(named(), features=True), "features=False"),
+        (lambda: gg.score_links(nx.path_graph(30)), "split='random'"),
+        (lambda: gg.classify_nodes(named(), features=np.eye(60)), "'features' is of type ndarray"),
+        (lambda: gg.embed_nodes(np.eye(60)), "'from_numpy_array'"),
+        (lambda: gg.fit_single([named()]), "Found list where one graph was wanted"),
+    ],
+)
+def test_mistakes_end_in_one_line_that_names_a_keyword(ask: Callable[[], Any], problem: str) -> None:
+    with pytest.raises(gg.GraphiteError, match=re.escape(problem)) as caught:
+        ask()
+
+    assert "\n" not in str(caught.value)
