@@ -181,7 +181,7 @@ def test_minus_one_is_no_label_beside_zero_and_a_class_without(
         ("id,x\na,red\n", "'red' is no number"),
         ("id,x\na,nan\nb,1\nc,1\nd,1\ne,1\n", "not a finite number"),
         ("1,2\n", "begins with numbers"),
-        ("", "no columns"),
+        ("", "one column or none"),
     ],
 )
 def test_features_that_do_not_fit_are_told(path_graph: Path, tmp_path: Path, text: str, problem: str) -> None:
