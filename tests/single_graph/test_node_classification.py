@@ -213,7 +213,7 @@ def test_too_few_labels_are_told() -> None:
     for labels, problem in (
         (None, "0 classes"),
         ([None] * 60, "0 classes"),
-        (["a"] * 60, "1 classes"),
+        (["a"] * 60, "labels of 1 class,"),
         (["a", "b"] + [None] * 58, "for validation"),
     ):
         with pytest.raises(DatasetError, match=problem):
