@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from graphite_gen.words import so_many
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -36,11 +38,6 @@ PATIENCE = 10.0
 
 LATER = 1.5
 """How many times longer the work has taken by each further line."""
-
-
-def so_many(number: int, what: str) -> str:
-    """A number of things in words: one node, two nodes."""
-    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def note(text: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .console import nats, note, show_facts, show_json, show_rows, track
+from .console import nats, note, show_facts, show_json, show_rows, so_many, track
 
 __all__ = ["describe_graphs", "describe_model", "is_model", "list_models", "show_description"]
 
@@ -157,7 +157,7 @@ def _single_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     from graphite_gen.describing import origin_in_words
 
     config = facts["config"]
-    rounds = f"{config['rounds']} rounds, {config['skip']} skip, λ = {config['skip_weight']:g}"
+    rounds = f"{so_many(config['rounds'], 'round')}, {config['skip']} skip, λ = {config['skip_weight']:g}"
 
     return [
         ("model", facts["name"]),
@@ -165,13 +165,15 @@ def _single_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("kind", f"{facts['kind']} of one large graph"),
         (
             "parameters",
-            f"{facts['parameters']:,} of the decoder, {config['latent']} latents a node".replace(",", " ", 1),
+            f"{facts['parameters']:,} of the decoder, {so_many(config['latent'], 'latent')} a node".replace(
+                ",", " ", 1
+            ),
         ),
         ("decoder", f"{rounds if facts['kind'].startswith('graphite') else 'no rounds'}, {config['head']} head"),
         ("trained on", f"a graph from {origin_in_words(facts['provenance'])}"),
         ("nodes", str(facts["nodes"]["max"])),
         ("edges", f"{facts['edges']}, mean degree {facts['mean_degree']:.3g}"),
-        ("training", f"{config['epochs']} epochs, seed {facts['seed']}"),
+        ("training", f"{so_many(config['epochs'], 'epoch')}, seed {facts['seed']}"),
     ]
 
 

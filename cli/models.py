@@ -21,7 +21,16 @@ def choose_model(name: str | None, device: str, prefer: str | None = None) -> Tr
         device: Where to compute.
         prefer: The family of the graphs at hand, whose bundled model then comes first.
     """
-    return load_model(*choose_folder(name, prefer), device)
+    from graphite_gen.checkpoint import MANY_GRAPHS
+    from graphite_gen.errors import CheckpointError
+
+    try:
+        return load_model(*choose_folder(name, prefer), device)
+    except CheckpointError as error:
+        if name is not None:
+            raise
+        # Nobody named a model, and so nobody knows how to.
+        raise CheckpointError(str(error).replace(MANY_GRAPHS, f"'--model {MANY_GRAPHS[1:]}")) from error
 
 
 def choose_folder(name: str | None, prefer: str | None = None) -> tuple[Path, str]:

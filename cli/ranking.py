@@ -13,12 +13,13 @@ import click
 
 if TYPE_CHECKING:
     from graphite_gen.completion import EdgeScore
-    from graphite_gen.single_graph.link_prediction import PredictedLink
+    from graphite_gen.single_graph.link_prediction import PredictedLink, ScoredLink
+
+    Ranked = Sequence[EdgeScore] | Sequence[PredictedLink] | Sequence[ScoredLink]
 
 __all__ = ["check_scores", "write_scores"]
 
-COLUMNS = ("source", "target", "probability")
-ERROR = "standard_error"
+PROBABILITY, SCORE, ERROR = "probability", "score", "standard_error"
 
 
 def check_scores(path: Path, force: bool) -> None:
@@ -39,7 +40,7 @@ def check_scores(path: Path, force: bool) -> None:
     check_target(path, force)
 
 
-def write_scores(scores: Sequence[EdgeScore] | Sequence[PredictedLink], path: Path, force: bool) -> None:
+def write_scores(scores: Ranked, path: Path, force: bool) -> None:
     """Write pairs in the order they come, by suffix; CSV to stdout.
 
     Raises:
@@ -63,18 +64,19 @@ def write_scores(scores: Sequence[EdgeScore] | Sequence[PredictedLink], path: Pa
     note(f"Wrote {so_many(len(scores), 'score')} to '{path}'.")
 
 
-def _json(scores: Sequence[EdgeScore] | Sequence[PredictedLink]) -> str:
+def _json(scores: Ranked) -> str:
     return json.dumps([score.to_json() for score in scores], indent=2, default=str) + "\n"
 
 
-def _csv(scores: Sequence[EdgeScore] | Sequence[PredictedLink]) -> str:
+def _csv(scores: Ranked) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    # What is read off a trained model has no error of its own.
+    # What is read off a trained model has no error of its own, and what is no model gives no probability.
     has_errors = bool(scores) and all(hasattr(score, ERROR) for score in scores)
-    writer.writerow((*COLUMNS, ERROR) if has_errors else COLUMNS)
+    figure = SCORE if scores and all(hasattr(score, SCORE) for score in scores) else PROBABILITY
+    writer.writerow(("source", "target", figure, *([ERROR] if has_errors else [])))
     for score in scores:
-        row = [score.source, score.target, f"{score.probability:.6g}"]
+        row = [score.source, score.target, f"{getattr(score, figure):.6g}"]
         writer.writerow([*row, f"{getattr(score, ERROR):.3g}"] if has_errors else row)
 
     return buffer.getvalue()

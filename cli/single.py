@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,16 +21,22 @@ __all__ = [
     "SettingOption",
     "autoencoder",
     "averaged",
+    "doubt_few",
     "graph",
     "link_settings",
     "percent",
     "read",
+    "refuse_idle",
+    "refuse_settings",
     "setting",
     "train_on_all",
     "train_single",
 ]
 
 KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
+
+FEW = 30
+"""Of fewer test edges or nodes than that, one more or less is several percent."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -117,6 +123,12 @@ _AUTOENCODER = (
     ("--learning-rate", click.FloatRange(1e-9, 10), "Step size."),
 )
 
+# Settings that not every kind of autoencoder reads, and the kinds that do.
+_READERS = {
+    ("--rounds", "--skip", "--skip-weight"): {"graphite-vae", "graphite-ae"},
+    ("--kl-weight",): {"graphite-vae", "vgae"},
+}
+
 
 def graph(command: F) -> F:
     """The argument GRAPH, and how to read it."""
@@ -132,6 +144,33 @@ def autoencoder(command: F) -> F:
         command = setting("LinkSettings", flag, kind, text)(command)
 
     return command
+
+
+def refuse_idle(kinds: Iterable[str]) -> None:
+    """Refuse settings that were given and that none of the chosen kinds of model reads.
+
+    Raises:
+        click.UsageError: One was given.
+    """
+    chosen = tuple(kinds)
+    on = " and ".join(f"'{kind}'" for kind in chosen)
+    for flags, readers in _READERS.items():
+        if not readers & set(chosen):
+            options.refuse_without_effect({_name(flag): flag for flag in flags}, on)
+
+
+def refuse_settings(on: str) -> None:
+    """Refuse settings of the autoencoder, and features, that were given to what has none.
+
+    Raises:
+        click.UsageError: One was given.
+    """
+    flags = [flag for flag, _, _ in _AUTOENCODER] + ["--features/--no-features", "--node-features"]
+    options.refuse_without_effect({_name(flag): flag for flag in flags}, on)
+
+
+def _name(flag: str) -> str:
+    return flag.partition("/")[0].removeprefix("--").replace("-", "_")
 
 
 def read(path: Path, rest: dict[str, Any]) -> tuple[SingleGraph, bool]:
@@ -227,7 +266,7 @@ def train_single(
                 "graph",
                 f"{so_many(model.nodes, 'node')}, {so_many(model.edges, 'edge')}, mean degree {model.mean_degree:.3g}",
             ),
-            ("trained", f"{settings.epochs} epochs, {minutes} min {seconds} s"),
+            ("trained", f"{so_many(settings.epochs, 'epoch')}, {minutes} min {seconds} s"),
         ]
     )
 
@@ -242,6 +281,14 @@ def averaged(runs: int, what: str) -> str:
         return f"From one {what}: with '--runs' 2 or more there is a standard error."
 
     return f"Mean ± standard error of {so_many(runs, what)}."
+
+
+def doubt_few(number: int, what: str) -> None:
+    """Say so where a score of so few test edges or nodes leaves much to chance."""
+    from .console import note, so_many
+
+    if number < FEW:
+        note(f"A score of {so_many(number, what)} says little: another split may give quite another.")
 
 
 def percent(value: float, error: float | None) -> str:

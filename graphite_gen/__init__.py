@@ -41,6 +41,7 @@ _EXPORTS = {
     "PredictedLink": "single_graph.link_prediction",
     "Provenance": "records",
     "Regular": "sampling",
+    "ScoredLink": "single_graph.link_prediction",
     "SimpleGraph": "graph",
     "SingleGraph": "single_graph.data",
     "SingleGraphModel": "single_graph.generation",

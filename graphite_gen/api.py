@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .checkpoint import TrainedModel, find_checkpoint, load_checkpoint, save_checkpoint
+from .checkpoint import TrainedModel, find_checkpoint, is_single_graph, load_checkpoint, read_config, save_checkpoint
 from .completion import CHAIN_STEPS, RUNS, Completion, PartialGraph, complete
 from .dataset import SPLITS, Dataset, generate, split_of
-from .errors import ConfigError, DatasetError
+from .errors import CheckpointError, ConfigError, DatasetError
 from .families import Family, family
 from .formats import GraphReader, read_graphs
 from .graph import SimpleGraph, as_simple_graph
@@ -189,8 +189,14 @@ class Model:
 
 
 def load(model: str | Path | None = None, *, device: str = "cpu") -> Model:
-    """A model by path or name; None for the last one trained under ``./checkpoints``, else the bundled one."""
+    """A model by path or name; None for the last one trained under ``./checkpoints``, else the bundled one.
+
+    Raises:
+        CheckpointError: There is none, it is damaged, or one of a single large graph.
+    """
     folder = find_checkpoint(None if model is None else str(model), LOCAL)
+    if is_single_graph(read_config(folder)):
+        raise CheckpointError(f"'{folder}' is a model of one large graph: 'graphite_gen.load_single' reads it.")
     trained = load_checkpoint(folder, resolve_device(device))
 
     return Model(trained, tuple(read_history(folder)) if (folder / "history.jsonl").exists() else ())

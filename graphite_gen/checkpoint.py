@@ -308,6 +308,10 @@ def _read_weights(path: Path, digest: str) -> dict[str, Tensor] | None:
         return None
 
 
+MANY_GRAPHS = "'bundled:barabasi'"
+"""What is advised where a model of many graphs is wanted."""
+
+
 def is_single_graph(config: Mapping[str, Any]) -> bool:
     """Whether a checkpoint is of one large graph."""
     return config.get("scope") == SINGLE_GRAPH
@@ -323,7 +327,7 @@ def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> Trained
     if is_single_graph(config):
         raise CheckpointError(
             f"'{folder}' was trained on one large graph: it can be sampled from and inspected, and that is all. Pass a "
-            f"model of many graphs with '--model', such as '--model bundled:barabasi'."
+            f"model of many graphs, such as {MANY_GRAPHS}."
         )
     try:
         settings = ModelConfig.from_json(config["model"])

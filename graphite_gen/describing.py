@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .checkpoint import TrainedModel
+from .words import so_many
 
 __all__ = ["describe_model", "model_facts", "origin_in_words"]
 
@@ -40,9 +41,15 @@ def model_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("decoder", _decoder(config)),
         ("node features", str(config["node_features"] or "none")),
         ("exchangeable", "yes" if facts["exchangeable"] else "no: NLL depends on how nodes are numbered"),
-        ("trained on", f"{results.get('training_graphs', '?')} graphs from {origin_in_words(facts['provenance'])}"),
+        (
+            "trained on",
+            f"{so_many(results.get('training_graphs', '?'), 'graph')} from {origin_in_words(facts['provenance'])}",
+        ),
         ("nodes", f"{facts['nodes']['min']} to {facts['nodes']['max']}"),
-        ("training", f"{results.get('epochs', '?')} of {training['epochs']} epochs, seed {training['seed']}"),
+        (
+            "training",
+            f"{results.get('epochs', '?')} of {so_many(training['epochs'], 'epoch')}, seed {training['seed']}",
+        ),
         ("validation", f"{_nats(results.get('validation'))} nats per graph (epoch {results.get('best_epoch', '?')})"),
     ]
 
@@ -57,7 +64,7 @@ def _encoder(config: Mapping[str, Any]) -> str:
 
 def _decoder(config: Mapping[str, Any]) -> str:
     if config["stages"] == 1:
-        rounds = f"{config['rounds']} rounds, {config['skip']} skip, λ = {config['skip_weight']:g}"
+        rounds = f"{so_many(config['rounds'], 'round')}, {config['skip']} skip, λ = {config['skip_weight']:g}"
         return f"all pairs at once, latent {config['latent']}, {config['refinement']}, {rounds}, {config['head']} head"
     stages = f"in {config['stages']} stages" if config["stages"] else "one pair at a time"
     layers = f"{config['rounds']} layers of {config['width']}"

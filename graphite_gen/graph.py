@@ -179,7 +179,8 @@ def as_simple_graph(graph: SimpleGraph | nx.Graph) -> SimpleGraph:
         return graph
     if not hasattr(graph, "is_multigraph"):
         raise DatasetError(
-            f"Found {type(graph).__name__} {graph!r} where a networkx graph was wanted. Pass a list of them."
+            f"Found {type(graph).__name__} {' '.join(repr(graph).split())[:80]} where a networkx graph was wanted. "
+            f"Pass a list of them."
         )
 
     return SimpleGraph.from_networkx(graph)

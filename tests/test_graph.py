@@ -171,3 +171,11 @@ def test_weights_that_are_all_one_say_nothing() -> None:
     assert graph.unweighted().unweighted().weights is None
     assert not replace(graph, weights=np.ones(len(graph.edges))).is_weighted
     assert np.array_equal(graph.unweighted().edges, graph.edges)
+
+
+def test_what_is_no_graph_is_told_in_one_line() -> None:
+    with pytest.raises(DatasetError, match="Found ndarray array") as caught:
+        as_simple_graph(np.eye(9))  # type: ignore[arg-type]
+
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 200

@@ -41,7 +41,8 @@ SPLITS = ("own", "fresh")
     "--output",
     type=PATH_OR_DASH,
     metavar="FILE",
-    help="Write the class that the first model gives to each node, best run by validation, as CSV; '-' is stdout.",
+    help="Write the class of each node as CSV: its label, or what the first model gives where there is none, best run "
+    "by validation, and how likely that is; '-' is stdout.",
 )
 @single.setting("ClassifierSettings", "--latent", click.IntRange(1, 1024), "Latent dimensions of the hybrid.")
 @single.setting("ClassifierSettings", "--width", click.IntRange(1, 4096), "Units of the hidden layer.")
@@ -82,6 +83,8 @@ def classify(
     """
     if output is not None and str(output) == "-" and as_json:
         raise click.UsageError("'-o -' and '--json' both print to stdout: write the classes to a file.")
+    if set(kinds) == {"gcn"}:
+        options.refuse_without_effect({"latent": "--latent", "reconstruction": "--reconstruction"}, "'gcn'")
 
     from graphite_gen.single_graph.node_classification import (
         iterate_classification,
@@ -102,6 +105,7 @@ def classify(
         f"Learning from {so_many(len(parts.train), 'node')}, choosing the epoch by {len(parts.validation)}, "
         f"scoring {len(parts.test)}{' in each run' * (split == 'fresh')}."
     )
+    single.doubt_few(len(parts.test), "test node")
     given = {name: value for name, value in rest.items() if value is not None}
     results: list[ClassificationResult] = []
     best: ClassificationScore | None = None
@@ -117,7 +121,7 @@ def classify(
         best = best or max(scores, key=lambda score: score.validation)
         results.append(summarise_classification(kind, features, scores))
     if output is not None and best is not None:
-        _write(found, best, output, force)
+        _write(found, best, results[0].model, output, force)
     if output is None or str(output) != "-":
         _show(results, as_json)
     else:
@@ -158,19 +162,31 @@ def _check(output: Path, force: bool) -> None:
     check_target(output, force)
 
 
-def _write(graph: SingleGraph, score: ClassificationScore, output: Path, force: bool) -> None:
+def _write(graph: SingleGraph, score: ClassificationScore, model: str, output: Path, force: bool) -> None:
     import csv
     import io
 
+    import numpy as np
+
     from graphite_gen.formats._files import open_output
 
-    from ..console import note
+    from ..console import note, so_many
 
+    assert graph.labels is not None
+    is_known = graph.labels >= 0
+    # A label that was given is no guess, even where the model would guess another.
+    codes = np.where(is_known, graph.labels, score.predictions).tolist()
+    chances = np.where(is_known, 1, score.probabilities).tolist()
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("node", "label"))
-    writer.writerows((graph.name(node), graph.classes[code]) for node, code in enumerate(score.predictions.tolist()))
+    writer.writerow(("node", "label", "known", "probability"))
+    for node, (code, known, chance) in enumerate(zip(codes, is_known.tolist(), chances, strict=True)):
+        writer.writerow((graph.name(node), graph.classes[code], str(known).lower(), f"{chance:.6g}"))
     with open_output(None if str(output) == "-" else output, force) as stream:
         stream.write(text.getvalue().encode())
-    if str(output) != "-":
-        note(f"Wrote the classes of {graph.nodes} nodes to '{output}'.")
+    given = int(is_known.sum())
+    place = "" if str(output) == "-" else f" to '{output}'"
+    note(
+        f"Wrote the classes of {so_many(graph.nodes, 'node')}{place}: {given} as labelled, {graph.nodes - given} by "
+        f"{model}."
+    )

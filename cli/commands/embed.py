@@ -59,6 +59,7 @@ def embed(
     """
     if output is None and plot is None:
         raise click.UsageError("Nothing to write: pass '-o FILE', '--plot FILE' or both.")
+    single.refuse_idle([kind])
 
     from graphite_gen.single_graph.embedding import (
         check_embedding_picture,
@@ -68,7 +69,7 @@ def embed(
         write_embedding,
     )
 
-    from ..console import note
+    from ..console import note, so_many
     from ..models import use_threads
 
     if output is not None:
@@ -78,12 +79,16 @@ def embed(
     use_threads(threads)
     found, features = single.read(graph, rest)
     z = single.train_on_all(found, single.link_settings(kind, rest), seed, features).latents().numpy()
-    if output is not None:
-        write_embedding(found, z, output, format=output_format, force=force, model=kind)
-        if str(output) != "-":
-            note(f"Wrote {z.shape[1]} latents of {z.shape[0]} nodes to '{output}'.")
+    points = None
     if plot is not None:
         if len(z) > MANY_NODES:
             note(f"Laying {len(z)} nodes out by t-SNE, which takes a while.")
-        draw_embedding(found, project_to_plane(z, seed), plot, force=force)
-        note(f"Drew {z.shape[0]} nodes to '{plot}'.")
+        # Whoever stops that finds no file half of what was asked for.
+        points = project_to_plane(z, seed)
+    if output is not None:
+        write_embedding(found, z, output, format=output_format, force=force, model=kind)
+        if str(output) != "-":
+            note(f"Wrote {so_many(z.shape[1], 'latent')} of {so_many(len(z), 'node')} to '{output}'.")
+    if plot is not None and points is not None:
+        draw_embedding(found, points, plot, force=force)
+        note(f"Drew {so_many(len(z), 'node')} to '{plot}'.")

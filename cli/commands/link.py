@@ -13,10 +13,12 @@ from ..types import PATH_OR_DASH
 
 if TYPE_CHECKING:
     from graphite_gen.single_graph.data import SingleGraph
-    from graphite_gen.single_graph.link_prediction import LinkResult
+    from graphite_gen.single_graph.link_prediction import LinkResult, PredictedLink, ScoredLink
     from graphite_gen.single_graph.settings import LinkSettings
 
 BASELINES = ("spectral", "deepwalk", "node2vec", "adamic-adar", "pagerank")
+RANKER = "pagerank"
+"""The baseline that '--predict' can rank by."""
 HELD_OUT = {"runs": "--runs", "split": "--split", "as_json": "--json"}
 
 
@@ -34,7 +36,8 @@ HELD_OUT = {"runs": "--runs", "split": "--split", "as_json": "--json"}
     "baselines",
     type=click.Choice(BASELINES),
     multiple=True,
-    help="A method to stand beside it, on the same splits; may be repeated. DeepWalk and node2vec need gensim.",
+    help="A method to stand beside it, on the same splits; may be repeated. DeepWalk and node2vec need gensim. "
+    "'--predict' can rank by 'pagerank' alone, without a model.",
 )
 @click.option("--compare", is_flag=True, help="All four models, and the baselines that need no other package.")
 @click.option("--runs", type=click.IntRange(1), metavar="N", default=3, show_default=True, help="Splits to average.")
@@ -93,14 +96,20 @@ def link(
         graphite-gen link cora.h5 --runs 10
         graphite-gen link cora.h5 --no-features --compare
         graphite-gen link friends.graphml --predict missing.csv --top 50
+        graphite-gen link friends.graphml --predict missing.csv --baseline pagerank
     """
-    if predict is not None and (len(kinds) > 1 or baselines or compare):
-        raise click.UsageError("'--predict' takes one '--kind', and no '--baseline' or '--compare'.")
+    by_baseline = set(baselines) == {RANKER}
+    if predict is not None and (compare or len(kinds) + by_baseline > 1 or (baselines and not by_baseline)):
+        raise click.UsageError(f"'--predict' takes one '--kind', or '--baseline {RANKER}', and no '--compare'.")
     options.refuse_without_effect({"node_labels": "--node-labels"}, "links")
     if predict is None:
         options.refuse_without_effect({"top": "--top"}, "scores of held-out edges")
     else:
         options.refuse_without_effect(HELD_OUT, "'--predict', which holds nothing out")
+        if by_baseline:
+            single.refuse_settings(f"'{RANKER}', which reads edges and learns nothing")
+    chosen = single.KINDS if compare else tuple(dict.fromkeys(kinds)) or single.KINDS[:1]
+    single.refuse_idle(chosen)
 
     from ..models import use_threads
 
@@ -109,19 +118,31 @@ def link(
         from ..ranking import check_scores
 
         check_scores(predict, force)
-    chosen = single.KINDS if compare else kinds or single.KINDS[:1]
     others = tuple(dict.fromkeys([*baselines, *(("spectral", "adamic-adar", "pagerank") if compare else ())]))
     _check_baselines(others)
     found, features = single.read(graph, rest)
+    if predict is not None and by_baseline:
+        return _rank(found, predict, top, force)
     if predict is not None:
-        kind = kinds[0] if kinds else single.KINDS[0]
-        return _predict(found, features, single.link_settings(kind, rest), predict, top, force, seed)
-    rows = [
-        _score(found, features, single.link_settings(kind, rest), runs, seed, split) for kind in dict.fromkeys(chosen)
-    ]
+        return _predict(found, features, single.link_settings(chosen[0], rest), predict, top, force, seed)
+    _announce(found, split, seed)
+    rows = [_score(found, features, single.link_settings(kind, rest), runs, seed, split) for kind in chosen]
     rows += [_score_baseline(found, name, runs, seed, split) for name in others]
 
     return _show(rows, as_json)
+
+
+def _announce(graph: SingleGraph, split: str, seed: int) -> None:
+    from graphite_gen.single_graph.link_prediction import run_split
+
+    from ..console import note, so_many
+
+    parts = run_split(graph, split, seed, 0)
+    note(
+        f"Learning from {so_many(len(parts.train), 'edge')}, choosing the epoch by {len(parts.validation)}, scoring "
+        f"{len(parts.test)} and as many non-edges in each run."
+    )
+    single.doubt_few(len(parts.test), "test edge")
 
 
 def _check_baselines(names: tuple[str, ...]) -> None:
@@ -177,13 +198,27 @@ def _show(rows: list[LinkResult], as_json: bool) -> None:
 def _predict(
     graph: SingleGraph, features: bool, settings: LinkSettings, target: Path, top: int, force: bool, seed: int
 ) -> None:
-    from graphite_gen.single_graph.link_prediction import rank_missing_links
+    from graphite_gen.single_graph.link_prediction import check_misses_links, rank_missing_links
 
-    from ..console import note
+    check_misses_links(graph)
+    trained = single.train_on_all(graph, settings, seed, features)
+    _write(rank_missing_links(graph, trained.logits(), top), target, top, force)
+
+
+def _rank(graph: SingleGraph, target: Path, top: int, force: bool) -> None:
+    from graphite_gen.single_graph.link_prediction import rank_by_pagerank
+
+    from ..console import counting
+
+    with counting("Ranking") as count_nodes:
+        links = rank_by_pagerank(graph, top, progress=count_nodes)
+    _write(links, target, top, force)
+
+
+def _write(links: list[PredictedLink] | list[ScoredLink], target: Path, top: int, force: bool) -> None:
+    from ..console import note, so_many
     from ..ranking import write_scores
 
-    trained = single.train_on_all(graph, settings, seed, features)
-    links = rank_missing_links(graph, trained.logits(), top)
     if len(links) < top:
-        note(f"The graph has {len(links)} pairs without an edge: all of them are ranked.")
+        note(f"The graph has {so_many(len(links), 'pair')} without an edge: all of them are ranked.")
     write_scores(links, target, force)

@@ -205,7 +205,7 @@ def _choose_split(graphs: list[SimpleGraph], split: str | None) -> list[SimpleGr
     from graphite_gen.dataset import Dataset
     from graphite_gen.records import Provenance
 
-    from ..console import note
+    from ..console import note, so_many
 
     if split is None:
         marked = any(graph.attributes.get("split") == "test" for graph in graphs)
@@ -214,8 +214,9 @@ def _choose_split(graphs: list[SimpleGraph], split: str | None) -> list[SimpleGr
     else:
         why = "as asked"
     chosen = graphs if split == "all" else Dataset(graphs, Provenance()).split(split)
-    count = f"all {len(graphs)}" if split == "all" else f"{len(chosen)} of {len(graphs)}"
-    note(f"Scoring {count} graphs: {why}.")
+    whole = so_many(len(graphs), "graph")
+    count = whole if len(graphs) == 1 else f"all {whole}" if split == "all" else f"{len(chosen)} of {whole}"
+    note(f"Scoring {count}: {why}.")
 
     return chosen
 

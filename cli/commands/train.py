@@ -137,7 +137,7 @@ def train(
         if trainer.is_finished:
             note(f"The run in '{folder}' is finished: there is nothing left to do.")
         else:
-            _announce(trainer, folder, resumes)
+            _announce(trainer, folder, resumes, source is not None)
             watch(trainer)
     except OutputError as error:
         if trainer is None or not (trainer.has_saved and (folder / RUN).exists()):
@@ -173,12 +173,15 @@ def _choose_folder(crew: Crew, out: Path, name: str | None, base: str, resume: b
     return Path(os.fsdecode(place)), what == b"resume"
 
 
-def _announce(trainer: Trainer, folder: Path, resume: bool) -> None:
+def _announce(trainer: Trainer, folder: Path, resume: bool, is_file: bool) -> None:
     """Say what is about to be done."""
-    from ..console import note
+    from ..console import note, so_many
 
-    begin = f"Resuming '{folder.name}' after {trainer.epoch} epochs" if resume else f"Training '{folder.name}'"
-    note(f"{begin} on {len(trainer.graphs)} graphs, validating on {len(trainer.validation)}.")
+    after = f"Resuming '{folder.name}' after {so_many(trainer.epoch, 'epoch')}"
+    begin = after if resume else f"Training '{folder.name}'"
+    note(f"{begin} on {so_many(len(trainer.graphs), 'graph')}, validating on {len(trainer.validation)}.")
+    if is_file and not resume and len(trainer.graphs) == 1 and not trainer.validation:
+        note("There is one graph, and none to validate on: to learn graphs like this one, pass '--single'.")
     if trainer.config.observation == "normal":
         note("The graphs are weighted: normal weights on all pairs are learned. For edges alone: '--ignore-weights'.")
 
@@ -215,8 +218,9 @@ def _train_single(
     from graphite_gen.runs import claim_folder, free_folder
 
     from ..models import use_threads
-    from ..single import train_single
+    from ..single import KINDS, refuse_idle, train_single
 
+    refuse_idle([values["kind"] or KINDS[0]])
     use_threads(threads)
     base = name or _stem(source)
     folder = out / base if name or force else free_folder(out, base)

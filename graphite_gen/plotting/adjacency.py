@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from ..graph import SimpleGraph
+from ..words import so_many
 from .figure import GREY, INK, drawable_sides, new_figure
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def plot_adjacency(
     for row, side, title in zip(grid, sides, titles, strict=False):
         _show(row[0], _mean(side), f"{title}, mean of {len(side)}")
         for panel, graph in zip(row[1:], side, strict=False):
-            _show(panel, ordered_adjacency(graph), f"{graph.nodes} nodes")
+            _show(panel, ordered_adjacency(graph), so_many(graph.nodes, "node"))
         for panel in row[1 + len(side) :]:
             panel.set_axis_off()
 

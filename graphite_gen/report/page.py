@@ -20,6 +20,7 @@ from ..formats import graphml
 from ..graph import SimpleGraph
 from ..metrics import Share
 from ..records import Provenance
+from ..words import so_many
 from .contents import Contents, SampleRow
 from .svg import SHADES, draw_chart, draw_graph, draw_history, draw_line_of_nats, is_drawable
 
@@ -227,7 +228,7 @@ def _key(highest: int) -> str:
 
 
 def _tile(graph: SimpleGraph, index: int, side: str, highest: int) -> str:
-    caption = f"{_name(graph, index)}: {graph.nodes} nodes, {len(graph.edges)} edges"
+    caption = f"{_name(graph, index)}: {so_many(graph.nodes, 'node')}, {so_many(len(graph.edges), 'edge')}"
     if not is_drawable(graph):
         return f'<p class="note">{escape(caption)}, too large to draw</p>'
 
@@ -267,7 +268,7 @@ def _training(contents: Contents) -> str:
         '</svg>training loss</span><span><svg viewBox="0 0 12 12" aria-hidden="true"><circle class="second" cx="6" '
         'cy="6" r="4"/></svg>validation</span></p>'
     )
-    words = f"{last.epoch} epochs, {last.step} steps, {last.seconds:.0f} s. Nats per graph."
+    words = f"{so_many(last.epoch, 'epoch')}, {so_many(last.step, 'step')}, {last.seconds:.0f} s. Nats per graph."
 
     return (
         f'{key}<div class="charts"><figure>{draw_history(contents.history)}</figure></div><p class="note">{words}</p>'

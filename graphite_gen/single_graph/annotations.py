@@ -29,6 +29,7 @@ from scipy import sparse
 from ..errors import FormatError
 from ..formats._files import is_special
 from ..graph import SimpleGraph
+from ..words import so_many
 from .csr import csr_rows
 
 __all__ = ["read_features", "read_labels"]
@@ -49,6 +50,7 @@ def read_features(path: Path, graph: SimpleGraph) -> sparse.csr_array:
         FormatError: The file cannot be read, a node has no row, or a feature is not a finite number.
     """
     ids: Ids
+    head: list[str] | None = None
     if _is_npz(path):
         arrays = _load(path)
         if {"data", "indices", "indptr", "shape"} <= arrays.keys():
@@ -61,8 +63,7 @@ def read_features(path: Path, graph: SimpleGraph) -> sparse.csr_array:
         head, rows = _csv(path, graph)
         ids = [row[0] for row in rows]
         x = sparse.csr_array(_csv_numbers(path, rows, len(head) - 1))
-    if not np.isfinite(x.data).all():
-        raise FormatError(f"'{path}': a feature is not a finite number; replace it, or leave its column out.")
+    _check_finite(path, x, graph, ids, head)
     order = _rows_of_nodes(path, graph, ids, x.shape[0])
     missing = np.flatnonzero(order < 0)
     if len(missing):
@@ -70,6 +71,22 @@ def read_features(path: Path, graph: SimpleGraph) -> sparse.csr_array:
         raise FormatError(f"'{path}' has no features of node '{name}': every node needs a row.")
 
     return sparse.csr_array(x[order]).astype(np.float32)
+
+
+def _check_finite(path: Path, x: sparse.csr_array, graph: SimpleGraph, ids: Ids, head: Sequence[str] | None) -> None:
+    wrong = np.flatnonzero(~np.isfinite(x.data))
+    if not len(wrong):
+        return
+    row, column = int(np.searchsorted(x.indptr, wrong[0], side="right")) - 1, int(x.indices[wrong[0]])
+    nodes = graph.names if ids is None else ids
+    node = nodes[row] if nodes is not None and row < len(nodes) else row
+    # The first column names the nodes.
+    name = f"column '{' '.join(head[column + 1].split())[:80]}'" if head is not None else f"column {column}"
+    place = f"'{path}', row {row + 2}:" if head is not None else f"'{path}':"
+
+    raise FormatError(
+        f"{place} {name} of node '{str(node)[:80]}' is not a finite number; replace it, or leave its column out."
+    )
 
 
 def read_labels(path: Path, graph: SimpleGraph) -> tuple[list[Any], list[Any] | None]:
@@ -103,7 +120,10 @@ def read_labels(path: Path, graph: SimpleGraph) -> tuple[list[Any], list[Any] | 
         labels = [row[column].strip() or None for row in rows]
         parts = [row[words.index(SPLIT, 1)].strip() or None for row in rows] if SPLIT in words[1:] else None
     if parts is not None and len(parts) != len(labels):
-        raise FormatError(f"'{path}' has {len(labels)} labels and {len(parts)} parts of a split: wanted as many.")
+        raise FormatError(
+            f"'{path}' has {so_many(len(labels), 'label')} and {so_many(len(parts), 'part')} of a split: wanted as "
+            f"many."
+        )
     order = _rows_of_nodes(path, graph, ids, len(labels)).tolist()
 
     return _picked(labels, order), None if parts is None else _picked(parts, order)
@@ -118,11 +138,12 @@ def _rows_of_nodes(path: Path, graph: SimpleGraph, ids: Ids, rows: int) -> NDArr
     if ids is None:
         if rows != graph.nodes:
             raise FormatError(
-                f"'{path}' has {rows} rows for {graph.nodes} nodes: wanted one each, or the nodes' 'ids' beside them."
+                f"'{path}' has {so_many(rows, 'row')} for {so_many(graph.nodes, 'node')}: wanted one each, or the "
+                f"nodes' 'ids' beside them."
             )
         return np.arange(rows)
     if len(ids) != rows:
-        raise FormatError(f"'{path}' has {len(ids)} ids for {rows} rows: wanted one each.")
+        raise FormatError(f"'{path}' has {so_many(len(ids), 'id')} for {so_many(rows, 'row')}: wanted one each.")
 
     numbers = _numbers_of_nodes(graph)
     order = np.full(graph.nodes, -1)
@@ -169,7 +190,10 @@ def _csv(path: Path, graph: SimpleGraph) -> tuple[list[str], list[list[str]]]:
     except (ValueError, csv.Error) as error:
         raise FormatError(f"'{path}' is not CSV in UTF-8 ({error}); save it as that, or as '.npz'.") from error
     if not rows or len(rows[0]) < 2:
-        raise FormatError(f"'{path}' has no columns: wanted a line that names them, the first for node ids.")
+        raise FormatError(
+            f"'{path}' has one column or none: wanted a line that names them, the first for node ids, with commas, "
+            f"semicolons or tabs between."
+        )
     if all(_is_number(cell) for cell in rows[0]):
         raise FormatError(f"'{path}' begins with numbers: wanted a first line that names the columns, as in 'id,x,y'.")
     if _is_row(rows, graph):
@@ -179,7 +203,9 @@ def _csv(path: Path, graph: SimpleGraph) -> tuple[list[str], list[list[str]]]:
         )
     for line, row in enumerate(rows[1:], 2):
         if len(row) != len(rows[0]):
-            raise FormatError(f"'{path}', row {line}: {len(row)} cells where the first line names {len(rows[0])}.")
+            raise FormatError(
+                f"'{path}', row {line}: {so_many(len(row), 'cell')} where the first line names {len(rows[0])}."
+            )
 
     return rows[0], rows[1:]
 

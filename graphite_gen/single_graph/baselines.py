@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
+from torch import Tensor
 
 from ..errors import ConfigError
 from .splits import Pairs, contains_pairs
 
 __all__ = [
     "BASELINES",
+    "PageRank",
     "adamic_adar",
     "check_baseline",
     "personalised_pagerank",
@@ -106,25 +110,55 @@ def adamic_adar(nodes: int, edges: Pairs, pairs: Pairs) -> Scores:
     return np.asarray(adjacency[pairs[:, 0]].multiply(adjacency[pairs[:, 1]]) @ weights)
 
 
-def personalised_pagerank(nodes: int, edges: Pairs, pairs: Pairs) -> Scores:
-    r"""How often a walk with restarts from one node is at the other, by symmetric normalisation.
+@dataclass(frozen=True, eq=False)
+class PageRank:
+    r"""How often a walk with restarts from one node is at the other, by symmetric normalisation; some nodes at a time.
 
     .. math:: \alpha \sum_k (1 - \alpha)^k \tilde{A}^k, \quad \tilde{A} = D^{-1/2} (A + I) D^{-1/2}
+
+    Attributes:
+        walk: One step that goes on, :math:`(1 - \alpha) \tilde{A}`, with shape :math:`(n, n)`.
     """
-    adjacency = _adjacency(nodes, edges) + sparse.eye_array(nodes, format="csr")
-    scale = sparse.diags_array(1 / np.sqrt(adjacency.sum(axis=1)))
-    graph = (1 - TELEPORT) * (scale @ adjacency @ scale).tocsr()
+
+    walk: sparse.csr_array
+
+    @classmethod
+    def from_edges(cls, nodes: int, edges: Pairs) -> PageRank:
+        """That of the edges it sees, with shape :math:`(E, 2)`."""
+        adjacency = _adjacency(nodes, edges) + sparse.eye_array(nodes, format="csr")
+        scale = sparse.diags_array(1 / np.sqrt(adjacency.sum(axis=1)))
+
+        return cls((1 - TELEPORT) * (scale @ adjacency @ scale).tocsr())
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes :math:`n`."""
+        return int(self.walk.shape[0])
+
+    def of_sources(self, sources: NDArray[np.int64]) -> Scores:
+        """The scores of all nodes for some that walks begin at, with shape :math:`(n, M)`."""
+        begin = np.zeros((self.nodes, len(sources)))
+        begin[sources, np.arange(len(sources))] = TELEPORT
+        states = begin
+        for _ in range(STEPS):
+            states = self.walk @ states + begin
+
+        return states
+
+    def tile(self, rows: slice, columns: slice) -> Tensor:
+        """The scores of a block of the symmetric matrix, with the shape of the two slices."""
+        return torch.from_numpy(self.of_sources(np.arange(self.nodes)[rows])[columns].T)
+
+
+def personalised_pagerank(nodes: int, edges: Pairs, pairs: Pairs) -> Scores:
+    """The scores of some pairs by :class:`PageRank`, with shape :math:`(M,)`."""
+    ranks = PageRank.from_edges(nodes, edges)
     scores = np.empty(len(pairs))
     sources, own = np.unique(pairs[:, 0], return_inverse=True)
     width = max(1, NUMBERS // max(nodes, 1))
     for start in range(0, len(sources), width):
-        block = sources[start : start + width]
-        begin = np.zeros((nodes, len(block)))
-        begin[block, np.arange(len(block))] = TELEPORT
-        states = begin
-        for _ in range(STEPS):
-            states = graph @ states + begin
-        here = np.flatnonzero((own >= start) & (own < start + len(block)))
+        states = ranks.of_sources(sources[start : start + width])
+        here = np.flatnonzero((own >= start) & (own < start + width))
         scores[here] = states[pairs[here, 1], own[here] - start]
 
     return scores

@@ -17,6 +17,7 @@ from ..formats import format_of, read_graphs
 from ..formats._build import MEND, Context
 from ..formats._h5_reader import dataset
 from ..graph import SimpleGraph
+from ..words import so_many
 from .annotations import read_features, read_labels
 from .csr import csr_rows
 from .planetoid import is_planetoid, read_planetoid
@@ -52,6 +53,12 @@ class SingleGraph:
     labels: NDArray[np.int64] | None = None
     classes: tuple[Any, ...] = ()
     split: NodeSplit | None = None
+
+    def __repr__(self) -> str:
+        width = 0 if self.features is None else self.features.shape[1]
+        counts = ((self.nodes, "node"), (len(self.edges), "edge"), (width, "feature"), (len(self.classes), "class"))
+
+        return f"SingleGraph({', '.join(so_many(*count) for count in counts)})"
 
     @property
     def nodes(self) -> int:
@@ -239,7 +246,9 @@ def _h5_rows(file: Any, context: Context) -> sparse.csr_array:
 
 def _checked_rows(context: Context, x: sparse.csr_array, nodes: int) -> sparse.csr_array:
     if x.shape[0] != nodes:
-        raise context.error("'features'", f"{x.shape[0]} rows for {nodes} nodes; write a row for each node.")
+        raise context.error(
+            "'features'", f"{so_many(x.shape[0], 'row')} for {so_many(nodes, 'node')}; write a row for each node."
+        )
     if not np.isfinite(x.data).all():
         raise context.error("'features'", "a feature is not a finite number; replace it, or leave features out.")
 

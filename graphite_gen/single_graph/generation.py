@@ -19,6 +19,7 @@ from ..graph import SimpleGraph
 from ..parcels import pack_graphs, unpack_graphs
 from ..records import Provenance
 from ..seeding import derive_seed, stream
+from ..words import so_many
 from .calibration import density_shift, fit_biases
 from .data import SingleGraph
 from .edges import sample_edges
@@ -67,6 +68,11 @@ class SingleGraphModel:
     provenance: Provenance
     # The biases where one over two to some power of the nodes are there, by that power.
     _of_parts: dict[int, Tensor] = field(default_factory=dict, init=False, repr=False)
+
+    def __repr__(self) -> str:
+        graph = f"{so_many(self.nodes, 'node')}, {so_many(self.edges, 'edge')}"
+
+        return f"SingleGraphModel('{self.name}', {self.settings.kind}, {graph})"
 
     @property
     def nodes(self) -> int:

@@ -134,7 +134,10 @@ def inputs_of(graph: SingleGraph, features: bool | None = None, edges: NDArray[n
     if graph.features is not None and graph.features.shape[1] and features is not False:
         return SparseInputs.from_features(graph.features)
     if features:
-        raise DatasetError("The graph has no features: pass them with '--node-features', or '--no-features'.")
+        raise DatasetError(
+            "The graph has no features: give its nodes 'features', pass a file with '--node-features', or pass "
+            "'--no-features' (in Python, features=False)."
+        )
     degrees = np.bincount((graph.edges if edges is None else edges).ravel(), minlength=graph.nodes)
     alone = torch.from_numpy(np.flatnonzero(degrees == 0))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ from ..means import mean_with_error
 from ..metrics.ranking import area_under_curve, average_precision
 from ..records import Record
 from ..seeding import derive_seed, stream
-from .baselines import score_pairs
+from .baselines import PageRank, score_pairs
 from .data import SingleGraph
 from .inputs import inputs_of
 from .pairs import PairLogits
@@ -29,9 +29,13 @@ from .training import TrainedAutoencoder, train_autoencoder
 __all__ = [
     "LinkResult",
     "LinkScore",
+    "PairScores",
     "PredictedLink",
+    "ScoredLink",
+    "check_misses_links",
     "iterate_baseline",
     "iterate_links",
+    "rank_by_pagerank",
     "rank_missing_links",
     "run_baseline",
     "run_link",
@@ -52,6 +56,7 @@ class LinkScore(Record):
         run: The number of the run, which makes its split and its seed.
         auc: The area under the ROC curve.
         ap: The average precision.
+        test_edges: How many test edges there are, beside as many non-edges.
         validation_auc: The former for the validation edges; None for baselines, which have nothing to choose.
         epoch: The epoch that was chosen; None for baselines.
     """
@@ -59,13 +64,14 @@ class LinkScore(Record):
     run: int
     auc: float
     ap: float
+    test_edges: int
     validation_auc: float | None = None
     epoch: int | None = None
 
 
 @dataclass(frozen=True)
 class LinkResult(Record):
-    """The mean over runs, with standard errors (None for a single run)."""
+    """The mean over runs, with standard errors (None for a single run); each run scores so many test edges."""
 
     model: str
     features: bool
@@ -75,6 +81,7 @@ class LinkResult(Record):
     auc_se: float | None
     ap: float
     ap_se: float | None
+    test_edges: int
 
 
 @dataclass(frozen=True)
@@ -88,6 +95,28 @@ class PredictedLink(Record):
     source: Any
     target: Any
     probability: float
+
+
+@dataclass(frozen=True)
+class ScoredLink(Record):
+    """Two nodes without an edge, as the graph's file calls them, and a score that is higher the likelier an edge is."""
+
+    source: Any
+    target: Any
+    score: float
+
+
+class PairScores(Protocol):
+    """Scores of all pairs, known by the blocks of their symmetric matrix."""
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes."""
+        ...
+
+    def tile(self, rows: slice, columns: slice) -> Tensor:
+        """A block of the matrix, with the shape of the two slices."""
+        ...
 
 
 def run_split(graph: SingleGraph, form: str, seed: int, run: int) -> EdgeSplit:
@@ -148,7 +177,7 @@ def run_link(
     logits = trained.logits()
     auc, ap = _areas(logits, _tensor(parts.test), _tensor(parts.test_negatives))
 
-    return LinkScore(run, auc, ap, _areas(logits, *held)[0], trained.epoch)
+    return LinkScore(run, auc, ap, len(parts.test), _areas(logits, *held)[0], trained.epoch)
 
 
 def iterate_baseline(
@@ -172,14 +201,14 @@ def run_baseline(graph: SingleGraph, name: str, run: int, seed: int, *, split: s
     scores = score_pairs(name, graph.nodes, parts.train, pairs, derive_seed(seed, "run", run))
     high, low = scores[: len(parts.test)], scores[len(parts.test) :]
 
-    return LinkScore(run, area_under_curve(high, low), average_precision(high, low))
+    return LinkScore(run, area_under_curve(high, low), average_precision(high, low), len(parts.test))
 
 
 def summarise_links(model: str, features: bool, split: str, scores: Sequence[LinkScore]) -> LinkResult:
     """The mean of some runs and its standard error."""
     auc, ap = (mean_with_error([getattr(score, name) for score in scores]) for name in ("auc", "ap"))
 
-    return LinkResult(model, features, split, len(scores), *auc, *ap)
+    return LinkResult(model, features, split, len(scores), *auc, *ap, scores[0].test_edges)
 
 
 def train_on_all(
@@ -215,7 +244,18 @@ def train_on_all(
     )
 
 
-@torch.no_grad()
+def check_misses_links(graph: SingleGraph) -> None:
+    """Refuse a graph without a pair to rank, or without edges to rank it by, before anything is learned.
+
+    Raises:
+        DatasetError: There is none.
+    """
+    if not len(graph.edges):
+        raise DatasetError("The graph has no edges, so there is nothing to learn from: pass one that has some.")
+    if 2 * len(graph.edges) == graph.nodes * (graph.nodes - 1):
+        raise DatasetError("All pairs of the graph's nodes are edges, so none is missing: pass one that has others.")
+
+
 def rank_missing_links(graph: SingleGraph, logits: PairLogits, count: int) -> list[PredictedLink]:
     """The most likely missing edges of a graph, best first; all pairs are ranked, tile by tile.
 
@@ -224,15 +264,45 @@ def rank_missing_links(graph: SingleGraph, logits: PairLogits, count: int) -> li
         logits: The log-odds of all pairs.
         count: How many to give.
     """
+    pairs, best = _rank(graph, logits, count)
+
+    return [PredictedLink(*pair, chance) for pair, chance in zip(pairs, torch.sigmoid(best).tolist(), strict=True)]
+
+
+def rank_by_pagerank(
+    graph: SingleGraph, count: int, *, progress: Callable[[int, int], None] | None = None
+) -> list[ScoredLink]:
+    """The pairs without an edge that a walk with restarts most often goes between, best first; nothing is trained.
+
+    Arguments:
+        graph: The graph.
+        count: How many to give.
+        progress: Called with how many nodes are done, and how many there are.
+
+    Raises:
+        DatasetError: The graph has no edges, or misses none.
+    """
+    check_misses_links(graph)
+    ranks = PageRank.from_edges(graph.nodes, graph.edges.astype(np.int64))
+    pairs, best = _rank(graph, ranks, count, progress)
+
+    return [ScoredLink(*pair, score) for pair, score in zip(pairs, best.tolist(), strict=True)]
+
+
+@torch.no_grad()
+def _rank(
+    graph: SingleGraph, scores: PairScores, count: int, progress: Callable[[int, int], None] | None = None
+) -> tuple[list[tuple[Any, Any]], Tensor]:
+    """The pairs without an edge that have the highest scores, by name, and these scores."""
     nodes = graph.nodes
     edges = torch.from_numpy(graph.edges.astype(np.int64))
     best_keys = torch.empty(0, dtype=torch.int64)
-    best = torch.empty(0, dtype=logits.factor.dtype)
+    best = torch.empty(0)
     bounds = [*range(0, nodes, max(1, TILE // max(nodes, 1))), nodes]
     # Edges are in the order of their first nodes: those of a tile stand side by side.
     places = np.searchsorted(graph.edges[:, 0], bounds)
     for (start, stop), place in zip(pairwise(bounds), pairwise(places), strict=True):
-        tile = logits.tile(slice(start, stop), slice(start, nodes))
+        tile = scores.tile(slice(start, stop), slice(start, nodes))
         # Each pair stands once, above the diagonal, and edges are no news.
         below = torch.arange(start, stop)[:, None] >= torch.arange(start, nodes)
         tile = tile.masked_fill(below, -torch.inf)
@@ -241,15 +311,14 @@ def rank_missing_links(graph: SingleGraph, logits: PairLogits, count: int) -> li
 
         flat, cell = tile.flatten().topk(min(count, tile.numel()))
         row, column = cell // (nodes - start), cell % (nodes - start)
-        best, order = torch.cat([best, flat]).sort(descending=True, stable=True)
+        best, order = torch.cat([best.to(flat), flat]).sort(descending=True, stable=True)
         best_keys = torch.cat([best_keys, (row + start) * nodes + column + start])[order]
         found = int(torch.isfinite(best[:count]).sum())
         best, best_keys = best[:found], best_keys[:found]
+        if progress is not None:
+            progress(stop, nodes)
 
-    return [
-        PredictedLink(graph.name(key // nodes), graph.name(key % nodes), probability)
-        for key, probability in zip(best_keys.tolist(), torch.sigmoid(best).tolist(), strict=True)
-    ]
+    return [(graph.name(key // nodes), graph.name(key % nodes)) for key in best_keys.tolist()], best
 
 
 def _tensor(pairs: NDArray[np.int64]) -> Tensor:

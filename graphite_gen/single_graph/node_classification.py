@@ -20,8 +20,9 @@ from ..nn import GraphConv
 from ..operators import SparseGraph
 from ..records import Record
 from ..seeding import derive_seed, stream
+from ..words import so_many
 from .data import NodeSplit, SingleGraph
-from .inputs import NodeInputs, dropout, inputs_of
+from .inputs import IdentityInputs, NodeInputs, dropout, inputs_of
 from .networks import InputConv, LinkNetwork, build_link_network
 from .settings import ClassifierSettings, LinkSettings
 from .training import check_step_memory, hide_edges, link_loss
@@ -57,6 +58,8 @@ class ClassificationScore(Record):
         validation: The same for the validation nodes, which the epoch is chosen by.
         epoch: The epoch that was chosen.
         predictions: The class that each node is given, with shape :math:`(n,)`.
+        probabilities: How likely that class is by the model, with shape :math:`(n,)`.
+        test_nodes: How many test nodes there are.
     """
 
     run: int
@@ -64,17 +67,20 @@ class ClassificationScore(Record):
     validation: float
     epoch: int
     predictions: NDArray[np.int64]
+    probabilities: NDArray[np.float64]
+    test_nodes: int
 
 
 @dataclass(frozen=True)
 class ClassificationResult(Record):
-    """The mean over runs, with its standard error (None for a single run)."""
+    """The mean over runs, with its standard error (None for a single run); each run scores so many test nodes."""
 
     model: str
     features: bool
     runs: int
     accuracy: float
     accuracy_se: float | None
+    test_nodes: int
 
 
 class GCNClassifier(nn.Module):
@@ -135,8 +141,8 @@ def node_split(graph: SingleGraph, seed: int) -> NodeSplit:
     """
     if graph.labels is None or len(graph.classes) < 2:
         raise DatasetError(
-            f"The graph has labels of {len(graph.classes)} classes, and at least 2 are wanted: give its nodes a "
-            f"'label', or pass a file with '--node-labels'."
+            f"The graph has labels of {so_many(len(graph.classes), 'class')}, and at least 2 are wanted: give its "
+            f"nodes a 'label', or pass a file with '--node-labels'."
         )
     if graph.split is not None:
         # Citeseer tests papers of which nothing is known: they have no class to be given.
@@ -217,11 +223,16 @@ def run_classification(
 
     Raises:
         ConfigError: There is no such split.
-        DatasetError: The graph has too few labels, or no features to use.
+        DatasetError: The graph has too few labels, no features to use, or neither edges nor features.
         TrainingError: A step does not fit in memory, or the objective is no number any more.
     """
     parts = run_nodes(graph, split, seed, run)
     inputs = inputs_of(graph, features)
+    if not len(graph.edges) and isinstance(inputs, IdentityInputs):
+        raise DatasetError(
+            "The graph has no edges and no features are used, so a label says nothing about other nodes: pass a graph "
+            "that has some."
+        )
     edges = torch.from_numpy(np.ascontiguousarray(graph.edges.T, dtype=np.int64))
     seed = derive_seed(seed, "classifier", run)
     assert graph.labels is not None
@@ -236,7 +247,7 @@ def run_classification(
     whole = SparseGraph.from_edges(edges, graph.nodes).normalised()
 
     best, best_epoch = (-1.0, -math.inf), 0
-    predictions: Tensor | None = None
+    best_odds: Tensor | None = None
     for epoch in range(1, settings.epochs + 1):
         seen, hidden = whole, torch.zeros(edges.shape[1], dtype=torch.bool)
         if isinstance(network, GraphiteClassifier):
@@ -258,15 +269,21 @@ def run_classification(
         nats = float(F.cross_entropy(odds[validation], labels[validation]))
         figure = (_accuracy(odds, labels, validation), -nats)
         if not math.isfinite(nats):
-            raise TrainingError("The objective is no number any more: train with a lower '--learning-rate'.")
+            raise TrainingError(
+                "The objective is no number any more: train with a lower learning rate, "
+                "'--learning-rate' (in Python, 'learning_rate')."
+            )
         if figure > best:
-            best, best_epoch, predictions = figure, epoch, odds.argmax(-1)
+            best, best_epoch, best_odds = figure, epoch, odds
         elif settings.patience and epoch - best_epoch >= settings.patience:
             break
-    assert predictions is not None
+    assert best_odds is not None
+    predictions, probabilities = best_odds.argmax(-1), best_odds.double().softmax(-1).amax(-1)
     right = float((predictions[test] == labels[test]).double().mean())
 
-    return ClassificationScore(run, right, best[0], best_epoch, predictions.numpy())
+    return ClassificationScore(
+        run, right, best[0], best_epoch, predictions.numpy(), probabilities.numpy(), len(parts.test)
+    )
 
 
 def _optimiser(network: GCNClassifier, settings: ClassifierSettings) -> torch.optim.Optimizer:
@@ -298,4 +315,6 @@ def _build(settings: ClassifierSettings, own: LinkSettings, in_features: int, cl
 
 def summarise_classification(model: str, features: bool, scores: Sequence[ClassificationScore]) -> ClassificationResult:
     """The mean of some runs and its standard error."""
-    return ClassificationResult(model, features, len(scores), *mean_with_error([score.accuracy for score in scores]))
+    accuracy = mean_with_error([score.accuracy for score in scores])
+
+    return ClassificationResult(model, features, len(scores), *accuracy, scores[0].test_nodes)

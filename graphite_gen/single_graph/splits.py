@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from ..config import require
 from ..errors import DatasetError
+from ..words import so_many
 
 __all__ = ["SPLITS", "EdgeSplit", "contains_pairs", "sample_non_edges", "split_edges"]
 
@@ -71,7 +72,8 @@ def split_edges(
     held = sum(counts)
     if len(pairs) <= held:
         raise DatasetError(
-            f"The graph has {len(pairs)} edges, too few to hold some out for validation and test: it needs at least 3."
+            f"The graph has {so_many(len(pairs), 'edge')}, too few to hold some out for validation and test: it "
+            f"needs at least 3."
         )
 
     order = generator.permutation(len(pairs))
@@ -80,7 +82,7 @@ def split_edges(
     if len(order) < held:
         raise DatasetError(
             f"Only {len(order)} of {len(pairs)} edges can be held out with the rest as connected as before, and {held} "
-            f"are wanted: pass '--split random'."
+            f"are wanted: pass '--split random' (in Python, split='random')."
         )
     chosen = order[:held]
     # The first to go are the surest to be on a cycle: the two parts should be alike.
@@ -118,8 +120,8 @@ def sample_non_edges(nodes: int, edges: Pairs, count: int, generator: np.random.
     total = nodes * (nodes - 1) // 2
     if total - len(edges) < count:
         raise DatasetError(
-            f"The graph has {total - len(edges)} pairs without an edge, and {count} are wanted to tell edges "
-            f"from: it is too dense for link prediction."
+            f"The graph has {so_many(total - len(edges), 'pair')} without an edge, and {count} are wanted to tell "
+            f"edges from: it is too dense for link prediction."
         )
     taken = np.sort(edges[:, 0] * nodes + edges[:, 1])
     if total <= 4 * (count + len(edges)):

@@ -6,6 +6,7 @@ A graph is one of networkx, a file, or what :func:`read_single_graph` gives. Nod
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..config import require_count
-from ..errors import UnusedSettingError
+from ..errors import ConfigError, DatasetError, UnusedSettingError
 from ..graph import SimpleGraph, as_simple_graph
 from ..records import Provenance
 from .baselines import BASELINES
@@ -23,8 +24,11 @@ from .generation import SingleGraphModel, fit_single_graph
 from .link_prediction import (
     LinkResult,
     PredictedLink,
+    ScoredLink,
+    check_misses_links,
     iterate_baseline,
     iterate_links,
+    rank_by_pagerank,
     rank_missing_links,
     summarise_links,
     train_on_all,
@@ -44,6 +48,9 @@ __all__ = [
     "save_single",
     "score_links",
 ]
+
+RANKER = "pagerank"
+"""The baseline that missing links can be ranked by."""
 
 
 def score_links(
@@ -70,10 +77,9 @@ def score_links(
     Raises:
         GraphiteError: The graph is not one to hold edges out of, or a setting is wrong.
     """
-    one = _one(graph)
+    one = _one(graph, features)
     if kind in BASELINES:
-        if settings:
-            raise UnusedSettingError(next(iter(settings)), f"the baseline '{kind}'")
+        _refuse_settings(kind, settings)
         return summarise_links(kind, False, split, list(iterate_baseline(one, kind, runs, seed, split=split)))
     chosen = LinkSettings().changed(kind=kind, **settings)
     scores = iterate_links(one, chosen, runs, seed, features=features, split=split)
@@ -89,25 +95,29 @@ def predict_links(
     seed: int = 0,
     features: bool | None = None,
     **settings: Any,
-) -> list[PredictedLink]:
+) -> list[PredictedLink] | list[ScoredLink]:
     """The pairs without an edge that most look like one, best first, by a model of all edges.
 
     Arguments:
         graph: The graph.
         count: How many.
-        kind: The model.
+        kind: The model; or ``pagerank``, which learns nothing, takes no settings and gives scores for probabilities.
         seed: The run's one seed.
         features: Whether node features are used; None does where there are any.
         settings: Any other setting of :class:`LinkSettings`.
 
     Raises:
-        GraphiteError: The graph has no edges, or a setting is wrong.
+        GraphiteError: The graph has no edges or misses none, or a setting is wrong.
     """
-    require_count("count", count, 0)
-    one = _one(graph)
-    trained = train_on_all(one, LinkSettings().changed(kind=kind, **settings), seed, features=features)
+    require_count("count", count, 1)
+    one = _one(graph, features)
+    if kind == RANKER:
+        _refuse_settings(kind, settings)
+        return rank_by_pagerank(one, count)
+    chosen = LinkSettings().changed(kind=kind, **settings)
+    check_misses_links(one)
 
-    return rank_missing_links(one, trained.logits(), count)
+    return rank_missing_links(one, train_on_all(one, chosen, seed, features=features).logits(), count)
 
 
 def classify_nodes(
@@ -134,7 +144,7 @@ def classify_nodes(
     Raises:
         GraphiteError: There are too few labels, or a setting is wrong.
     """
-    one = _one(graph)
+    one = _one(graph, features)
     chosen = ClassifierSettings().changed(kind=kind, **settings)
     scores = list(iterate_classification(one, chosen, runs, seed, features=features, split=split))
     best = max(scores, key=lambda score: score.validation)
@@ -163,7 +173,8 @@ def embed_nodes(
     Raises:
         GraphiteError: The graph has no edges, or a setting is wrong.
     """
-    trained = train_on_all(_one(graph), LinkSettings().changed(kind=kind, **settings), seed, features=features)
+    chosen = LinkSettings().changed(kind=kind, **settings)
+    trained = train_on_all(_one(graph, features), chosen, seed, features=features)
 
     return np.asarray(trained.latents().numpy())
 
@@ -203,11 +214,28 @@ def load_single(folder: str | Path) -> SingleGraphModel:
     return load_single_graph(Path(folder))
 
 
-def _one(graph: nx.Graph | SimpleGraph | SingleGraph | str | Path) -> SingleGraph:
+def _one(graph: nx.Graph | SimpleGraph | SingleGraph | str | Path, features: bool | None = None) -> SingleGraph:
+    if not isinstance(features, bool | np.bool_ | None):
+        raise ConfigError(
+            f"'features' is of type {type(features).__name__}; it should be True, False or None. Features themselves "
+            f"belong to the graph: give each node its own as the attribute 'features'."
+        )
     if isinstance(graph, SingleGraph):
         return graph
+    if isinstance(graph, str | Path):
+        return read_single_graph(graph)
+    if not isinstance(graph, SimpleGraph) and not hasattr(graph, "is_multigraph"):
+        raise DatasetError(
+            f"Found {type(graph).__name__} where one graph was wanted: pass a graph of networkx, which makes one of a "
+            f"matrix by 'from_numpy_array', or the path of a file."
+        )
 
-    return read_single_graph(graph) if isinstance(graph, str | Path) else from_simple_graph(as_simple_graph(graph))
+    return from_simple_graph(as_simple_graph(graph))
+
+
+def _refuse_settings(baseline: str, settings: Mapping[str, Any]) -> None:
+    for name in settings:
+        raise UnusedSettingError(name, f"the baseline '{baseline}'")
 
 
 def _uses_features(graph: SingleGraph, features: bool | None) -> bool:

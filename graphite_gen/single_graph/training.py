@@ -14,6 +14,7 @@ from ..errors import TrainingError
 from ..memory import check_memory
 from ..operators import SparseGraph
 from ..seeding import derive_seed
+from ..words import so_many
 from .inputs import NodeInputs
 from .losses import exact_loss, pair_count, sampled_loss
 from .networks import LinkNetwork, build_link_network
@@ -105,7 +106,10 @@ def train_autoencoder(
         if progress is not None:
             progress(epoch, settings.epochs)
     if not torch.isfinite(loss):
-        raise TrainingError("The objective is no number any more: train with a lower '--learning-rate'.")
+        raise TrainingError(
+            "The objective is no number any more: train with a lower learning rate, "
+            "'--learning-rate' (in Python, 'learning_rate')."
+        )
     if kept:
         network.load_state_dict(kept)
 
@@ -135,8 +139,8 @@ def check_step_memory(settings: LinkSettings, edges: int, nodes: int) -> None:
         TrainingError: It does not fit.
     """
     rows = EDGE_BYTES * edges + DRAW_BYTES * settings.subsample * edges + NODE_BYTES * nodes
-    what = f"A step on {nodes} nodes and {edges} edges with {settings.latent} latents"
-    check_memory(rows * settings.latent, what, "Pass a smaller '--latent'.", TrainingError)
+    what = f"A step on {so_many(nodes, 'node')} and {so_many(edges, 'edge')} with {so_many(settings.latent, 'latent')}"
+    check_memory(rows * settings.latent, what, "Pass a smaller '--latent' (in Python, 'latent').", TrainingError)
 
 
 def link_loss(

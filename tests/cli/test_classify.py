@@ -19,19 +19,30 @@ def test_json_has_a_row_for_every_model(invoke: Invoke, groups: Path) -> None:
     for row in rows:
         assert {"model", "features", "runs", "accuracy", "accuracy_se"} <= row.keys()
         assert row["runs"] == 2
+        # Half of each class is learned from, and two thirds of the rest are scored.
+        assert row["test_nodes"] == 10
         assert row["accuracy"] > 1 / 3
 
 
-def test_classes_are_written_for_every_node(invoke: Invoke, groups: Path) -> None:
-    lines = ["id,club,split", *(f"n{i},{'ab'[i // 15]},{['train', 'val', 'test'][i % 3]}" for i in range(29))]
+def test_classes_are_written_for_every_node_and_labels_that_were_given_stay(invoke: Invoke, groups: Path) -> None:
+    # Labels that have nothing to do with the graph: the model would guess many of them otherwise.
+    given = {f"n{i}": "ab"[(i * 7 // 3) % 2] for i in range(24)}
+    lines = ["id,club,split", *(f"n{i},{given[f'n{i}']},{['train', 'val', 'test'][i % 3]}" for i in range(24))]
     Path("y.csv").write_text("\n".join(lines))
-    result = invoke("classify", groups, "--kind", "gcn", "--node-labels", "y.csv", "-o", "out.csv", *QUICK)
+    kinds = ("--kind", "gcn", "--kind", "graphite")
+    result = invoke("classify", groups, *kinds, "--node-labels", "y.csv", "-o", "out.csv", *QUICK)
 
     assert result.exit_code == 0, result.stderr
     assert "accuracy" in result.stdout
+    assert "Wrote the classes of 30 nodes to 'out.csv': 24 as labelled, 6 by gcn.\n" in result.stderr
     rows = list(csv.DictReader(Path("out.csv").read_text().splitlines()))
+    assert list(rows[0]) == ["node", "label", "known", "probability"]
     assert [row["node"] for row in rows] == list(nx.read_graphml(groups))
-    assert {row["label"] for row in rows} <= {"a", "b"}
+    for row in rows:
+        known = row["node"] in given
+        assert row["known"] == str(known).lower()
+        assert row["label"] in ([given[row["node"]]] if known else ["a", "b"])
+        assert row["probability"] == "1" if known else 0.5 <= float(row["probability"]) <= 1
 
 
 def test_it_is_told_how_many_nodes_are_for_what(invoke: Invoke, groups: Path) -> None:
@@ -45,6 +56,7 @@ def test_it_is_told_how_many_nodes_are_for_what(invoke: Invoke, groups: Path) ->
         result = invoke("classify", groups, "--node-labels", "y.csv", "--split", split, "--epochs", 1, "--threads", 1)
         assert result.exit_code == 0, result.stderr
         assert told in result.stderr
+        assert "test nodes says little" in result.stderr
 
 
 def test_beside_classes_on_stdout_the_accuracy_is_a_note(invoke: Invoke, groups: Path) -> None:
@@ -73,10 +85,14 @@ def test_ages_tell_who_is_older_than_fifty(invoke: Invoke, columns: tuple[str, .
 def test_mistakes_end_in_one_line(invoke: Invoke, groups: Path) -> None:
     nx.write_graphml(nx.cycle_graph(9), "plain.graphml")
     Path("y.csv").write_text("id,club,split\nn1,a,somewhere\nn2,b,train\n")
+    lone = nx.empty_graph(12)
+    nx.set_node_attributes(lone, {node: "ab"[node % 2] for node in lone}, "label")
+    nx.write_graphml(lone, "lone.graphml")
     for line, problem in (
         (["plain.graphml"], "--node-labels"),
         ([groups, "--node-labels", "y.csv"], "'somewhere'"),
         ([groups, "-o", "out.txt"], "'.csv'"),
+        (["lone.graphml"], "no edges and no features"),
     ):
         result = invoke("classify", *line, *QUICK)
         assert result.exit_code == 1, line

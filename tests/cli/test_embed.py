@@ -38,6 +38,26 @@ def test_it_is_told_that_a_picture_of_many_nodes_takes_a_while(
     assert ("Laying 30 nodes out by t-SNE" in result.stderr) == told
 
 
+def test_nothing_is_written_if_the_layout_is_interrupted(
+    invoke: Invoke, groups: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sklearn")
+    pytest.importorskip("matplotlib")
+
+    def interrupted(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    line = ("embed", groups, "-o", "z.csv", "--plot", "tsne.png", *QUICK)
+    with monkeypatch.context() as patch:
+        patch.setattr("graphite_gen.single_graph.embedding.project_to_plane", interrupted)
+        assert invoke(*line).exit_code != 0
+    assert not Path("z.csv").exists()
+    again = invoke(*line)
+    assert again.exit_code == 0, again.stderr
+    assert Path("z.csv").exists()
+    assert Path("tsne.png").exists()
+
+
 def test_latents_become_node_attributes(invoke: Invoke, groups: Path) -> None:
     assert invoke("embed", groups, "-o", "z.graphml", "--kind", "gae", *QUICK).exit_code == 0
     found = nx.read_graphml("z.graphml")

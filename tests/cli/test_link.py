@@ -22,7 +22,7 @@ def test_json_has_a_row_for_every_model(invoke: Invoke, groups: Path) -> None:
     ]
     for row in rows:
         assert {"model", "features", "runs", "auc", "auc_se", "ap", "ap_se"} <= row.keys()
-        assert (row["features"], row["runs"]) == (False, 2)
+        assert (row["features"], row["runs"], row["test_edges"]) == (False, 2, len(nx.read_graphml(groups).edges) // 10)
         assert 0 <= row["auc"] <= 1
         assert row["auc_se"] >= 0
 
@@ -33,6 +33,19 @@ def test_the_same_seed_gives_the_same_table(invoke: Invoke, groups: Path) -> Non
     assert first.exit_code == 0, first.stderr
     assert "30 nodes" in first.stderr
     assert first.stdout == second.stdout != third.stdout
+
+
+def test_it_is_told_how_many_edges_are_scored_and_what_few_of_them_say(invoke: Invoke) -> None:
+    # A tenth of the edges is scored, and a twentieth chosen by.
+    for edges, told in (
+        (299, "Learning from 256 edges, choosing the epoch by 14, scoring 29 and as many non-edges in each run.\n"),
+        (300, "Learning from 255 edges, choosing the epoch by 15, scoring 30 and as many non-edges in each run.\n"),
+    ):
+        nx.write_graphml(nx.gnm_random_graph(60, edges, seed=0), "some.graphml")
+        result = invoke("link", "some.graphml", "--runs", 1, *QUICK)
+        assert result.exit_code == 0, result.stderr
+        assert told in result.stderr
+        assert ("A score of 29 test edges says little" in result.stderr) == (edges < 300)
 
 
 @pytest.mark.parametrize("split", ["connected", "random"])
@@ -64,11 +77,52 @@ def test_missing_links_are_written_by_name(invoke: Invoke, groups: Path) -> None
     assert is_one_line(again.stderr)
 
 
-def test_a_graph_that_misses_no_link_gives_a_table_without_rows(invoke: Invoke) -> None:
-    nx.write_graphml(nx.complete_graph(4), "whole.graphml")
+def test_missing_links_are_ranked_by_pagerank_alone(invoke: Invoke, groups: Path) -> None:
+    result = invoke("link", groups, "--predict", "out.csv", "--baseline", "pagerank", "--top", 9)
 
-    assert invoke("link", "whole.graphml", "--predict", "out.csv", *QUICK).exit_code == 0
-    assert Path("out.csv").read_text() == "source,target,probability\n"
+    assert result.exit_code == 0, result.stderr
+    assert "Training" not in result.stderr
+    rows = list(csv.DictReader(Path("out.csv").read_text().splitlines()))
+    known = nx.read_graphml(groups)
+    assert list(rows[0]) == ["source", "target", "score"]
+    assert len(rows) == 9
+    assert all(row["source"] in known and not known.has_edge(row["source"], row["target"]) for row in rows)
+    scores = [float(row["score"]) for row in rows]
+    assert scores == sorted(scores, reverse=True)
+    assert invoke("link", groups, "--predict", "out.json", "--baseline", "pagerank").exit_code == 0
+    assert json.loads(Path("out.json").read_text())[0]["score"] == pytest.approx(scores[0], rel=1e-5)
+    for idle in (
+        *(["--epochs", 5], ["--unbalanced"], ["--no-features"], ["--skip-weight", 0.5]),
+        *(["--kind", "gae"], ["--baseline", "spectral"], ["--compare"]),
+    ):
+        refused = invoke("link", groups, "--predict", "new.csv", "--baseline", "pagerank", *idle)
+        assert refused.exit_code == 2, idle
+        assert idle[0] in refused.stderr
+
+
+@pytest.mark.parametrize("by", [QUICK, ("--baseline", "pagerank")])
+def test_a_graph_that_misses_no_link_is_told_before_anything_is_learned(
+    invoke: Invoke, by: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("graphite_gen.single_graph.link_prediction.train_autoencoder", None)
+    nx.write_graphml(nx.complete_graph(4), "whole.graphml")
+    result = invoke("link", "whole.graphml", "--predict", "out.csv", *by)
+
+    assert result.exit_code == 1
+    assert is_one_line(result.stderr.splitlines()[-1] + "\n")
+    assert "none is missing" in result.stderr
+    assert not Path("out.csv").exists()
+
+
+def test_the_one_pair_without_an_edge_is_ranked(invoke: Invoke) -> None:
+    graph = nx.complete_graph(4)
+    graph.remove_edge(1, 3)
+    nx.write_graphml(graph, "near.graphml")
+    result = invoke("link", "near.graphml", "--predict", "-", *QUICK)
+
+    assert result.exit_code == 0, result.stderr
+    assert "The graph has 1 pair without an edge: all of them are ranked.\n" in result.stderr
+    assert result.stdout.splitlines()[1].startswith("1,3,")
 
 
 def test_own_features_are_used_or_left_out(invoke: Invoke, groups: Path) -> None:

@@ -330,6 +330,18 @@ def test_weights_are_announced_and_can_be_ignored(invoke: Invoke) -> None:
     assert invoke("train", "--family", "ego", "--ignore-weights").exit_code == 2
 
 
+def test_a_file_of_one_graph_is_told_of_single(invoke: Invoke, groups: Path, graphs: Path) -> None:
+    hint = "pass '--single'"
+    options = ("--epochs", 1, "--width", 8, "--threads", 1)
+    one = invoke("train", groups, "--stages", 1, *options)
+    assert one.exit_code == 0, one.stderr
+    assert "on 1 graph, validating on 0.\n" in one.stderr
+    assert hint in one.stderr
+    many = invoke("train", graphs, "--stages", 1, *options)
+    assert many.exit_code == 0, many.stderr
+    assert hint not in many.stderr
+
+
 def test_one_large_graph_is_learned_and_sampled_from(invoke: Invoke, groups: Path) -> None:
     options = ("--epochs", 20, "--latent", 4, "--subsample", 0, "--threads", 1)
     trained = invoke("train", "--single", groups, *options)
@@ -369,7 +381,10 @@ def test_one_large_graph_is_learned_and_sampled_from(invoke: Invoke, groups: Pat
 def test_what_one_large_graph_is_no_model_for_is_told(invoke: Invoke, groups: Path) -> None:
     assert invoke("train", "--single", groups, "--epochs", 2, "--latent", 4, "--threads", 1).exit_code == 0
     for line, code, problem in (
-        (("nll", groups), 1, "trained on one large graph"),
+        (("nll", groups), 1, "Pass a model of many graphs, such as '--model bundled:barabasi'."),
+        (("nll", groups, "--model", "groups"), 1, "Pass a model of many graphs, such as 'bundled:barabasi'."),
+        (("report", "groups", "-o", "page.html"), 1, "Pass a model of many graphs, such as 'bundled:barabasi'."),
+        (("plot", "training", "groups", "--terminal"), 1, "Pass a model of many graphs, such as 'bundled:barabasi'."),
         (("complete", groups, "--add-nodes", 1, "-o", "out.graphml"), 1, "trained on one large graph"),
         (("train", groups, "--name", "groups", "--resume"), 1, ""),
         (("sample", "--tree", "-o", "out.h5"), 2, "'--tree' has no use"),

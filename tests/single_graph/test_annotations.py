@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from graphite_gen.errors import DatasetError, FormatError
 from graphite_gen.single_graph import annotations
@@ -105,6 +106,34 @@ def test_a_number_too_large_for_a_feature_is_refused_without_a_warning(
     with pytest.raises(FormatError, match="not a finite number"):
         read_single_graph(path_graph, features=path)
     assert not recwarn.list
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e99"])
+def test_a_feature_that_is_no_finite_number_is_told_by_row_node_and_column(path_graph: Path, number: str) -> None:
+    path = path_graph.with_name("x.csv")
+    path.write_text(f"id,x,age\nd,1,0\nc,0,0\nb,2,{number}\na,nan,1\n")
+    with pytest.raises(FormatError, match="row 4: column 'age' of node 'b' is not a finite number"):
+        read_single_graph(path_graph, features=path)
+
+    x = np.zeros((4, 3), np.float64)
+    x[2, 1] = float(number)
+    with np.errstate(over="ignore"):
+        np.savez(path.with_suffix(".npz"), features=x.astype(np.float32), ids=list("dcba"))
+        with pytest.raises(FormatError, match="column 1 of node 'b' is not a finite number"):
+            read_single_graph(path_graph, features=path.with_suffix(".npz"))
+        sparse.save_npz(path.with_suffix(".npz"), sparse.csr_array(x.astype(np.float32)))
+    with pytest.raises(FormatError, match="column 1 of node 'c' is not a finite number"):
+        read_single_graph(path_graph, features=path.with_suffix(".npz"))
+
+
+@pytest.mark.parametrize("text", ["id\na\nb\n", "id x y\na 1 2\nb 3 4\n", ""])
+def test_a_file_of_one_column_is_told_what_parts_cells(path_graph: Path, text: str) -> None:
+    path = path_graph.with_name("x.csv")
+    path.write_text(text)
+
+    for what in ("features", "labels"):
+        with pytest.raises(FormatError, match="commas, semicolons or tabs"):
+            read_single_graph(path_graph, **{what: path})
 
 
 @pytest.mark.parametrize("text", ["a,red\nb,blue\nc,red\n", " a ,red\nc,red\n"])

@@ -181,7 +181,7 @@ def test_minus_one_is_no_label_beside_zero_and_a_class_without(
         ("id,x\na,red\n", "'red' is no number"),
         ("id,x\na,nan\nb,1\nc,1\nd,1\ne,1\n", "not a finite number"),
         ("1,2\n", "begins with numbers"),
-        ("", "no columns"),
+        ("", "one column or none"),
     ],
 )
 def test_features_that_do_not_fit_are_told(path_graph: Path, tmp_path: Path, text: str, problem: str) -> None:
@@ -225,3 +225,8 @@ def test_one_graph_is_wanted(tmp_path: Path) -> None:
 
     with pytest.raises(DatasetError, match=r"more than one graph.*\{index:04d\}"):
         read_single_graph(tmp_path / "two.g6")
+
+
+def test_a_graph_is_told_in_one_line(path_graph: Path, layout: Path) -> None:
+    assert repr(read_single_graph(path_graph)) == "SingleGraph(5 nodes, 4 edges, 2 features, 2 classes)"
+    assert repr(read_single_graph(layout)) == "SingleGraph(4 nodes, 2 edges, 2 features, 3 classes)"

@@ -14,11 +14,13 @@ from graphite_gen.errors import ConfigError, DatasetError
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.metrics.ranking import area_under_curve
 from graphite_gen.single_graph import link_prediction
+from graphite_gen.single_graph.baselines import score_pairs
 from graphite_gen.single_graph.data import SingleGraph
 from graphite_gen.single_graph.inputs import IdentityInputs
 from graphite_gen.single_graph.link_prediction import (
     iterate_baseline,
     iterate_links,
+    rank_by_pagerank,
     rank_missing_links,
     run_baseline,
     run_link,
@@ -193,6 +195,24 @@ def test_missing_links_are_ranked_over_all_pairs(monkeypatch: pytest.MonkeyPatch
     assert len(rank_missing_links(graph, logits, 10**6)) == len(free)
 
 
+@pytest.mark.parametrize("tile", [1, 500, 10**6])
+def test_pagerank_ranks_missing_links_as_it_scores_pairs(monkeypatch: pytest.MonkeyPatch, tile: int) -> None:
+    monkeypatch.setattr(link_prediction, "TILE", tile)
+    graph = planted()
+    adjacency = graph.graph.adjacency()
+    free = np.array([(i, j) for i in range(60) for j in range(i + 1, 60) if not adjacency[i, j]])
+    scores = score_pairs("pagerank", 60, graph.edges.astype(np.int64), free, 0)
+    order = np.argsort(-scores, kind="stable")[:20]
+    done: list[tuple[int, int]] = []
+    found = rank_by_pagerank(graph, 20, progress=lambda *count: done.append(count))
+
+    assert [[link.source, link.target] for link in found] == free[order].tolist()
+    assert np.allclose([link.score for link in found], scores[order])
+    assert done[-1] == (60, 60)
+    assert len(done) == {1: 60, 500: 8, 10**6: 1}[tile]
+    assert len(rank_by_pagerank(graph, 10**6)) == len(free)
+
+
 def test_missing_links_are_within_groups_and_have_the_names_of_the_file() -> None:
     graph = planted()
     names = tuple(f"n{node}" for node in range(60))
@@ -226,5 +246,9 @@ def test_strange_graphs_work_or_are_told() -> None:
         train_on_all(lonely, QUICK, 0)
     pair = SingleGraph(SimpleGraph.from_pairs(2, [(0, 1)]))
     assert rank_missing_links(pair, train_on_all(pair, QUICK, 0).logits(), 5) == []
+    with pytest.raises(DatasetError, match="none is missing"):
+        rank_by_pagerank(pair, 5)
+    with pytest.raises(DatasetError, match="no edges"):
+        rank_by_pagerank(lonely, 5)
     with pytest.raises(ConfigError, match="targets 'all'"):
         replace(QUICK, edge_dropout=0.0)

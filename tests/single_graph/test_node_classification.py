@@ -80,6 +80,23 @@ def test_predictions_are_those_of_the_best_epoch_by_validation(kind: str) -> Non
         assert (score.predictions == scores[score.epoch - 1].predictions).all()
 
 
+@pytest.mark.parametrize("kind", ["gcn", "graphite"])
+def test_probabilities_are_those_of_the_predicted_classes(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[Tensor] = []
+
+    def odds(network: GCNClassifier, *args: Any) -> Tensor:
+        found.append(network.odds(args[0], network.hidden_states(*args)))
+        return found[-1]
+
+    monkeypatch.setattr(GCNClassifier, "forward", odds)
+    score = run_classification(planted(), replace(QUICK, kind=kind, epochs=5), 0, 0)
+
+    chances = np.exp(found[score.epoch - 1].numpy())
+    chances /= chances.sum(axis=1, keepdims=True)
+    assert np.allclose(score.probabilities, chances[np.arange(60), score.predictions])
+    assert np.allclose(score.probabilities, chances.max(axis=1))
+
+
 @pytest.mark.parametrize("weight", [0.0, 0.5, 2.0])
 def test_the_autoencoders_objective_counts_by_its_weight_and_is_not_computed_without(
     weight: float, monkeypatch: pytest.MonkeyPatch
@@ -143,6 +160,15 @@ def test_the_gcn_is_that_of_pytorch_geometric() -> None:
     assert torch.allclose(found, wanted)
 
 
+def test_without_edges_classes_are_learned_from_features_or_not_at_all() -> None:
+    graph = planted()
+    lone = replace(graph, graph=replace(graph.graph, edges=graph.edges[:0]))
+
+    assert run_classification(lone, QUICK, 0, 0).accuracy > 0.4
+    with pytest.raises(DatasetError, match="no edges and no features"):
+        run_classification(lone, QUICK, 0, 0, features=False)
+
+
 def test_a_split_is_the_graphs_own_without_nodes_of_no_class() -> None:
     graph = planted()
     labels = np.full(60, -1)
@@ -187,7 +213,7 @@ def test_too_few_labels_are_told() -> None:
     for labels, problem in (
         (None, "0 classes"),
         ([None] * 60, "0 classes"),
-        (["a"] * 60, "1 classes"),
+        (["a"] * 60, "labels of 1 class,"),
         (["a", "b"] + [None] * 58, "for validation"),
     ):
         with pytest.raises(DatasetError, match=problem):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,17 @@ def test_missing_links_are_those_of_a_group() -> None:
     assert not any(named().has_edge(link.source, link.target) for link in links)
 
 
+def test_pagerank_ranks_links_without_settings() -> None:
+    links = gg.predict_links(named(), 20, "pagerank")
+
+    number = {f"person {node}": node // 15 for node in range(60)}
+    assert np.mean([number[link.source] == number[link.target] for link in links]) > 0.8
+    assert all(isinstance(link, gg.ScoredLink) and link.score > 0 for link in links)
+    for ask in (gg.predict_links, gg.score_links):
+        with pytest.raises(gg.GraphiteError, match="'epochs' has no effect on the baseline 'pagerank'"):
+            ask(named(), kind="pagerank", epochs=5)
+
+
 def test_every_node_is_given_a_class_and_a_place() -> None:
     labels, result = gg.classify_nodes(named(), epochs=60, width=8, latent=4, learning_rate=0.03)
 
@@ -59,6 +71,9 @@ def test_a_model_of_one_graph_goes_to_a_folder_and_back(tmp_path: Path) -> None:
     gg.save_single(model, tmp_path / "people")
     first, second = (each.sample(1, nodes=90, seed=4)[0] for each in (model, gg.load_single(tmp_path / "people")))
 
+    with pytest.raises(gg.GraphiteError, match=r"'graphite_gen\.load_single' reads it"):
+        gg.load(tmp_path / "people")
+    assert repr(model) == f"SingleGraphModel('people', graphite-vae, 60 nodes, {len(named().edges)} edges)"
     assert model.provenance.source == "people.graphml"
     assert nx.utils.graphs_equal(first, second)
     assert len(first) == 90
@@ -117,5 +132,25 @@ def test_a_split_is_one_of_those_there_are(task: str, kind: str, known: str, spl
 def test_baselines_take_no_settings_and_links_are_counted_in_whole_numbers() -> None:
     with pytest.raises(ConfigError, match="'epochs' has no effect on the baseline 'pagerank'"):
         gg.score_links(named(), "pagerank", epochs=3)
-    with pytest.raises(ConfigError, match="'count' is -1; it should be a whole number, at least 0"):
+    with pytest.raises(ConfigError, match="'count' is -1; it should be a whole number, at least 1"):
         gg.predict_links(named(), -1)
+
+
+@pytest.mark.parametrize(
+    ("ask", "problem"),
+    [
+        (lambda: gg.predict_links(named(), -1), "'count' is -1"),
+        (lambda: gg.predict_links(nx.complete_graph(5)), "none is missing"),
+        (lambda: gg.score_links(named(), features=np.eye(60)), "'features' is of type ndarray"),
+        (lambda: gg.score_links(named(), features=True), "features=False"),
+        (lambda: gg.score_links(nx.path_graph(30)), "split='random'"),
+        (lambda: gg.classify_nodes(named(), features=np.eye(60)), "'features' is of type ndarray"),
+        (lambda: gg.embed_nodes(np.eye(60)), "'from_numpy_array'"),
+        (lambda: gg.fit_single([named()]), "Found list where one graph was wanted"),
+    ],
+)
+def test_mistakes_end_in_one_line_that_names_a_keyword(ask: Callable[[], Any], problem: str) -> None:
+    with pytest.raises(gg.GraphiteError, match=re.escape(problem)) as caught:
+        ask()
+
+    assert "\n" not in str(caught.value)
