@@ -105,7 +105,7 @@ class ClassifierSettings(Settings):
     latent: int = 16
     dropout: float = 0.5
     weight_decay: float | None = None
-    reconstruction: float = 0.5
+    reconstruction: float = 0.1
     epochs: int = 200
     learning_rate: float = 0.01
     patience: int = 0
