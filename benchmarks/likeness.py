@@ -38,6 +38,15 @@ def figures(graph: nx.Graph, observed: nx.Graph | None) -> list[float]:
     ]
 
 
+def _cell(values: np.ndarray) -> str:
+    """The mean of some draws, with its standard error if there are several."""
+    if np.isnan(values).any():
+        return "–"
+    error = f" ± {values.std(ddof=1) / np.sqrt(len(values)):.2g}" if len(values) > 1 else ""
+
+    return f"{values.mean():.3g}{error}"
+
+
 def _without_loops(graph: nx.Graph) -> nx.Graph:
     graph.remove_edges_from(list(nx.selfloop_edges(graph)))
 
@@ -47,24 +56,24 @@ def _without_loops(graph: nx.Graph) -> nx.Graph:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("graph", type=Path, help="a file of one graph, such as cora.h5")
-    parser.add_argument("--draws", type=int, default=3, help="graphs of each size  [3]")
+    parser.add_argument("--draws", type=int, default=5, help="graphs of each size  [5]")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
 
     given = read_single_graph(arguments.graph)
     observed = given.graph.to_networkx()
     model = fit_single_graph(given)
-    rows = [["observed", f"{given.nodes:,}", *figures(observed, None)]]
+    rows = [["observed", f"{given.nodes:,}", *(_cell(np.array([value])) for value in figures(observed, None))]]
     for factor in FACTORS:
         nodes = round(factor * given.nodes)
         draws = [graph.to_networkx() for graph in LargeGraphSampler(model, arguments.draws, nodes=nodes)]
         # Only at the size of the graph itself does node i take after node i.
         found = [figures(graph, observed if factor == 1 else None) for graph in draws]
-        rows.append([f"{factor:g} ×", f"{nodes:,}", *np.mean(found, axis=0)])
+        rows.append([f"{factor:g} ×", f"{nodes:,}", *map(_cell, np.transpose(found))])
     degrees = [degree for _, degree in observed.degree]
     peers = (nx.Graph(nx.configuration_model(degrees, seed=draw)) for draw in range(arguments.draws))
     found = [figures(_without_loops(graph), observed) for graph in peers]
-    rows.append(["configuration model", f"{given.nodes:,}", *np.mean(found, axis=0)])
+    rows.append(["configuration model", f"{given.nodes:,}", *map(_cell, np.transpose(found))])
     header = [
         "size",
         "nodes",
@@ -78,9 +87,9 @@ def main() -> None:
         "assortativity",
         "edges that recur, %",
     ]
-    cells = [[*row[:2], *("–" if np.isnan(value) else f"{value:.3g}" for value in row[2:])] for row in rows]
-    title = f"Graphs like {arguments.graph.stem.capitalize()}'s, means of {arguments.draws} draws"
-    publish("likeness", title, header, cells, {"draws": arguments.draws, "rows": rows})
+    name = arguments.graph.stem.capitalize()
+    title = f"Graphs like {name}'s, means of {arguments.draws} draws with their standard errors"
+    publish("likeness", title, header, rows, {"draws": arguments.draws})
 
 
 if __name__ == "__main__":

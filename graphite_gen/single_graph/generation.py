@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ..components import largest_component
+from ..config import require_count
 from ..crew import ALONE, Crew
 from ..distributions import NodeNormal
 from ..errors import SamplingError
@@ -37,8 +38,10 @@ __all__ = ["LargeGraphSampler", "SingleGraphModel", "fit_single_graph"]
 # Rounds in which degrees settle; of more nodes than that, all pairs would take too long to visit so often.
 ROUNDS = 12
 MOST_NODES = 50_000
-# So many copies have their density fitted; the others share what these need.
-SHIFTS = 4
+# Among a part of the nodes, a node is fitted to be tied to no more of them than this.
+MOST_TIED = 0.95
+# So many copies, or those of so many nodes, have their density fitted; the others share what these need.
+SHIFTS, SHIFTED_NODES = 4, 50_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +125,7 @@ class SingleGraphModel:
         power = math.log2((self.nodes - 1) / (nodes - 1))
         low = math.floor(power)
 
-        return torch.lerp(self._biases_of_part(low), self._biases_of_part(low + 1), power - low)
+        return torch.lerp(self._biases_of_part(low), self._biases_of_part(math.ceil(power)), power - low)
 
     def _biases_of_part(self, power: int) -> Tensor:
         if power == 0:
@@ -135,7 +138,12 @@ class SingleGraphModel:
     def _fit_biases(self, part: float = 1.0) -> Tensor:
         generator = torch.Generator().manual_seed(derive_seed(self.seed, "biases"))
 
-        return fit_biases((self.draw(generator)[1] for _ in range(ROUNDS)), self.degrees, part)
+        degrees = self.degrees
+        if part < 1:
+            # No node can have more neighbours than there are, and one that has nearly all of them has no bias.
+            degrees = degrees.clamp_max(MOST_TIED * part * (self.nodes - 1))
+
+        return fit_biases((self.draw(generator)[1] for _ in range(ROUNDS)), degrees, part)
 
     def sample(
         self,
@@ -213,7 +221,7 @@ def fit_single_graph(
 
 
 class LargeGraphSampler:
-    """Draws graphs like the one that a model was trained on, one after another, without a visit to every pair.
+    """Draws graphs like the one that a model was trained on, one after another.
 
     Graph i is the same graph for a seed, however many are drawn.
     """
@@ -249,7 +257,9 @@ class LargeGraphSampler:
         self.largest = largest
         self.latents = latents
         self._crew = crew
-        low, high = (model.nodes, model.nodes) if nodes is None else (nodes, nodes) if isinstance(nodes, int) else nodes
+        low, high = nodes if isinstance(nodes, tuple) else (model.nodes if nodes is None else nodes,) * 2
+        for size in (low, high):
+            require_count("nodes", size, 1)
         self._range = low, high
         if count < 0 or not 1 <= low <= high:
             raise SamplingError(f"{count} graphs on {low} to {high} nodes were asked for. Ask for at least 1 node.")
@@ -270,9 +280,9 @@ class LargeGraphSampler:
         nodes = int(rng.integers(self._range[0], self._range[1] + 1))
         generator = torch.Generator().manual_seed(derive_seed(self.seed, "latents", index))
         # No two nodes of a copy take after the same one, since nothing could be learned of whether a node is tied to
-        # itself; unless so few cannot have the mean degree.
+        # itself; unless so few would have to be tied to more than half of each other to have the mean degree.
         count = -(-nodes // self.model.nodes)
-        while count > 1 and nodes // count - 1 < self.model.mean_degree:
+        while count > 1 and nodes // count < self.model.nodes and nodes // count - 1 < 2 * self.model.mean_degree:
             count -= 1
         sizes = [(nodes + place) // count for place in range(count)]
         latents, copies = zip(*self._copies(sizes, generator, rng), strict=True)
@@ -295,10 +305,10 @@ class LargeGraphSampler:
                 like = torch.cat([torch.randperm(model.nodes, generator=generator) for _ in range(rounds)])[:nodes]
             z, logits = model.draw(generator, like)
             logits = replace(logits, bias=logits.bias + model.biases_for(nodes)[like])
-            # What a few draws need is what the others need on average: sizes differ by one at most.
-            if len(shifts) < SHIFTS:
+            # What many draws need is what the others need on average: sizes differ by one at most.
+            if len(shifts) < max(SHIFTS, SHIFTED_NODES // nodes):
                 shifts.append(density_shift(logits, model.mean_degree * nodes / 2, rng))
                 shift = shifts[-1]
             else:
-                shift = sum(shifts) / SHIFTS
+                shift = sum(shifts) / len(shifts)
             yield z, Copy(like.numpy(), sample_edges(replace(logits, shift=logits.shift + shift), rng))

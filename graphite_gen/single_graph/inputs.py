@@ -129,10 +129,16 @@ def inputs_of(graph: SingleGraph, features: bool | None = None, edges: NDArray[n
         edges: The edges that may be known, with shape :math:`(E, 2)`; None for all of them.
 
     Raises:
-        DatasetError: Features are asked for, and it has none.
+        DatasetError: Features are asked for, and it has none; or all nodes have the same.
     """
     if graph.features is not None and graph.features.shape[1] and features is not False:
-        return SparseInputs.from_features(graph.features)
+        inputs = SparseInputs.from_features(graph.features)
+        if not inputs.matrix.values().any():
+            raise DatasetError(
+                "All nodes have the same features, which tell nothing: pass others, or '--no-features' (in Python, "
+                "features=False)."
+            )
+        return inputs
     if features:
         raise DatasetError(
             "The graph has no features: give its nodes 'features', pass a file with '--node-features', or pass "

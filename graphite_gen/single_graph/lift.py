@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .splits import is_among
+
 __all__ = ["Copy", "in_triangles", "lift"]
 
 Indices = NDArray[np.int64]
@@ -31,7 +33,7 @@ class Copy:
 
 
 def lift(copies: Sequence[Copy], rng: np.random.Generator) -> Indices:
-    r"""The edges of one graph of all copies, their nodes one after the other, i < j, with shape :math:`(2, \sum E)`.
+    r"""The edges of one graph of all copies, their nodes one after the other, i < j, with shape :math:`(2, E)`.
 
     A larger graph that looks the same from near by has more neighbourhoods, not larger ones. So edges in triangles stay
     in their copy, and each of the others goes to the same node of any copy instead: a random lift (Amit & Linial,
@@ -67,9 +69,14 @@ def lift(copies: Sequence[Copy], rng: np.random.Generator) -> Indices:
 
 def in_triangles(nodes: int, edges: Indices) -> NDArray[np.bool_]:
     """Whether the ends of each edge have a neighbour in common, with shape :math:`(E,)`."""
-    i, j = edges
-    graph = sparse.csr_array((np.ones(2 * len(i)), (np.append(i, j), np.append(j, i))), shape=(nodes, nodes))
-    # Only where an edge is: two steps lead to far more pairs.
-    common = graph[i].multiply(graph[j]).sum(axis=1)
+    i, j = np.concatenate([edges, edges[::-1]], axis=1)
+    graph = sparse.csr_array((np.ones(len(i)), (i, j)), shape=(nodes, nodes))
+    degrees = np.diff(graph.indptr)
+    # The neighbours of the end that has fewer are asked for: those of a hub would be all nodes, for each of its edges.
+    few = degrees[edges[0]] <= degrees[edges[1]]
+    near, far = np.where(few, edges, edges[::-1])
+    rows = graph[near]
+    edge = np.repeat(np.arange(len(near)), np.diff(rows.indptr))
+    closes = is_among(far[edge] * nodes + rows.indices, np.sort(i * nodes + j))
 
-    return np.asarray(common > 0)
+    return np.bincount(edge[closes], minlength=len(near)) > 0

@@ -274,6 +274,8 @@ def rank_by_pagerank(
 ) -> list[ScoredLink]:
     """The pairs without an edge that a walk with restarts most often goes between, best first; nothing is trained.
 
+    Pairs that no such walk goes between, as those of two components, are left out.
+
     Arguments:
         graph: The graph.
         count: How many to give.
@@ -286,7 +288,7 @@ def rank_by_pagerank(
     ranks = PageRank.from_edges(graph.nodes, graph.edges.astype(np.int64))
     pairs, best = _rank(graph, ranks, count, progress)
 
-    return [ScoredLink(*pair, score) for pair, score in zip(pairs, best.tolist(), strict=True)]
+    return [ScoredLink(*pair, score) for pair, score in zip(pairs, best.tolist(), strict=True) if score > 0]
 
 
 @torch.no_grad()

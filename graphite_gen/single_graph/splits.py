@@ -13,7 +13,7 @@ from ..config import require
 from ..errors import DatasetError
 from ..words import so_many
 
-__all__ = ["SPLITS", "EdgeSplit", "contains_pairs", "sample_non_edges", "split_edges"]
+__all__ = ["SPLITS", "EdgeSplit", "contains_pairs", "is_among", "sample_non_edges", "split_edges"]
 
 SPLITS = ("connected", "random")
 
@@ -133,7 +133,7 @@ def sample_non_edges(nodes: int, edges: Pairs, count: int, generator: np.random.
         while len(keys) < count:
             i, j = generator.integers(0, nodes, (2, 2 * count + 16))
             drawn = np.minimum(i, j) * nodes + np.maximum(i, j)
-            drawn = drawn[(i != j) & ~_is_among(drawn, taken)]
+            drawn = drawn[(i != j) & ~is_among(drawn, taken)]
             keys = np.concatenate([keys, drawn])
             # Those drawn first stay, so that each draw is uniform over what was left.
             keys = keys[np.sort(np.unique(keys, return_index=True)[1])]
@@ -144,10 +144,11 @@ def sample_non_edges(nodes: int, edges: Pairs, count: int, generator: np.random.
 
 def contains_pairs(nodes: int, edges: Pairs, pairs: Pairs) -> NDArray[np.bool_]:
     """Whether each pair ``i < j`` is among the edges, with shape :math:`(M,)`."""
-    return _is_among(pairs[:, 0] * nodes + pairs[:, 1], np.sort(edges[:, 0] * nodes + edges[:, 1]))
+    return is_among(pairs[:, 0] * nodes + pairs[:, 1], np.sort(edges[:, 0] * nodes + edges[:, 1]))
 
 
-def _is_among(keys: NDArray[np.int64], ordered: NDArray[np.int64]) -> NDArray[np.bool_]:
+def is_among(keys: NDArray[np.int64], ordered: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each number is among those in ascending order."""
     if not len(ordered):
         return np.zeros(len(keys), dtype=np.bool_)
     places = np.minimum(np.searchsorted(ordered, keys), len(ordered) - 1)

@@ -132,6 +132,8 @@ def classify_nodes(
 ) -> tuple[list[Any], ClassificationResult]:
     """The class that each node is given, by the best run as validation has it, and how often test nodes get theirs.
 
+    Nodes whose label is known are given one, too, which may be another: 'classify -o' writes the known ones.
+
     Arguments:
         graph: The graph, some of whose nodes have labels.
         kind: ``graphite`` or ``gcn``.
@@ -215,7 +217,7 @@ def load_single(folder: str | Path) -> SingleGraphModel:
 
 
 def _one(graph: nx.Graph | SimpleGraph | SingleGraph | str | Path, features: bool | None = None) -> SingleGraph:
-    if not isinstance(features, bool | np.bool_ | None):
+    if not isinstance(features, bool | None):
         raise ConfigError(
             f"'features' is of type {type(features).__name__}; it should be True, False or None. Features themselves "
             f"belong to the graph: give each node its own as the attribute 'features'."

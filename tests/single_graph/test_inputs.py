@@ -127,3 +127,11 @@ def test_nodes_without_a_known_edge_share_their_inputs() -> None:
     assert torch.equal(known, torch.diag(torch.tensor([1.0, 1, 0, 0, 0])) @ weight)
     (gradient,) = torch.autograd.grad(known.sum(), weight)
     assert torch.equal(gradient, torch.diag(torch.tensor([1.0, 1, 0, 0, 0])) @ torch.ones(5, 3))
+
+
+def test_features_that_all_nodes_share_are_refused() -> None:
+    constant = SingleGraph(SimpleGraph.from_pairs(4, [(0, 1), (2, 3)]), sparse.csr_array(np.full((4, 2), 7.0)))
+
+    with pytest.raises(DatasetError, match="the same features"):
+        inputs_of(constant)
+    assert isinstance(inputs_of(constant, False), IdentityInputs)

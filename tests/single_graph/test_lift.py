@@ -42,6 +42,15 @@ def test_edges_in_triangles_are_those_with_a_common_neighbour() -> None:
     assert 0 < sum(wanted) < len(wanted)
 
 
+def test_a_hub_is_not_asked_about_all_its_neighbours_for_each_of_them() -> None:
+    leaves = 50_000
+    star = np.stack([np.zeros(leaves, dtype=np.int64), np.arange(1, leaves + 1)])
+    closed = np.concatenate([star, [[1], [2]]], axis=1)
+
+    assert in_triangles(leaves + 1, closed).nonzero()[0].tolist() == [0, 1, leaves]
+    assert not in_triangles(3, np.empty((2, 0), dtype=np.int64)).any()
+
+
 def test_one_copy_stays_as_it_is() -> None:
     assert np.array_equal(lift([copy(1)], np.random.default_rng(0)), copy(1).edges)
 
