@@ -298,8 +298,7 @@ def main() -> None:
         keys = ("task", "dataset", "features", "model", "run")
         run_all(todo, keys, lambda job: measure(arguments.data, job, quick=arguments.quick), arguments.log)
 
-    rows = read_log(arguments.log)
-    results = Results(rows, arguments.datasets)
+    results = Results(read_log(arguments.log), arguments.datasets)
     split = arguments.split
     suffix = "" if split == "connected" else f"_{split}"
     names = [dataset.capitalize() for dataset in arguments.datasets]
@@ -326,10 +325,11 @@ def main() -> None:
     # A part of the columns is to look at: it does not replace the whole.
     whole = not arguments.quick and list(arguments.datasets) == list(DATASETS)
     for name, title, header, body in tables:
+        rows = [row for row in body if set(row[1:]) != {"–"}]
         if whole:
-            publish(name, title, header, list(body), {"log": arguments.log.name})
+            publish(name, title, header, rows, {"log": arguments.log.name})
         else:
-            print(f"\n{title}\n\n" + "\n".join(lines(header, list(body))))
+            print(f"\n{title}\n\n" + "\n".join(lines(header, rows)))
     if whole and split == "connected":
         draw_curve(results, arguments.datasets[0], FOLDER.parents[1] / "docs" / "subsampling.png")
 
