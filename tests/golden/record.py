@@ -1,0 +1,167 @@
+"""What commands print and write for fixed seeds; run as a script, it records the results that 'test_golden.py' checks.
+
+The file 'golden.json' was recorded once and holds through changes of the code that are meant to change no result. Record
+it again only together with a change that is meant to change results:
+
+    python tests/golden/record.py
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+from click.testing import CliRunner
+
+GOLDEN = Path(__file__).with_name("golden.json")
+
+FAMILIES = ("barabasi", "ego", "erdos-renyi", "geometric", "powerlaw-tree", "regular")
+CONSTRAINTS = {
+    "powerlaw-tree": ("--tree", "--max-degree", "5"),
+    "powerlaw-tree-one-shot": ("--tree",),
+    "regular": ("--regular", "4", "--connected"),
+    "geometric": ("--nodes", "12", "--planar", "--edges", "18"),
+    "erdos-renyi-one-shot": ("--nodes", "12", "--edges", "18"),
+    "barabasi": ("--degrees", "4,3,3,2,2,2,2,1,1"),
+    "ego": ("--acyclic", "--nodes", "11"),
+}
+COMPLETED = ("barabasi", "barabasi-one-shot")
+TINY = ("--graphs", "40", "--nodes", "5:7", "--width", "8", "--epoch-graphs", "0", "--threads", "1", "--seed", "5")
+
+
+def run(*args: str) -> Any:
+    from graphite_gen.cli.main import main
+
+    result = CliRunner().invoke(main, list(args))
+    assert result.exit_code == 0, f"{args}: {result.stderr}"
+
+    return result
+
+
+def digest(*args: str) -> str:
+    """The SHA-256 of what a command writes to standard output."""
+    return hashlib.sha256(run(*args).stdout_bytes).hexdigest()
+
+
+def models() -> list[str]:
+    return [*FAMILIES, *(f"{name}-one-shot" for name in FAMILIES)]
+
+
+def samples(name: str) -> dict[str, str]:
+    """Digests of samples from a bundled model, free and under constraints."""
+    draw = ("sample", "-n", "12", "--model", f"bundled:{name}", "--seed", "7", "--format", "g6", "-o", "-")
+    found = {"free": digest(*draw)}
+    if name in CONSTRAINTS:
+        found["constrained"] = digest(*draw, *CONSTRAINTS[name])
+
+    return found
+
+
+def likelihoods(name: str) -> Any:
+    """The JSON of the NLL of three graphs under a bundled model."""
+    family = name.removesuffix("-one-shot")
+    run("generate", "--family", family, "--graphs", "9", "--seed", "3", "--force", "-o", "test.h5")
+
+    return json.loads(run("nll", "test.h5", "--model", f"bundled:{name}", "--samples", "8", "--json").stdout)
+
+
+def generated(name: str) -> str:
+    return digest("generate", "--family", name, "--graphs", "20", "--seed", "11", "--format", "g6", "-o", "-")
+
+
+def completed(name: str) -> str:
+    """The digest of completions of a graph with three unknown pairs."""
+    import networkx as nx
+
+    graph = nx.barabasi_albert_graph(10, 3, seed=1)
+    graph.add_edges_from([(0, 7), (3, 9), (8, 9)], state="unknown")
+    nx.write_graphml(graph, "partial.graphml")
+
+    return digest("complete", "partial.graphml", "-n", "5", "--model", f"bundled:{name}", "--format", "g6", "-o", "-")
+
+
+def trained(preset: str) -> list[float]:
+    """Norms of the weights of a run that was resumed, in ascending order."""
+    from safetensors.torch import load_file
+
+    name = f"golden-{preset}"
+    common = ("train", "--family", "ego", "--preset", preset, *TINY, "--epochs", "4", "--name", name)
+    interrupted(*common)
+    run("train", "--family", "ego", "--name", name, "--resume", "--threads", "1")
+
+    return sorted(float(value.double().norm()) for value in load_file(f"checkpoints/{name}/model.safetensors").values())
+
+
+def interrupted(*args: str) -> None:
+    """Train, and stop as by Ctrl-C after two epochs."""
+    import subprocess
+    import sys
+
+    stop = (
+        "import sys; from graphite_gen.records import TrainRecord; from graphite_gen.cli import main\n"
+        "made, init = 0, TrainRecord.__init__\n"
+        "def counted(self, *args, **kwargs):\n"
+        "    global made\n"
+        "    init(self, *args, **kwargs); made += 1\n"
+        "    if made == 2: raise KeyboardInterrupt\n"
+        "TrainRecord.__init__ = counted\n"
+        "main.run()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", stop, *args], capture_output=True, text=True, check=False)
+    assert done.returncode == 130, done.stderr
+
+
+def options() -> dict[str, list[str]]:
+    """Every spelling of every option of every command, choices included."""
+    from graphite_gen.cli.main import COMMANDS, main
+
+    context = click.Context(main)
+    found: dict[str, list[str]] = {}
+
+    def collect(name: str, command: click.Command) -> None:
+        spellings = set()
+        for parameter in command.params:
+            choices = parameter.type.choices if isinstance(parameter.type, click.Choice) else ("",)
+            if isinstance(parameter, click.Option):
+                names = (*parameter.opts, *parameter.secondary_opts)
+                spellings |= {f"{flag} {choice}".strip() for flag in names for choice in choices}
+        found[name] = sorted(spellings)
+        if isinstance(command, click.Group):
+            for key, sub in command.commands.items():
+                collect(f"{name} {key}", sub)
+
+    for name in COMMANDS:
+        command = main.get_command(context, name)
+        assert command is not None
+        collect(name, command)
+
+    return found
+
+
+def names() -> list[str]:
+    import graphite_gen
+
+    return sorted(graphite_gen.__all__)
+
+
+def everything() -> Iterator[tuple[str, Any]]:
+    yield "names", names()
+    yield "options", options()
+    yield "generated", {name: generated(name) for name in FAMILIES}
+    yield "samples", {name: samples(name) for name in models()}
+    yield "likelihoods", {name: likelihoods(name) for name in models()}
+    yield "completed", {name: completed(name) for name in COMPLETED}
+    yield "trained", {name: trained(name) for name in ("default", "one-shot")}
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        GOLDEN.write_text(json.dumps(dict(everything()), indent=1) + "\n", encoding="utf-8")

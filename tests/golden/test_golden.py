@@ -1,0 +1,78 @@
+"""Results for fixed seeds stay what they were when 'golden.json' was recorded, and nothing that was public is gone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from record import (
+    COMPLETED,
+    FAMILIES,
+    GOLDEN,
+    completed,
+    generated,
+    likelihoods,
+    models,
+    names,
+    options,
+    samples,
+    trained,
+)
+
+# Sentences for people, which may be worded otherwise.
+PROSE = ("diagnosis", "remark")
+RECORDED = json.loads(GOLDEN.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, single_precision: None) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def agrees(found: Any, recorded: Any) -> bool:
+    """Whether all recorded entries are there and equal, numbers up to rounding."""
+    if isinstance(recorded, dict):
+        return all(key in found and (key in PROSE or agrees(found[key], recorded[key])) for key in recorded)
+    if isinstance(recorded, list):
+        return len(found) == len(recorded) and all(map(agrees, found, recorded))
+    if isinstance(recorded, float):
+        return found == pytest.approx(recorded, rel=1e-5, abs=1e-5)
+
+    return bool(found == recorded)
+
+
+def test_public_names_are_kept() -> None:
+    assert set(RECORDED["names"]) <= set(names())
+
+
+def test_options_are_kept() -> None:
+    found = options()
+    for command, spellings in RECORDED["options"].items():
+        assert set(spellings) <= set(found[command]), command
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_generated_graphs_are_the_same_bytes(family: str) -> None:
+    assert generated(family) == RECORDED["generated"][family]
+
+
+@pytest.mark.parametrize("model", models())
+def test_samples_are_the_same_bytes(model: str) -> None:
+    assert samples(model) == RECORDED["samples"][model]
+
+
+@pytest.mark.parametrize("model", models())
+def test_likelihoods_are_the_same_json(model: str) -> None:
+    assert agrees(likelihoods(model), RECORDED["likelihoods"][model])
+
+
+@pytest.mark.parametrize("model", COMPLETED)
+def test_completions_are_the_same_bytes(model: str) -> None:
+    assert completed(model) == RECORDED["completed"][model]
+
+
+@pytest.mark.parametrize("preset", ["default", "one-shot"])
+def test_a_resumed_run_ends_with_the_same_weights(preset: str) -> None:
+    assert trained(preset) == pytest.approx(RECORDED["trained"][preset], rel=1e-4)
