@@ -1,6 +1,6 @@
 """What commands print and write for fixed seeds; run as a script, it records the results that 'test_golden.py' checks.
 
-The file 'golden.json' was recorded once and holds through changes of the code that are meant to change no result. Record
+The file 'golden.json' was recorded once and holds through changes that are meant to change no result. Record
 it again only together with a change that is meant to change results:
 
     python tests/golden/record.py
