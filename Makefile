@@ -24,7 +24,7 @@ lint: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 checkpoints: $(VENV)/.core
-	$(BIN)/python benchmarks/checkpoints.py
+	$(BIN)/python benchmarks/train_checkpoints.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info samples.graphml

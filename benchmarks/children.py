@@ -16,7 +16,7 @@ import torch
 
 from graphite_gen.api import fit
 from graphite_gen.cli import main as program
-from graphite_gen.dataset import generate
+from graphite_gen.families.simulate import generate
 
 __all__ = ["Ending", "at_operation", "load_libraries", "operations", "run", "run_for"]
 

@@ -30,12 +30,12 @@ from peers import EPOCHS, PEERS, build_peer
 from tables import FOLDER, lines, publish
 from torch import Tensor
 
-from graphite_gen.metrics.ranking import area_under_curve, average_precision
-from graphite_gen.seeding import derive_seed
-from graphite_gen.single_graph.data import SingleGraph, read_single_graph
-from graphite_gen.single_graph.link_prediction import run_baseline, run_link, run_split
-from graphite_gen.single_graph.node_classification import run_classification
-from graphite_gen.single_graph.settings import ClassifierSettings, LinkSettings
+from graphite_gen.evaluation.ranking import area_under_curve, average_precision
+from graphite_gen.network.link_prediction import run_baseline, run_link, run_split
+from graphite_gen.network.network import Network, read_network
+from graphite_gen.network.node_classification import run_classification
+from graphite_gen.network.settings import ClassifierSettings, LinkSettings
+from graphite_gen.rng import derive_seed
 
 LOG = FOLDER / "citation.jsonl"
 SEED = 0
@@ -80,7 +80,7 @@ Job = tuple[str, str, bool, str, int]
 def measure(folder: Path, job: Job, *, quick: bool) -> Row:
     """Score one model on one split, or one start of a classifier."""
     task, dataset, features, model, run = job
-    graph = read_single_graph(folder / f"{dataset}.h5")
+    graph = read_network(folder / f"{dataset}.h5")
     started = time.process_time()
     if task in NODE_TASKS:
         settings = ClassifierSettings(**CLASSIFIERS[model][1], **({"epochs": 3} if quick else {}))
@@ -113,7 +113,7 @@ def measure(folder: Path, job: Job, *, quick: bool) -> Row:
     }
 
 
-def peer(graph: SingleGraph, split: str, features: bool, model: str, run: int, epochs: int) -> tuple[float, float]:
+def peer(graph: Network, split: str, features: bool, model: str, run: int, epochs: int) -> tuple[float, float]:
     """Test AUC and AP of the peer at its best epoch by validation, chosen as ours is."""
     parts = run_split(graph, split, SEED, run)
     edges = torch.from_numpy(parts.train.T.copy())

@@ -22,17 +22,17 @@ from numpy.typing import NDArray
 from tables import publish
 
 from graphite_gen.api import load
-from graphite_gen.checkpoint import TrainedModel
 from graphite_gen.completion import CHAIN_STEPS, PartialGraph, complete
-from graphite_gen.dataset import generate
+from graphite_gen.evaluation.ranking import area_under_curve
 from graphite_gen.families import family
+from graphite_gen.families.simulate import generate
 from graphite_gen.graph import SimpleGraph
-from graphite_gen.metrics.ranking import area_under_curve
-from graphite_gen.seeding import stream
+from graphite_gen.rng import stream
+from graphite_gen.training.checkpoint import TrainedModel
 
 TEST_SEED = 3000
 HIDDEN = 0.2
-STAGED, ONE_SHOT = "staged model", "one-shot Graphite-VAE"
+AUTOREGRESSIVE, ONE_SHOT = "staged model", "one-shot Graphite-VAE"
 PEERS = {"preferential attachment": nx.preferential_attachment, "Adamic-Adar": nx.adamic_adar_index}
 
 
@@ -100,7 +100,7 @@ def rank(task: Task) -> Ranking:
     scores, facts = {}, {}
     for name, path in task.models.items():
         model = load(path).trained
-        assert model.config.is_staged == (name == STAGED)
+        assert model.config.is_autoregressive == (name == AUTOREGRESSIVE)
         start = process_time()
         scores[name], facts[name] = by_model(model, partial, task.steps)
         facts[name]["seconds"] = process_time() - start
@@ -117,7 +117,7 @@ def summary(rankings: list[Ranking]) -> list[dict[str, Any]]:
     figures: list[dict[str, Any]] = []
     for name, values in aucs.items():
         mean, error = _mean(values)
-        gain, gain_error = _mean(aucs[STAGED] - values)
+        gain, gain_error = _mean(aucs[AUTOREGRESSIVE] - values)
         told = [ranking.facts[name] for ranking in rankings if name in ranking.facts]
         figures.append(
             {
@@ -162,7 +162,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1, help="processes, of one thread each")
     arguments = parser.parse_args()
 
-    models = {STAGED: arguments.staged, ONE_SHOT: arguments.one_shot}
+    models = {AUTOREGRESSIVE: arguments.autoregressive, ONE_SHOT: arguments.one_shot}
     graphs = generate(family("barabasi"), arguments.graphs, seed=TEST_SEED).graphs
     tasks = [Task(index, graph, models, arguments.steps) for index, graph in enumerate(graphs)]
     with ProcessPoolExecutor(arguments.workers, mp_context=get_context("spawn")) as pool:
@@ -174,7 +174,7 @@ def main() -> None:
             row["method"],
             f"{row['auc']:.3f} ± {row['auc_se']:.3f}",
             f"{row['pooled_auc']:.3f}",
-            "–" if row["method"] == STAGED else f"{row['staged_gain']:.3f} ± {row['staged_gain_se']:.3f}",
+            "–" if row["method"] == AUTOREGRESSIVE else f"{row['staged_gain']:.3f} ± {row['staged_gain_se']:.3f}",
         ]
         for row in figures
     ]

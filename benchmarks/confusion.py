@@ -10,9 +10,9 @@ import matplotlib
 import numpy as np
 from tables import publish
 
-from graphite_gen.dataset import generate
 from graphite_gen.evaluation import evaluate
 from graphite_gen.families import FAMILIES
+from graphite_gen.families.simulate import generate
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

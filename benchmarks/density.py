@@ -25,14 +25,14 @@ from logs import Row, add_options, parse, read_log, run_all
 from tables import FOLDER, lines, publish
 
 from graphite_gen.api import fit
-from graphite_gen.batch import collate
-from graphite_gen.dataset import generate
+from graphite_gen.data.batch import collate
+from graphite_gen.data.sizes import SizeDistribution
 from graphite_gen.families import family
-from graphite_gen.families.floors import known_floor
+from graphite_gen.families.entropies import known_entropy
+from graphite_gen.families.simulate import generate
 from graphite_gen.graph import SimpleGraph
-from graphite_gen.models import GraphNetwork
-from graphite_gen.objectives import reconstruction
-from graphite_gen.sizes import SizeLaw
+from graphite_gen.training.model import GraphNetwork
+from graphite_gen.training.objectives import reconstruction
 
 LOG = FOLDER / "density.jsonl"
 NODES = (10, 20)
@@ -101,7 +101,7 @@ def reconstruction_error(network: GraphNetwork, graphs: list[SimpleGraph], conve
 
 def er_baseline(train: list[SimpleGraph], test: list[SimpleGraph]) -> float:
     """The mean NLL under the training density of each size."""
-    sizes = SizeLaw.of(train)
+    sizes = SizeDistribution.of(train)
 
     return float(np.mean([sizes.baseline(graph) for graph in test]))
 
@@ -154,17 +154,17 @@ def _cell(value: Any) -> str:
     return f"{np.mean(value):.2f} ± {error}"
 
 
-def floor(name: str) -> float | None:
+def entropy(name: str) -> float | None:
     """The floor of a family, over sizes that are equally frequent."""
     law = family(name)
-    floors = [known_floor(law, nodes) for nodes in law.sizes(*NODES)]
+    entropies = [known_entropy(law, nodes) for nodes in law.sizes(*NODES)]
 
-    return None if None in floors else float(np.mean([each.nats for each in floors if each is not None]))
+    return None if None in entropies else float(np.mean([each.nats for each in entropies if each is not None]))
 
 
-def twice_the_floor(name: str) -> float | None:
+def twice_the_entropy(name: str) -> float | None:
     """What the true law costs where every pair counts twice and all other cells are known."""
-    nats = floor(name)
+    nats = entropy(name)
 
     return None if nats is None else 2 * nats
 
@@ -182,7 +182,7 @@ def table(results: Results, convention: str) -> Iterator[list[str]]:
             yield results.row(f"{label}, published", lambda name, kind=kind: PUBLISHED[kind][FAMILIES.index(name)])
         yield results.row("a fair coin per cell", lambda name: CELLS * math.log(2))
         yield results.row("one parameter for all cells", lambda name: results.values(name, "vgae", "baseline"))
-        yield results.row("twice the floor", twice_the_floor)
+        yield results.row("twice the floor", twice_the_entropy)
         return
     for kind in ("vgae", "graphite-vae"):
         yield results.row(
@@ -190,7 +190,7 @@ def table(results: Results, convention: str) -> Iterator[list[str]]:
             lambda name, kind=kind: results.values(name, kind) - results.values(name, kind, "baseline"),
         )
     yield results.row("ER baseline", lambda name: results.values(name, "vgae", "baseline"))
-    yield results.row("floor", floor)
+    yield results.row("floor", entropy)
 
 
 def summary(paper: Results, strong: Results) -> Iterator[tuple[str, Callable[[str], str]]]:
@@ -210,7 +210,7 @@ def summary(paper: Results, strong: Results) -> Iterator[tuple[str, Callable[[st
     if strong.runs:
         yield "preset one-shot, pairs", lambda name: _cell(strong.values(name, "graphite-vae"))
         yield "ER baseline", lambda name: f"{strong.values(name, 'graphite-vae', 'baseline').mean():.2f}"
-        yield "floor", lambda name: _cell(floor(name))
+        yield "floor", lambda name: _cell(entropy(name))
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ import torch
 from launched import wait_for, worker
 from tables import publish
 
-from graphite_gen.checkpoint import load_checkpoint, read_tensors
+from graphite_gen.training.checkpoint import load_checkpoint, read_tensors
 
 TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 TOLERANCE = 1e-5

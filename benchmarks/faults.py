@@ -26,12 +26,12 @@ from typing import Any
 from children import Ending, at_operation, load_libraries, operations, run, run_for
 from tables import publish
 
-from graphite_gen.atomic import is_settled, sweep
-from graphite_gen.checkpoint import load_checkpoint, read_tensors
 from graphite_gen.errors import FormatError, GraphiteError
-from graphite_gen.formats import read_graphs
-from graphite_gen.single_graph.checkpoint import load_single_graph
-from graphite_gen.training import RUN, read_run
+from graphite_gen.io import read_graphs
+from graphite_gen.io.atomic import is_settled, sweep
+from graphite_gen.network.storage import load_network_model
+from graphite_gen.training.checkpoint import load_checkpoint, read_tensors
+from graphite_gen.training.trainer import RUN, read_run
 
 MODEL = Path("checkpoints") / "run"
 TRAIN = ("train", "graphs.h5", "--name", "run", "--width", 16, "--validate-every", 1, "--epoch-graphs", 0)
@@ -292,7 +292,7 @@ def _is_whole_model(target: Path, before: str, end: str) -> bool:
     if not (target / "config.json").exists():
         return before == digest(Path("nowhere")) or not target.exists()
     try:
-        load_single_graph(target)
+        load_network_model(target)
     except GraphiteError as error:
         print(error)
         return False

@@ -18,59 +18,59 @@ from tables import publish
 
 from graphite_gen import families
 from graphite_gen.families import FAMILIES, Family, family
-from graphite_gen.families.floors import TABLE, FloorEstimate, draw_nats, mean_floor
+from graphite_gen.families.entropies import TABLE, EntropyEstimate, draw_nats, mean_entropy
 
 SIZES = range(10, 21)
 FILE = Path(families.__file__).parent / TABLE
 
 
-def closed_forms(law: Family) -> dict[int, FloorEstimate]:
+def closed_forms(law: Family) -> dict[int, EntropyEstimate]:
     """The floors of a law that has them in closed form."""
-    values = {n: law.floor(n) for n in law.sizes(SIZES[0], SIZES[-1])}
+    values = {n: law.entropy(n) for n in law.sizes(SIZES[0], SIZES[-1])}
 
-    return {n: FloorEstimate.exact(value) for n, value in values.items() if value is not None}
+    return {n: EntropyEstimate.exact(value) for n, value in values.items() if value is not None}
 
 
-def barabasi(graphs: int, largest: int) -> dict[int, FloorEstimate]:
+def barabasi(graphs: int, largest: int) -> dict[int, EntropyEstimate]:
     """Means of the exact law over fresh graphs."""
     law = family("barabasi")
     found = {}
     for n in range(SIZES[0], largest + 1):
-        found[n] = FloorEstimate.of(list(draw_nats(law, n, graphs, seed=0)))
+        found[n] = EntropyEstimate.of(list(draw_nats(law, n, graphs, seed=0)))
         print(f"barabasi n={n}: {found[n].nats:.2f} ± {found[n].standard_error:.2f}", file=sys.stderr)
 
     return found
 
 
-def geometric() -> dict[int, FloorEstimate]:
+def geometric() -> dict[int, EntropyEstimate]:
     """Means of the bounds of the test graphs."""
     bounds = defaultdict(list)
     for row in geometric_bounds.read_rows():
         bounds[row["nodes"]].append((row["lower"], row["upper"]))
 
-    return {n: FloorEstimate.of(bounds[n]) for n in SIZES}
+    return {n: EntropyEstimate.of(bounds[n]) for n in SIZES}
 
 
-def write_table(estimated: dict[str, dict[int, FloorEstimate]]) -> None:
+def write_table(estimated: dict[str, dict[int, EntropyEstimate]]) -> None:
     """The file that is shipped: one line for each size."""
     parts = []
-    for name, floors in estimated.items():
-        lines = ",\n".join(f'      "{n}": {json.dumps(_rounded(floor))}' for n, floor in floors.items())
+    for name, entropies in estimated.items():
+        lines = ",\n".join(f'      "{n}": {json.dumps(_rounded(entropy))}' for n, entropy in entropies.items())
         parameters = json.dumps(family(name).parameters())
         parts.append(f'  "{name}": {{\n    "parameters": {parameters},\n    "floors": {{\n{lines}\n    }}\n  }}')
     FILE.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
 
 
-def _rounded(floor: FloorEstimate) -> dict[str, Any]:
-    return {key: round(value, 4) if isinstance(value, float) else value for key, value in floor.to_json().items()}
+def _rounded(entropy: EntropyEstimate) -> dict[str, Any]:
+    return {key: round(value, 4) if isinstance(value, float) else value for key, value in entropy.to_json().items()}
 
 
-def cell(floor: FloorEstimate | None) -> str:
+def cell(entropy: EntropyEstimate | None) -> str:
     """A floor with its error, where it has one."""
-    if floor is None:
+    if entropy is None:
         return "–"
 
-    return f"{floor.nats:.2f} ± {floor.standard_error:.2f}" if floor.graphs else f"{floor.nats:.2f}"
+    return f"{entropy.nats:.2f} ± {entropy.standard_error:.2f}" if entropy.graphs else f"{entropy.nats:.2f}"
 
 
 def main() -> None:
@@ -81,18 +81,18 @@ def main() -> None:
 
     estimated = {"barabasi": barabasi(arguments.graphs, arguments.largest), "geometric": geometric()}
     write_table(estimated)
-    floors = {name: estimated.get(name) or closed_forms(family(name)) for name in FAMILIES}
-    means = {name: mean_floor(own, [n for n in SIZES if n in own]) for name, own in floors.items()}
-    last = max(n for own in floors.values() for n in own)
-    rows = [[str(n), *(cell(floors[name].get(n)) for name in floors)] for n in range(SIZES[0], last + 1)]
-    rows.append([f"{SIZES[0]}:{SIZES[-1]}", *(cell(means[name]) for name in floors)])
+    entropies = {name: estimated.get(name) or closed_forms(family(name)) for name in FAMILIES}
+    means = {name: mean_entropy(own, [n for n in SIZES if n in own]) for name, own in entropies.items()}
+    last = max(n for own in entropies.values() for n in own)
+    rows = [[str(n), *(cell(entropies[name].get(n)) for name in entropies)] for n in range(SIZES[0], last + 1)]
+    rows.append([f"{SIZES[0]}:{SIZES[-1]}", *(cell(means[name]) for name in entropies)])
     details = {
         "settings": vars(arguments),
-        "floors": {name: {n: floor.to_json() for n, floor in own.items()} for name, own in floors.items()},
-        "means": {name: floor.to_json() for name, floor in means.items()},
+        "floors": {name: {n: entropy.to_json() for n, entropy in own.items()} for name, own in entropies.items()},
+        "means": {name: entropy.to_json() for name, entropy in means.items()},
     }
     title = "Floors, the expected -log p(A|n) under the true law in nats per graph, default parameters"
-    publish("floors", title, ["n", *floors], rows, details)
+    publish("floors", title, ["n", *entropies], rows, details)
 
 
 if __name__ == "__main__":

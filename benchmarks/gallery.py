@@ -7,11 +7,11 @@ from pathlib import Path
 import matplotlib
 import networkx as nx
 
-from graphite_gen.checkpoint import bundled_folder, load_checkpoint
 from graphite_gen.families import FAMILIES, family
 from graphite_gen.graph import SimpleGraph
+from graphite_gen.rng import stream
 from graphite_gen.sampling import Sampler
-from graphite_gen.seeding import stream
+from graphite_gen.training.checkpoint import bundled_folder, load_checkpoint
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

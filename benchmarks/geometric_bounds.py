@@ -13,10 +13,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from graphite_gen.dataset import generate
 from graphite_gen.families.geometric import Geometric
+from graphite_gen.families.simulate import generate
 from graphite_gen.graph import SimpleGraph
-from graphite_gen.seeding import stream
+from graphite_gen.rng import stream
 
 __all__ = ["FILE", "PARTICLES", "TEST_SEED", "digest", "read_rows"]
 

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from tables import publish
 
-from graphite_gen.dataset import generate
 from graphite_gen.evaluation import evaluate
+from graphite_gen.families.simulate import generate
 
 # Graphs in each of three sets, and their nodes.
 SETS = {"1,000 graphs of 20 nodes": (1000, 20), "200 graphs of 200 nodes": (200, 200)}

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from tables import publish
 
-from graphite_gen.single_graph.data import read_single_graph
-from graphite_gen.single_graph.generation import LargeGraphSampler, fit_single_graph
+from graphite_gen.network.generation import LargeGraphSampler, fit_network_model
+from graphite_gen.network.network import read_network
 
 FACTORS = (0.5, 1, 2, 10)
 
@@ -60,9 +60,9 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
 
-    given = read_single_graph(arguments.graph)
+    given = read_network(arguments.graph)
     observed = given.graph.to_networkx()
-    model = fit_single_graph(given)
+    model = fit_network_model(given)
     rows = [["observed", f"{given.nodes:,}", *(_cell(np.array([value])) for value in figures(observed, None))]]
     for factor in FACTORS:
         nodes = round(factor * given.nodes)

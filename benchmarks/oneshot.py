@@ -14,12 +14,12 @@ import numpy as np
 import torch
 from tables import publish
 
-from graphite_gen.api import NODES, fit, training_set
-from graphite_gen.checkpoint import bundled_folder, load_checkpoint
-from graphite_gen.dataset import generate
+from graphite_gen.api import NODES, fit
 from graphite_gen.errors import FamilyError
 from graphite_gen.families import FAMILIES, family
+from graphite_gen.families.simulate import generate, training_set
 from graphite_gen.likelihood import estimate_nll
+from graphite_gen.training.checkpoint import bundled_folder, load_checkpoint
 
 TEST_SEED = 1000
 
@@ -35,13 +35,13 @@ def measure(name: str, graphs: int, samples: int, epochs: int) -> dict[str, Any]
     paper = estimate_nll(plain.trained, test, samples)
     paired = np.array([a.nll - b.nll for a, b in zip(paper.per_graph, default.per_graph, strict=True)])
     try:
-        floor: float | None = float(np.mean([-law.log_prob(graph) for graph in test]))
+        entropy: float | None = float(np.mean([-law.log_prob(graph) for graph in test]))
     except FamilyError:
-        floor = None
+        entropy = None
 
     return {
         "family": name,
-        "floor": floor,
+        "floor": entropy,
         "default": default.nll,
         "standard_error": default.standard_error,
         "baseline": default.baseline,

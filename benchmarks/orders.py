@@ -12,14 +12,14 @@ import math
 
 import numpy as np
 import torch
+from autoregressive import JUDGED, entropies
 from logs import Row, read_log, run_all
-from staged import JUDGED, floors
 from tables import FOLDER, publish
 
-from graphite_gen.api import NODES, fit, training_set
-from graphite_gen.config import ORDERS
-from graphite_gen.dataset import generate
+from graphite_gen.api import NODES, fit
+from graphite_gen.config import ORDERINGS
 from graphite_gen.families import FAMILIES, family
+from graphite_gen.families.simulate import generate, training_set
 from graphite_gen.likelihood import estimate_nll
 from graphite_gen.sampling import Sampler
 
@@ -31,11 +31,11 @@ def measure(name: str, order: str, epochs: int, graphs: int) -> Row:
     """Train one family by one rule and score it."""
     law = family(name)
     data = training_set(law, preset_name="default", count=None, nodes=NODES, seed=0)
-    model = fit(data, name=f"{name}-{order}", order=order, epochs=epochs, coarse=0.0).trained
+    model = fit(data, name=f"{name}-{order}", ordering=order, epochs=epochs, coarse=0.0).trained
     test = generate(law, graphs, seed=TEST_SEED).graphs
     estimate = estimate_nll(model, test, 16)
-    excess = np.array([row.nll for row in estimate.per_graph]) - floors(law, test)
-    one = np.array([-row.elbo for row in estimate.per_graph]) - floors(law, test)
+    excess = np.array([row.nll for row in estimate.per_graph]) - entropies(law, test)
+    one = np.array([-row.elbo for row in estimate.per_graph]) - entropies(law, test)
     drawn = list(Sampler(model, JUDGED.get(name, 256), seed=1))
 
     return {
@@ -52,7 +52,7 @@ def measure(name: str, order: str, epochs: int, graphs: int) -> Row:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("families", nargs="*", default=list(FAMILIES))
-    parser.add_argument("--orders", nargs="+", default=list(ORDERS), choices=list(ORDERS))
+    parser.add_argument("--orders", nargs="+", default=list(ORDERINGS), choices=list(ORDERINGS))
     parser.add_argument("--epochs", type=int, default=8)
     parser.add_argument("--graphs", type=int, default=60)
     arguments = parser.parse_args()

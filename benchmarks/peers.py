@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from graphite_gen.single_graph.data import SingleGraph
+from graphite_gen.network.network import Network
 
 __all__ = ["EPOCHS", "PEERS", "Peer", "build_peer"]
 
@@ -56,7 +56,7 @@ class Peer:
         return z
 
 
-def build_peer(model: str, graph: SingleGraph, edges: Tensor, features: bool, seed: int) -> Peer:
+def build_peer(model: str, graph: Network, edges: Tensor, features: bool, seed: int) -> Peer:
     """A fresh model of the peer.
 
     Arguments:
@@ -81,7 +81,7 @@ def build_peer(model: str, graph: SingleGraph, edges: Tensor, features: bool, se
 class _Encoder(nn.Module):
     """The example's encoder; without features the first weights are looked up, as multiplying by one does."""
 
-    def __init__(self, graph: SingleGraph, features: bool, variational: bool) -> None:
+    def __init__(self, graph: Network, features: bool, variational: bool) -> None:
         super().__init__()
         from torch_geometric.nn import GCNConv
 

@@ -55,7 +55,7 @@ def synthetic(nodes: int) -> Any:
     """Edges of a uniform sparse graph of average degree ten, i < j and each once, with shape (2, E)."""
     import torch
 
-    from graphite_gen.single_graph.losses import uniform_pairs
+    from graphite_gen.network.losses import uniform_pairs
 
     pairs = uniform_pairs(nodes, nodes * DEGREE // 2, torch.Generator().manual_seed(nodes))
 
@@ -67,9 +67,9 @@ def featureless(nodes: int) -> tuple[Any, Any]:
     import torch
     from scipy import sparse
 
-    from graphite_gen.single_graph.inputs import SparseInputs
-    from graphite_gen.single_graph.networks import build_link_network
-    from graphite_gen.single_graph.settings import LinkSettings
+    from graphite_gen.network.autoencoder import build_link_network
+    from graphite_gen.network.node_inputs import SparseInputs
+    from graphite_gen.network.settings import LinkSettings
 
     x = torch.randn(nodes, 16, generator=torch.Generator().manual_seed(1)).numpy()
     settings = LinkSettings(kind="graphite-vae", width=WIDTH, latent=LATENT, hops=1, subsample=1.0)
@@ -98,8 +98,8 @@ def training_step(nodes: int, rounds: int, dense: bool) -> dict[str, float]:
     import torch
     from torch.nn import functional as F
 
-    from graphite_gen.operators import SparseGraph
-    from graphite_gen.single_graph.losses import sampled_loss
+    from graphite_gen.network.losses import sampled_loss
+    from graphite_gen.nn.operators import SparseGraph
 
     network, inputs = featureless(nodes)
     edges = synthetic(nodes)
@@ -131,8 +131,8 @@ def sampled_edges(nodes: int, rounds: int, dense: bool) -> dict[str, float]:
     import numpy as np
     import torch
 
-    from graphite_gen.single_graph.pairs import PairLogits
-    from graphite_gen.single_graph.sampler import EdgeSampler
+    from graphite_gen.network.edge_sampler import EdgeSampler
+    from graphite_gen.network.pair_logits import PairLogits
 
     generator = torch.Generator().manual_seed(4)
     centres = 0.7 * torch.randn(200, LATENT, generator=generator)
@@ -158,12 +158,12 @@ def sampled_graph(nodes: int, rounds: int, dense: bool) -> dict[str, float]:
     from dataclasses import replace
 
     from graphite_gen.graph import SimpleGraph
-    from graphite_gen.single_graph.data import SingleGraph
-    from graphite_gen.single_graph.generation import LargeGraphSampler, fit_single_graph
-    from graphite_gen.single_graph.settings import GENERATION
+    from graphite_gen.network.generation import LargeGraphSampler, fit_network_model
+    from graphite_gen.network.network import Network
+    from graphite_gen.network.settings import GENERATION
 
-    observed = SingleGraph(SimpleGraph.from_pairs(nodes, synthetic(nodes).T.numpy()))
-    model = fit_single_graph(observed, replace(GENERATION, epochs=1))
+    observed = Network(SimpleGraph.from_pairs(nodes, synthetic(nodes).T.numpy()))
+    model = fit_network_model(observed, replace(GENERATION, epochs=1))
 
     return timed(rounds, lambda: list(LargeGraphSampler(model, 1)))
 
@@ -173,12 +173,12 @@ def enlarged_graph(nodes: int, rounds: int, dense: bool) -> dict[str, float]:
     import networkx as nx
 
     from graphite_gen.graph import SimpleGraph
-    from graphite_gen.single_graph.data import SingleGraph
-    from graphite_gen.single_graph.generation import LargeGraphSampler, fit_single_graph
+    from graphite_gen.network.generation import LargeGraphSampler, fit_network_model
+    from graphite_gen.network.network import Network
 
     size = min(nodes, OBSERVED)
     observed = nx.powerlaw_cluster_graph(size, DEGREE // 2, 0.5, seed=0)
-    model = fit_single_graph(SingleGraph(SimpleGraph.from_pairs(size, list(observed.edges))))
+    model = fit_network_model(Network(SimpleGraph.from_pairs(size, list(observed.edges))))
 
     return timed(rounds, lambda: list(LargeGraphSampler(model, 1, nodes=nodes)))
 
@@ -200,14 +200,14 @@ def citation_step(file: Path, way: str, rounds: int) -> dict[str, float]:
     """A training step on a citation graph: one of ours, or PyTorch Geometric's VGAE."""
     import torch
 
-    from graphite_gen.operators import SparseGraph
-    from graphite_gen.single_graph.data import read_single_graph
-    from graphite_gen.single_graph.inputs import inputs_of
-    from graphite_gen.single_graph.networks import build_link_network
-    from graphite_gen.single_graph.settings import LinkSettings
-    from graphite_gen.single_graph.training import hide_edges, link_loss
+    from graphite_gen.network.autoencoder import build_link_network
+    from graphite_gen.network.fitting import hide_edges, link_loss
+    from graphite_gen.network.network import read_network
+    from graphite_gen.network.node_inputs import inputs_of
+    from graphite_gen.network.settings import LinkSettings
+    from graphite_gen.nn.operators import SparseGraph
 
-    data = read_single_graph(file)
+    data = read_network(file)
     edges = torch.as_tensor(data.edges.T.copy(), dtype=torch.long)
     if WAYS[way] is None:
         from peers import build_peer

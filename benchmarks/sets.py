@@ -20,14 +20,13 @@ import numpy as np
 import tables
 import torch
 
-from graphite_gen.api import split_graphs
-from graphite_gen.checkpoint import TrainedModel, is_checkpoint, load_checkpoint
-from graphite_gen.dataset import split_of
-from graphite_gen.formats import read_graphs
+from graphite_gen.data.dataset import split_graphs, split_of
+from graphite_gen.evaluation import VALIDITY, describe, estimate_mmd, score_vun
 from graphite_gen.graph import SimpleGraph
-from graphite_gen.metrics import VALIDITY, describe, estimate_mmd, score_vun
+from graphite_gen.io import read_graphs
 from graphite_gen.sampling import Constraint, Planar, Sampler, Tree
-from graphite_gen.training import Trainer, configure
+from graphite_gen.training.checkpoint import TrainedModel, is_checkpoint, load_checkpoint
+from graphite_gen.training.trainer import Trainer, configure
 
 # An epoch of so many graphs, in batches that fit the size of the graphs.
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -23,7 +23,7 @@ from tables import publish
 MODEL = "barabasi-one-shot"
 FEW = 10_000
 FORMATS = ("h5", "g6")
-READ = "import sys; from graphite_gen.formats import read_graphs; print(sum(1 for _ in read_graphs(sys.argv[1])))"
+READ = "import sys; from graphite_gen.io import read_graphs; print(sum(1 for _ in read_graphs(sys.argv[1])))"
 
 
 def peak(command: Sequence[str]) -> tuple[float, float, str]:

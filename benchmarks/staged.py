@@ -22,22 +22,22 @@ import numpy as np
 import torch
 from tables import FOLDER, publish
 
-from graphite_gen.api import NODES, training_set
-from graphite_gen.checkpoint import TrainedModel, bundled_folder, load_checkpoint
-from graphite_gen.dataset import generate
+from graphite_gen.api import NODES
+from graphite_gen.evaluation import score_vun
 from graphite_gen.families import FAMILIES, Family, family
+from graphite_gen.families.simulate import generate, training_set
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.likelihood import estimate_nll
-from graphite_gen.metrics import score_vun
 from graphite_gen.records import NLLEstimate
 from graphite_gen.sampling import Sampler
 from graphite_gen.sampling.constraints import Regular, Tree
+from graphite_gen.training.checkpoint import TrainedModel, bundled_folder, load_checkpoint
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 TEST_SEED = 1000
-STAGES = (1, 4, 8, 16, 32, 64, 0)
+DECODING_STEPS = (1, 4, 8, 16, 32, 64, 0)
 CONSTRAINTS = {"regular": Regular(4), "powerlaw-tree": Tree()}
 # What a sample must be; where it is not named, a graph of the family.
 VALID = {"powerlaw-tree": Tree().holds}
@@ -46,7 +46,7 @@ JUDGED = {"geometric": 30}
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "stages.png"
 
 
-def floors(law: Family, graphs: Sequence[SimpleGraph]) -> np.ndarray:
+def entropies(law: Family, graphs: Sequence[SimpleGraph]) -> np.ndarray:
     """-log p(A|n) of each graph under its law, in nats."""
     if law.name != "geometric":
         return np.array([-law.log_prob(graph) for graph in graphs])
@@ -63,12 +63,12 @@ def upper_bounds(estimate: NLLEstimate) -> np.ndarray:
     return np.array([row.curve[-1][1] for row in estimate.per_graph])
 
 
-def rate(model: TrainedModel, count: int, stages: int | None = None, rounds: int = 3) -> float:
+def rate(model: TrainedModel, count: int, decoding_steps: int | None = None, rounds: int = 3) -> float:
     """Graphs per second, the best of a few rounds."""
     best = math.inf
     for seed in range(rounds):
         started = time.perf_counter()
-        for _ in Sampler(model, count, seed=seed, stages=stages):
+        for _ in Sampler(model, count, seed=seed, decoding_steps=decoding_steps):
             pass
         best = min(best, time.perf_counter() - started)
 
@@ -81,8 +81,8 @@ def measure(name: str, graphs: int, orders: int, samples: int) -> dict[str, Any]
     test = generate(law, graphs, seed=TEST_SEED).graphs
     estimate = estimate_nll(model, test, orders, curve=True)
     bounds = upper_bounds(estimate)
-    excess = bounds - floors(law, test)
-    one = np.array([-row.elbo for row in estimate.per_graph]) - floors(law, test)
+    excess = bounds - entropies(law, test)
+    one = np.array([-row.elbo for row in estimate.per_graph]) - entropies(law, test)
 
     drawn = list(Sampler(model, samples, seed=1))
     judged = drawn[: JUDGED.get(name)]
@@ -95,10 +95,10 @@ def measure(name: str, graphs: int, orders: int, samples: int) -> dict[str, Any]
     return {
         "family": name,
         "parameters": sum(parameter.numel() for parameter in model.network.parameters()),
-        "order": model.config.order,
+        "order": model.config.ordering,
         "training_seconds": model.results["seconds"],
         "nll": float(bounds.mean()),
-        "floor": float(floors(law, test).mean()),
+        "floor": float(entropies(law, test).mean()),
         "excess": float(excess.mean()),
         "excess_error": float(excess.std(ddof=1) / math.sqrt(len(excess))),
         "excess_one_order": float(one.mean()),
@@ -119,16 +119,18 @@ def curve(name: str, graphs: int, orders: int, samples: int) -> list[dict[str, A
     law, model = family(name), load_checkpoint(bundled_folder() / name)
     test = generate(law, graphs, seed=TEST_SEED).graphs
     rows = []
-    for stages in STAGES:
-        drawn = list(Sampler(model, samples, seed=1, stages=stages)) if name not in JUDGED else []
-        excess = upper_bounds(estimate_nll(model, test, orders, curve=True, stages=stages)) - floors(law, test)
+    for decoding_steps in DECODING_STEPS:
+        drawn = list(Sampler(model, samples, seed=1, decoding_steps=decoding_steps)) if name not in JUDGED else []
+        excess = upper_bounds(estimate_nll(model, test, orders, curve=True, decoding_steps=decoding_steps)) - entropies(
+            law, test
+        )
         rows.append(
             {
                 "family": name,
-                "stages": stages,
+                "stages": decoding_steps,
                 "valid": sum(map(VALID.get(name, law.contains), drawn)) / len(drawn) if drawn else None,
                 "excess": float(excess.mean()),
-                "rate": rate(model, samples, stages, rounds=1),
+                "rate": rate(model, samples, decoding_steps, rounds=1),
             }
         )
 
@@ -139,7 +141,7 @@ def draw(rows: Sequence[dict[str, Any]]) -> None:
     """The picture: what more stages buy, and what they cost."""
     figure, panels = plt.subplots(1, 3, figsize=(11, 3.2), dpi=110)
     styles = ("o-", "s--", "^-.", "D:", "v-", "P--")
-    places = [str(stages or "all") for stages in STAGES]
+    places = [str(decoding_steps or "all") for decoding_steps in DECODING_STEPS]
     for number, (style, name) in enumerate(zip(styles, FAMILIES, strict=True)):
         own = [row for row in rows if row["family"] == name]
         for panel, key in zip(panels, ("valid", "excess", "rate"), strict=True):

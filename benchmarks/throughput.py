@@ -18,13 +18,13 @@ import networkx as nx
 import torch
 from tables import publish
 
-from graphite_gen.checkpoint import bundled_folder, bundled_names, load_checkpoint
-from graphite_gen.dataset import generate
 from graphite_gen.families import family
-from graphite_gen.formats import write_graphs
+from graphite_gen.families.simulate import generate
 from graphite_gen.graph import SimpleGraph
+from graphite_gen.io import write_graphs
+from graphite_gen.rng import stream
 from graphite_gen.sampling import Sampler
-from graphite_gen.seeding import stream
+from graphite_gen.training.checkpoint import bundled_folder, bundled_names, load_checkpoint
 
 
 def ego(n: int, seed: int) -> nx.Graph:

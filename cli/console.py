@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from graphite_gen.words import so_many
+from graphite_gen.records import so_many
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -29,8 +29,8 @@ class _Range:
 
 def describe_graphs(path: Path, format: str | None, simplify: bool) -> dict[str, Any]:
     """What the graphs of a file have in common, in one pass."""
-    from graphite_gen.formats import read_graphs
-    from graphite_gen.single_graph.data import count_features
+    from graphite_gen.io import read_graphs
+    from graphite_gen.network.network import count_features
 
     with read_graphs(path, format=format, simplify=simplify) as reader:
         nodes, edges, density = _Range(), _Range(), _Range()
@@ -83,25 +83,25 @@ def is_model(thing: str) -> bool:
 def describe_model(thing: str) -> dict[str, Any]:
     """What a checkpoint holds."""
     from graphite_gen.api import LOCAL
-    from graphite_gen.checkpoint import find_checkpoint
+    from graphite_gen.training.checkpoint import find_checkpoint
 
     return _describe_folder(find_checkpoint(thing, LOCAL))
 
 
 def _describe_folder(folder: Path) -> dict[str, Any]:
-    from graphite_gen.checkpoint import is_single_graph, load_checkpoint, read_config
-    from graphite_gen.describing import describe_model as describe
+    from graphite_gen.training.checkpoint import is_network_model, load_checkpoint, read_config
+    from graphite_gen.training.model_card import describe_model as describe
 
-    if is_single_graph(read_config(folder)):
-        return _describe_single(folder)
+    if is_network_model(read_config(folder)):
+        return _describe_network(folder)
 
     return describe(load_checkpoint(folder), folder)
 
 
-def _describe_single(folder: Path) -> dict[str, Any]:
-    from graphite_gen.single_graph.checkpoint import load_single_graph
+def _describe_network(folder: Path) -> dict[str, Any]:
+    from graphite_gen.network.storage import load_network_model
 
-    model = load_single_graph(folder)
+    model = load_network_model(folder)
 
     return {
         "name": model.name,
@@ -121,17 +121,17 @@ def _describe_single(folder: Path) -> dict[str, Any]:
 
 def show_description(description: Mapping[str, Any], as_json: bool) -> None:
     """One file or one model."""
-    from graphite_gen.describing import model_facts
+    from graphite_gen.training.model_card import model_facts
 
     if as_json:
         show_json(description)
     else:
-        facts = _single_facts if "scope" in description else model_facts if "kind" in description else _graph_facts
+        facts = _network_facts if "scope" in description else model_facts if "kind" in description else _graph_facts
         show_facts(facts(description))
 
 
 def _graph_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    from graphite_gen.describing import origin_in_words
+    from graphite_gen.training.model_card import origin_in_words
 
     count = facts["graphs"]
     features = [width for width in facts["features"] if width]
@@ -153,8 +153,8 @@ def _graph_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [*rows, ("from", origin_in_words(facts["provenance"]))]
 
 
-def _single_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    from graphite_gen.describing import origin_in_words
+def _network_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    from graphite_gen.training.model_card import origin_in_words
 
     config = facts["config"]
     rounds = f"{so_many(config['rounds'], 'round')}, {config['skip']} skip, λ = {config['skip_weight']:g}"
@@ -190,8 +190,8 @@ def _share(part: int, whole: int) -> str:
 def list_models(as_json: bool) -> None:
     """The user's own models and the bundled ones."""
     from graphite_gen.api import LOCAL
-    from graphite_gen.checkpoint import bundled_folder
     from graphite_gen.errors import GraphiteError
+    from graphite_gen.training.checkpoint import bundled_folder
 
     rows: list[dict[str, Any]] = []
     seen: set[Path] = set()

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 from .console import nats, show, show_rows
 
 if TYPE_CHECKING:
-    from graphite_gen.evaluation import StagePoint
     from graphite_gen.graph import SimpleGraph
     from graphite_gen.records import TrainRecord
+    from graphite_gen.viz.decoding_steps import DecodingStepsPoint
 
-__all__ = ["show_adjacency", "show_distributions", "show_gallery", "show_stages", "show_training"]
+__all__ = ["show_adjacency", "show_decoding_steps", "show_distributions", "show_gallery", "show_training"]
 
 
 def show_gallery(graphs: Sequence[SimpleGraph], reference: Sequence[SimpleGraph], count: int) -> None:
     """Small drawings side by side."""
-    from graphite_gen.plotting.canvas import draw_graph
+    from graphite_gen.viz.terminal import draw_graph
 
     for title, side in (("sampled", graphs), ("true", reference)):
         _show_panels(title if reference else "", [(_facts(graph), draw_graph(graph)) for graph in side[:count]])
@@ -25,8 +25,8 @@ def show_gallery(graphs: Sequence[SimpleGraph], reference: Sequence[SimpleGraph]
 
 def show_adjacency(graphs: Sequence[SimpleGraph], reference: Sequence[SimpleGraph], count: int) -> None:
     """Adjacency matrices side by side."""
-    from graphite_gen.plotting.adjacency import ordered_adjacency
-    from graphite_gen.plotting.canvas import draw_matrix
+    from graphite_gen.viz.figures import ordered_adjacency
+    from graphite_gen.viz.terminal import draw_matrix
 
     for title, side in (("sampled", graphs), ("true", reference)):
         drawn = [(_facts(graph), draw_matrix(ordered_adjacency(graph))) for graph in side[:count]]
@@ -53,8 +53,8 @@ def show_distributions(graphs: Sequence[SimpleGraph], reference: Sequence[Simple
     """A histogram of each descriptor, samples above and the reference below in each bin."""
     from rich.text import Text
 
-    from graphite_gen.metrics.distributions import distributions
-    from graphite_gen.plotting.canvas import bar
+    from graphite_gen.evaluation.histograms import distributions
+    from graphite_gen.viz.terminal import bar
 
     for found in distributions(graphs, reference):
         show(Text(f"{found.label}" + (", mean count" if found.logarithmic else ", share of all"), style="bold"))
@@ -76,7 +76,7 @@ def show_training(history: Sequence[TrainRecord]) -> None:
     """Loss and validation by epoch."""
     from rich.text import Text
 
-    from graphite_gen.plotting.canvas import draw_curve
+    from graphite_gen.viz.terminal import draw_curve
 
     curves: list[tuple[str, list[float]]] = [
         ("training loss", [record.loss for record in history]),
@@ -88,17 +88,17 @@ def show_training(history: Sequence[TrainRecord]) -> None:
             show(Text("\n".join(draw_curve(values)), no_wrap=True))
 
 
-def show_stages(points: Sequence[StagePoint], floor: float | None) -> None:
+def show_decoding_steps(points: Sequence[DecodingStepsPoint], entropy: float | None) -> None:
     """Validity and NLL by stages."""
-    from graphite_gen.plotting.canvas import bar
+    from graphite_gen.viz.terminal import bar
 
     rows: list[Any] = [
         (
-            str(point.stages or "all"),
+            str(point.decoding_steps or "all"),
             "-" if point.valid is None or point.valid.value is None else f"{point.valid.value:.1%}",
             "" if point.valid is None else bar(point.valid.value or 0.0, 16),
             nats(point.nll, point.nll_error),
-            nats(floor),
+            nats(entropy),
         )
         for point in points
     ]

@@ -10,8 +10,7 @@ import click
 from .console import show_facts, show_json, show_rows
 
 if TYPE_CHECKING:
-    from graphite_gen.evaluation import Evaluation
-    from graphite_gen.metrics import ClassifierScore, MMDEstimate, Share
+    from graphite_gen.evaluation import ClassifierScore, Evaluation, MMDEstimate, Proportion
 
 __all__ = ["hold_against", "show_evaluation"]
 
@@ -57,7 +56,7 @@ def _shares(evaluation: Evaluation) -> list[tuple[str, str]]:
     ]
 
 
-def _share(share: Share) -> str:
+def _share(share: Proportion) -> str:
     if share.value is None:
         return "-"
 

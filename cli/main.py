@@ -13,13 +13,22 @@ from typing import Any, NoReturn
 
 import click
 
-from graphite_gen.crew import ALONE, Crew, has_joined, leave, place
-from graphite_gen.errors import CrewError
-from graphite_gen.hiring import GRACE, is_hired, take_up_work
-from graphite_gen.lines import dismiss, is_connected
+from graphite_gen.distributed import (
+    GRACE,
+    SINGLE_PROCESS,
+    ProcessGroup,
+    dismiss,
+    has_joined,
+    is_connected,
+    is_hired,
+    leave,
+    place,
+    take_up_work,
+)
+from graphite_gen.errors import DistributedError
 
 from .command import Command
-from .sharing import ARGUMENTS, CREW
+from .sharing import ARGUMENTS, GROUP
 from .signals import exit_code, heed_signals
 
 __all__ = ["main", "run"]
@@ -69,7 +78,7 @@ class Program(Command, click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         command = next((arg for arg in ctx.meta[ARGUMENTS] if not arg.startswith("-")), None)
-        if command not in SHARED and not place().leads:
+        if command not in SHARED and not place().is_rank_zero:
             # One process is enough.
             return None
         try:
@@ -90,7 +99,7 @@ class Program(Command, click.Group):
             if ctx.params["debug"]:
                 traceback.print_exc()
             if isinstance(error, Exception):
-                _tell(ctx.meta.get(CREW, ALONE), error)
+                _tell(ctx.meta.get(GROUP, SINGLE_PROCESS), error)
             click.echo(_shortened(_line(error)), err=True)
             ctx.exit(exit_code(error) if isinstance(error, KeyboardInterrupt) else 1)
 
@@ -118,7 +127,7 @@ def main(debug: bool) -> None:
 
 def run() -> None:
     """The console script."""
-    if not place().leads:
+    if not place().is_rank_zero:
         _run_behind()
     try:
         _run()
@@ -164,11 +173,11 @@ def _follow() -> None:
         os.dup2(nowhere, number)
 
 
-def _tell(crew: Crew, error: Exception) -> None:
+def _tell(group: ProcessGroup, error: Exception) -> None:
     """Have the process that leads say what went wrong here."""
-    if not crew.leads and not isinstance(error, CrewError):
-        with suppress(CrewError):
-            crew.tell(error)
+    if not group.is_rank_zero and not isinstance(error, DistributedError):
+        with suppress(DistributedError):
+            group.tell(error)
 
 
 def _run() -> None:

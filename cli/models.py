@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .console import note
 
 if TYPE_CHECKING:
-    from graphite_gen.checkpoint import TrainedModel
+    from graphite_gen.training.checkpoint import TrainedModel
 
 __all__ = ["choose_folder", "choose_model", "load_model", "use_threads"]
 
@@ -21,8 +21,8 @@ def choose_model(name: str | None, device: str, prefer: str | None = None) -> Tr
         device: Where to compute.
         prefer: The family of the graphs at hand, whose bundled model then comes first.
     """
-    from graphite_gen.checkpoint import MANY_GRAPHS
     from graphite_gen.errors import CheckpointError
+    from graphite_gen.training.checkpoint import MANY_GRAPHS
 
     try:
         return load_model(*choose_folder(name, prefer), device)
@@ -36,7 +36,7 @@ def choose_model(name: str | None, device: str, prefer: str | None = None) -> Tr
 def choose_folder(name: str | None, prefer: str | None = None) -> tuple[Path, str]:
     """The folder of that model, and why it is the one."""
     from graphite_gen.api import LOCAL
-    from graphite_gen.checkpoint import bundled_folder, bundled_names, find_checkpoint
+    from graphite_gen.training.checkpoint import bundled_folder, bundled_names, find_checkpoint
 
     folder = find_checkpoint(name, LOCAL, prefer)
     if name is not None:
@@ -54,9 +54,9 @@ def choose_folder(name: str | None, prefer: str | None = None) -> tuple[Path, st
 
 def load_model(folder: Path, reason: str, device: str) -> TrainedModel:
     """Load the model of many graphs in a folder, and say which it is and why."""
-    from graphite_gen.checkpoint import load_checkpoint
-    from graphite_gen.runs import is_finished
-    from graphite_gen.training import resolve_device
+    from graphite_gen.training.checkpoint import load_checkpoint
+    from graphite_gen.training.runs import is_finished
+    from graphite_gen.training.trainer import resolve_device
 
     model = load_checkpoint(folder, resolve_device(device))
     note(f"Model '{model.name}' in '{folder}': {reason}.")

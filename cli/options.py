@@ -9,11 +9,12 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from .types import NODES, PARAMETER, PATH_OR_DASH, PATH_OR_NAME, SEED, STAGES
+from .types import DECODING_STEPS, NODES, PARAMETER, PATH_OR_DASH, PATH_OR_NAME, SEED
 
 __all__ = [
     "FORMATS",
     "as_json",
+    "decoding_steps",
     "device",
     "family",
     "force",
@@ -29,7 +30,6 @@ __all__ = [
     "refuse_without_effect",
     "seed",
     "simplify",
-    "stages",
     "threads",
     "union",
     "workers",
@@ -131,9 +131,10 @@ ignore_weights = click.option(
     "--ignore-weights", is_flag=True, help="Take the edges alone.  [default: weighted graphs need a weighted model]"
 )
 force = click.option("--force", is_flag=True, help="Replace what exists.  [default: refuse]")
-stages = click.option(
+decoding_steps = click.option(
     "--stages",
-    type=STAGES,
+    "decoding_steps",
+    type=DECODING_STEPS,
     metavar="N|all",
     help="In how many stages a staged model decides; 'all' is one pair at a time.  [default: the model's]",
 )

@@ -13,7 +13,7 @@ import click
 
 if TYPE_CHECKING:
     from graphite_gen.completion import EdgeScore
-    from graphite_gen.single_graph.link_prediction import PredictedLink, ScoredLink
+    from graphite_gen.network.link_prediction import PredictedLink, ScoredLink
 
     Ranked = Sequence[EdgeScore] | Sequence[PredictedLink] | Sequence[ScoredLink]
 
@@ -29,7 +29,7 @@ def check_scores(path: Path, force: bool) -> None:
         OutputError: It exists, may not be written, or its suffix is not one that ranked pairs are written in.
     """
     from graphite_gen.errors import OutputError
-    from graphite_gen.formats import check_target
+    from graphite_gen.io import check_target
 
     if str(path) == "-":
         return
@@ -46,8 +46,8 @@ def write_scores(scores: Ranked, path: Path, force: bool) -> None:
     Raises:
         OutputError: The file cannot be written.
     """
-    from graphite_gen.atomic import replacing
     from graphite_gen.errors import OutputError
+    from graphite_gen.io.atomic import replacing
 
     from .console import note, so_many
 

@@ -8,39 +8,39 @@ from typing import TYPE_CHECKING, Any
 from .console import note
 
 if TYPE_CHECKING:
-    from graphite_gen.crew import Crew
+    from graphite_gen.distributed import ProcessGroup
     from graphite_gen.families import Family
     from graphite_gen.graph import SimpleGraph
-    from graphite_gen.likelihood.floor import Floor
+    from graphite_gen.likelihood.excess import Entropy
     from graphite_gen.records import Provenance
 
-__all__ = ["find_floor", "find_law", "marked_or_all", "read_for_all", "read_sets"]
+__all__ = ["find_entropy", "find_law", "marked_or_all", "read_for_all", "read_sets"]
 
 # So many graphs at a time go from one process to another.
 CHUNK = 1000
 
 
 def read_for_all(
-    crew: Crew | None, source: Path, *, format: str | None = None, simplify: bool = False
+    group: ProcessGroup | None, source: Path, *, format: str | None = None, simplify: bool = False
 ) -> tuple[list[SimpleGraph], Provenance]:
     """The graphs of a file and where they come from, read by the process that leads and passed on to the others."""
-    from graphite_gen.formats import read_graphs
-    from graphite_gen.parcels import pack_graphs, unpack_graphs
+    from graphite_gen.data.parcels import pack_graphs, unpack_graphs
+    from graphite_gen.io import read_graphs
     from graphite_gen.records import Provenance
 
     graphs: list[SimpleGraph] = []
     facts: dict[str, Any] = {}
-    if crew is None or crew.leads:
+    if group is None or group.is_rank_zero:
         reader = read_graphs(source, format=format, simplify=simplify)
         provenance = reader.provenance
         graphs = list(reader)
-        if crew is None or crew.size == 1:
+        if group is None or group.size == 1:
             return graphs, provenance
         facts = provenance.to_json()
-    parcels = crew.everywhere(
+    parcels = group.everywhere(
         [pack_graphs(graphs[start : start + CHUNK], facts) for start in range(0, len(graphs), CHUNK)]
     )
-    if not crew.leads:
+    if not group.is_rank_zero:
         for parcel in parcels:
             some, facts = unpack_graphs(parcel)
             graphs += some
@@ -64,15 +64,15 @@ def find_law(family: str | None, parameters: dict[str, Any], provenance: Provena
         return None
 
 
-def find_floor(law: Family | None, graphs: list[SimpleGraph], nlls: list[float]) -> Floor | None:
+def find_entropy(law: Family | None, graphs: list[SimpleGraph], nlls: list[float]) -> Entropy | None:
     """The floor of graphs and how far NLLs are above it, where there is one to compare with."""
     from graphite_gen.errors import DatasetError, FamilyError
-    from graphite_gen.likelihood.floor import find_floor as floor_of
+    from graphite_gen.likelihood.excess import find_entropy as entropy_of
 
     if law is None or any(graph.is_weighted for graph in graphs):
         return None
     try:
-        return floor_of(law, graphs, nlls)
+        return entropy_of(law, graphs, nlls)
     except (DatasetError, FamilyError) as error:
         note(f"No floor: {error}")
         return None
@@ -80,7 +80,7 @@ def find_floor(law: Family | None, graphs: list[SimpleGraph], nlls: list[float])
 
 def marked_or_all(graphs: list[SimpleGraph], split: str, path: Path) -> list[SimpleGraph]:
     """The graphs that a file marks as that split, all of them if it marks none so; which of the two is said."""
-    from graphite_gen.dataset import split_of
+    from graphite_gen.data.dataset import split_of
 
     marked = [graph for graph in graphs if split_of(graph) == split]
     if marked:
@@ -90,19 +90,19 @@ def marked_or_all(graphs: list[SimpleGraph], split: str, path: Path) -> list[Sim
 
 
 def read_sets(
-    reference: Path, train: Path | None, *, simplify: bool, crew: Crew | None = None
+    reference: Path, train: Path | None, *, simplify: bool, group: ProcessGroup | None = None
 ) -> tuple[list[SimpleGraph], list[SimpleGraph], Provenance]:
     """The reference, the training graphs, and where the reference comes from.
 
     Of a file that holds all splits, the reference is what it marks 'test'. Without a file of training graphs, they are
     what the reference's own file marks 'train'.
     """
-    from graphite_gen.dataset import split_of
+    from graphite_gen.data.dataset import split_of
 
-    graphs, provenance = read_for_all(crew, reference, simplify=simplify)
+    graphs, provenance = read_for_all(group, reference, simplify=simplify)
     test = marked_or_all(graphs, "test", reference)
     if train is not None:
-        known, _ = read_for_all(crew, train, simplify=simplify)
+        known, _ = read_for_all(group, train, simplify=simplify)
         return test, marked_or_all(known, "train", train), provenance
     seen = [graph for graph in graphs if split_of(graph) == "train"]
     if seen and test is not graphs:

@@ -9,11 +9,11 @@ from .console import nats
 from .trust import SURE
 
 if TYPE_CHECKING:
-    from graphite_gen.checkpoint import TrainedModel
     from graphite_gen.graph import SimpleGraph
-    from graphite_gen.likelihood.floor import Floor
+    from graphite_gen.likelihood.excess import Entropy
     from graphite_gen.records import NLLEstimate, Provenance
-    from graphite_gen.training import Trainer
+    from graphite_gen.training.checkpoint import TrainedModel
+    from graphite_gen.training.trainer import Trainer
 
 __all__ = ["ROOM", "nll_remark", "training_remark"]
 
@@ -24,11 +24,11 @@ TELLING = 0.05
 """Nats above the baseline that are worth a word."""
 
 
-def nll_remark(estimate: NLLEstimate, floor: Floor | None) -> str | None:
+def nll_remark(estimate: NLLEstimate, entropy: Entropy | None) -> str | None:
     """What to say of an NLL above the ER baseline; None where it is not, or where no model can do better."""
-    from graphite_gen.means import mean_with_error
+    from graphite_gen.records import mean_with_error
 
-    if estimate.baseline is None or (floor is not None and estimate.baseline - floor.nats < ROOM):
+    if estimate.baseline is None or (entropy is not None and estimate.baseline - entropy.nats < ROOM):
         return None
     excess, error = mean_with_error([row.nll - row.baseline for row in estimate.per_graph if row.baseline is not None])
     if excess < TELLING:
@@ -53,8 +53,8 @@ def training_remark(trainer: Trainer, model: TrainedModel, baselines: Sequence[f
     Returns:
         None where the figure is not above, or where no model can do better.
     """
-    from graphite_gen.means import mean_with_error
-    from graphite_gen.training import validation_nats
+    from graphite_gen.records import mean_with_error
+    from graphite_gen.training.trainer import validation_nats
 
     figure = model.results["validation"]
     if figure is None or not baselines or figure - sum(baselines) / len(baselines) < TELLING:
@@ -65,7 +65,7 @@ def training_remark(trainer: Trainer, model: TrainedModel, baselines: Sequence[f
     own = validation_nats(model, trainer.validation)
     excess, error = mean_with_error([nll - baseline for nll, baseline in zip(own, baselines, strict=True)])
     # Of the kinds of models only this one has stages.
-    can_stage = model.config.kind == "graphite-vae" and not model.config.is_staged
+    can_stage = model.config.kind == "graphite-vae" and not model.config.is_autoregressive
     instead = ", decide pairs in stages ('--preset default')" if can_stage else ""
 
     return (
@@ -90,15 +90,15 @@ def _room(provenance: Provenance, graphs: Sequence[SimpleGraph], baselines: Sequ
     """Nats between the baseline and the floor of the family that graphs come from; None where that is not known."""
     from graphite_gen.errors import GraphiteError
     from graphite_gen.families import family
-    from graphite_gen.likelihood.floor import expected_floor, paired_floor
+    from graphite_gen.likelihood.excess import expected_entropy, paired_entropy
 
     if provenance.family is None:
         return None
     try:
         law = family(provenance.family, **provenance.parameters)
         # The law of a graph takes long where the floor has no closed form, and the expected floor then says enough.
-        is_closed = law.has_law and all(law.floor(graph.nodes) is not None for graph in graphs)
+        is_closed = law.has_log_prob and all(law.entropy(graph.nodes) is not None for graph in graphs)
 
-        return (paired_floor if is_closed else expected_floor)(law, graphs, baselines).excess
+        return (paired_entropy if is_closed else expected_entropy)(law, graphs, baselines).excess
     except GraphiteError:
         return None

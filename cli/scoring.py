@@ -12,8 +12,8 @@ from .remarks import ROOM, nll_remark
 from .trust import diagnosis, is_trusted, verdict
 
 if TYPE_CHECKING:
-    from graphite_gen.likelihood.floor import Floor
-    from graphite_gen.likelihood.sandwich import Sandwich
+    from graphite_gen.likelihood.bdmc import BDMCEstimate
+    from graphite_gen.likelihood.excess import Entropy
     from graphite_gen.records import NLLEstimate
 
 __all__ = ["Score"]
@@ -32,8 +32,8 @@ class Score:
     """
 
     estimate: NLLEstimate
-    floor: Floor | None = None
-    sandwich: Sandwich | None = None
+    entropy: Entropy | None = None
+    bdmc: BDMCEstimate | None = None
     unlabelled: bool = False
     anneals: bool = True
 
@@ -41,39 +41,39 @@ class Score:
     def covered(self) -> float | None:
         """The part of the way from the baseline to the floor that the model has covered."""
         baseline = self.estimate.baseline
-        if baseline is None or self.floor is None or baseline - self.floor.nats < ROOM:
+        if baseline is None or self.entropy is None or baseline - self.entropy.nats < ROOM:
             return None
 
-        return (baseline - self.estimate.nll) / (baseline - self.floor.nats)
+        return (baseline - self.estimate.nll) / (baseline - self.entropy.nats)
 
     def show_json(self, per_graph: bool) -> None:
         """Everything as one JSON object."""
-        estimate, floor = self.estimate, self.floor
+        estimate, entropy = self.estimate, self.entropy
         known = estimate.to_json()
         rows, curve = known.pop("per_graph"), known.pop("curve")
         value: dict[str, Any] = {
             **known,
-            "floor": floor and floor.nats,
-            "excess": floor and floor.excess,
-            "excess_standard_error": floor and floor.excess_standard_error,
-            "floor_standard_error": floor and floor.standard_error,
-            "paired": floor and floor.paired,
+            "floor": entropy and entropy.nats,
+            "excess": entropy and entropy.excess,
+            "excess_standard_error": entropy and entropy.excess_standard_error,
+            "floor_standard_error": entropy and entropy.standard_error,
+            "paired": entropy and entropy.paired,
             "covered": self.covered,
             "unlabelled": self.unlabelled,
-            "remark": nll_remark(estimate, floor),
+            "remark": nll_remark(estimate, entropy),
             "diagnosis": diagnosis(estimate, anneals=self.anneals),
         }
         if curve:
             value["curve"] = curve
-        if self.sandwich is not None:
+        if self.bdmc is not None:
             value["check"] = {
-                "trusted": is_trusted(self.sandwich, estimate.method),
-                "verdict": verdict(self.sandwich, estimate.method, anneals=self.anneals),
-                **self.sandwich.to_json(),
+                "trusted": is_trusted(self.bdmc, estimate.method),
+                "verdict": verdict(self.bdmc, estimate.method, anneals=self.anneals),
+                **self.bdmc.to_json(),
             }
         if per_graph:
-            floors = floor.per_graph if floor else [None] * len(rows)
-            value["per_graph"] = [{**row, "floor": own} for row, own in zip(rows, floors, strict=True)]
+            entropies = entropy.per_graph if entropy else [None] * len(rows)
+            value["per_graph"] = [{**row, "floor": own} for row, own in zip(rows, entropies, strict=True)]
         show_json(value)
 
     def show_table(self, per_graph: bool) -> None:
@@ -91,25 +91,25 @@ class Score:
             self._show_graphs()
 
     def _figures(self) -> list[tuple[str, str]]:
-        estimate, floor = self.estimate, self.floor
+        estimate, entropy = self.estimate, self.entropy
         unit = "nats per isomorphism class" if self.unlabelled else "nats per graph"
         facts = [
             ("model", estimate.model),
             ("graphs", str(estimate.graphs)),
             ("NLL", f"{nats(estimate.nll, estimate.standard_error)} {unit}"),
         ]
-        if floor is not None:
+        if entropy is not None:
             which, how = (
-                ("same graphs", "graph by graph") if floor.paired else ("expected for these sizes", "not paired")
+                ("same graphs", "graph by graph") if entropy.paired else ("expected for these sizes", "not paired")
             )
             facts += [
-                ("floor", f"{nats(floor.nats, floor.standard_error)} (the true law, {which})"),
-                ("excess", f"{nats(floor.excess, floor.excess_standard_error)} above the floor, {how}"),
+                ("floor", f"{nats(entropy.nats, entropy.standard_error)} (the true law, {which})"),
+                ("excess", f"{nats(entropy.excess, entropy.excess_standard_error)} above the floor, {how}"),
             ]
         facts.append(("ER baseline", nats(estimate.baseline)))
         if self.covered is not None:
             facts.append(("covered", f"{self.covered:.0%} of the way from the baseline to the floor"))
-        if remark := nll_remark(estimate, floor):
+        if remark := nll_remark(estimate, entropy):
             facts.append(("remark", remark))
         facts += [
             ("-log p(n)", f"{nats(estimate.size_nats)}, the size term, not part of the NLL"),
@@ -127,8 +127,8 @@ class Score:
             ("median ESS", f"{estimate.ess:.1f}"),
             ("diagnosis", diagnosis(estimate, anneals=self.anneals)),
         ]
-        if self.sandwich is not None:
-            bounds = self.sandwich
+        if self.bdmc is not None:
+            bounds = self.bdmc
             facts += [
                 ("check", verdict(bounds, estimate.method, anneals=self.anneals)),
                 (
@@ -143,7 +143,7 @@ class Score:
 
     def _show_graphs(self) -> None:
         columns = ("graph", "nodes", "edges", "NLL", "-ELBO", "floor", "ER", "-log p(n)", "ESS", "k̂", "by")
-        floors = self.floor.per_graph if self.floor else [None] * self.estimate.graphs
+        entropies = self.entropy.per_graph if self.entropy else [None] * self.estimate.graphs
         rows = [
             (
                 *map(str, (index, row.nodes, row.edges)),
@@ -152,7 +152,7 @@ class Score:
                 nats(row.khat),
                 row.method,
             )
-            for index, (row, own) in enumerate(zip(self.estimate.per_graph, floors, strict=True))
+            for index, (row, own) in enumerate(zip(self.estimate.per_graph, entropies, strict=True))
         ]
         show_rows(columns, rows, numbers=columns[:-1])
 

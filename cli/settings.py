@@ -8,19 +8,43 @@ from typing import Any, TypeVar
 
 import click
 
-from .types import FEATURES, STAGES
+from .command import Option
+from .types import DECODING_STEPS, FEATURES
 
 __all__ = ["SETTINGS", "SINGLE_SETTINGS", "naming_options", "settings"]
 
 KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
 # Written out, because loading the library would slow every '--help'; a test holds them equal.
 ENCODERS = ("residual", "gcn", "none")
-ORDERS = ("uniform", "hub", "frontier", "breadth", "depth", "cardinality", "peel", "even")
+ORDERINGS = (
+    "uniform",
+    "max-degree",
+    "frontier",
+    "bfs",
+    "dfs",
+    "max-cardinality",
+    "degeneracy",
+    "attachment",
+)
+# Earlier spellings of options, and of values that the library still knows.
+EARLIER = {"ordering": ("--order",)}
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class SettingOption(click.Option):
+class OrderingType(click.Choice[str]):
+    """A node ordering; its earlier names are taken as well."""
+
+    def __init__(self) -> None:
+        super().__init__(ORDERINGS)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from graphite_gen.config import current_names
+
+        return str(super().convert(current_names({"ordering": value})["ordering"], param, ctx))
+
+
+class SettingOption(Option):
     """A setting of the model or the run: the preset's unless given."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
@@ -41,7 +65,7 @@ def _defaults(name: str) -> dict[str, str]:
     """What a setting is by each preset that has it, and with '--single' where that takes it."""
     # Free of everything heavy, and read only when someone asks for help.
     from graphite_gen.config import PRESETS
-    from graphite_gen.single_graph.settings import GENERATION
+    from graphite_gen.network.settings import GENERATION
 
     sources: dict[str, tuple[Any, ...]] = {**PRESETS, "--single": (GENERATION,) if name in SINGLE_SETTINGS else ()}
 
@@ -58,7 +82,7 @@ def _shown(name: str, value: Any) -> str:
         return name if value else f"no-{name}"
     if isinstance(value, tuple):
         return ",".join(value) or "none"
-    if name == "stages" and not value:
+    if name == "decoding_steps" and not value:
         return "all"
     if name == "width" and not value:
         return "none"
@@ -71,8 +95,8 @@ COUNT, WHOLE = click.IntRange(1), click.IntRange(0)
 # The name of the setting in the library, its flag, its type, and what it is.
 _TABLE: tuple[tuple[str, str, Any, str], ...] = (
     ("kind", "--kind", click.Choice(KINDS), "What to build."),
-    ("stages", "--stages", STAGES, "In how many stages pairs are decided; 1 decides all at once."),
-    ("order", "--order", click.Choice(ORDERS), "In which order nodes arrive in a staged model."),
+    ("decoding_steps", "--stages", DECODING_STEPS, "In how many stages pairs are decided; 1 decides all at once."),
+    ("ordering", "--ordering", OrderingType(), "The node ordering of an autoregressive decoder."),
     ("encoder", "--encoder", click.Choice(ENCODERS), "What reads a graph; 'none' leaves latents to be noise."),
     ("epochs", "--epochs", COUNT, "Rounds of training."),
     ("epoch_graphs", "--epoch-graphs", WHOLE, "Graphs in an epoch; 0 makes it one pass."),
@@ -122,7 +146,16 @@ def settings(command: F) -> F:
     """Add an option for each setting; None is the preset's value."""
     for name, flag, kind, text in reversed(_TABLE):
         metavar = None if kind is None or isinstance(kind, click.Choice) else "LIST" if kind.name == "list" else "N"
-        option = click.option(flag, name, cls=SettingOption, type=kind, default=None, metavar=metavar, help=text)
+        option = click.option(
+            flag,
+            name,
+            cls=SettingOption,
+            earlier=EARLIER.get(name, ()),
+            type=kind,
+            default=None,
+            metavar=metavar,
+            help=text,
+        )
         command = option(command)
 
     return command

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from graphite_gen.crew import Crew
+    from graphite_gen.distributed import ProcessGroup
 
-__all__ = ["ARGUMENTS", "CREW", "gather", "use_one_thread"]
+__all__ = ["ARGUMENTS", "GROUP", "gather", "use_one_thread"]
 
 ARGUMENTS = "graphite_gen.arguments"
 """Where the context of a command keeps the whole line."""
 
-CREW = "graphite_gen.crew"
+GROUP = "graphite_gen.distributed"
 """Where it keeps the processes that share the work."""
 
 
-def gather(workers: int) -> Crew:
+def gather(workers: int) -> ProcessGroup:
     """The processes that share this command's work, this one among them; those that were hired end with it.
 
     From here on, only the one that leads may read standard input, write and refuse anything.
@@ -27,21 +27,20 @@ def gather(workers: int) -> Crew:
     Raises:
         click.UsageError: torchrun has started some, and more were asked for.
     """
-    from graphite_gen.crew import place
-    from graphite_gen.hiring import hire, is_hired
+    from graphite_gen.distributed import hire, is_hired, place
 
     context = click.get_current_context()
-    crew = place()
-    if workers > 1 and crew.size > 1 and not is_hired():
+    group = place()
+    if workers > 1 and group.size > 1 and not is_hired():
         raise click.UsageError(
-            f"'--workers' has no effect under torchrun, which has started {crew.size} processes already. Leave it out."
+            f"'--workers' has no effect under torchrun, which has started {group.size} processes already. Leave it out."
         )
-    if workers > 1 and crew.size == 1:
+    if workers > 1 and group.size == 1:
         arguments = context.meta[ARGUMENTS]
-        crew = context.with_resource(hire(workers, arguments, speaking="--debug" in arguments))
-    context.meta[CREW] = crew
+        group = context.with_resource(hire(workers, arguments, speaking="--debug" in arguments))
+    context.meta[GROUP] = group
 
-    return crew
+    return group
 
 
 def use_one_thread() -> None:

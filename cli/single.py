@@ -12,9 +12,9 @@ from . import options
 from .types import PATH, PATH_OR_DASH
 
 if TYPE_CHECKING:
-    from graphite_gen.single_graph.data import SingleGraph
-    from graphite_gen.single_graph.settings import LinkSettings
-    from graphite_gen.single_graph.training import TrainedAutoencoder
+    from graphite_gen.network.fitting import TrainedAutoencoder
+    from graphite_gen.network.network import Network
+    from graphite_gen.network.settings import LinkSettings
 
 __all__ = [
     "KINDS",
@@ -29,8 +29,8 @@ __all__ = [
     "refuse_idle",
     "refuse_settings",
     "setting",
+    "train_network",
     "train_on_all",
-    "train_single",
 ]
 
 KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
@@ -50,7 +50,7 @@ class SettingOption(click.Option):
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         # Free of everything heavy, and read only when someone asks for help.
-        from graphite_gen.single_graph import settings
+        from graphite_gen.network import settings
 
         record = super().get_help_record(ctx)
         if record is None:
@@ -173,19 +173,19 @@ def _name(flag: str) -> str:
     return flag.partition("/")[0].removeprefix("--").replace("-", "_")
 
 
-def read(path: Path, rest: dict[str, Any]) -> tuple[SingleGraph, bool]:
+def read(path: Path, rest: dict[str, Any]) -> tuple[Network, bool]:
     """The graph, and whether its features are used; takes the options of reading out of the rest.
 
     Raises:
         GraphiteError: It cannot be read.
     """
     from graphite_gen.errors import DatasetError
-    from graphite_gen.single_graph.data import read_single_graph
+    from graphite_gen.network.network import read_network
 
     from .console import note, so_many
 
     features = rest.pop("features")
-    found = read_single_graph(
+    found = read_network(
         path,
         format=rest.pop("format"),
         simplify=rest.pop("simplify"),
@@ -209,14 +209,14 @@ def read(path: Path, rest: dict[str, Any]) -> tuple[SingleGraph, bool]:
 
 def link_settings(kind: str, rest: Mapping[str, Any]) -> LinkSettings:
     """The settings of a kind of model, with those that were given."""
-    from graphite_gen.single_graph.settings import LinkSettings
+    from graphite_gen.network.settings import LinkSettings
 
     return LinkSettings(kind=kind, **{name: value for name, value in rest.items() if value is not None})
 
 
-def train_on_all(graph: SingleGraph, settings: LinkSettings, seed: int, features: bool) -> TrainedAutoencoder:
+def train_on_all(graph: Network, settings: LinkSettings, seed: int, features: bool) -> TrainedAutoencoder:
     """A model of all edges of a graph; its epochs are counted on stderr."""
-    from graphite_gen.single_graph import link_prediction
+    from graphite_gen.network import link_prediction
 
     from .console import counting
 
@@ -224,7 +224,7 @@ def train_on_all(graph: SingleGraph, settings: LinkSettings, seed: int, features
         return link_prediction.train_on_all(graph, settings, seed, features=features, progress=count_epochs)
 
 
-def train_single(
+def train_network(
     source: Path, folder: Path, format: str | None, simplify: bool, given: Mapping[str, Any], seed: int, as_json: bool
 ) -> None:
     """Learn one graph, keep the model in a folder, and say what to run next."""
@@ -232,10 +232,10 @@ def train_single(
     import time
     from dataclasses import replace
 
+    from graphite_gen.network.generation import MOST_NODES, fit_network_model
+    from graphite_gen.network.settings import GENERATION
+    from graphite_gen.network.storage import save_network_model
     from graphite_gen.records import Provenance
-    from graphite_gen.single_graph.checkpoint import save_single_graph
-    from graphite_gen.single_graph.generation import MOST_NODES, fit_single_graph
-    from graphite_gen.single_graph.settings import GENERATION
 
     from .console import counting, note, show_facts, show_json, so_many
 
@@ -246,7 +246,7 @@ def train_single(
         note(f"Of more than {MOST_NODES} nodes the mean degree is kept, and that of each node only as far as learned.")
     started = time.monotonic()
     with counting(f"Training {settings.kind}") as count_epochs:
-        model = fit_single_graph(
+        model = fit_network_model(
             graph,
             settings,
             name=folder.name,
@@ -254,7 +254,7 @@ def train_single(
             provenance=Provenance(source=source.name, seed=None),
             progress=count_epochs,
         )
-    save_single_graph(model, folder)
+    save_network_model(model, folder)
     minutes, seconds = divmod(round(time.monotonic() - started), 60)
     if as_json:
         results = {"nodes": model.nodes, "edges": model.edges, "epochs": settings.epochs}

@@ -10,7 +10,7 @@ from .console import nats, so_many
 
 if TYPE_CHECKING:
     from graphite_gen.completion import Completion
-    from graphite_gen.likelihood.sandwich import Sandwich
+    from graphite_gen.likelihood.bdmc import BDMCEstimate
     from graphite_gen.records import NLLEstimate
 
 __all__ = ["SURE", "completion_diagnosis", "diagnosis", "is_trusted", "verdict"]
@@ -46,13 +46,13 @@ def diagnosis(estimate: NLLEstimate, *, anneals: bool = True) -> str:
     return f"k̂ ≤ 0.7 for all {estimate.graphs} graphs: nothing speaks against the estimate."
 
 
-def is_trusted(sandwich: Sandwich, method: str) -> bool:
+def is_trusted(bdmc: BDMCEstimate, method: str) -> bool:
     """Whether what the method gives lies at the lower bound, by more than the noise of both.
 
     The truth is not below it, so it does not matter how far the other bound is above; if that is below, by more than
     noise, neither is a bound.
     """
-    return _Distance.of_method(sandwich, method).is_small and not _cross(sandwich, method)
+    return _Distance.of_method(bdmc, method).is_small and not _cross(bdmc, method)
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,12 @@ class _Distance:
     error: float | None
 
     @classmethod
-    def of_method(cls, sandwich: Sandwich, method: str, bound: str = "lower") -> _Distance:
-        from graphite_gen.means import mean_with_error
+    def of_method(cls, bdmc: BDMCEstimate, method: str, bound: str = "lower") -> _Distance:
+        from graphite_gen.records import mean_with_error
 
         name = {"is": "importance", "auto": "auto", "ais": "upper"}[method]
 
-        return cls(*mean_with_error([getattr(row, name) - getattr(row, bound) for row in sandwich.per_graph]))
+        return cls(*mean_with_error([getattr(row, name) - getattr(row, bound) for row in bdmc.per_graph]))
 
     @property
     def is_small(self) -> bool:
@@ -99,20 +99,20 @@ class _Distance:
         return nats(abs(self.nats), self.error)
 
 
-def _cross(sandwich: Sandwich, method: str) -> bool:
+def _cross(bdmc: BDMCEstimate, method: str) -> bool:
     """Whether what lies at the lower bound is far above the upper one."""
-    off, above = _Distance.of_method(sandwich, method), _Distance.of_method(sandwich, method, "upper")
+    off, above = _Distance.of_method(bdmc, method), _Distance.of_method(bdmc, method, "upper")
 
     return off.is_small and above.is_large and above.nats > 0
 
 
-def verdict(sandwich: Sandwich, method: str, *, anneals: bool = True) -> str:
+def verdict(bdmc: BDMCEstimate, method: str, *, anneals: bool = True) -> str:
     """Whether what a method gives can be trusted, and what to do if not; a staged model cannot be annealed."""
-    off, gap = _Distance.of_method(sandwich, method), _Distance.of_method(sandwich, "ais")
-    where = f"on {so_many(sandwich.graphs, 'graph')} of the model itself"
-    stands = _standing(sandwich, method)
+    off, gap = _Distance.of_method(bdmc, method), _Distance.of_method(bdmc, "ais")
+    where = f"on {so_many(bdmc.graphs, 'graph')} of the model itself"
+    stands = _standing(bdmc, method)
     again = "Check again with more " + ("'--steps' or '--chains'." if anneals else "samples ('-k').")
-    if _cross(sandwich, method):
+    if _cross(bdmc, method):
         return f"not known: {where}, the bounds cross: {stands}. {again}"
     if off.is_small:
         return f"trusted: {where}, {stands}."
@@ -128,9 +128,9 @@ def verdict(sandwich: Sandwich, method: str, *, anneals: bool = True) -> str:
     return f"not trusted: {where}, {stands}. " + ("Use '--method ais', or raise '-k'." if anneals else "Raise '-k'.")
 
 
-def _standing(sandwich: Sandwich, method: str) -> str:
+def _standing(bdmc: BDMCEstimate, method: str) -> str:
     """Where what a method gives lies, and by how much it is outside of the bounds."""
-    off, above = _Distance.of_method(sandwich, method), _Distance.of_method(sandwich, method, "upper")
+    off, above = _Distance.of_method(bdmc, method), _Distance.of_method(bdmc, method, "upper")
     if off.nats <= -NOTHING:
         return f"method '{method}' is {off} nats below the lower bound in the mean{off.noise}"
     outside = f" and {above} above the upper bound{above.noise}" if above.nats >= NOTHING else ""

@@ -15,6 +15,7 @@ else:
     ParamType = click.ParamType
 
 __all__ = [
+    "DECODING_STEPS",
     "DEGREES",
     "FEATURES",
     "LIMIT",
@@ -25,7 +26,6 @@ __all__ = [
     "PATH_OR_DASH",
     "PATH_OR_NAME",
     "SEED",
-    "STAGES",
 ]
 
 LARGEST_SEED = 2**63 - 1
@@ -56,7 +56,7 @@ class NodesType(ParamType):
         return low, high
 
 
-class StagesType(ParamType):
+class DecodingStepsType(ParamType):
     """A number of stages; 'all', one pair at a time, is 0 to the library."""
 
     name = "n or all"
@@ -201,4 +201,4 @@ PATH_OR_NAME = PathType(path_type=str)
 SEED = SeedType()
 FEATURES = FeaturesType()
 NAME = NameType()
-STAGES = StagesType()
+DECODING_STEPS = DecodingStepsType()

@@ -13,7 +13,7 @@ from .signals import instead_of_stopping
 
 if TYPE_CHECKING:
     from graphite_gen.records import TrainRecord
-    from graphite_gen.training import Trainer
+    from graphite_gen.training.trainer import Trainer
 
 __all__ = ["show_outcome", "watch"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from .console import note, so_many, track
 
 if TYPE_CHECKING:
-    from graphite_gen.crew import Crew
+    from graphite_gen.distributed import ProcessGroup
     from graphite_gen.graph import SimpleGraph
     from graphite_gen.records import Provenance
 
@@ -27,15 +27,15 @@ def write(
     force: bool,
     union: bool,
     total: int | None = None,
-    crew: Crew | None = None,
+    group: ProcessGroup | None = None,
 ) -> None:
     """Write a stream of graphs, counting on stderr, and say what was written.
 
     Of processes that share the graphs one writes them, and the others run through their share.
     """
-    from graphite_gen.formats import format_of, write_graphs
+    from graphite_gen.io import format_of, write_graphs
 
-    if crew is not None and not crew.leads:
+    if group is not None and not group.is_rank_zero:
         deque(graphs, maxlen=0)
         return
     to_stdout = str(output) == "-"
@@ -67,7 +67,7 @@ def _tell_how_to_read(output: Path, format: str) -> None:
 
 def _noting_losses(graphs: Iterable[SimpleGraph], format: str) -> Iterator[SimpleGraph]:
     """The graphs, with a note on what the format drops of the first one that loses anything."""
-    from graphite_gen.formats import dropped_by
+    from graphite_gen.io import dropped_by
 
     noted = False
     for graph in graphs:

@@ -8,30 +8,35 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .checkpoint import TrainedModel, find_checkpoint, is_single_graph, load_checkpoint, read_config, save_checkpoint
 from .completion import CHAIN_STEPS, RUNS, Completion, PartialGraph, complete
-from .dataset import SPLITS, Dataset, generate, split_of
-from .errors import CheckpointError, ConfigError, DatasetError
+from .data.dataset import Dataset, split_graphs
+from .errors import CheckpointError, ConfigError
 from .families import Family, family
-from .formats import GraphReader, read_graphs
+from .families.simulate import training_set
 from .graph import SimpleGraph, as_simple_graph
+from .io import GraphReader, read_graphs
+from .io.locks import claimed
 from .likelihood import estimate_nll
 from .likelihood.annealed import CHAINS, STEPS
-from .locks import claimed
 from .records import NLLEstimate, Provenance, TrainRecord
 from .sampling import Constraint, Sampler
-from .seeding import derive_seed, stream
-from .training import prepare, read_history, resolve_device
+from .training.checkpoint import (
+    TrainedModel,
+    find_checkpoint,
+    is_network_model,
+    load_checkpoint,
+    read_config,
+    save_checkpoint,
+)
+from .training.trainer import prepare, read_history, resolve_device
 
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["Model", "fit", "load", "split_graphs", "training_set"]
+__all__ = ["Model", "fit", "load"]
 
 LOCAL = Path("checkpoints")
 NODES = (10, 20)
-TRAINING_GRAPHS = 24_000
-VALIDATION_GRAPHS = 300
 FROM_GRAPHS = ("observation", "max_nodes", "node_features")
 
 
@@ -67,7 +72,7 @@ class Model:
         largest_component: bool = False,
         with_latents: bool = False,
         features: Iterable[nx.Graph | SimpleGraph] = (),
-        stages: int | None = None,
+        decoding_steps: int | None = None,
     ) -> list[nx.Graph]:
         """New graphs from the prior, for networkx.
 
@@ -93,7 +98,7 @@ class Model:
             largest=largest_component,
             latents=with_latents,
             evidence=[as_simple_graph(graph) for graph in features],
-            stages=stages,
+            decoding_steps=decoding_steps,
         )
 
         return [graph.to_networkx() for graph in sampler]
@@ -110,7 +115,7 @@ class Model:
         particles: int | None = None,
         steps: int = CHAIN_STEPS,
         runs: int = RUNS,
-        stages: int | None = None,
+        decoding_steps: int | None = None,
     ) -> Completion:
         """Complete a graph that is known in part: ``graphs`` of the result are samples, ``scores`` probabilities.
 
@@ -139,7 +144,14 @@ class Model:
             partial = PartialGraph.from_pairs(simple, unknown, add_nodes=add_nodes)
 
         return complete(
-            self.trained, partial, count, seed=seed, particles=particles, steps=steps, runs=runs, stages=stages
+            self.trained,
+            partial,
+            count,
+            seed=seed,
+            particles=particles,
+            steps=steps,
+            runs=runs,
+            decoding_steps=decoding_steps,
         )
 
     def nll(
@@ -153,7 +165,7 @@ class Model:
         chains: int = CHAINS,
         steps: int = STEPS,
         curve: bool = False,
-        stages: int | None = None,
+        decoding_steps: int | None = None,
     ) -> NLLEstimate:
         """The mean NLL of graphs, in nats per graph, with its standard error, its diagnostics and the ER baseline.
 
@@ -180,7 +192,7 @@ class Model:
             chains=chains,
             steps=steps,
             curve=curve,
-            stages=stages,
+            decoding_steps=decoding_steps,
         )
 
     def save(self, folder: str | Path) -> None:
@@ -195,57 +207,11 @@ def load(model: str | Path | None = None, *, device: str = "cpu") -> Model:
         CheckpointError: There is none, it is damaged, or one of a single large graph.
     """
     folder = find_checkpoint(None if model is None else str(model), LOCAL)
-    if is_single_graph(read_config(folder)):
+    if is_network_model(read_config(folder)):
         raise CheckpointError(f"'{folder}' is a model of one large graph: 'graphite_gen.load_single' reads it.")
     trained = load_checkpoint(folder, resolve_device(device))
 
     return Model(trained, tuple(read_history(folder)) if (folder / "history.jsonl").exists() else ())
-
-
-def training_set(law: Family, *, preset_name: str, count: int | None, nodes: tuple[int, int], seed: int) -> Dataset:
-    """Fresh graphs of a family to train on, marked as training and validation graphs.
-
-    They come from a seed of their own: what ``generate`` draws from the same seed is never among them.
-
-    Arguments:
-        law: The family.
-        preset_name: ``paper`` trains on as many graphs as the paper (100, and 100 for validation).
-        count: The number of training graphs; None for the preset's.
-        nodes: The smallest and the largest number of nodes.
-        seed: The run's one seed.
-    """
-    default, validation = (100, 100) if preset_name == "paper" else (TRAINING_GRAPHS, VALIDATION_GRAPHS)
-    count = default if count is None else count
-    splits = {"train": count, "validation": validation}
-
-    return generate(law, count + validation, nodes, derive_seed(seed, "training set"), splits=splits)
-
-
-def split_graphs(
-    graphs: Sequence[SimpleGraph], seed: int, validation: float = 0.1
-) -> tuple[list[SimpleGraph], list[SimpleGraph]]:
-    """Training and validation graphs: by the split written in the file, else a random tenth for validation.
-
-    Graphs marked ``test`` are left alone.
-
-    Raises:
-        DatasetError: All graphs are marked ``test``, or one is marked as something else than a split.
-    """
-    marks = [split_of(graph) for graph in graphs]
-    if "train" in marks:
-        by_mark = {name: [g for g, mark in zip(graphs, marks, strict=True) if mark == name] for name in SPLITS}
-        return by_mark["train"], by_mark["validation"]
-    graphs = [graph for graph, mark in zip(graphs, marks, strict=True) if mark != "test"]
-    if marks and not graphs:
-        raise DatasetError("All graphs are marked 'test', and those are not trained on. Mark some as 'train', or none.")
-    order = stream(seed, "split").permutation(len(graphs))
-    held = max(1, round(len(graphs) * validation)) if len(graphs) > 1 else 0
-    chosen = set(order[:held].tolist())
-
-    return (
-        [graph for index, graph in enumerate(graphs) if index not in chosen],
-        [graph for index, graph in enumerate(graphs) if index in chosen],
-    )
 
 
 def fit(

@@ -1,6 +1,6 @@
 """Frozen settings of models and of training runs, with JSON both ways and the presets.
 
-A config object stops at :func:`graphite_gen.models.build_network`: layers get plain numbers.
+A config object stops at :func:`graphite_gen.training.model.build_network`: layers get plain numbers.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from .errors import ConfigError
 
 __all__ = [
     "KINDS",
-    "ORDERS",
+    "ORDERINGS",
     "PRESETS",
     "Autoencoder",
     "ModelConfig",
     "Settings",
     "TrainConfig",
+    "current_names",
     "preset",
     "require",
     "require_count",
@@ -30,25 +31,48 @@ __all__ = [
 
 KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
 # In which order nodes arrive in a staged model: what a rule prefers, given what is there; ties are broken evenly.
-ORDERS = {
+ORDERINGS = {
     "uniform": "any node",
-    "hub": "a node of the highest degree first, then any node",
+    "max-degree": "a node of the highest degree first, then any node",
     "frontier": "any neighbour of what is there",
-    "breadth": "a neighbour of the node that came first",
-    "depth": "a neighbour of the node that came last",
-    "cardinality": "a node with the most neighbours among what is there",
-    "peel": "the reverse of removing, again and again, a node of the lowest degree left",
-    "even": "the reverse of removing a node that brought as many edges as every other would, if all brought as many",
+    "bfs": "a neighbour of the node that came first",
+    "dfs": "a neighbour of the node that came last",
+    "max-cardinality": "a node with the most neighbours among what is there",
+    "degeneracy": "the reverse of removing, again and again, a node of the lowest degree left",
+    "attachment": "the reverse of removing a node with as many edges as each node would add if all added as many",
 }
 ENCODER_FEATURES = ("identity", "constant", "degree", "random")
 
 # Settings that some models never read.
-_STAGED_ONLY = ("order", "pair_layers", "row_layers", "coarse")
+_AUTOREGRESSIVE_ONLY = ("ordering", "pair_layers", "row_layers", "coarse")
 _REFINEMENT_ONLY = ("refinement", "rounds", "skip", "skip_weight")
 _ONE_SHOT_ONLY = ("mlp", "refinement", "skip", "skip_weight", "head", "samples", "samples_from")
 _ENCODER_ONLY = ("encoder_features", "random_features", "encoder_layers", "kl_warmup")
 
+# Earlier names of settings and of their values: checkpoints and scripts may still have them.
+_EARLIER_NAMES = {"stages": "decoding_steps", "order": "ordering"}
+_EARLIER_VALUES = {
+    "ordering": {
+        "breadth": "bfs",
+        "cardinality": "max-cardinality",
+        "depth": "dfs",
+        "even": "attachment",
+        "hub": "max-degree",
+        "peel": "degeneracy",
+    }
+}
+
 C = TypeVar("C", bound="Settings")
+
+
+def current_names(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings under their current names."""
+    renamed = {_EARLIER_NAMES.get(name, name): value for name, value in settings.items()}
+
+    return {
+        name: _EARLIER_VALUES.get(name, {}).get(value, value) if isinstance(value, str) else value
+        for name, value in renamed.items()
+    }
 
 
 class Settings:
@@ -79,6 +103,7 @@ class Settings:
         Raises:
             ConfigError: A name is unknown, or a value has the wrong type or is out of range.
         """
+        changes = current_names(changes)
         known = {field.name: field for field in fields(self)}  # type: ignore[arg-type]
         unknown = sorted(set(changes) - set(known))
         if unknown:
@@ -176,9 +201,9 @@ class ModelConfig(Autoencoder, Settings):
         skip_weight: The weight :math:`\lambda` of the skip; 0 is exactly VGAE.
         head: How node states become logits: ``inner`` product or ``signed`` inner product with biases.
         head_rank: The rank of the signed inner product; in a staged model, that of its low-rank graph.
-        stages: In how many stages pairs are decided: 1 is the paper's factorised observation (eq. 10), any other
+        decoding_steps: In how many steps edges are sampled: 1 is the paper's factorised observation (eq. 10), any other
             number makes a staged model and is its own default, 0 for one pair at a time.
-        order: In which order a staged model thinks that nodes arrive, one of ``ORDERS``.
+        ordering: The node ordering of an autoregressive model, one of ``ORDERINGS``.
         pair_layers: How often the states of pairs of nodes are updated (staged only).
         row_layers: How often the answers of an arriving node are passed on within its row (staged only).
     """
@@ -201,15 +226,15 @@ class ModelConfig(Autoencoder, Settings):
     skip_weight: float = 1.0
     head: str = "signed"
     head_rank: int = 32
-    stages: int = 1
-    order: str = "breadth"
+    decoding_steps: int = 1
+    ordering: str = "bfs"
     pair_layers: int = 2
     row_layers: int = 2
 
     def __post_init__(self) -> None:
         require("kind", self.kind, KINDS)
         require("observation", self.observation, ("bernoulli", "normal"))
-        require("encoder", self.encoder, ("gcn", "residual", "none") if self.is_staged else ("gcn", "residual"))
+        require("encoder", self.encoder, ("gcn", "residual", "none") if self.is_autoregressive else ("gcn", "residual"))
         require("refinement", self.refinement, ("gcn", "residual"))
         require("skip", self.skip, ("convex", "incremental"))
         require("head", self.head, ("inner", "signed"))
@@ -217,9 +242,9 @@ class ModelConfig(Autoencoder, Settings):
             require("encoder_features", name, ENCODER_FEATURES)
         for name in self.decoder_features:
             require("decoder_features", name, ("identity",))
-        require("order", self.order, tuple(ORDERS))
-        if self.is_staged:
-            self._check_staged()
+        require("ordering", self.ordering, tuple(ORDERINGS))
+        if self.is_autoregressive:
+            self._check_autoregressive()
         empty = set() if self.random_features else {"random"}
         if self.encoder != "none" and not set(self.encoder_features) - empty and not self.node_features:
             raise ConfigError(f"The encoder reads nothing: name one of {', '.join(ENCODER_FEATURES)}.")
@@ -232,12 +257,12 @@ class ModelConfig(Autoencoder, Settings):
             ("node_features", 10**6),
             ("pair_layers", 100),
             ("row_layers", 100),
-            ("stages", 10**12),
+            ("decoding_steps", 10**12),
         ):
             require_range(name, getattr(self, name), 0, high)
         require_range("skip_weight", self.skip_weight, 0, 10)
 
-    def _check_staged(self) -> None:
+    def _check_autoregressive(self) -> None:
         """Staged decoding is for laws over unweighted graphs."""
         if self.kind != "graphite-vae":
             raise ConfigError(
@@ -252,19 +277,19 @@ class ModelConfig(Autoencoder, Settings):
             )
 
     @property
-    def is_staged(self) -> bool:
+    def is_autoregressive(self) -> bool:
         """Whether pairs are decided stage by stage rather than all at once."""
-        return self.stages != 1
+        return self.decoding_steps != 1
 
     @property
     def unused(self) -> Mapping[str, str]:
         """The settings of model and training that have no effect on this kind of model, each with the reason."""
         reasons: dict[str, str] = {}
-        if self.is_staged:
+        if self.is_autoregressive:
             reasons |= dict.fromkeys(_ONE_SHOT_ONLY, "a staged model")
             reasons |= dict.fromkeys(_ENCODER_ONLY if self.encoder == "none" else (), "a model without encoder")
         else:
-            reasons |= dict.fromkeys(_STAGED_ONLY, "a model that decides all pairs at once")
+            reasons |= dict.fromkeys(_AUTOREGRESSIVE_ONLY, "a model that decides all pairs at once")
         if not self.is_variational:
             reasons["kl_warmup"] = "an autoencoder"
         if not self.kind.startswith("graphite"):
@@ -367,7 +392,7 @@ _PAPER_TRAINING = TrainConfig(
 )
 
 # Staged decoding: what 'train' makes unless told otherwise. Latents are noise: what the answers say they need not.
-_STAGED_MODEL = ModelConfig(
+_AUTOREGRESSIVE_MODEL = ModelConfig(
     encoder="none",
     encoder_features=(),
     random_features=0,
@@ -375,9 +400,9 @@ _STAGED_MODEL = ModelConfig(
     latent=4,
     rounds=4,
     head_rank=8,
-    stages=0,
+    decoding_steps=0,
 )
-_STAGED_TRAINING = TrainConfig(
+_AUTOREGRESSIVE_TRAINING = TrainConfig(
     epochs=30,
     epoch_graphs=24_000,
     batch_size=256,
@@ -391,7 +416,7 @@ _STAGED_TRAINING = TrainConfig(
 )
 
 PRESETS: Mapping[str, tuple[ModelConfig, TrainConfig]] = {
-    "default": (_STAGED_MODEL, _STAGED_TRAINING),
+    "default": (_AUTOREGRESSIVE_MODEL, _AUTOREGRESSIVE_TRAINING),
     "one-shot": (ModelConfig(), TrainConfig()),
     "paper": (_PAPER_MODEL, _PAPER_TRAINING),
 }
@@ -407,7 +432,8 @@ def preset(name: str, **changes: Any) -> tuple[ModelConfig, TrainConfig]:
         ConfigError: The preset or a setting is unknown, or a value does not fit.
     """
     require("preset", name, tuple(PRESETS))
-    one_shot = {"stages": 1, "convention": "paper"}
+    changes = current_names(changes)
+    one_shot = {"decoding_steps": 1, "convention": "paper"}
     if name == "default" and (
         changes.get("kind", "graphite-vae") != "graphite-vae"
         or any(changes.get(key) == value for key, value in one_shot.items())
@@ -424,7 +450,7 @@ def preset(name: str, **changes: Any) -> tuple[ModelConfig, TrainConfig]:
         split[part][key] = _checked(key, value, getattr((model, training)[part], key))
 
     model, training = replace(model, **split[0]), replace(training, **split[1])
-    if model.is_staged and training.convention == "paper":
+    if model.is_autoregressive and training.convention == "paper":
         raise ConfigError("A staged model has no convention 'paper': it scores pairs. Use stages 1, or 'pairs'.")
 
     return model, training

@@ -9,8 +9,8 @@ from __future__ import annotations
 __all__ = [
     "CheckpointError",
     "ConfigError",
-    "CrewError",
     "DatasetError",
+    "DistributedError",
     "FamilyError",
     "FormatError",
     "GraphiteError",
@@ -43,7 +43,7 @@ class UnusedSettingError(ConfigError):
         self.setting, self.on = setting, on
 
 
-class CrewError(GraphiteError):
+class DistributedError(GraphiteError):
     """A process of a run that was lost, or never came."""
 
 

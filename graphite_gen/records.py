@@ -2,12 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-__all__ = ["CurvePoint", "GraphNLL", "NLLEstimate", "Provenance", "Record", "TrainRecord", "typed"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "CurvePoint",
+    "GraphNLL",
+    "NLLEstimate",
+    "Provenance",
+    "Record",
+    "TrainRecord",
+    "mean_with_error",
+    "so_many",
+    "typed",
+]
+
+
+def mean_with_error(values: Sequence[float] | NDArray[np.float64]) -> tuple[float, float | None]:
+    """The mean over graphs or runs and its standard error, which one has none of, nor figures that are not finite."""
+    mean = float(np.mean(values))
+    if len(values) < 2 or not math.isfinite(mean):
+        return mean, None
+
+    return mean, float(np.std(values, ddof=1)) / math.sqrt(len(values))
+
+
+def so_many(number: int, what: str) -> str:
+    """A number of things in words: one node, two nodes, three classes."""
+    ending = "es" if what.endswith("s") else "s"
+
+    return f"{number} {what}{ending * (number != 1)}"
+
 
 T = TypeVar("T")
 

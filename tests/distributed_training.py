@@ -8,11 +8,10 @@ from typing import Any
 import torch
 from tiny import random_graph
 
-from graphite_gen import steps
-from graphite_gen.crew import ALONE, Crew, join, leave
+from graphite_gen.distributed import SINGLE_PROCESS, ProcessGroup, dismiss, join, leave
 from graphite_gen.graph import SimpleGraph
-from graphite_gen.lines import dismiss
-from graphite_gen.training import Trainer, configure
+from graphite_gen.training import step as steps
+from graphite_gen.training.trainer import Trainer, configure
 
 QUICK: dict[str, Any] = {
     "epochs": 2,
@@ -39,9 +38,9 @@ CASES: dict[str, tuple[str, list[SimpleGraph], dict[str, Any]]] = {
 }
 
 
-def trained(name: str, graphs: list[SimpleGraph], changes: dict[str, Any], crew: Crew) -> Trainer:
+def trained(name: str, graphs: list[SimpleGraph], changes: dict[str, Any], group: ProcessGroup) -> Trainer:
     config, settings = configure(name, graphs, None, **(QUICK | changes))
-    run = Trainer("tiny", config, settings, graphs, graphs[::2] * 20, crew=crew)
+    run = Trainer("tiny", config, settings, graphs, graphs[::2] * 20, group=group)
     list(run)
 
     return run
@@ -57,15 +56,15 @@ def state(run: Trainer) -> bytes:
 def main() -> None:
     torch.set_num_threads(1)
     steps.PART_CELLS = 64
-    crew = join()
+    group = join()
     for title, case in CASES.items():
-        together = state(trained(*case, crew))
-        (alone,) = crew.everywhere([state(trained(*case, ALONE))] if crew.leads else [])
-        differs = crew.any(together != alone)
-        if crew.leads:
+        together = state(trained(*case, group))
+        (alone,) = group.everywhere([state(trained(*case, SINGLE_PROCESS))] if group.is_rank_zero else [])
+        differs = group.any(together != alone)
+        if group.is_rank_zero:
             print(f"{title}: {'different' if differs else 'same'}", flush=True)
     # As the program ends: the others with the one that leads, without clearing up, in which torch may abort.
-    if not crew.leads:
+    if not group.is_rank_zero:
         threading.Event().wait()
     dismiss()
     leave()

@@ -17,14 +17,14 @@ import torch
 
 from graphite_gen import memory
 from graphite_gen.api import load
+from graphite_gen.evaluation.descriptors import spectra
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.likelihood import estimate_nll
-from graphite_gen.metrics.descriptors import spectra
+from graphite_gen.network.link_prediction import train_on_all
+from graphite_gen.network.network import Network
+from graphite_gen.network.settings import GENERATION
 from graphite_gen.sampling import Sampler
-from graphite_gen.single_graph.data import SingleGraph
-from graphite_gen.single_graph.link_prediction import train_on_all
-from graphite_gen.single_graph.settings import GENERATION
-from graphite_gen.training import prepare
+from graphite_gen.training.trainer import prepare
 
 
 def sparse(nodes: int) -> SimpleGraph:
@@ -48,7 +48,7 @@ TASKS: dict[str, Callable[[], object]] = {
     "one-shot graph": lambda: list(Sampler(load("bundled:ego-one-shot").trained, 1, nodes=2500)),
     "one-shot NLL": lambda: estimate_nll(load("bundled:ego-one-shot").trained, [sparse(800)], 8),
     "staged NLL": lambda: estimate_nll(load("bundled:ego").trained, [sparse(100)], 1),
-    "single graph": lambda: train_on_all(SingleGraph(sparse(30_000)), replace(GENERATION, epochs=1), 0, features=False),
+    "single graph": lambda: train_on_all(Network(sparse(30_000)), replace(GENERATION, epochs=1), 0, features=False),
     "spectrum": lambda: spectra([sparse(1500)]),
 }
 

@@ -13,12 +13,13 @@ import torch
 from tiny import SMALL, random_graph, small_model
 
 import graphite_gen as gg
-from graphite_gen.api import Model, fit, load, split_graphs, training_set
-from graphite_gen.dataset import generate
+from graphite_gen.api import Model, fit, load
+from graphite_gen.data.dataset import split_graphs
 from graphite_gen.errors import CheckpointError, ConfigError, DatasetError, SamplingError
 from graphite_gen.families import family
-from graphite_gen.formats import write_graphs
+from graphite_gen.families.simulate import generate, training_set
 from graphite_gen.graph import SimpleGraph
+from graphite_gen.io import write_graphs
 from graphite_gen.records import Provenance, TrainRecord
 
 QUICK: dict[str, Any] = {key: SMALL[key] for key in ("width", "latent", "head_rank", "rounds")} | {
@@ -101,8 +102,8 @@ def test_a_family_is_trained_on_graphs_that_generate_never_draws() -> None:
 
 
 def test_fit_knows_families_by_name_and_keeps_their_provenance(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphite_gen.api.TRAINING_GRAPHS", 12)
-    monkeypatch.setattr("graphite_gen.api.VALIDATION_GRAPHS", 3)
+    monkeypatch.setattr("graphite_gen.families.simulate.TRAINING_GRAPHS", 12)
+    monkeypatch.setattr("graphite_gen.families.simulate.VALIDATION_GRAPHS", 3)
 
     models = [fit(source, **QUICK) for source in ("ego", gg.family("ego"))]
 
@@ -161,7 +162,10 @@ def test_wrong_settings_and_graphs_are_refused_before_training() -> None:
         ({"skip": "convex"}, "'skip' has no effect on a staged model. Leave it out."),
         ({"samples": 4}, "'samples' has no effect on a staged model."),
         ({"kl_warmup": 0.5}, "'kl_warmup' has no effect on a model without encoder."),
-        ({"stages": 1, "order": "peel"}, "'order' has no effect on a model that decides all pairs at once."),
+        (
+            {"decoding_steps": 1, "ordering": "degeneracy"},
+            "'ordering' has no effect on a model that decides all pairs at once.",
+        ),
         ({"kind": "vgae", "rounds": 3}, "'rounds' has no effect on a 'vgae'."),
         ({"kind": "graphite-ae", "kl_warmup": 0.5}, "'kl_warmup' has no effect on an autoencoder."),
     ],
@@ -172,8 +176,8 @@ def test_a_setting_without_effect_is_refused(settings: dict[str, Any], what: str
 
 
 def test_weighted_graphs_are_decided_at_once_so_that_an_order_has_no_effect_on_them() -> None:
-    with pytest.raises(ConfigError, match="'order' has no effect on a model that decides all pairs at once"):
-        fit([random_graph(4, seed, 1.0, weighted=True) for seed in range(4)], order="peel")
+    with pytest.raises(ConfigError, match="'ordering' has no effect on a model that decides all pairs at once"):
+        fit([random_graph(4, seed, 1.0, weighted=True) for seed in range(4)], ordering="degeneracy")
 
 
 def test_fit_keeps_a_run_in_its_folder_and_load_finds_the_last_one(

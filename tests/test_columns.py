@@ -9,10 +9,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from graphite_gen.columns import columns_of, take_features, take_weights
 from graphite_gen.errors import GraphiteError
-from graphite_gen.formats import read_graphs
-from graphite_gen.graph import SimpleGraph
+from graphite_gen.graph import SimpleGraph, columns_of, take_features, take_weights
+from graphite_gen.io import read_graphs
 
 PATH = np.array([[0, 1], [1, 2]], np.int32)
 

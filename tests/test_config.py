@@ -175,9 +175,9 @@ def test_only_numbered_nodes_in_the_decoder_break_exchangeability() -> None:
 
 def test_a_staged_model_has_no_convention_of_the_paper() -> None:
     with pytest.raises(ConfigError, match="no convention 'paper'"):
-        preset("default", convention="paper", stages=4)
+        preset("default", convention="paper", decoding_steps=4)
     with pytest.raises(ConfigError, match="'--stages 1', or another '--preset'"):
-        preset("paper", stages=4)
+        preset("paper", decoding_steps=4)
 
 
 def test_a_staged_model_asked_for_an_encoder_gets_that_of_one_stage() -> None:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from graphite_gen.means import mean_with_error
+from graphite_gen.records import mean_with_error
 
 
 def test_a_mean_has_the_standard_error_of_its_values() -> None:

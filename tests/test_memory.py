@@ -18,7 +18,7 @@ from graphite_gen import memory
 from graphite_gen.errors import DatasetError, SamplingError, TrainingError
 from graphite_gen.likelihood import estimate_nll
 from graphite_gen.memory import available_memory, check_memory
-from graphite_gen.training import prepare
+from graphite_gen.training.trainer import prepare
 
 
 def estimated(task: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> float:

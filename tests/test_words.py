@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphite_gen.words import so_many
+from graphite_gen.records import so_many
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graphite_gen.batch import GraphBatch, collate
-from graphite_gen.checkpoint import TrainedModel
 from graphite_gen.config import ModelConfig, TrainConfig, preset
+from graphite_gen.data.batch import GraphBatch, collate
+from graphite_gen.data.sizes import SizeDistribution
 from graphite_gen.graph import SimpleGraph
-from graphite_gen.models import GraphNetwork, build_network
-from graphite_gen.operators import Graph
+from graphite_gen.nn.operators import Graph
 from graphite_gen.records import Provenance
-from graphite_gen.sizes import SizeLaw
+from graphite_gen.training.checkpoint import TrainedModel
+from graphite_gen.training.model import GraphNetwork, build_network
 
 SMALL: dict[str, Any] = {
     "width": 8,
@@ -79,12 +79,14 @@ def small_network(name: str = "one-shot", seed: int = 0, scale: float = 1.0, **c
 def small_model(name: str = "one-shot", graphs: list[SimpleGraph] | None = None, **changes: Any) -> TrainedModel:
     graphs = [random_graph(nodes, nodes) for nodes in (3, 4, 4, 5)] if graphs is None else graphs
 
-    return TrainedModel("tiny", small_network(name, **changes), SizeLaw.of(graphs), TrainConfig(), Provenance())
+    return TrainedModel(
+        "tiny", small_network(name, **changes), SizeDistribution.of(graphs), TrainConfig(), Provenance()
+    )
 
 
-def staged_model(order: str = "breadth", scale: float = 0.3, **changes: Any) -> TrainedModel:
+def autoregressive_model(order: str = "bfs", scale: float = 0.3, **changes: Any) -> TrainedModel:
     """An untrained staged model; without weights on its latents every order has an exact probability."""
-    model = small_model(**({"stages": 0, "encoder": "none", "order": order, "latent": 1} | changes))
+    model = small_model(**({"decoding_steps": 0, "encoder": "none", "ordering": order, "latent": 1} | changes))
     with torch.no_grad():
         for parameter in model.network.decoder.parameters():
             parameter.mul_(scale)

@@ -14,9 +14,9 @@ import torch
 from click.testing import CliRunner, Result
 
 from graphite_gen.cli.main import COMMANDS, main
-from graphite_gen.dataset import generate
 from graphite_gen.errors import GraphiteError
-from graphite_gen.formats import write_graphs
+from graphite_gen.families.simulate import generate
+from graphite_gen.io import write_graphs
 
 from .mutations import HOSTILE as ANY
 

@@ -20,18 +20,18 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from graphite_gen.checkpoint import TrainedModel, load_checkpoint
-from graphite_gen.dataset import generate
-from graphite_gen.describing import describe_model, model_facts
-from graphite_gen.formats import read_graphs, write_graphs
+from graphite_gen.families.simulate import generate
 from graphite_gen.graph import SimpleGraph
+from graphite_gen.io import read_graphs, write_graphs
+from graphite_gen.network.generation import fit_network_model
+from graphite_gen.network.network import Network, read_network
+from graphite_gen.network.settings import GENERATION
+from graphite_gen.network.storage import load_network_model, save_network_model
 from graphite_gen.records import Provenance
-from graphite_gen.runs import TrainingData, find_training_graphs, resume_run, start_run
-from graphite_gen.single_graph.checkpoint import load_single_graph, save_single_graph
-from graphite_gen.single_graph.data import SingleGraph, read_single_graph
-from graphite_gen.single_graph.generation import fit_single_graph
-from graphite_gen.single_graph.settings import GENERATION
-from graphite_gen.training import read_history, read_run
+from graphite_gen.training.checkpoint import TrainedModel, load_checkpoint
+from graphite_gen.training.model_card import describe_model, model_facts
+from graphite_gen.training.runs import TrainingData, find_training_graphs, resume_run, start_run
+from graphite_gen.training.trainer import read_history, read_run
 
 from .h5 import spoil_h5
 from .mutations import CUT, VALUES, packed, spoil_bytes, spoil_json, spoil_text, spoil_xml
@@ -232,7 +232,7 @@ class SingleH5:
         def fault(found: Any) -> str | None:
             return _compared(lambda: plain_h5(path), [plain_of(found.graph)]) or _node_fault(found)
 
-        return what, lambda: read_single_graph(path), fault
+        return what, lambda: read_network(path), fault
 
 
 def _node_fault(found: Any) -> str | None:
@@ -291,7 +291,7 @@ class Annotations:
             self._sound.append(_described(self._read(path)))
 
     def _read(self, path: Path) -> Any:
-        return read_single_graph(self._graph, **{self._kind: path})
+        return read_network(self._graph, **{self._kind: path})
 
     def trial(self, rng: random.Random, folder: Path) -> Trial:
         path = folder / f"x.{self._suffix}"
@@ -398,7 +398,7 @@ class Planetoid:
             self._files[part] = pickle.dumps(value, protocol=protocol % 5)
         for part, data in self._files.items():
             (root / f"ind.x.{part}").write_bytes(data)
-        self._sound = _described(read_single_graph(root / "ind.x.graph"))
+        self._sound = _described(read_network(root / "ind.x.graph"))
 
     def trial(self, rng: random.Random, folder: Path) -> Trial:
         part = rng.choice((*self._files, "graph", "x", "tx"))
@@ -417,7 +417,7 @@ class Planetoid:
                 return "edges between other nodes"
             return _node_fault(found)
 
-        return f"{part}: {what}", lambda: read_single_graph(folder / "ind.x.graph"), fault
+        return f"{part}: {what}", lambda: read_network(folder / "ind.x.graph"), fault
 
 
 # Checkpoints --------------------------------------------------------------------------------------------------
@@ -515,10 +515,12 @@ class Checkpoint:
         self.name = f"{'single-graph ' if single else ''}checkpoint, {part}"
         self.share = share
         self._part, self._root = part, root / "model"
-        self._load: Callable[[Path], Any] = load_single_graph if single else load_checkpoint
+        self._load: Callable[[Path], Any] = load_network_model if single else load_checkpoint
         if single:
-            graph = SingleGraph(generate("barabasi", 1, nodes=(8, 8), seed=2).graphs[0])
-            save_single_graph(fit_single_graph(graph, replace(GENERATION, epochs=2, latent=3), name="tiny"), self._root)
+            graph = Network(generate("barabasi", 1, nodes=(8, 8), seed=2).graphs[0])
+            save_network_model(
+                fit_network_model(graph, replace(GENERATION, epochs=2, latent=3), name="tiny"), self._root
+            )
         else:
             _train(self._root)
         self._names = [path.name for path in self._root.iterdir() if path.is_file()]
@@ -713,12 +715,12 @@ class Endless:
             if kind in self._formats:
                 return list(read_graphs(path))
             if kind in ("features", "labels"):
-                return read_single_graph(self._graph, **{kind: path})
+                return read_network(self._graph, **{kind: path})
             if kind == "npz":
-                return read_single_graph(self._graph, features=path)
+                return read_network(self._graph, features=path)
             if kind == "planetoid":
                 (folder / "ind.x.x").symlink_to(device)
-                return read_single_graph(folder / "ind.x.graph")
+                return read_network(folder / "ind.x.graph")
             for name in ("config.json", "model.safetensors"):
                 (folder / name).symlink_to(device)
             return load_checkpoint(folder)

@@ -12,8 +12,8 @@ from ..command import Command
 from ..types import PATH_OR_DASH
 
 if TYPE_CHECKING:
-    from graphite_gen.single_graph.data import SingleGraph
-    from graphite_gen.single_graph.node_classification import ClassificationResult, ClassificationScore
+    from graphite_gen.network.network import Network
+    from graphite_gen.network.node_classification import ClassificationResult, ClassificationScore
 
 KINDS = ("graphite", "gcn")
 SPLITS = ("own", "fresh")
@@ -86,12 +86,12 @@ def classify(
     if set(kinds) == {"gcn"}:
         options.refuse_without_effect({"latent": "--latent", "reconstruction": "--reconstruction"}, "'gcn'")
 
-    from graphite_gen.single_graph.node_classification import (
+    from graphite_gen.network.node_classification import (
         iterate_classification,
         run_nodes,
         summarise_classification,
     )
-    from graphite_gen.single_graph.settings import ClassifierSettings
+    from graphite_gen.network.settings import ClassifierSettings
 
     from ..console import note, so_many, track
     from ..models import use_threads
@@ -153,7 +153,7 @@ def _tell(rows: list[ClassificationResult]) -> None:
 
 def _check(output: Path, force: bool) -> None:
     from graphite_gen.errors import OutputError
-    from graphite_gen.formats._files import check_target
+    from graphite_gen.io.files import check_target
 
     if str(output) == "-":
         return
@@ -162,13 +162,13 @@ def _check(output: Path, force: bool) -> None:
     check_target(output, force)
 
 
-def _write(graph: SingleGraph, score: ClassificationScore, model: str, output: Path, force: bool) -> None:
+def _write(graph: Network, score: ClassificationScore, model: str, output: Path, force: bool) -> None:
     import csv
     import io
 
     import numpy as np
 
-    from graphite_gen.formats._files import open_output
+    from graphite_gen.io.files import open_output
 
     from ..console import note, so_many
 

@@ -12,9 +12,9 @@ from ..command import Command
 from ..types import PATH_OR_DASH
 
 if TYPE_CHECKING:
-    from graphite_gen.checkpoint import TrainedModel
     from graphite_gen.completion import PartialGraph
     from graphite_gen.graph import SimpleGraph
+    from graphite_gen.training.checkpoint import TrainedModel
 
 
 @click.command(cls=Command, short_help="Complete a graph that is known in part.")
@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Runs, whose differences tell how exact.",
 )
-@options.stages
+@options.decoding_steps
 @options.input_format("--input-format")
 @options.simplify
 @options.ignore_weights
@@ -105,7 +105,7 @@ def complete(
     particles: int | None,
     steps: int,
     runs: int,
-    stages: int | None,
+    decoding_steps: int | None,
     input_format: str | None,
     simplify: bool,
     ignore_weights: bool,
@@ -131,7 +131,7 @@ def complete(
 
     from graphite_gen.completion import PartialGraph
     from graphite_gen.completion import complete as complete_graph
-    from graphite_gen.formats import check_output
+    from graphite_gen.io import check_output
     from graphite_gen.records import Provenance
 
     from ..console import counting, note
@@ -153,7 +153,7 @@ def complete(
         graph = graph.unweighted()
     known = PartialGraph.from_marks(graph, unlisted=unlisted, add_nodes=add_nodes)
     trained = choose_model(model, device, prefer=family)
-    if not trained.config.is_staged:
+    if not trained.config.is_autoregressive:
         options.refuse_without_effect({"steps": "--steps"}, "a model that decides all pairs at once")
     _tell(known, trained)
 
@@ -166,7 +166,7 @@ def complete(
             particles=particles,
             steps=steps,
             runs=runs,
-            stages=stages,
+            decoding_steps=decoding_steps,
             progress=count_parts,
         )
     note(completion_diagnosis(result))
@@ -188,7 +188,7 @@ def _is_same(one: Path, other: Path) -> bool:
 def _read(path: Path, format: str | None, simplify: bool, index: int | None) -> tuple[SimpleGraph, str, str | None]:
     """The graph, the format it was read in, and the family that the file names."""
     from graphite_gen.errors import DatasetError
-    from graphite_gen.formats import read_graphs
+    from graphite_gen.io import read_graphs
 
     reader = read_graphs(path, format=format, simplify=simplify)
     graphs = list(reader)

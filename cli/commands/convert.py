@@ -40,7 +40,7 @@ def convert(
         graphite-gen convert ego.h5 'ego/{index:04d}.graphml'
         graphite-gen convert ego.h5 - --output-format g6 | head
     """
-    from graphite_gen.formats import check_output, read_graphs
+    from graphite_gen.io import check_output, read_graphs
 
     from ..writing import write
 
@@ -59,7 +59,7 @@ def convert(
 
 def _note_features(source: Path, nodes: int, target: Path) -> None:
     """Tell of features that stand beside the graph of a node classification set."""
-    from graphite_gen.single_graph.data import count_features
+    from graphite_gen.network.network import count_features
 
     from ..console import note, so_many
 

@@ -61,7 +61,7 @@ def embed(
         raise click.UsageError("Nothing to write: pass '-o FILE', '--plot FILE' or both.")
     single.refuse_idle([kind])
 
-    from graphite_gen.single_graph.embedding import (
+    from graphite_gen.network.embedding import (
         check_embedding_picture,
         check_embedding_target,
         draw_embedding,

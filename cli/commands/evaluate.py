@@ -103,16 +103,16 @@ def evaluate(
     from ..sharing import gather, use_one_thread
 
     use_one_thread()
-    crew = gather(workers)
+    group = gather(workers)
 
+    from graphite_gen.evaluation import VALIDITY
     from graphite_gen.evaluation import evaluate as judge
-    from graphite_gen.metrics import VALIDITY
 
     from ..judging import hold_against, show_evaluation
     from ..reading import find_law, read_for_all, read_sets
 
-    drawn, _ = read_for_all(crew, samples, format=format, simplify=simplify)
-    test, seen, provenance = read_sets(reference, train, simplify=simplify, crew=crew)
+    drawn, _ = read_for_all(group, samples, format=format, simplify=simplify)
+    test, seen, provenance = read_sets(reference, train, simplify=simplify, group=group)
     found = judge(
         drawn,
         test,
@@ -122,9 +122,9 @@ def evaluate(
         conventions=conventions or CONVENTIONS,
         most=most,
         seed=seed,
-        crew=crew,
+        group=group,
     )
-    if not crew.leads:
+    if not group.is_rank_zero:
         return
     show_evaluation(found, as_json, conventions or CONVENTIONS)
     hold_against(found, above=fail_above, below=fail_below)

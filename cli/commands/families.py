@@ -12,12 +12,12 @@ from ..command import Command
 
 if TYPE_CHECKING:
     from graphite_gen.families import Family
-    from graphite_gen.families.floors import FloorEstimate
+    from graphite_gen.families.entropies import EntropyEstimate
 
 SIZES = (10, 20)
 GRAPHS = 100
 BOUNDED_GRAPHS = 5
-OF_FLOOR = {"parameters": "--param", "nodes": "--nodes", "graphs": "--graphs", "seed": "--seed"}
+OF_ENTROPY = {"parameters": "--param", "nodes": "--nodes", "graphs": "--graphs", "seed": "--seed"}
 
 
 @click.command(cls=Command, short_help="List the families of random graphs.")
@@ -55,8 +55,8 @@ def families(
         graphite-gen families --floor geometric --param r=0.3 --nodes 12 --graphs 20
     """
     if name is not None:
-        return _show_floor(name, dict(parameters), nodes, graphs, seed, as_json)
-    for key, option in OF_FLOOR.items():
+        return _show_entropy(name, dict(parameters), nodes, graphs, seed, as_json)
+    for key, option in OF_ENTROPY.items():
         if options.is_given(key):
             raise click.UsageError(f"'{option}' belongs to '--floor'.")
 
@@ -72,10 +72,10 @@ def _show_families(as_json: bool) -> None:
     if as_json:
         return show_json(rows)
 
-    floor = "floor, nats\n{}–{} nodes".format(*SIZES)
+    entropy = "floor, nats\n{}–{} nodes".format(*SIZES)
 
     return show_rows(
-        ("family", "parameters", floor, "what it is"),
+        ("family", "parameters", entropy, "what it is"),
         [
             (
                 "\n".join((row["name"], *(f"  or {alias}" for alias in row["aliases"]))),
@@ -85,128 +85,130 @@ def _show_families(as_json: bool) -> None:
             )
             for row in rows
         ],
-        numbers=(floor,),
+        numbers=(entropy,),
         whole=("family", "parameters"),
     )
 
 
 def _describe(law: Family) -> dict[str, Any]:
-    floor = _known_floor(law)
+    entropy = _known_entropy(law)
 
     return {
         "name": law.name,
         "aliases": list(law.aliases),
         "parameters": law.parameters(),
         "summary": law.summary,
-        "has_law": law.has_law,
-        "floor": floor and floor.nats,
-        "floor_standard_error": floor and _error(floor),
+        "has_log_prob": law.has_log_prob,
+        "floor": entropy and entropy.nats,
+        "floor_standard_error": entropy and _error(entropy),
     }
 
 
-def _known_floor(law: Family) -> FloorEstimate | None:
+def _known_entropy(law: Family) -> EntropyEstimate | None:
     """The mean floor over the sizes the family has, where all of them are known."""
-    from graphite_gen.families.floors import known_floor, mean_floor
+    from graphite_gen.families.entropies import known_entropy, mean_entropy
 
     sizes = law.sizes(*SIZES)
-    floors = {n: floor for n in sizes if (floor := known_floor(law, n)) is not None}
+    entropies = {n: entropy for n in sizes if (entropy := known_entropy(law, n)) is not None}
 
-    return mean_floor(floors, sizes) if len(floors) == len(sizes) else None
+    return mean_entropy(entropies, sizes) if len(entropies) == len(sizes) else None
 
 
-def _error(floor: FloorEstimate) -> float | None:
+def _error(entropy: EntropyEstimate) -> float | None:
     """The standard error of a floor, which a closed form has none of."""
-    return floor.standard_error if floor.graphs else None
+    return entropy.standard_error if entropy.graphs else None
 
 
-def _show_floor(
+def _show_entropy(
     name: str, parameters: dict[str, str], nodes: tuple[int, int], graphs: int | None, seed: int, as_json: bool
 ) -> None:
     """A floor size by size and in the mean."""
     from graphite_gen.families import family
-    from graphite_gen.families.floors import mean_floor
+    from graphite_gen.families.entropies import mean_entropy
 
     from ..console import nats, show_json, show_rows
 
     law = family(name, **parameters)
     sizes = law.sizes(*nodes)
-    floors = _compute_floors(law, sizes, graphs or (GRAPHS if law.has_law else BOUNDED_GRAPHS), seed)
-    mean = mean_floor(floors, sizes)
+    entropies = _compute_entropies(law, sizes, graphs or (GRAPHS if law.has_log_prob else BOUNDED_GRAPHS), seed)
+    mean = mean_entropy(entropies, sizes)
     if as_json:
         value = {
             "family": law.name,
             "parameters": law.parameters(),
             "seed": seed,
-            **_floor_row(mean),
-            "sizes": [{"nodes": n, **_floor_row(floor)} for n, floor in floors.items()],
+            **_entropy_row(mean),
+            "sizes": [{"nodes": n, **_entropy_row(entropy)} for n, entropy in entropies.items()],
         }
         return show_json(value)
 
-    lines = [*((str(n), floor) for n, floor in floors.items()), ("mean", mean)]
-    columns = ("nodes", "floor, nats per graph", "by") + (() if law.has_law else ("bounds", "gap"))
+    lines = [*((str(n), entropy) for n, entropy in entropies.items()), ("mean", mean)]
+    columns = ("nodes", "floor, nats per graph", "by") + (() if law.has_log_prob else ("bounds", "gap"))
 
     show_rows(
         columns,
         [
             (
                 label,
-                nats(floor.nats, _error(floor)),
-                f"{floor.graphs} graphs" if floor.graphs else "closed form",
+                nats(entropy.nats, _error(entropy)),
+                f"{entropy.graphs} graphs" if entropy.graphs else "closed form",
                 *(
                     ()
-                    if law.has_law
-                    else (f"{floor.lower:.2f} to {floor.upper:.2f}", nats(floor.gap, floor.gap_standard_error))
+                    if law.has_log_prob
+                    else (f"{entropy.lower:.2f} to {entropy.upper:.2f}", nats(entropy.gap, entropy.gap_standard_error))
                 ),
             )
-            for label, floor in lines
+            for label, entropy in lines
         ],
         numbers=columns,
     )
-    _tell_of_crossed(floors)
+    _tell_of_crossed(entropies)
 
     return None
 
 
-def _tell_of_crossed(floors: Mapping[int, FloorEstimate]) -> None:
+def _tell_of_crossed(entropies: Mapping[int, EntropyEstimate]) -> None:
     """Say that bounds in the wrong order are noise."""
     from ..console import nats, note
 
-    crossed = {n: floor for n, floor in floors.items() if floor.gap < 0}
+    crossed = {n: entropy for n, entropy in entropies.items() if entropy.gap < 0}
     if crossed:
-        listed = ", ".join(f"{nats(-floor.gap, floor.gap_standard_error)} at {n} nodes" for n, floor in crossed.items())
+        listed = ", ".join(
+            f"{nats(-entropy.gap, entropy.gap_standard_error)} at {n} nodes" for n, entropy in crossed.items()
+        )
         note(
             f"The lower bound lies above the upper one by {listed}: Monte Carlo noise, as each is a bound in the mean "
             f"over many graphs. Draw more with '--graphs', or take their middle with its error."
         )
 
 
-def _floor_row(floor: FloorEstimate) -> dict[str, Any]:
+def _entropy_row(entropy: EntropyEstimate) -> dict[str, Any]:
     return {
-        "floor": floor.nats,
-        "standard_error": _error(floor),
-        "lower": floor.lower,
-        "upper": floor.upper,
-        "gap": floor.gap,
-        "gap_standard_error": floor.gap_standard_error,
-        "graphs": floor.graphs,
+        "floor": entropy.nats,
+        "standard_error": _error(entropy),
+        "lower": entropy.lower,
+        "upper": entropy.upper,
+        "gap": entropy.gap,
+        "gap_standard_error": entropy.gap_standard_error,
+        "graphs": entropy.graphs,
     }
 
 
-def _compute_floors(law: Family, sizes: list[int], graphs: int, seed: int) -> dict[int, FloorEstimate]:
+def _compute_entropies(law: Family, sizes: list[int], graphs: int, seed: int) -> dict[int, EntropyEstimate]:
     """The floor of each size, in closed form or by fresh graphs."""
-    from graphite_gen.families.floors import FloorEstimate, draw_nats
+    from graphite_gen.families.entropies import EntropyEstimate, draw_nats
 
     from ..console import note, track
 
-    exact = {n: law.floor(n) for n in sizes}
+    exact = {n: law.entropy(n) for n in sizes}
     drawn = [n for n in sizes if exact[n] is None]
     if drawn:
         note(f"Drawing {graphs} graphs of each size: {len(drawn) * graphs} of '{law.name}', seed {seed}.")
     draws = (bounds for n in drawn for bounds in draw_nats(law, n, graphs, seed))
     bounds = list(track(draws, len(drawn) * graphs, "Drawing"))
-    found = {n: FloorEstimate.of(bounds[i * graphs : (i + 1) * graphs]) for i, n in enumerate(drawn)}
+    found = {n: EntropyEstimate.of(bounds[i * graphs : (i + 1) * graphs]) for i, n in enumerate(drawn)}
 
-    return {n: found[n] if value is None else FloorEstimate.exact(value) for n, value in exact.items()}
+    return {n: found[n] if value is None else EntropyEstimate.exact(value) for n, value in exact.items()}
 
 
 def _shown(value: Any) -> str:

@@ -46,22 +46,22 @@ def generate(
         graphite-gen generate --family geometric --param r=0.3 --param largest_component=true -o geometric.h5
         graphite-gen generate --family barabasi --param m=3 --nodes 15 --graphs 1000 -o ba.g6
     """
-    from graphite_gen.dataset import generate_graphs
     from graphite_gen.families import family as family_of
+    from graphite_gen.families.simulate import generate_graphs
     from graphite_gen.records import Provenance
 
     from ..sharing import gather
     from ..writing import write
 
     law = family_of(family, **dict(parameters))
-    crew = gather(workers)
+    group = gather(workers)
     write(
-        generate_graphs(law, graphs, nodes, seed, crew=crew),
+        generate_graphs(law, graphs, nodes, seed, group=group),
         output,
         format=format,
         provenance=Provenance(law.name, law.parameters(), seed, "generate"),
         force=force,
         union=union,
         total=graphs,
-        crew=crew,
+        group=group,
     )

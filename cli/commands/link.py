@@ -12,9 +12,9 @@ from ..command import Command
 from ..types import PATH_OR_DASH
 
 if TYPE_CHECKING:
-    from graphite_gen.single_graph.data import SingleGraph
-    from graphite_gen.single_graph.link_prediction import LinkResult, PredictedLink, ScoredLink
-    from graphite_gen.single_graph.settings import LinkSettings
+    from graphite_gen.network.link_prediction import LinkResult, PredictedLink, ScoredLink
+    from graphite_gen.network.network import Network
+    from graphite_gen.network.settings import LinkSettings
 
 BASELINES = ("spectral", "deepwalk", "node2vec", "adamic-adar", "pagerank")
 RANKER = "pagerank"
@@ -132,8 +132,8 @@ def link(
     return _show(rows, as_json)
 
 
-def _announce(graph: SingleGraph, split: str, seed: int) -> None:
-    from graphite_gen.single_graph.link_prediction import run_split
+def _announce(graph: Network, split: str, seed: int) -> None:
+    from graphite_gen.network.link_prediction import run_split
 
     from ..console import note, so_many
 
@@ -148,14 +148,14 @@ def _announce(graph: SingleGraph, split: str, seed: int) -> None:
 def _check_baselines(names: tuple[str, ...]) -> None:
     if not names:
         return
-    from graphite_gen.single_graph.baselines import check_baseline
+    from graphite_gen.network.baselines import check_baseline
 
     for name in names:
         check_baseline(name)
 
 
-def _score(graph: SingleGraph, features: bool, settings: LinkSettings, runs: int, seed: int, split: str) -> LinkResult:
-    from graphite_gen.single_graph.link_prediction import iterate_links, summarise_links
+def _score(graph: Network, features: bool, settings: LinkSettings, runs: int, seed: int, split: str) -> LinkResult:
+    from graphite_gen.network.link_prediction import iterate_links, summarise_links
 
     from ..console import track
 
@@ -164,8 +164,8 @@ def _score(graph: SingleGraph, features: bool, settings: LinkSettings, runs: int
     return summarise_links(settings.kind, features, split, list(track(scores, runs, settings.kind)))
 
 
-def _score_baseline(graph: SingleGraph, name: str, runs: int, seed: int, split: str) -> LinkResult:
-    from graphite_gen.single_graph.link_prediction import iterate_baseline, summarise_links
+def _score_baseline(graph: Network, name: str, runs: int, seed: int, split: str) -> LinkResult:
+    from graphite_gen.network.link_prediction import iterate_baseline, summarise_links
 
     from ..console import track
 
@@ -196,17 +196,17 @@ def _show(rows: list[LinkResult], as_json: bool) -> None:
 
 
 def _predict(
-    graph: SingleGraph, features: bool, settings: LinkSettings, target: Path, top: int, force: bool, seed: int
+    graph: Network, features: bool, settings: LinkSettings, target: Path, top: int, force: bool, seed: int
 ) -> None:
-    from graphite_gen.single_graph.link_prediction import check_misses_links, rank_missing_links
+    from graphite_gen.network.link_prediction import check_misses_links, rank_missing_links
 
     check_misses_links(graph)
     trained = single.train_on_all(graph, settings, seed, features)
     _write(rank_missing_links(graph, trained.logits(), top), target, top, force)
 
 
-def _rank(graph: SingleGraph, target: Path, top: int, force: bool) -> None:
-    from graphite_gen.single_graph.link_prediction import rank_by_pagerank
+def _rank(graph: Network, target: Path, top: int, force: bool) -> None:
+    from graphite_gen.network.link_prediction import rank_by_pagerank
 
     from ..console import counting
 

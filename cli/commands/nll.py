@@ -12,12 +12,12 @@ from ..command import Command
 from ..types import PATH_OR_DASH
 
 if TYPE_CHECKING:
-    from graphite_gen.checkpoint import TrainedModel
-    from graphite_gen.crew import Crew
+    from graphite_gen.distributed import ProcessGroup
     from graphite_gen.families import Family
     from graphite_gen.graph import SimpleGraph
-    from graphite_gen.likelihood.sandwich import GraphSandwich
+    from graphite_gen.likelihood.bdmc import GraphBDMC
     from graphite_gen.records import Provenance
+    from graphite_gen.training.checkpoint import TrainedModel
 
 SPLITS = ("test", "validation", "train", "all")
 OF_ANNEALING = {"chains": "--chains", "steps": "--steps"}
@@ -51,7 +51,7 @@ OF_ANNEALING = {"chains": "--chains", "steps": "--steps"}
 @click.option(
     "--check-graphs", type=click.IntRange(1), metavar="N", default=20, show_default=True, help="Graphs to check with."
 )
-@options.stages
+@options.decoding_steps
 @click.option("--curve", is_flag=True, help="Show the NLL by K = 1, 10, 100, … too.")
 @click.option("--unlabelled", is_flag=True, help="Nats per isomorphism class; needs igraph.")
 @click.option(
@@ -84,7 +84,7 @@ def nll(
     steps: int,
     check: bool,
     check_graphs: int,
-    stages: int | None,
+    decoding_steps: int | None,
     curve: bool,
     unlabelled: bool,
     convention: str,
@@ -121,27 +121,27 @@ def nll(
         raise click.UsageError("Convention 'paper' is no law over graphs: use '--method is', without '--check'.")
 
     from graphite_gen.likelihood import iterate_nll, summarise
+    from graphite_gen.likelihood.bdmc import join_bdmc
     from graphite_gen.likelihood.estimate import check_model, default_samples
-    from graphite_gen.likelihood.sandwich import join_sandwich
 
     from ..console import track
     from ..models import choose_model, use_threads
-    from ..reading import find_floor, find_law, read_for_all
+    from ..reading import find_entropy, find_law, read_for_all
     from ..scoring import Score
     from ..sharing import gather
 
-    crew = gather(workers)
+    group = gather(workers)
     use_threads(threads, workers)
-    found, provenance = read_for_all(crew, graphs, format=format, simplify=simplify)
+    found, provenance = read_for_all(group, graphs, format=format, simplify=simplify)
     law = find_law(family, dict(parameters), provenance)
     chosen = _choose_split([graph.unweighted() if ignore_weights else graph for graph in found], split)
     trained = choose_model(model, device, prefer=None if law is None else law.name)
     check_model(trained, convention)
-    if trained.config.is_staged:
+    if trained.config.is_autoregressive:
         options.refuse_without_effect(OF_ANNEALING, "a staged model, whose orders of arrival cannot be annealed")
     samples = samples or default_samples(trained)
     # Orders of arrival cannot be annealed: there 'auto' is 'is'.
-    method = "is" if method == "auto" and trained.config.is_staged else method
+    method = "is" if method == "auto" and trained.config.is_autoregressive else method
     _warn(trained, chosen, convention, _family(provenance, law))
     labellings = _labellings(trained, chosen) if unlabelled else None
 
@@ -155,19 +155,19 @@ def nll(
         chains=chains,
         steps=steps,
         curve=curve,
-        stages=stages,
-        crew=crew,
+        decoding_steps=decoding_steps,
+        group=group,
     )
     rows = list(track(scores, len(chosen), "Scoring"))
-    bounds = _check(trained, chosen, check_graphs, seed, samples, chains, steps, stages, crew) if check else []
-    if not crew.leads:
+    bounds = _check(trained, chosen, check_graphs, seed, samples, chains, steps, decoding_steps, group) if check else []
+    if not group.is_rank_zero:
         return
-    floor = find_floor(law, chosen, [row.nll for row in rows]) if convention == "pairs" else None
+    entropy = find_entropy(law, chosen, [row.nll for row in rows]) if convention == "pairs" else None
     if labellings is not None:
-        from graphite_gen.likelihood.classes import floor_of_classes, nll_of_class
+        from graphite_gen.likelihood.automorphisms import entropy_of_classes, nll_of_class
 
         rows = list(map(nll_of_class, rows, labellings))
-        floor = floor and floor_of_classes(floor, labellings)
+        entropy = entropy and entropy_of_classes(entropy, labellings)
     anneals = method != "is"
     estimate = summarise(
         trained.name,
@@ -178,8 +178,8 @@ def nll(
         chains=chains if anneals else None,
         steps=steps if anneals else None,
     )
-    sandwich = join_sandwich(trained.name, samples, chains, steps, bounds) if check else None
-    score = Score(estimate, floor, sandwich, unlabelled, anneals=not trained.config.is_staged)
+    bdmc = join_bdmc(trained.name, samples, chains, steps, bounds) if check else None
+    score = Score(estimate, entropy, bdmc, unlabelled, anneals=not trained.config.is_autoregressive)
     if as_json:
         score.show_json(per_graph)
     else:
@@ -202,7 +202,7 @@ def _family(provenance: Provenance, law: Family | None) -> str | None:
 
 
 def _choose_split(graphs: list[SimpleGraph], split: str | None) -> list[SimpleGraph]:
-    from graphite_gen.dataset import Dataset
+    from graphite_gen.data.dataset import Dataset
     from graphite_gen.records import Provenance
 
     from ..console import note, so_many
@@ -243,7 +243,7 @@ def _warn(model: TrainedModel, graphs: list[SimpleGraph], convention: str, famil
 
 def _instead(family: str) -> str:
     """What to run for graphs of a family."""
-    from graphite_gen.checkpoint import bundled_names
+    from graphite_gen.training.checkpoint import bundled_names
 
     if family in bundled_names():
         return f"Use '--model {family}', the bundled model of that family."
@@ -253,7 +253,7 @@ def _instead(family: str) -> str:
 def _labellings(model: TrainedModel, graphs: list[SimpleGraph]) -> list[float]:
     """How many nats the labels of each graph are worth."""
     from graphite_gen.errors import DatasetError
-    from graphite_gen.likelihood.classes import log_labellings
+    from graphite_gen.likelihood.automorphisms import log_labellings
 
     if not model.config.is_exchangeable:
         raise DatasetError(
@@ -272,16 +272,24 @@ def _check(
     samples: int,
     chains: int,
     steps: int,
-    stages: int | None,
-    crew: Crew,
-) -> list[GraphSandwich]:
+    decoding_steps: int | None,
+    group: ProcessGroup,
+) -> list[GraphBDMC]:
     """Bounds on the NLL of graphs that the model draws."""
-    from graphite_gen.likelihood.sandwich import iterate_sandwich
+    from graphite_gen.likelihood.bdmc import iterate_bdmc
 
     from ..console import track
 
-    bounds = iterate_sandwich(
-        model, count, seed, samples=samples, chains=chains, steps=steps, evidence=graphs, stages=stages, crew=crew
+    bounds = iterate_bdmc(
+        model,
+        count,
+        seed,
+        samples=samples,
+        chains=chains,
+        steps=steps,
+        evidence=graphs,
+        decoding_steps=decoding_steps,
+        group=group,
     )
 
     return list(track(bounds, count, "Checking"))

@@ -14,9 +14,9 @@ from ..types import PATH, PATH_OR_NAME
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from graphite_gen.evaluation import StagePoint
     from graphite_gen.graph import SimpleGraph
     from graphite_gen.records import TrainRecord
+    from graphite_gen.viz.decoding_steps import DecodingStepsPoint
 
 KINDS = ("gallery", "distributions", "adjacency", "training", "stages")
 
@@ -95,7 +95,7 @@ def plot(
     if parameters and family is None:
         raise click.UsageError("'--param' belongs to '--family'.")
 
-    from graphite_gen.plotting import check_picture, save_picture
+    from graphite_gen.viz import check_picture, save_picture
 
     from ..console import note
 
@@ -117,7 +117,7 @@ def plot(
 
 def _need_matplotlib() -> None:
     """Say what is missing before any work is done."""
-    from graphite_gen.plotting.figure import new_figure
+    from graphite_gen.viz.figures import new_figure
 
     new_figure(1, 1)
 
@@ -125,8 +125,8 @@ def _need_matplotlib() -> None:
 def _graphs(
     kind: str, source: str, reference: Path | None, format: str | None, simplify: bool, count: int, terminal: bool
 ) -> Figure | None:
-    from graphite_gen.formats import read_graphs
-    from graphite_gen.plotting import plot_adjacency, plot_distributions, plot_gallery
+    from graphite_gen.io import read_graphs
+    from graphite_gen.viz import plot_adjacency, plot_distributions, plot_gallery
 
     from ..drawing import show_adjacency, show_distributions, show_gallery
     from ..reading import marked_or_all
@@ -150,9 +150,9 @@ def _graphs(
 
 def _training(source: str, terminal: bool) -> Figure | None:
     from graphite_gen.api import LOCAL
-    from graphite_gen.checkpoint import find_checkpoint, load_checkpoint
-    from graphite_gen.plotting import plot_training
-    from graphite_gen.training import read_history
+    from graphite_gen.training.checkpoint import find_checkpoint, load_checkpoint
+    from graphite_gen.training.trainer import read_history
+    from graphite_gen.viz import plot_training
 
     from ..drawing import show_training
 
@@ -179,14 +179,14 @@ def _stages(
     threads: int | None,
     terminal: bool,
 ) -> Figure | None:
-    from graphite_gen.formats import read_graphs
-    from graphite_gen.plotting import plot_stages
-    from graphite_gen.stages import STAGES, iterate_stages
+    from graphite_gen.io import read_graphs
+    from graphite_gen.viz import plot_decoding_steps
+    from graphite_gen.viz.decoding_steps import DECODING_STEPS, iterate_decoding_steps
 
     from ..console import track
-    from ..drawing import show_stages
+    from ..drawing import show_decoding_steps
     from ..models import choose_model, use_threads
-    from ..reading import find_floor, find_law, marked_or_all
+    from ..reading import find_entropy, find_law, marked_or_all
 
     if reference is None:
         raise click.UsageError("'stages' needs graphs to score: pass '--reference FILE'.")
@@ -195,13 +195,13 @@ def _stages(
     law = find_law(family, parameters, reader.provenance)
     graphs = marked_or_all(list(reader), "test", reference)
     model = choose_model(source, "cpu")
-    found = iterate_stages(model, graphs, law, samples=samples, orders=orders, seed=seed)
-    points: list[StagePoint] = list(track(found, len(STAGES), "Stages"))
-    floor = find_floor(law, graphs, [0.0] * len(graphs))
-    level = None if floor is None else floor.nats
+    found = iterate_decoding_steps(model, graphs, law, samples=samples, orders=orders, seed=seed)
+    points: list[DecodingStepsPoint] = list(track(found, len(DECODING_STEPS), "Stages"))
+    entropy = find_entropy(law, graphs, [0.0] * len(graphs))
+    level = None if entropy is None else entropy.nats
 
     if not terminal:
-        return plot_stages(points, floor=level, title=model.name)
-    show_stages(points, level)
+        return plot_decoding_steps(points, entropy=level, title=model.name)
+    show_decoding_steps(points, level)
 
     return None

@@ -71,10 +71,10 @@ def report(
         raise click.UsageError(f"'{output}' is no page: name it '.html'.")
 
     from graphite_gen.api import LOCAL
-    from graphite_gen.checkpoint import find_checkpoint
     from graphite_gen.families import family as family_of
-    from graphite_gen.formats import check_target, open_output, read_graphs
-    from graphite_gen.report import gather, render_page
+    from graphite_gen.io import check_target, open_output, read_graphs
+    from graphite_gen.training.checkpoint import find_checkpoint
+    from graphite_gen.viz.report import gather, render_page
 
     from ..console import note, so_many
     from ..models import use_threads

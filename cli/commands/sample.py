@@ -28,7 +28,7 @@ from ..types import PATH
 @options.nodes(None, "Nodes per graph, drawn evenly from a range.  [default: as in training]")
 @constraint_options
 @click.option("--largest-component", is_flag=True, help="Keep the largest component of each graph.")
-@options.stages
+@options.decoding_steps
 @click.option("--with-latents", is_flag=True, help="Keep latents as node attributes z0, z1, ….")
 @click.option(
     "--features",
@@ -50,7 +50,7 @@ def sample(
     nodes: tuple[int, int] | None,
     constraints: dict[str, Any],
     largest_component: bool,
-    stages: int | None,
+    decoding_steps: int | None,
     with_latents: bool,
     features: Path | None,
     simplify: bool,
@@ -89,8 +89,8 @@ def sample(
             f"'--{name}' and '--largest-component' exclude each other: the one would undo the other."
         )
 
-    from graphite_gen.checkpoint import is_single_graph, read_config
-    from graphite_gen.formats import check_node_attributes, format_of
+    from graphite_gen.io import check_node_attributes, format_of
+    from graphite_gen.training.checkpoint import is_network_model, read_config
 
     if with_latents:
         check_node_attributes(format_of(output, format), "latents")
@@ -104,11 +104,11 @@ def sample(
     from ..sharing import gather
     from ..writing import write
 
-    crew = gather(workers)
+    group = gather(workers)
     use_threads(threads, workers)
     folder, reason = choose_folder(model)
-    if is_single_graph(read_config(folder)):
-        given = [*constraints, *(["stages"] if stages is not None else []), *(["features"] if features else [])]
+    if is_network_model(read_config(folder)):
+        given = [*constraints, *(["stages"] if decoding_steps is not None else []), *(["features"] if features else [])]
         if given:
             option = given[0].replace("_", "-")
             raise click.UsageError(f"'--{option}' has no use here: '{folder}' was trained on one large graph.")
@@ -116,7 +116,7 @@ def sample(
             folder,
             reason,
             count or 1,
-            {"nodes": nodes, "seed": seed, "largest": largest_component, "latents": with_latents, "crew": crew},
+            {"nodes": nodes, "seed": seed, "largest": largest_component, "latents": with_latents, "group": group},
             {"output": output, "format": format, "force": force, "union": union},
         )
     count = count or 100
@@ -132,12 +132,12 @@ def sample(
         constraints=build(constraints),
         largest=largest_component,
         latents=with_latents,
-        evidence=[] if features is None else read_for_all(crew, features, simplify=simplify)[0],
-        stages=stages,
-        crew=crew,
+        evidence=[] if features is None else read_for_all(group, features, simplify=simplify)[0],
+        decoding_steps=decoding_steps,
+        group=group,
     )
-    if stages is not None and sampler.schedule.stages != stages:
-        note(f"Constraints need nodes that arrive one at a time: graphs take {sampler.schedule.stages} stages.")
+    if decoding_steps is not None and sampler.schedule.decoding_steps != decoding_steps:
+        note(f"Constraints need nodes that arrive one at a time: graphs take {sampler.schedule.decoding_steps} stages.")
     write(
         sampler,
         output,
@@ -146,9 +146,9 @@ def sample(
         force=force,
         union=union,
         total=count,
-        crew=crew,
+        group=group,
     )
-    if constraints and crew.leads:
+    if constraints and group.is_rank_zero:
         label, rate = sampler.constraint.label, sampler.kept / sampler.drawn
         made = f"; {sampler.made} more were held to it while deciding" if sampler.made else ""
         note(f"{sampler.kept} of {sampler.drawn} plain draws were '{label}' ({rate:.1%}){made}.")
@@ -157,14 +157,14 @@ def sample(
 
 
 def _sample_like_one(folder: Path, reason: str, count: int, asked: dict[str, Any], target: dict[str, Any]) -> None:
+    from graphite_gen.network.generation import LargeGraphSampler
+    from graphite_gen.network.storage import load_network_model
     from graphite_gen.records import Provenance
-    from graphite_gen.single_graph.checkpoint import load_single_graph
-    from graphite_gen.single_graph.generation import LargeGraphSampler
 
     from ..console import note
     from ..writing import write
 
-    model = load_single_graph(folder)
+    model = load_network_model(folder)
     note(f"Model '{model.name}' of one graph in '{folder}': {reason}.")
     sampler = LargeGraphSampler(model, count, **asked)
     write(
@@ -172,6 +172,6 @@ def _sample_like_one(folder: Path, reason: str, count: int, asked: dict[str, Any
         target.pop("output"),
         provenance=Provenance(source="sample", model=model.name, seed=asked["seed"]),
         total=count,
-        crew=asked["crew"],
+        group=asked["group"],
         **target,
     )

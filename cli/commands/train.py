@@ -12,13 +12,13 @@ import click
 from .. import options
 from ..command import Command
 from ..settings import SETTINGS, SINGLE_SETTINGS, naming_options, settings
-from ..sharing import CREW
+from ..sharing import GROUP
 from ..signals import exit_code
 from ..types import NAME, PATH, PATH_OR_DASH
 
 if TYPE_CHECKING:
-    from graphite_gen.crew import Crew
-    from graphite_gen.training import Trainer
+    from graphite_gen.distributed import ProcessGroup
+    from graphite_gen.training.trainer import Trainer
 
 OUT = Path("checkpoints")
 
@@ -100,15 +100,15 @@ def train(
         graphite-gen train --single cora.h5
     """
     if single:
-        return _train_single(ctx, source, name, out, threads, force, as_json, values)
+        return _train_network(ctx, source, name, out, threads, force, as_json, values)
     given = {key: value for key, value in values.items() if options.is_given(key)}
     _check_usage(source, family, bool(parameters), name, resume, force, given)
 
-    from graphite_gen.crew import join
-    from graphite_gen.errors import CrewError, OutputError
-    from graphite_gen.locks import claimed
-    from graphite_gen.runs import resume_run, start_run
-    from graphite_gen.training import RUN, read_run
+    from graphite_gen.distributed import join
+    from graphite_gen.errors import DistributedError, OutputError
+    from graphite_gen.io.locks import claimed
+    from graphite_gen.training.runs import resume_run, start_run
+    from graphite_gen.training.trainer import RUN, read_run
 
     from ..console import note
     from ..models import use_threads
@@ -116,24 +116,24 @@ def train(
 
     use_threads(threads)
     law = _law(family, parameters)
-    ctx.meta[CREW] = crew = join()
-    folder, resumes = _choose_folder(crew, out, name, name or law.get("family") or _stem(source), resume, force)
+    ctx.meta[GROUP] = group = join()
+    folder, resumes = _choose_folder(group, out, name, name or law.get("family") or _stem(source), resume, force)
     trainer: Trainer | None = None
     try:
-        if crew.leads:
+        if group.is_rank_zero:
             ctx.with_resource(claimed(folder))
         if resumes:
-            if crew.size == 1:
+            if group.size == 1:
                 # Sums depend on how many threads share them: a run goes on with as many as it began with.
                 threads = threads or read_run(folder).get("threads")
                 use_threads(threads)
             file = None if source is None else str(source)
-            trainer = resume_run(folder, given | law, file=file, device=device, crew=crew)
+            trainer = resume_run(folder, given | law, file=file, device=device, group=group)
         else:
             data = _data(source, law, values)
             changes = {key: values[key] for key in SETTINGS if values[key] is not None}
             with naming_options():
-                trainer = start_run(folder.name, folder, data, changes, device=device, force=force, crew=crew)
+                trainer = start_run(folder.name, folder, data, changes, device=device, force=force, group=group)
         if trainer.is_finished:
             note(f"The run in '{folder}' is finished: there is nothing left to do.")
         else:
@@ -144,31 +144,33 @@ def train(
             raise
         command = _resume_command(source, family, folder, device, threads)
         raise OutputError(f"{error} The last save is whole; continue with: {command}") from error
-    except (KeyboardInterrupt, CrewError) as error:
+    except (KeyboardInterrupt, DistributedError) as error:
         # Graphs are made or read before there is a run, which may take as long as many a step.
         saved = resumes or (trainer is not None and trainer.has_saved)
         command = _resume_command(source, family, folder, device, threads)
-        if isinstance(error, CrewError):
-            raise CrewError(f"{error} {f'Continue with: {command}' if saved else 'Start it again.'}") from error
+        if isinstance(error, DistributedError):
+            raise DistributedError(f"{error} {f'Continue with: {command}' if saved else 'Start it again.'}") from error
         note(f"Interrupted. Continue with: {command}" if saved else "Interrupted before anything was saved.")
         ctx.exit(exit_code(error))
 
-    return show_outcome(trainer, folder, as_json) if crew.leads else None
+    return show_outcome(trainer, folder, as_json) if group.is_rank_zero else None
 
 
-def _choose_folder(crew: Crew, out: Path, name: str | None, base: str, resume: bool, force: bool) -> tuple[Path, bool]:
+def _choose_folder(
+    group: ProcessGroup, out: Path, name: str | None, base: str, resume: bool, force: bool
+) -> tuple[Path, bool]:
     """The run's folder and whether to go on with the run in it, as the leader finds them, for everyone."""
-    from graphite_gen.runs import find_run, free_folder, lost_run
+    from graphite_gen.training.runs import find_run, free_folder, lost_run
 
     found: list[bytes] = []
-    if crew.leads:
+    if group.is_rank_zero:
         lost = None if resume else lost_run(out, base)
         if resume:
             folder = out / name if name else find_run(out, base)
         else:
             folder = lost or (out / base if name or force else free_folder(out, base))
         found = [os.fsencode(folder), b"resume" if resume or lost else b"start"]
-    place, what = crew.everywhere(found)
+    place, what = group.everywhere(found)
 
     return Path(os.fsdecode(place)), what == b"resume"
 
@@ -193,7 +195,7 @@ SINGLE = {
 }
 
 
-def _train_single(
+def _train_network(
     ctx: click.Context,
     source: Path | None,
     name: str | None,
@@ -209,16 +211,16 @@ def _train_single(
     if source is None:
         raise click.UsageError("Pass the file of the graph: 'graphite-gen train --single GRAPH'.")
 
-    from graphite_gen.crew import place
+    from graphite_gen.distributed import place
 
     if place().size > 1:
         raise click.UsageError("'--single' trains in one process. Run 'graphite-gen train --single' without torchrun.")
 
-    from graphite_gen.locks import claimed
-    from graphite_gen.runs import claim_folder, free_folder
+    from graphite_gen.io.locks import claimed
+    from graphite_gen.training.runs import claim_folder, free_folder
 
     from ..models import use_threads
-    from ..single import KINDS, refuse_idle, train_single
+    from ..single import KINDS, refuse_idle, train_network
 
     refuse_idle([values["kind"] or KINDS[0]])
     use_threads(threads)
@@ -228,7 +230,7 @@ def _train_single(
     claim_folder(folder, force, resumes=False)
     settings = {key: values[key] for key in SINGLE_SETTINGS if values[key] is not None}
 
-    return train_single(source, folder, values["format"], values["simplify"], settings, values["seed"], as_json)
+    return train_network(source, folder, values["format"], values["simplify"], settings, values["seed"], as_json)
 
 
 def _check_usage(
@@ -274,7 +276,7 @@ def _law(family: str | None, parameters: tuple[tuple[str, str], ...]) -> dict[st
 
 def _data(source: Path | None, law: dict[str, Any], values: dict[str, Any]) -> Any:
     from graphite_gen.families import family as family_of
-    from graphite_gen.runs import TrainingData
+    from graphite_gen.training.runs import TrainingData
 
     common = {"preset": values["preset"], "seed": values["seed"]}
     if source is not None:
@@ -297,7 +299,7 @@ def _stem(source: Path | None) -> str:
 
 
 def _resume_command(source: Path | None, family: str | None, folder: Path, device: str, threads: int | None) -> str:
-    from graphite_gen.launch import program
+    from graphite_gen.distributed import program
 
     words = ["train"]
     words += [str(source)] if source is not None else ["--family", family] if family is not None else []

@@ -1,6 +1,6 @@
 """The rest of a graph that is known in part."""
 
-from .complete import CHAIN_STEPS, RUNS, Completion, EdgeScore, complete
+from .estimator import CHAIN_STEPS, RUNS, Completion, EdgeScore, complete
 from .partial import MARK, STATES, PartialGraph
 
 __all__ = ["CHAIN_STEPS", "MARK", "RUNS", "STATES", "Completion", "EdgeScore", "PartialGraph", "complete"]

@@ -13,12 +13,11 @@ from itertools import product
 
 import numpy as np
 
-from ..checkpoint import TrainedModel
+from ..autoregressive.distribution import Schedule
 from ..likelihood import graph_log_weights
-from ..schedule import Schedule
-from .batches import batch_for
+from ..training.checkpoint import TrainedModel
 from .partial import PartialGraph
-from .posterior import Posterior
+from .posterior import Posterior, batch_for
 
 __all__ = ["enumerate_completions"]
 

@@ -9,9 +9,25 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..seeding import stream
+from ..data.batch import GraphBatch, collate
+from ..graph import SimpleGraph
+from ..rng import stream
+from ..training.checkpoint import TrainedModel
 
-__all__ = ["Posterior", "pick_evenly"]
+__all__ = ["Posterior", "batch_for", "pick_evenly"]
+
+
+def batch_for(model: TrainedModel, graph: SimpleGraph) -> GraphBatch:
+    """A batch of one graph, in the model's precision and on its device; without features that the model does not read.
+
+    Arguments:
+        model: The model.
+        graph: The graph.
+    """
+    like, batch = next(model.network.parameters()), collate([graph])
+    x = batch.x if model.config.node_features else batch.x[..., :0]
+
+    return GraphBatch(batch.adj.to(like), batch.mask.to(like.device), x.to(like))
 
 
 def pick_evenly(log_weights: NDArray[np.float64], count: int, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -1,6 +1,39 @@
-"""Whether samples are any good: every figure in one record, and in words."""
+"""Evaluation of sampled graphs: descriptors, MMD, validity, uniqueness and novelty, and a verdict in words."""
 
-from .judgement import Evaluation, Summary, evaluate
-from .stage_point import StagePoint
+from .assessment import Evaluation, Summary, evaluate
+from .classifier import ClassifierScore, tell_apart
+from .descriptors import DESCRIPTORS, describe
+from .isomorphism import are_isomorphic, find_isomorphic, isomorphism_classes
+from .mmd import CONVENTIONS, MMDEstimate, MMDRow, compare_graphs, estimate_mmd
+from .orbits import orbit_counts
+from .statistics import SUMMARIES, summarise_graphs
+from .validity import VALIDITY, is_planar, is_sbm, is_tree
+from .vun import VUN, Proportion, score_vun
 
-__all__ = ["Evaluation", "StagePoint", "Summary", "evaluate"]
+__all__ = [
+    "CONVENTIONS",
+    "DESCRIPTORS",
+    "SUMMARIES",
+    "VALIDITY",
+    "VUN",
+    "ClassifierScore",
+    "Evaluation",
+    "MMDEstimate",
+    "MMDRow",
+    "Proportion",
+    "Summary",
+    "are_isomorphic",
+    "compare_graphs",
+    "describe",
+    "estimate_mmd",
+    "evaluate",
+    "find_isomorphic",
+    "is_planar",
+    "is_sbm",
+    "is_tree",
+    "isomorphism_classes",
+    "orbit_counts",
+    "score_vun",
+    "summarise_graphs",
+    "tell_apart",
+]

@@ -37,7 +37,7 @@ class Barabasi(Family):
     name: ClassVar[str] = "barabasi"
     aliases: ClassVar[tuple[str, ...]] = ("ba", "barabasi-albert")
     summary: ClassVar[str] = "each new node is joined to m old ones in proportion to their degree"
-    order: ClassVar[str] = "even"
+    ordering: ClassVar[str] = "attachment"
 
     m: int = 4
 

@@ -43,16 +43,16 @@ class Family(ABC):
         summary: One line for the table of families.
         has_law: Whether :meth:`log_prob` is tractable for some parameters.
         most_nodes: The largest graphs it draws: they take :math:`n^2` memory on the way, here about a gigabyte.
-        order: The order of arrival by which staged models are trained on it; ``benchmarks/orders.py`` compares them.
+        ordering: The node ordering that autoregressive models of it are trained with (``benchmarks/orders.py``).
         most_judged: How many graphs are judged valid or not when many are at hand, where that takes seconds.
     """
 
     name: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
     summary: ClassVar[str]
-    has_law: ClassVar[bool] = True
+    has_log_prob: ClassVar[bool] = True
     most_nodes: ClassVar[int] = 5000
-    order: ClassVar[str] = "breadth"
+    ordering: ClassVar[str] = "bfs"
     most_judged: ClassVar[int | None] = None
 
     def __init_subclass__(cls) -> None:
@@ -110,17 +110,17 @@ class Family(ABC):
         """
         return self._log_prob(as_simple_graph(graph))
 
-    def floor(self, n: int) -> float | None:
+    def entropy(self, n: int) -> float | None:
         r"""The expected :math:`-\log p(A \mid n)` in nats, or None where it has no closed form.
 
-        Without one, see :func:`graphite_gen.families.floors.known_floor`, or average :meth:`draw_nats`.
+        Without one, see :func:`graphite_gen.families.entropies.known_floor`, or average :meth:`draw_nats`.
 
         Raises:
             FamilyError: The family has no graphs of that size.
         """
         self._check_size(n)
 
-        return self._floor(n)
+        return self._entropy(n)
 
     def draw_nats(self, n: int, rng: np.random.Generator) -> tuple[float, float]:
         r"""A lower and an upper bound, each in expectation, of :math:`-\log p(A \mid n)` of a fresh graph, in nats.
@@ -149,7 +149,7 @@ class Family(ABC):
             f"The law of '{self.name}' has no tractable probability, see 'log_prob_bounds' if it has them."
         )
 
-    def _floor(self, n: int) -> float | None:
+    def _entropy(self, n: int) -> float | None:
         return None
 
     def _draw_nats(self, n: int, rng: np.random.Generator) -> tuple[float, float]:

@@ -58,7 +58,7 @@ class Ego(Family):
 
         return math.log(universal / n) + log_prob_of_pairs(len(graph.edges) - (n - 1), math.comb(n - 1, 2), self.p)
 
-    def _floor(self, n: int) -> float | None:
+    def _entropy(self, n: int) -> float | None:
         if n > self.most_nodes:
             return None
         log_egos = float(_universal(n - 1, self.p) @ np.log(np.arange(1, n + 1)))

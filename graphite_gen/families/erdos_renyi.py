@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..components import is_connected, largest_component
+from ..data.properties import is_connected, largest_component
 from ..graph import SimpleGraph
 from .base import Family
 
@@ -33,7 +33,7 @@ class ErdosRenyi(Family):
     name: ClassVar[str] = "erdos-renyi"
     aliases: ClassVar[tuple[str, ...]] = ("er",)
     summary: ClassVar[str] = "every pair is an edge with probability p"
-    order: ClassVar[str] = "uniform"
+    ordering: ClassVar[str] = "uniform"
 
     p: float = 0.5
     largest_component: bool = False
@@ -77,7 +77,7 @@ class ErdosRenyi(Family):
 
         return log_prob - float(log_connected(n, self.p)[n])
 
-    def _floor(self, n: int) -> float | None:
+    def _entropy(self, n: int) -> float | None:
         pairs = math.comb(n, 2)
         if not self.largest_component:
             return pairs * pair_entropy(self.p)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..components import is_connected, largest_component
+from ..data.properties import is_connected, largest_component
 from ..errors import FamilyError
 from ..graph import SimpleGraph, as_simple_graph
-from ..seeding import stream
+from ..rng import stream
 from .base import Family
-from .tempering import PlacementVolume
+from .placements import PlacementVolume
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -41,8 +41,8 @@ class Geometric(Family):
     name: ClassVar[str] = "geometric"
     summary: ClassVar[str] = "uniform points in the unit square, joined up to distance r"
     # Points come independently: an arriving node is any node, and all there is to learn is where the others lie.
-    order: ClassVar[str] = "uniform"
-    has_law: ClassVar[bool] = False
+    ordering: ClassVar[str] = "uniform"
+    has_log_prob: ClassVar[bool] = False
     most_judged: ClassVar[int | None] = 30
 
     r: float = 0.5

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..components import is_connected
+from ..data.properties import is_connected
 from ..graph import SimpleGraph
 from .base import Family, shuffled
 
@@ -74,7 +74,7 @@ class PowerlawTree(Family):
 
         return self._log_class(graph.nodes, spine) + _log_automorphisms(spine) - math.lgamma(graph.nodes + 1)
 
-    def _floor(self, n: int) -> float | None:
+    def _entropy(self, n: int) -> float | None:
         if n > MOST_ENUMERATED:
             return None
 

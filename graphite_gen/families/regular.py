@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..components import is_connected, largest_component
+from ..data.properties import is_connected, largest_component
 from ..errors import FamilyError
 from ..graph import SimpleGraph
 from .base import Family
@@ -86,7 +86,7 @@ class Regular(Family):
 
         return -self._log_count(graph.nodes)
 
-    def _floor(self, n: int) -> float | None:
+    def _entropy(self, n: int) -> float | None:
         try:
             return self._log_count(n)
         except FamilyError:

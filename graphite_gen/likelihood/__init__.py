@@ -1,17 +1,17 @@
 """Estimates of the marginal likelihood, each with its error."""
 
 from .annealed import annealed_log_weights
-from .diagnostics import smooth_weights
+from .bdmc import bdmc_nll
 from .estimate import estimate_nll, iterate_nll, summarise
 from .importance import graph_log_weights
-from .sandwich import sandwich_nll
+from .psis import smooth_weights
 
 __all__ = [
     "annealed_log_weights",
+    "bdmc_nll",
     "estimate_nll",
     "graph_log_weights",
     "iterate_nll",
-    "sandwich_nll",
     "smooth_weights",
     "summarise",
 ]

@@ -17,9 +17,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..batch import GraphBatch
-from ..models import GraphNetwork
-from ..seeding import stream
+from ..data.batch import GraphBatch
+from ..rng import stream
+from ..training.model import GraphNetwork
 from .proposal import Joint, Mixture, fit_mixture, standard_normal
 
 __all__ = ["CHAINS", "STEPS", "AnnealedPath", "annealed_log_weights"]

@@ -10,21 +10,19 @@ from itertools import starmap
 import numpy as np
 from numpy.typing import NDArray
 
-from ..batch import collate
-from ..checkpoint import TrainedModel
-from ..crew import ALONE, Crew
+from ..autoregressive.distribution import CHUNK_CELLS, Schedule
+from ..data.batch import collate
+from ..data.parcels import pack_record, unpack_record
+from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import ConfigError, DatasetError
 from ..graph import SimpleGraph
-from ..growing import CHUNK_CELLS
-from ..means import mean_with_error
 from ..memory import check_memory
-from ..parcels import pack_record, unpack_record
-from ..records import CurvePoint, GraphNLL, NLLEstimate
-from ..schedule import Schedule
-from ..seeding import stream
+from ..records import CurvePoint, GraphNLL, NLLEstimate, mean_with_error
+from ..rng import stream
+from ..training.checkpoint import TrainedModel
 from .annealed import CHAINS, STEPS, annealed_log_weights
-from .diagnostics import KHAT_LIMIT, needs_annealing, nll_curve, smooth_weights
 from .importance import block_size, graph_log_weights
+from .psis import KHAT_LIMIT, needs_annealing, nll_curve, smooth_weights
 
 __all__ = [
     "METHODS",
@@ -39,7 +37,7 @@ __all__ = [
 CONVENTIONS = ("pairs", "paper")
 METHODS = ("is", "ais", "auto")
 # Bytes per cell, as measured: of the rows that a staged model scores together, and of each proposal.
-STAGED_BYTES = 330
+AUTOREGRESSIVE_BYTES = 330
 ONE_SHOT_BYTES = 30
 
 
@@ -54,8 +52,8 @@ def iterate_nll(
     chains: int = CHAINS,
     steps: int = STEPS,
     curve: bool = False,
-    stages: int | None = None,
-    crew: Crew = ALONE,
+    decoding_steps: int | None = None,
+    group: ProcessGroup = SINGLE_PROCESS,
 ) -> Iterator[GraphNLL]:
     r"""The NLL of each graph, in nats.
 
@@ -82,12 +80,12 @@ def iterate_nll(
     samples = default_samples(model) if samples is None else samples
     _check_settings(convention, method, samples=samples, chains=chains, steps=steps)
     check_model(model, convention)
-    schedule = _schedule(model, method, stages)
+    schedule = _schedule(model, method, decoding_steps)
 
     def score(index: int, graph: SimpleGraph) -> GraphNLL:
         check_suits(model, graph, index)
         width = max(graph.nodes, model.sizes.largest) if convention == "paper" else graph.nodes
-        _check_memory(model, width, index, samples if method == "is" else max(samples, chains), crew.size_here)
+        _check_memory(model, width, index, samples if method == "is" else max(samples, chains), group.size_here)
         batch = collate([graph], width).to(model.device)
         row: GraphNLL | None = None
         points: tuple[tuple[int, float], ...] = ()
@@ -102,24 +100,24 @@ def iterate_nll(
 
         return row
 
-    if crew.size == 1:
+    if group.size == 1:
         yield from starmap(score, enumerate(graphs))
         return
     known = list(graphs)
-    yield from crew.ordered(
+    yield from group.ordered(
         len(known), lambda index: score(index, known[index]), pack_record, partial(unpack_record, GraphNLL)
     )
 
 
 def default_samples(model: TrainedModel) -> int:
     """How many proposals per graph serve a model: orders of a staged one are costly, and few of them do."""
-    return 100 if model.config.is_staged else 1000
+    return 100 if model.config.is_autoregressive else 1000
 
 
-def _schedule(model: TrainedModel, method: str, stages: int | None) -> Schedule | None:
+def _schedule(model: TrainedModel, method: str, decoding_steps: int | None) -> Schedule | None:
     """The schedule of a staged model, None for others."""
-    if not model.config.is_staged:
-        if stages not in (None, 1):
+    if not model.config.is_autoregressive:
+        if decoding_steps not in (None, 1):
             raise ConfigError(f"'{model.name}' decides all pairs at once, so stages have no use. Leave them out.")
         return None
     if method == "ais":
@@ -128,7 +126,7 @@ def _schedule(model: TrainedModel, method: str, stages: int | None) -> Schedule 
             f"samples."
         )
 
-    return Schedule(model.config.stages if stages is None else stages)
+    return Schedule(model.config.decoding_steps if decoding_steps is None else decoding_steps)
 
 
 def _check_settings(convention: str, method: str, **counts: int) -> None:
@@ -153,7 +151,7 @@ def check_model(model: TrainedModel, convention: str = "pairs") -> None:
             f"'{model.name}' is a {model.config.kind}: an autoencoder has no likelihood. "
             f"Train with '--kind graphite-vae'."
         )
-    if convention == "paper" and model.config.is_staged:
+    if convention == "paper" and model.config.is_autoregressive:
         raise DatasetError("A staged model has no convention 'paper': it scores pairs. Use '--convention pairs'.")
     if convention == "paper" and model.config.observation == "normal":
         raise DatasetError("Convention 'paper' is for unweighted graphs. Use '--convention pairs'.")
@@ -197,8 +195,8 @@ def _check_memory(model: TrainedModel, nodes: int, index: int, samples: int, pro
     one = nodes**2 * ONE_SHOT_BYTES
     proposals = min(samples, block_size(nodes))
     # The rows that a staged model scores together, of nodes that see few others or all.
-    rows = max(nodes**2, min(proposals * nodes**3 // 3, CHUNK_CELLS)) if model.config.is_staged else 0
-    fixed = rows * STAGED_BYTES
+    rows = max(nodes**2, min(proposals * nodes**3 // 3, CHUNK_CELLS)) if model.config.is_autoregressive else 0
+    fixed = rows * AUTOREGRESSIVE_BYTES
     needed = processes * (fixed + proposals * one)
 
     def remedy(available: int) -> str:
@@ -310,7 +308,7 @@ def estimate_nll(
     chains: int = CHAINS,
     steps: int = STEPS,
     curve: bool = False,
-    stages: int | None = None,
+    decoding_steps: int | None = None,
 ) -> NLLEstimate:
     """The mean NLL of graphs, in nats per graph, with its standard error; the arguments are those of
     :func:`iterate_nll`.
@@ -327,7 +325,7 @@ def estimate_nll(
             chains=chains,
             steps=steps,
             curve=curve,
-            stages=stages,
+            decoding_steps=decoding_steps,
         )
     )
     anneals = method != "is"

@@ -9,13 +9,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..arrival import in_order
-from ..batch import GraphBatch
-from ..models import GraphNetwork
-from ..objectives import growth_log_weights, log_weights
-from ..orders import draw_chosen_orders
-from ..schedule import Schedule
-from ..seeding import stream
+from ..autoregressive.distribution import Schedule
+from ..autoregressive.ordering import draw_chosen_orders, in_order
+from ..data.batch import GraphBatch
+from ..rng import stream
+from ..training.model import GraphNetwork
+from ..training.objectives import autoregressive_log_weights, log_weights
 from .proposal import standard_normal
 
 __all__ = ["block_size", "graph_log_weights", "order_log_weights"]
@@ -69,9 +68,9 @@ def graph_log_weights(
         schedule: The stages of a staged model; None for its default.
         any_order: The part of a staged model's orders that follow no rule.
     """
-    if network.config.is_staged:
-        schedule = schedule or Schedule(network.config.stages)
-        return _growth_log_weights(network, batch, samples, seed, index, schedule, any_order)
+    if network.config.is_autoregressive:
+        schedule = schedule or Schedule(network.config.decoding_steps)
+        return _autoregressive_log_weights(network, batch, samples, seed, index, schedule, any_order)
     nodes = batch.mask.shape[-1]
     weights = []
     for number, (mixture, each) in enumerate(_blocks(samples, nodes)):
@@ -83,7 +82,7 @@ def graph_log_weights(
     return torch.cat(weights)
 
 
-def _growth_log_weights(
+def _autoregressive_log_weights(
     network: GraphNetwork,
     batch: GraphBatch,
     samples: int,
@@ -100,7 +99,7 @@ def _growth_log_weights(
         count = min(largest, samples - start)
         rng = stream(seed, "nll", index, number)
         adj = np.repeat(batch.adj.cpu().numpy() > 0, count, 0)
-        orders, log_q = draw_chosen_orders(adj, np.full(count, nodes), network.config.order, rng, any_order)
+        orders, log_q = draw_chosen_orders(adj, np.full(count, nodes), network.config.ordering, rng, any_order)
         weights.append(order_log_weights(network, batch, orders, log_q, schedule, rng))
 
     return torch.cat(weights)
@@ -138,6 +137,8 @@ def order_log_weights(
     else:
         posterior = network.encode(ordered, noise)
         epsilon = (z - posterior.mu) / posterior.sigma
-    log_weights = growth_log_weights(network, ordered, noise, epsilon, torch.from_numpy(log_q).to(batch.adj), schedule)
+    log_weights = autoregressive_log_weights(
+        network, ordered, noise, epsilon, torch.from_numpy(log_q).to(batch.adj), schedule
+    )
 
     return log_weights.double().cpu()

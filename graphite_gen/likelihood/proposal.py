@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..batch import GraphBatch
-from ..models import GraphNetwork
+from ..data.batch import GraphBatch
+from ..training.model import GraphNetwork
 
 __all__ = ["Joint", "Mixture", "fit_mixture", "standard_normal"]
 

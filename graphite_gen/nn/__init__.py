@@ -1,11 +1,8 @@
 """Layers, encoders and decoders; small, built from plain numbers, without memory."""
 
 from .conv import GraphConv
-from .decoder import GraphiteDecoder
-from .encoder import GraphEncoder
-from .features import NodeFeatures
-from .heads import InnerProduct, SignedInnerProduct
-from .refinement import GCNRefinement, ResidualRefinement, Skip
+from .encoder import GraphEncoder, NodeFeatures
+from .one_shot import GCNRefinement, GraphiteDecoder, InnerProduct, ResidualRefinement, SignedInnerProduct, Skip
 
 __all__ = [
     "GCNRefinement",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ..operators import Graph
+from .operators import Graph
 
 __all__ = ["GraphConv", "ResidualMessages", "masked_mean"]
 

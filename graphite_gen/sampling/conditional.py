@@ -12,11 +12,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..components import component_labels
-from ..growing import GrowingGraphs
-from ..nn.growth import PartialGraphs
-from .arrival import Arrival
-from .demands import Demands
+from ..autoregressive.decoder import PartialGraphs
+from ..autoregressive.distribution import AutoregressiveGraphs
+from ..data.properties import component_labels
+from .permutation import Arrival
+from .requirements import Demands
 
 __all__ = ["GivenOdds", "draw_held", "draw_with_edges", "exact_draw", "spanning_tree"]
 
@@ -51,7 +51,7 @@ def draw_held(
     if any(draw is None for draw in draws):
         sizes = np.array([demand.nodes for demand in demands])
         arrival = Arrival(sizes, keys, logits.device, demands, by_degree=by_degree)
-        law = GrowingGraphs(GivenOdds(), arrival.pairs(logits), logits[..., :0], arrival.sizes)
+        law = AutoregressiveGraphs(GivenOdds(), arrival.pairs(logits), logits[..., :0], arrival.sizes)
         adj = arrival.back(law.sample(uniform.to(logits), arrival.limits))
     else:
         adj = torch.zeros_like(logits)

@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..components import is_connected, is_tree
+from ..data.properties import has_plane_drawing, is_connected, is_tree
 from ..errors import SamplingError
 from ..graph import SimpleGraph
-from ..planarity import has_plane_drawing
-from .demands import Demands
+from .requirements import Demands
 
 __all__ = [
     "Acyclic",

@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from ..components import component_labels
+from ..data.properties import component_labels
 
 __all__ = ["PlanarRow"]
 

@@ -13,23 +13,22 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..batch import node_mask
-from ..checkpoint import TrainedModel
-from ..components import largest_component
-from ..crew import ALONE, Crew
-from ..distributions import EdgeBernoulli
+from ..autoregressive.distribution import DRAWN_CELLS, Schedule
+from ..data.batch import node_mask
+from ..data.parcels import pack_graphs, unpack_graphs
+from ..data.properties import largest_component
+from ..data.sizes import SizeDistribution
+from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import SamplingError
 from ..graph import SimpleGraph
-from ..growing import DRAWN_CELLS
 from ..memory import check_memory
-from ..parcels import pack_graphs, unpack_graphs
-from ..schedule import Schedule
-from ..seeding import stream
-from ..sizes import SizeLaw
-from .arrival import Arrival
+from ..nn.distributions import EdgeBernoulli
+from ..rng import stream
+from ..training.checkpoint import TrainedModel
 from .conditional import draw_held, exact_draw
 from .constraints import AllOf, Connected, Constraint
-from .demands import Demands
+from .permutation import Arrival
+from .requirements import Demands
 
 __all__ = ["Sampler"]
 
@@ -41,7 +40,7 @@ BLOCK_CELLS = 1 << 23
 AT_ONCE = 8
 # Bytes per cell of all that is at work at once, as measured: a staged model has many matrices, on some graphs of a
 # block at a time; others have few, on all of them. Random numbers are those of a whole block, however few are drawn.
-STAGED_BYTES = 900
+AUTOREGRESSIVE_BYTES = 900
 ONE_SHOT_BYTES = 24
 RANDOM_BYTES = 4
 # Where at least this part of a block's first graphs do what they must, the rest is drawn again so many times before it
@@ -85,8 +84,8 @@ class Sampler:
         largest: bool = False,
         latents: bool = False,
         evidence: Sequence[SimpleGraph] = (),
-        stages: int | None = None,
-        crew: Crew = ALONE,
+        decoding_steps: int | None = None,
+        group: ProcessGroup = SINGLE_PROCESS,
     ) -> None:
         """Prepare to draw.
 
@@ -116,15 +115,15 @@ class Sampler:
         self.largest = largest
         self.latents = latents
         self.evidence = evidence
-        self.schedule = Schedule(model.config.stages if stages is None else stages)
+        self.schedule = Schedule(model.config.decoding_steps if decoding_steps is None else decoding_steps)
         self.drawn = self.kept = self.made = 0
-        self._crew = crew
+        self._group = group
         self._range = _node_range(self.constraint.nodes if nodes is None and not evidence else nodes)
         self._check()
         self._demands: dict[int, Demands] = {}
         self._possible = self._possible_sizes()
-        if self.constraint.constraints and self.schedule.stages:
-            self.schedule = Schedule(max(self.schedule.stages, self._most_nodes()))
+        if self.constraint.constraints and self.schedule.decoding_steps:
+            self.schedule = Schedule(max(self.schedule.decoding_steps, self._most_nodes()))
 
     def _check(self) -> None:
         config = self.model.config
@@ -133,7 +132,7 @@ class Sampler:
                 f"'{self.model.name}' is a {config.kind}: an autoencoder has no prior to sample from. "
                 f"Train with '--kind graphite-vae'."
             )
-        if not config.is_staged and self.schedule.stages != 1:
+        if not config.is_autoregressive and self.schedule.decoding_steps != 1:
             raise SamplingError(
                 f"'{self.model.name}' decides all pairs at once, so stages have no use. "
                 f"Use a staged model: 'graphite-gen train' without '--preset one-shot'."
@@ -180,13 +179,13 @@ class Sampler:
         """Refuse graphs whose matrices over all pairs of nodes cannot fit."""
         if self.model.device.type != "cpu" or not self.count:
             return
-        shared = self._crew.size > 1
-        most, workers = self._most_nodes(), self._crew.size_here if shared else self._workers()
+        shared = self._group.size > 1
+        most, workers = self._most_nodes(), self._group.size_here if shared else self._workers()
         block = self._block_size()
         drawn = min(block, self.count) * most**2
         needed = block * most**2 * RANDOM_BYTES + drawn * ONE_SHOT_BYTES
-        if self.model.config.is_staged:
-            needed += max(most**2, min(drawn, DRAWN_CELLS)) * STAGED_BYTES
+        if self.model.config.is_autoregressive:
+            needed += max(most**2, min(drawn, DRAWN_CELLS)) * AUTOREGRESSIVE_BYTES
         fewer = "" if workers == 1 else ", or use fewer processes" if shared else ", or pass '--threads 1'"
         what = f"Drawing graphs on {most} nodes from '{self.model.name}', with matrices over all pairs of nodes,"
         check_memory(needed * workers, what, f"Ask for fewer nodes with '--nodes'{fewer}.", SamplingError)
@@ -243,8 +242,8 @@ class Sampler:
 
     def _blocks(self, numbers: range, draw: Callable[[int], _Block]) -> Iterator[_Block]:
         """The blocks in order, drawn by several processes or on several threads."""
-        if self._crew.size > 1:
-            yield from self._crew.ordered(len(numbers), draw, _Block.pack, _Block.unpack)
+        if self._group.size > 1:
+            yield from self._group.ordered(len(numbers), draw, _Block.pack, _Block.unpack)
             return
         workers = self._workers()
         for start in range(0, len(numbers), workers):
@@ -252,7 +251,7 @@ class Sampler:
 
     def _workers(self) -> int:
         """How many blocks to draw at once: the steps of a staged model are too small to share among threads."""
-        alone = not self.model.config.is_staged or self.model.device.type != "cpu"
+        alone = not self.model.config.is_autoregressive or self.model.device.type != "cpu"
 
         return 1 if alone else min(AT_ONCE, torch.get_num_threads())
 
@@ -263,7 +262,7 @@ class Sampler:
         if self._range:
             return np.array(self._possible)[rng.integers(0, len(self._possible), size=block)]
         seen = self.model.sizes
-        law = SizeLaw({n: seen.graphs[n] for n in self._possible}, {n: seen.edges[n] for n in self._possible})
+        law = SizeDistribution({n: seen.graphs[n] for n in self._possible}, {n: seen.edges[n] for n in self._possible})
 
         return law.sample(block, rng)
 
@@ -313,7 +312,7 @@ class Sampler:
         if plain:
             way = "exact"
         else:
-            known = not self.model.config.is_staged and exact_draw(self._demands_on(graph.nodes)) is not None
+            known = not self.model.config.is_autoregressive and exact_draw(self._demands_on(graph.nodes)) is not None
             way = "exact given latents" if known else "masks"
 
         return replace(graph, attributes={**graph.attributes, "constraints": self.constraint.label, "enforced": way})
@@ -342,10 +341,12 @@ class Sampler:
         demands = None if plain else [self._demands_on(size) for size in sizes[rows].tolist()]
         # Orders that lead into dead ends differ from degrees to degrees: every other attempt tries another kind.
         by_degree = attempt % 2 == 0
-        if config.is_staged:
+        if config.is_autoregressive:
             # Nodes arrive in random orders, so that their numbers say nothing of it.
             arrival = Arrival(sizes[rows], keys, device, demands, by_degree=by_degree)
-            grown = self.model.network.grow(arrival.nodes(z), arrival.nodes(x), arrival.sizes, self.schedule)
+            grown = self.model.network.decode_autoregressive(
+                arrival.nodes(z), arrival.nodes(x), arrival.sizes, self.schedule
+            )
             adj = arrival.back(grown.sample(uniform, arrival.limits))
         else:
             law = self.model.network.decode(z, x, mask)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphite_gen.dataset import generate
 from graphite_gen.families import family
+from graphite_gen.families.simulate import generate
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphite_gen.dataset import generate
-from graphite_gen.formats import write_graphs
-from graphite_gen.metrics import describe, estimate_mmd
+from graphite_gen.evaluation import describe, estimate_mmd
+from graphite_gen.families.simulate import generate
+from graphite_gen.io import write_graphs
 
 
 @pytest.fixture

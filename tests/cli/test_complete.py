@@ -7,13 +7,13 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
-from tiny import staged_model
+from tiny import autoregressive_model
 
-from graphite_gen.checkpoint import save_checkpoint
 from graphite_gen.cli import console
 from graphite_gen.cli.trust import completion_diagnosis
 from graphite_gen.completion import Completion
-from graphite_gen.formats import read_graphs
+from graphite_gen.io import read_graphs
+from graphite_gen.training.checkpoint import save_checkpoint
 
 from .conftest import Invoke, is_one_line
 
@@ -186,7 +186,7 @@ def test_outputs_are_refused_before_the_work(
     def work(*_: object, **__: object) -> None:
         raise AssertionError("the work began")
 
-    monkeypatch.setattr("graphite_gen.completion.complete", work)
+    monkeypatch.setattr("graphite_gen.completion.estimator", work)
     result = invoke("complete", partial, *options)
 
     assert result.exit_code == 1
@@ -229,7 +229,7 @@ def test_runs_that_differ_are_not_settled(
 def test_a_pipe_is_told_how_far_work_is_that_takes_long(
     invoke: Invoke, partial: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    save_checkpoint(staged_model(), Path("staged"))
+    save_checkpoint(autoregressive_model(), Path("staged"))
     line = ("complete", partial, "--model", "./staged", "-n", 1, "--force", "-o", "out.jsonl")
     quick = invoke(*line)
     monkeypatch.setattr(console, "PATIENCE", 0)

@@ -7,8 +7,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from graphite_gen.formats import read_graphs
-from graphite_gen.single_graph.data import read_single_graph
+from graphite_gen.io import read_graphs
+from graphite_gen.network.network import read_network
 
 from .conftest import Invoke, is_one_line
 
@@ -125,7 +125,7 @@ def test_labels_and_the_split_of_one_graph_are_kept_and_its_features_missed_alou
         file["features"] = np.ones((12, 7))
         file["train_idx"], file["val_idx"], file["test_idx"] = [1, 2, 4, 5], [11, 0], [7, 8]
     result = invoke("convert", "one.h5", f"out.{suffix}")
-    before, after = read_single_graph("one.h5"), read_single_graph(f"out.{suffix}")
+    before, after = read_network("one.h5"), read_network(f"out.{suffix}")
 
     assert result.exit_code == 0, result.stderr
     assert f"Left out: 7 features of each node, which 'out.{suffix}' does not get" in result.stderr

@@ -49,7 +49,7 @@ def test_nothing_is_written_if_the_layout_is_interrupted(
 
     line = ("embed", groups, "-o", "z.csv", "--plot", "tsne.png", *QUICK)
     with monkeypatch.context() as patch:
-        patch.setattr("graphite_gen.single_graph.embedding.project_to_plane", interrupted)
+        patch.setattr("graphite_gen.network.embedding.project_to_plane", interrupted)
         assert invoke(*line).exit_code != 0
     assert not Path("z.csv").exists()
     again = invoke(*line)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from graphite_gen.families import FAMILIES, family
-from graphite_gen.families.floors import FloorEstimate, known_floor
-from graphite_gen.seeding import stream
+from graphite_gen.families.entropies import EntropyEstimate, known_entropy
+from graphite_gen.rng import stream
 
 from .conftest import Invoke, only_json
 
@@ -33,8 +33,8 @@ def test_floors_are_those_of_the_laws(invoke: Invoke) -> None:
         assert rows[name]["floor_standard_error"] == pytest.approx(math.sqrt(squares) / 11)
 
 
-def known(name: str, n: int) -> FloorEstimate:
-    found = known_floor(family(name), n)
+def known(name: str, n: int) -> EntropyEstimate:
+    found = known_entropy(family(name), n)
     assert found is not None
 
     return found

@@ -7,7 +7,7 @@ import pytest
 from networkx.readwrite.graphml import GraphMLReader
 
 from graphite_gen.families import FAMILIES, Family, family
-from graphite_gen.formats import read_graphs
+from graphite_gen.io import read_graphs
 
 from .conftest import Invoke, is_one_line, program
 

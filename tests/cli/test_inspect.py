@@ -7,7 +7,7 @@ import h5py
 import numpy as np
 import pytest
 
-from graphite_gen.formats import read_graphs
+from graphite_gen.io import read_graphs
 
 from .conftest import Invoke, is_one_line, only_json
 
@@ -72,7 +72,7 @@ def test_a_model_is_described_by_path_or_name(invoke: Invoke, model: Path) -> No
 def test_without_an_argument_the_models_at_hand_are_listed(
     invoke: Invoke, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("graphite_gen.checkpoint.bundled_folder", lambda: tmp_path / "bundled")
+    monkeypatch.setattr("graphite_gen.training.checkpoint.bundled_folder", lambda: tmp_path / "bundled")
     nothing = invoke("inspect")
     assert nothing.exit_code == 0
     assert "train" in nothing.stderr

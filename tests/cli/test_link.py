@@ -104,7 +104,7 @@ def test_missing_links_are_ranked_by_pagerank_alone(invoke: Invoke, groups: Path
 def test_a_graph_that_misses_no_link_is_told_before_anything_is_learned(
     invoke: Invoke, by: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("graphite_gen.single_graph.link_prediction.train_autoencoder", None)
+    monkeypatch.setattr("graphite_gen.network.link_prediction.train_autoencoder", None)
     nx.write_graphml(nx.complete_graph(4), "whole.graphml")
     result = invoke("link", "whole.graphml", "--predict", "out.csv", *by)
 

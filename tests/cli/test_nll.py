@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from graphite_gen.api import load
-from graphite_gen.dataset import generate_graphs
 from graphite_gen.families import family
-from graphite_gen.families.floors import known_floor
-from graphite_gen.formats import read_graphs, write_graphs
+from graphite_gen.families.entropies import known_entropy
+from graphite_gen.families.simulate import generate_graphs
+from graphite_gen.io import read_graphs, write_graphs
 
 from .conftest import TINY, Invoke, is_one_line, only_json
 
@@ -39,15 +39,15 @@ def test_json_is_the_librarys_estimate_beside_the_exact_floor(invoke: Invoke, gr
     value = only_json(invoke("nll", graphs, "--model", model, "-k", 50, "--seed", 2, "--json"))
     test = [graph for graph in read_graphs(graphs) if graph.attributes["split"] == "test"]
     expected = load(model).nll(test, samples=50, seed=2)
-    floors = [-family("ego").log_prob(graph) for graph in test]
-    excess = np.array([row.nll for row in expected.per_graph]) - floors
+    entropies = [-family("ego").log_prob(graph) for graph in test]
+    excess = np.array([row.nll for row in expected.per_graph]) - entropies
 
     assert set(value) >= KEYS
     assert value["khat"] == pytest.approx(expected.khat)
     assert (value["graphs"], value["samples"], value["model"]) == (4, 50, "ego")
     assert value["nll"] == pytest.approx(expected.nll)
     assert value["elbo"] <= -value["nll"]
-    assert value["floor"] == pytest.approx(np.mean(floors))
+    assert value["floor"] == pytest.approx(np.mean(entropies))
     assert value["excess"] == pytest.approx(excess.mean())
     assert value["excess_standard_error"] == pytest.approx(excess.std(ddof=1) / 2)
 
@@ -127,8 +127,8 @@ def test_geometric_graphs_are_held_against_the_shipped_floor(
     near, _ = scored
     line = ("nll", near, "--model", model, "-k", 5, "--family", "geometric", "--split", "all")
     value = only_json(invoke(*line, "--json", "--per-graph"))
-    floors = {n: known_floor(family("geometric"), n) for n in (10, 11, 12)}
-    expected = np.array([floors[row["nodes"]].nats for row in value["per_graph"]])
+    entropies = {n: known_entropy(family("geometric"), n) for n in (10, 11, 12)}
+    expected = np.array([entropies[row["nodes"]].nats for row in value["per_graph"]])
     excess = np.array([row["nll"] for row in value["per_graph"]]) - expected
 
     assert value["paired"] is False
@@ -198,7 +198,7 @@ def test_the_bundled_model_of_the_files_family_is_preferred(
 ) -> None:
     for name in ("barabasi", "ego"):
         shutil.copytree(model, tmp_path / "bundled" / name)
-    monkeypatch.setattr("graphite_gen.checkpoint.bundled_folder", lambda: tmp_path / "bundled")
+    monkeypatch.setattr("graphite_gen.training.checkpoint.bundled_folder", lambda: tmp_path / "bundled")
     result = invoke("nll", graphs, "-k", 2)
 
     assert result.exit_code == 0
@@ -306,7 +306,7 @@ def test_the_curve_is_a_table_and_a_list(invoke: Invoke, graphs: Path, model: Pa
 
 def test_classes_cost_less_and_stay_comparable(invoke: Invoke, graphs: Path, model: Path) -> None:
     pytest.importorskip("igraph")
-    from graphite_gen.likelihood.classes import log_labellings
+    from graphite_gen.likelihood.automorphisms import log_labellings
 
     line = ("nll", graphs, "--model", model, "-k", 5, "--split", "all", "--json")
     plain, classes = only_json(invoke(*line)), only_json(invoke(*line, "--unlabelled"))
@@ -337,7 +337,7 @@ def test_a_model_of_another_family_is_told_with_the_one_to_use(
     invoke: Invoke, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert invoke("generate", "--family", "tree", "-n", 3, "--nodes", "5:8", "-o", "tree.h5").exit_code == 0
-    monkeypatch.setattr("graphite_gen.checkpoint.bundled_folder", lambda: tmp_path / "bundled")
+    monkeypatch.setattr("graphite_gen.training.checkpoint.bundled_folder", lambda: tmp_path / "bundled")
     line = ("nll", "tree.h5", "--model", model, "-k", 2)
     none = invoke(*line)
     shutil.copytree(model, tmp_path / "bundled" / "powerlaw-tree")

@@ -11,7 +11,7 @@ from tiny import path
 from graphite_gen.cli.remarks import nll_remark, training_remark
 from graphite_gen.families import family
 from graphite_gen.likelihood import summarise
-from graphite_gen.likelihood.floor import Floor
+from graphite_gen.likelihood.excess import Entropy
 from graphite_gen.records import GraphNLL, NLLEstimate, Provenance
 
 
@@ -25,8 +25,8 @@ def scored(excesses: list[float], baseline: float | None = 50.0, khat: float | N
     return summarise("tiny", "pairs", 100, rows)
 
 
-def floor(nats: float) -> Floor:
-    return Floor(nats, 1.0, 0.1, ())
+def entropy(nats: float) -> Entropy:
+    return Entropy(nats, 1.0, 0.1, ())
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def floor(nats: float) -> Floor:
     ],
 )
 def test_an_nll_above_the_baseline_is_told_with_its_noise(excesses: list[float], words: str) -> None:
-    remark = nll_remark(scored(excesses), floor(30.0))
+    remark = nll_remark(scored(excesses), entropy(30.0))
 
     assert remark is not None
     assert words in remark
@@ -54,7 +54,7 @@ def test_an_nll_at_or_below_the_baseline_is_not_remarked_on(excesses: list[float
 
 def test_nothing_is_said_where_there_is_no_baseline_or_it_is_the_best_there_is() -> None:
     assert nll_remark(scored([2.0, 2.0], baseline=None), None) is None
-    assert nll_remark(scored([2.0, 2.0]), floor(50.3)) is None
+    assert nll_remark(scored([2.0, 2.0]), entropy(50.3)) is None
 
 
 @pytest.mark.parametrize("khat", [None, 0.9])
@@ -69,8 +69,8 @@ def run(
     monkeypatch: pytest.MonkeyPatch, nlls: list[float], kind: str = "graphite-vae", source: str | None = None
 ) -> tuple[Any, Any]:
     """A run of three epochs with so many validation graphs, and its best model; 'staged' is a kind too."""
-    monkeypatch.setattr("graphite_gen.training.validation_nats", lambda model, graphs: nlls)
-    config = SimpleNamespace(kind="graphite-vae" if kind == "staged" else kind, is_staged=kind == "staged")
+    monkeypatch.setattr("graphite_gen.training.trainer.validation_nats", lambda model, graphs: nlls)
+    config = SimpleNamespace(kind="graphite-vae" if kind == "staged" else kind, is_autoregressive=kind == "staged")
     model = SimpleNamespace(
         config=config, results={"validation": sum(nlls) / len(nlls)}, provenance=Provenance(family=source)
     )
@@ -119,11 +119,11 @@ def test_a_run_is_not_remarked_on_where_it_is_not_above_or_cannot_be_told(monkey
 
 def test_a_run_is_not_remarked_on_where_no_model_does_better(monkeypatch: pytest.MonkeyPatch) -> None:
     law = family("erdos-renyi")
-    floor = -law.log_prob(path(5))
+    entropy = -law.log_prob(path(5))
 
     for room, told in ((0.3, False), (0.8, True)):
-        trainer, model = run(monkeypatch, [floor + 5.0] * 2, source="erdos-renyi")
-        assert (training_remark(trainer, model, [floor + room] * 2) is not None) == told
+        trainer, model = run(monkeypatch, [entropy + 5.0] * 2, source="erdos-renyi")
+        assert (training_remark(trainer, model, [entropy + room] * 2) is not None) == told
     # Parameters that are none of its own leave the floor unknown.
     model = SimpleNamespace(**{**vars(model), "provenance": Provenance(family="erdos-renyi", parameters={"q": 1})})
-    assert training_remark(trainer, model, [floor + 0.3] * 2) is not None  # type: ignore[arg-type]
+    assert training_remark(trainer, model, [entropy + 0.3] * 2) is not None  # type: ignore[arg-type]

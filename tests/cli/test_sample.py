@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from graphite_gen.api import load
-from graphite_gen.checkpoint import read_tensors, write_tensors
-from graphite_gen.formats import read_graphs
 from graphite_gen.graph import SimpleGraph
+from graphite_gen.io import read_graphs
+from graphite_gen.training.checkpoint import read_tensors, write_tensors
 
 from .conftest import TINY, Invoke, is_one_line, program
 
@@ -143,7 +143,7 @@ def test_the_bundled_model_is_used_where_none_was_trained(
     invoke: Invoke, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(model, tmp_path / "bundled" / "barabasi")
-    monkeypatch.setattr("graphite_gen.checkpoint.bundled_folder", lambda: tmp_path / "bundled")
+    monkeypatch.setattr("graphite_gen.training.checkpoint.bundled_folder", lambda: tmp_path / "bundled")
     result = invoke("sample", "-n", 1, "--format", "g6", "-o", "-")
 
     assert result.exit_code == 0

@@ -140,7 +140,7 @@ def test_no_process_outlives_the_leader(number: signal.Signals) -> None:
     _, stderr = process.communicate(timeout=60)
 
     assert process.returncode != 0
-    assert "CrewError" not in stderr
+    assert "DistributedError" not in stderr
     if number == signal.SIGINT:
         assert (process.returncode, stderr.splitlines()[-1]) == (130, "Interrupted.")
 

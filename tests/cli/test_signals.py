@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphite_gen.cli.signals import Stopped, exit_code, heed_signals, instead_of_stopping
-from graphite_gen.locks import claimed
+from graphite_gen.io.locks import claimed
 
 from .conftest import TINY, Invoke, is_one_line, program
 

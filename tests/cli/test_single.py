@@ -16,10 +16,10 @@ from graphite_gen import config
 from graphite_gen.cli import console
 from graphite_gen.cli.commands.classify import classify
 from graphite_gen.cli.commands.link import link
-from graphite_gen.single_graph import generation, link_prediction, settings
-from graphite_gen.single_graph.baselines import BASELINES
-from graphite_gen.single_graph.node_classification import NODE_SPLITS
-from graphite_gen.single_graph.splits import SPLITS
+from graphite_gen.network import generation, link_prediction, settings
+from graphite_gen.network.baselines import BASELINES
+from graphite_gen.network.node_classification import NODE_SPLITS
+from graphite_gen.network.splits import SPLITS
 
 from .conftest import Invoke, is_one_line
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 from launched import wait_for, worker
 
-from graphite_gen.checkpoint import read_tensors
+from graphite_gen.training.checkpoint import read_tensors
 
 from .conftest import Invoke, under_torchrun
 
@@ -67,7 +67,7 @@ FAILING = """
 import os
 from graphite_gen.cli.main import run
 from graphite_gen.errors import TrainingError
-from graphite_gen.training import Trainer
+from graphite_gen.training.trainer import Trainer
 
 step = Trainer._step
 

@@ -12,14 +12,14 @@ import networkx as nx
 import pytest
 
 from graphite_gen import config
-from graphite_gen.api import TRAINING_GRAPHS, training_set
-from graphite_gen.checkpoint import load_checkpoint
 from graphite_gen.cli.commands.train import train
-from graphite_gen.cli.settings import ENCODERS, KINDS, ORDERS
+from graphite_gen.cli.settings import ENCODERS, KINDS, ORDERINGS
 from graphite_gen.config import PRESETS, preset
 from graphite_gen.families import family
-from graphite_gen.formats import read_graphs
-from graphite_gen.single_graph.settings import GENERATION
+from graphite_gen.families.simulate import TRAINING_GRAPHS, training_set
+from graphite_gen.io import read_graphs
+from graphite_gen.network.settings import GENERATION
+from graphite_gen.training.checkpoint import load_checkpoint
 
 from .conftest import TINY, Invoke, is_one_line, only_json, program
 
@@ -123,7 +123,7 @@ def test_a_file_is_trained_on_by_its_splits_and_names_the_model(invoke: Invoke, 
         (("--no-mlp",), "'--mlp/--no-mlp' has no effect on a staged model"),
         (("--kl-warmup", 0.5), "'--kl-warmup' has no effect on a model without encoder"),
         (("--encoder-features", "degree"), "'--encoder-features' has no effect on a model without encoder"),
-        (("--stages", 1, "--order", "peel"), "'--order' has no effect on a model that decides all pairs at once"),
+        (("--stages", 1, "--order", "peel"), "'--ordering' has no effect on a model that decides all pairs at once"),
     ],
 )
 def test_an_option_without_effect_is_refused(invoke: Invoke, line: tuple[object, ...], what: str) -> None:
@@ -135,7 +135,7 @@ def test_an_option_without_effect_is_refused(invoke: Invoke, line: tuple[object,
 
 
 def test_choices_written_out_for_speed_are_those_of_the_library() -> None:
-    assert (config.KINDS, tuple(config.ORDERS)) == (KINDS, ORDERS)
+    assert (config.KINDS, tuple(config.ORDERINGS)) == (KINDS, ORDERINGS)
     for encoder in ENCODERS:
         assert preset("default", encoder=encoder)[0].encoder == encoder
 
@@ -275,7 +275,7 @@ def interrupt(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("where", ["graphite_gen.runs.TrainingData.load", "graphite_gen.cli.watching.watch"])
+@pytest.mark.parametrize("where", ["graphite_gen.training.runs.TrainingData.load", "graphite_gen.cli.watching.watch"])
 def test_a_run_that_is_stopped_before_it_begins_says_that_nothing_was_saved(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
@@ -291,7 +291,7 @@ def test_a_run_that_is_stopped_before_it_begins_says_that_nothing_was_saved(
 def test_a_run_that_is_stopped_while_it_is_taken_up_can_still_be(
     invoke: Invoke, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("graphite_gen.runs.TrainingData.load", interrupt)
+    monkeypatch.setattr("graphite_gen.training.runs.TrainingData.load", interrupt)
     result = invoke("train", "--family", "ego", "--out", model.parent, "--resume")
 
     assert result.exit_code == 130
@@ -302,7 +302,7 @@ def test_a_run_that_is_stopped_at_its_first_step_is_kept_from_there(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("graphite_gen.training.Trainer._step", interrupt)
+        patch.setattr("graphite_gen.training.trainer.Trainer._step", interrupt)
         result = invoke("train", "--family", "ego", *TINY)
     line = result.stderr.splitlines()[-1]
 

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from graphite_gen.cli.trust import is_trusted, verdict
-from graphite_gen.likelihood.sandwich import GraphSandwich, Sandwich, join_sandwich
+from graphite_gen.likelihood.bdmc import BDMCEstimate, GraphBDMC, join_bdmc
 
 
-def sandwich(gaps: list[float], importance: list[float] | None = None) -> Sandwich:
+def bdmc(gaps: list[float], importance: list[float] | None = None) -> BDMCEstimate:
     """Bounds these many nats apart, with importance sampling so far above the lower one."""
     above = gaps if importance is None else importance
     rows = [
-        GraphSandwich(5, 4, 10.0 + i, 10.0 + i + gap, 10.0 + i + off, 0.1)
+        GraphBDMC(5, 4, 10.0 + i, 10.0 + i + gap, 10.0 + i + off, 0.1)
         for i, (gap, off) in enumerate(zip(gaps, above, strict=True))
     ]
 
-    return join_sandwich("tiny", 100, 8, 8, rows)
+    return join_bdmc("tiny", 100, 8, 8, rows)
 
 
 def spread(mean: float, error: float, count: int = 16) -> list[float]:
@@ -43,7 +43,7 @@ def spread(mean: float, error: float, count: int = 16) -> list[float]:
     ],
 )
 def test_a_gap_is_weighed_by_its_own_error(mean: float, error: float, word: str) -> None:
-    bounds = sandwich(spread(mean, error))
+    bounds = bdmc(spread(mean, error))
     text = verdict(bounds, "ais")
 
     assert bounds.gap_standard_error == pytest.approx(error)
@@ -54,7 +54,7 @@ def test_a_gap_is_weighed_by_its_own_error(mean: float, error: float, word: str)
 
 
 def test_bounds_that_meet_tell_a_poor_method() -> None:
-    poor = sandwich(spread(0.2, 0.05), spread(4.0, 0.5))
+    poor = bdmc(spread(0.2, 0.05), spread(4.0, 0.5))
 
     assert is_trusted(poor, "ais")
     assert not is_trusted(poor, "is")
@@ -63,7 +63,7 @@ def test_bounds_that_meet_tell_a_poor_method() -> None:
 
 
 def test_a_method_at_the_lower_bound_needs_no_other_bound() -> None:
-    loose = sandwich(spread(6.0, 0.5), spread(0.2, 0.05))
+    loose = bdmc(spread(6.0, 0.5), spread(0.2, 0.05))
 
     assert is_trusted(loose, "is")
     assert verdict(loose, "ais").startswith("not known")
@@ -71,7 +71,7 @@ def test_a_method_at_the_lower_bound_needs_no_other_bound() -> None:
 
 def test_differences_are_taken_graph_by_graph() -> None:
     # The bounds of graphs differ by nats from each other, and by nothing from graph to graph.
-    assert is_trusted(sandwich([0.5] * 4), "is")
+    assert is_trusted(bdmc([0.5] * 4), "is")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_method_below_the_lower_bound_is_told_with_its_noise(
     mean: float, error: float, word: str, noise: str
 ) -> None:
     # The last is further below what no true figure can be below than a nat: as wrong as one above it.
-    low = sandwich(spread(0.5, 0.05), spread(mean, error))
+    low = bdmc(spread(0.5, 0.05), spread(mean, error))
     text = verdict(low, "is")
 
     assert text.split(":")[0] == word
@@ -98,7 +98,7 @@ def test_a_method_below_the_lower_bound_is_told_with_its_noise(
 
 @pytest.mark.parametrize(("error", "noise"), [(0.05, "more than noise"), (0.2, "within noise")])
 def test_a_method_above_the_upper_bound_is_told_with_its_noise(error: float, noise: str) -> None:
-    high = sandwich([0.1] * 16, spread(0.4, error))
+    high = bdmc([0.1] * 16, spread(0.4, error))
 
     assert f"0.40 ± {error:.2f} nats too high" in verdict(high, "is")
     assert f"0.30 ± {error:.2f} above the upper bound, {noise}" in verdict(high, "is")
@@ -108,32 +108,32 @@ def test_a_method_above_the_upper_bound_is_told_with_its_noise(error: float, noi
 
 @pytest.mark.parametrize("mean", [0.004, -0.004])
 def test_what_would_be_shown_as_nothing_is_not_told_as_outside(mean: float) -> None:
-    text = verdict(sandwich([0.0] * 16, spread(mean, 0.01)), "is")
+    text = verdict(bdmc([0.0] * 16, spread(mean, 0.01)), "is")
 
     assert "at most 0.00 ± 0.01 nats too high" in text
     assert "bound" not in text
 
 
 def test_bounds_that_noise_has_swapped_are_told() -> None:
-    swapped = verdict(sandwich(spread(-0.3, 0.2)), "ais")
+    swapped = verdict(bdmc(spread(-0.3, 0.2)), "ais")
 
     assert swapped.startswith("trusted")
     assert "0.30 ± 0.20 nats below the lower bound in the mean, within noise" in swapped
 
 
 def test_one_graph_settles_nothing() -> None:
-    assert not is_trusted(sandwich([0.1]), "is")
-    assert verdict(sandwich([0.1]), "is").startswith("not settled: on 1 graph of")
-    assert "±" not in verdict(sandwich([0.1]), "is")
+    assert not is_trusted(bdmc([0.1]), "is")
+    assert verdict(bdmc([0.1]), "is").startswith("not settled: on 1 graph of")
+    assert "±" not in verdict(bdmc([0.1]), "is")
     # One graph says nothing of its noise, wherever the method lies.
     for off in (-0.3, 0.4):
-        text = verdict(sandwich([0.1], [off]), "is")
+        text = verdict(bdmc([0.1], [off]), "is")
         assert "bound" in text
         assert "nois" not in text
 
 
 def test_bounds_that_cross_by_more_than_noise_are_not_trusted() -> None:
-    crossed = sandwich([-5.0, -5.1, -4.9], [0.2, 0.3, 0.1])
+    crossed = bdmc([-5.0, -5.1, -4.9], [0.2, 0.3, 0.1])
 
     assert not is_trusted(crossed, "is")
     assert "not known: on 3 graphs of the model itself, the bounds cross: method 'is'" in verdict(crossed, "is")
@@ -141,15 +141,15 @@ def test_bounds_that_cross_by_more_than_noise_are_not_trusted() -> None:
     assert "'--steps' or '--chains'" in verdict(crossed, "is")
     assert "samples ('-k')" in verdict(crossed, "is", anneals=False)
     # By no more than noise, or by less than counts, bounds may cross.
-    assert is_trusted(sandwich(spread(-1.5, 0.6), spread(0.2, 0.1)), "is")
-    assert is_trusted(sandwich(spread(-0.5, 0.01), spread(0.2, 0.01)), "is")
+    assert is_trusted(bdmc(spread(-1.5, 0.6), spread(0.2, 0.1)), "is")
+    assert is_trusted(bdmc(spread(-0.5, 0.01), spread(0.2, 0.01)), "is")
 
 
 @pytest.mark.parametrize("graphs", [1, 4])
 @pytest.mark.parametrize(("method", "word"), [("is", "not trusted"), ("ais", "not known")])
 def test_an_infinite_estimate_is_no_noise(graphs: int, method: str, word: str) -> None:
     poor = [math.inf] + [0.1] * (graphs - 1)
-    bounds = sandwich([0.1, 0.2, 0.1, 0.2][:graphs] if method == "is" else poor, poor)
+    bounds = bdmc([0.1, 0.2, 0.1, 0.2][:graphs] if method == "is" else poor, poor)
     text = verdict(bounds, method)
 
     assert not is_trusted(bounds, method)
@@ -160,7 +160,7 @@ def test_an_infinite_estimate_is_no_noise(graphs: int, method: str, word: str) -
 
 
 def test_a_staged_model_is_not_told_to_anneal() -> None:
-    poor = sandwich(spread(6, 0.5))
+    poor = bdmc(spread(6, 0.5))
 
     assert "--method ais" not in verdict(poor, "is", anneals=False)
     assert "-k" in verdict(poor, "is", anneals=False)

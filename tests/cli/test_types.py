@@ -7,7 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphite_gen.cli.types import FEATURES, NAME, NODES, PARAMETER, PATH, PATH_OR_DASH, PATH_OR_NAME, SEED, STAGES
+from graphite_gen.cli.types import (
+    DECODING_STEPS,
+    FEATURES,
+    NAME,
+    NODES,
+    PARAMETER,
+    PATH,
+    PATH_OR_DASH,
+    PATH_OR_NAME,
+    SEED,
+)
 
 
 @given(st.integers(1, 10**6), st.integers(0, 10**3))
@@ -34,14 +44,14 @@ def test_other_parameters_are_refused(text: str) -> None:
 
 
 def test_stages_are_a_number_or_all_of_them() -> None:
-    assert STAGES.convert("8", None, None) == 8
-    assert STAGES.convert("all", None, None) == 0
+    assert DECODING_STEPS.convert("8", None, None) == 8
+    assert DECODING_STEPS.convert("all", None, None) == 0
 
 
 @pytest.mark.parametrize("text", ["0", "00", "-1", "1.5", "ALL", "", "1234567890"])
 def test_other_stages_are_refused(text: str) -> None:
     with pytest.raises(click.BadParameter, match="from 1 on, as in 8, or 'all'"):
-        STAGES.convert(text, None, None)
+        DECODING_STEPS.convert(text, None, None)
 
 
 @pytest.mark.parametrize("text", ["-1", "1.5", "x", str(2**63), ""])

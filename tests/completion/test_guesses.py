@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphite_gen.completion import PartialGraph
-from graphite_gen.completion.guesses import guess_even_graphs
+from graphite_gen.completion.mcmc import guess_even_graphs
 from graphite_gen.graph import SimpleGraph
 
 

@@ -6,7 +6,7 @@ import pytest
 from tiny import path
 
 from graphite_gen.completion import PartialGraph
-from graphite_gen.completion.moves import Chains
+from graphite_gen.completion.mcmc import Chains
 from graphite_gen.completion.partial import MOST_NODES
 from graphite_gen.errors import DatasetError
 from graphite_gen.graph import SimpleGraph

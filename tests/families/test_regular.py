@@ -43,21 +43,21 @@ def test_connected_cubic_graphs_are_those_of_the_encyclopedia(n: int, count: int
 def test_what_is_too_much_to_count_is_refused() -> None:
     with pytest.raises(FamilyError, match="too many 10-regular graphs on 60 nodes"):
         count_regular(60, 10)
-    assert family("regular", d=10).floor(60) is None
+    assert family("regular", d=10).entropy(60) is None
 
 
 @pytest.mark.parametrize("n", [1200, 3000])
 def test_many_nodes_are_counted_without_running_out_of_stack(n: int) -> None:
     # Perfect matchings: (n - 1)!! = n! / (2^(n/2) (n/2)!).
     assert count_regular(n, 1) == factorial(n) // (2 ** (n // 2) * factorial(n // 2))
-    assert family("regular", d=2).floor(n) is not None
+    assert family("regular", d=2).entropy(n) is not None
 
 
 def test_a_size_without_connected_graphs_has_no_floor() -> None:
     law = family("regular", d=1, largest_component=True)
 
-    assert law.floor(2) == 0
-    assert law.floor(10) is None
+    assert law.entropy(2) == 0
+    assert law.entropy(10) is None
 
 
 @pytest.mark.parametrize("d", [0, 1, 3, 4, 5, 6, 8, 9])

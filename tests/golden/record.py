@@ -117,31 +117,37 @@ def interrupted(*args: str) -> None:
     assert done.returncode == 130, done.stderr
 
 
-def options() -> dict[str, list[str]]:
-    """Every spelling of every option of every command, choices included."""
+def commands() -> dict[str, click.Command]:
+    """Every command and subcommand by its name."""
     from graphite_gen.cli.main import COMMANDS, main
 
-    context = click.Context(main)
-    found: dict[str, list[str]] = {}
+    found: dict[str, click.Command] = {}
 
     def collect(name: str, command: click.Command) -> None:
-        spellings = set()
-        for parameter in command.params:
-            choices = parameter.type.choices if isinstance(parameter.type, click.Choice) else ("",)
-            if isinstance(parameter, click.Option):
-                names = (*parameter.opts, *parameter.secondary_opts)
-                spellings |= {f"{flag} {choice}".strip() for flag in names for choice in choices}
-        found[name] = sorted(spellings)
-        if isinstance(command, click.Group):
-            for key, sub in command.commands.items():
-                collect(f"{name} {key}", sub)
+        found[name] = command
+        for key, sub in command.commands.items() if isinstance(command, click.Group) else ():
+            collect(f"{name} {key}", sub)
 
     for name in COMMANDS:
-        command = main.get_command(context, name)
+        command = main.get_command(click.Context(main), name)
         assert command is not None
         collect(name, command)
 
     return found
+
+
+def options() -> dict[str, list[str]]:
+    """Every spelling of every option of every command, with every value where there is a choice."""
+    return {
+        name: sorted(
+            f"{flag} {choice}".strip()
+            for parameter in command.params
+            if isinstance(parameter, click.Option)
+            for flag in (*parameter.opts, *parameter.secondary_opts)
+            for choice in (parameter.type.choices if isinstance(parameter.type, click.Choice) else ("",))
+        )
+        for name, command in commands().items()
+    }
 
 
 def names() -> list[str]:

@@ -10,11 +10,11 @@ import torch
 from tiny import all_graphs, coin_model, exact_nll, mild_model, normal, path, poor_model, random_graph, star
 from torch import Tensor
 
-from graphite_gen.batch import collate
+from graphite_gen.data.batch import collate
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.likelihood import annealed, annealed_log_weights, estimate_nll, iterate_nll, proposal
 from graphite_gen.likelihood.annealed import AnnealedPath
-from graphite_gen.likelihood.bounds import lower_bound
+from graphite_gen.likelihood.bdmc import lower_bound
 from graphite_gen.likelihood.proposal import Joint, Mixture, fit_mixture
 
 

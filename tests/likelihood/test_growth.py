@@ -9,55 +9,54 @@ import numpy as np
 import pytest
 import torch
 from tiny import all_graphs, random_graph, small_model
-from tiny import staged_model as staged
+from tiny import autoregressive_model as autoregressive
 
-from graphite_gen import orders as orders_module
-from graphite_gen.arrival import in_order
-from graphite_gen.batch import collate
-from graphite_gen.checkpoint import TrainedModel
-from graphite_gen.config import ORDERS
+from graphite_gen.autoregressive import ordering as orders_module
+from graphite_gen.autoregressive.distribution import Schedule
+from graphite_gen.autoregressive.ordering import chosen_log_prob, in_order
+from graphite_gen.config import ORDERINGS
+from graphite_gen.data.batch import collate
 from graphite_gen.errors import ConfigError, DatasetError
 from graphite_gen.graph import SimpleGraph
-from graphite_gen.likelihood import estimate_nll, graph_log_weights, growth, importance
-from graphite_gen.likelihood.growth import _grow
+from graphite_gen.likelihood import bdmc as growth
+from graphite_gen.likelihood import estimate_nll, graph_log_weights, importance
+from graphite_gen.likelihood.bdmc import _grow, bdmc_nll
 from graphite_gen.likelihood.importance import order_log_weights
-from graphite_gen.likelihood.sandwich import sandwich_nll
-from graphite_gen.orders import chosen_log_prob
+from graphite_gen.rng import stream
 from graphite_gen.sampling import Sampler
-from graphite_gen.schedule import Schedule
-from graphite_gen.seeding import stream
+from graphite_gen.training.checkpoint import TrainedModel
 
 
 @torch.no_grad()
-def exact_log_prob(model: TrainedModel, graph: SimpleGraph, stages: int = 0) -> float:
+def exact_log_prob(model: TrainedModel, graph: SimpleGraph, decoding_steps: int = 0) -> float:
     """log p(A) by summing over all orders of arrival."""
     n = graph.nodes
     orders = torch.tensor(list(itertools.permutations(range(n))))
     batch = collate([graph] * len(orders))
     ordered = in_order(batch, orders)
     z = torch.zeros(len(orders), n, model.config.latent)
-    law = model.network.grow(z, ordered.x, ordered.sizes, Schedule(stages))
+    law = model.network.decode_autoregressive(z, ordered.x, ordered.sizes, Schedule(decoding_steps))
 
     return float(law.log_prob(ordered.adj).logsumexp(0)) - math.lgamma(n + 1)
 
 
-@pytest.mark.parametrize("stages", [0, 1, 2])
-def test_the_exchangeable_law_sums_to_one_over_all_graphs_on_four_nodes(stages: int) -> None:
-    model = staged()
+@pytest.mark.parametrize("decoding_steps", [0, 1, 2])
+def test_the_exchangeable_law_sums_to_one_over_all_graphs_on_four_nodes(decoding_steps: int) -> None:
+    model = autoregressive()
 
-    total = sum(math.exp(exact_log_prob(model, graph, stages)) for graph in all_graphs(4))
+    total = sum(math.exp(exact_log_prob(model, graph, decoding_steps)) for graph in all_graphs(4))
 
     assert total == pytest.approx(1, abs=1e-9)
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", ORDERINGS)
 def test_the_mean_weight_is_the_law_over_all_orders_whatever_the_rule(
     order: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # An untrained model keeps to no rule, so what a rule leaves out counts: with as few orders of no rule as are in use
     # the noise would hide it.
     monkeypatch.setattr(orders_module, "UNEVEN", 0.3)
-    model = staged(order)
+    model = autoregressive(order)
     for index, graph in enumerate([random_graph(4, 0), random_graph(4, 2), SimpleGraph.from_pairs(4, [(0, 1)])]):
         weights = graph_log_weights(model.network, collate([graph]), 800, 0, index, any_order=0.5)
         ratios = (weights - exact_log_prob(model, graph)).exp()
@@ -67,9 +66,9 @@ def test_the_mean_weight_is_the_law_over_all_orders_whatever_the_rule(
         assert abs(float(ratios.mean()) - 1) < 4 * error + 1e-6
 
 
-@pytest.mark.parametrize("order", ["breadth", "peel", "even"])
+@pytest.mark.parametrize("order", ["bfs", "degeneracy", "attachment"])
 def test_the_mean_weight_over_the_orders_of_a_rule_is_a_bound(order: str) -> None:
-    model = staged(order)
+    model = autoregressive(order)
     graph = SimpleGraph.from_pairs(4, [(0, 1), (1, 2)])
     weights = graph_log_weights(model.network, collate([graph]), 500, 0, 0)
 
@@ -78,7 +77,7 @@ def test_the_mean_weight_over_the_orders_of_a_rule_is_a_bound(order: str) -> Non
 
 def encoding(order: str) -> TrainedModel:
     """A staged model whose latents matter and which guesses them by an encoder, far from perfectly."""
-    model = staged(order, encoder="residual")
+    model = autoregressive(order, encoder="residual")
     with torch.no_grad():
         model.network.decoder.latents.weight.fill_(0.7)
         for parameter in model.network.encoder.stack.out.parameters():  # type: ignore[union-attr]
@@ -97,7 +96,7 @@ def quadrature_log_prob(model: TrainedModel, graph: SimpleGraph, points: int = 1
     terms = []
     for order in itertools.permutations(range(n)):
         ordered = in_order(collate([graph] * len(grid)), torch.tensor([order] * len(grid)))
-        law = model.network.grow(grid, ordered.x, ordered.sizes, Schedule(0))
+        law = model.network.decode_autoregressive(grid, ordered.x, ordered.sizes, Schedule(0))
         terms.append((law.log_prob(ordered.adj) + log_mass).logsumexp(0))
 
     return float(torch.stack(terms).logsumexp(0)) - math.lgamma(n + 1)
@@ -128,7 +127,7 @@ def test_weights_of_an_encoder_sum_to_one_over_all_graphs_on_three_nodes() -> No
 
 
 def test_numbering_the_nodes_otherwise_does_not_matter() -> None:
-    model, graph = staged("uniform"), random_graph(4, 3)
+    model, graph = autoregressive("uniform"), random_graph(4, 3)
     other = graph.permuted(np.array([3, 0, 1, 2]))
 
     first, second = estimate_nll(model, [graph], 3000).nll, estimate_nll(model, [other], 3000).nll
@@ -137,11 +136,11 @@ def test_numbering_the_nodes_otherwise_does_not_matter() -> None:
 
 
 def test_fewer_stages_are_scored_as_such() -> None:
-    model, graph = staged("uniform"), random_graph(4, 1)
+    model, graph = autoregressive("uniform"), random_graph(4, 1)
 
-    for stages in (1, 2, 3):
-        assert estimate_nll(model, [graph], 2000, stages=stages).nll == pytest.approx(
-            -exact_log_prob(model, graph, stages), abs=0.1
+    for decoding_steps in (1, 2, 3):
+        assert estimate_nll(model, [graph], 2000, decoding_steps=decoding_steps).nll == pytest.approx(
+            -exact_log_prob(model, graph, decoding_steps), abs=0.1
         )
 
 
@@ -155,7 +154,7 @@ def grown_for_the_check(model: TrainedModel, count: int) -> list[SimpleGraph]:
     ]
 
 
-@pytest.mark.parametrize("order", ["uniform", "breadth", "peel", "even"])
+@pytest.mark.parametrize("order", ["uniform", "bfs", "degeneracy", "attachment"])
 def test_the_bounds_close_on_the_exact_law_of_graphs_that_the_model_grows(
     order: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,8 +162,8 @@ def test_the_bounds_close_on_the_exact_law_of_graphs_that_the_model_grows(
     # tell a wrong one from a right one.
     monkeypatch.setattr(growth, "ANY_ORDER", 0.5)
     monkeypatch.setattr(orders_module, "UNEVEN", 0.3)
-    model = staged(order)
-    rows = sandwich_nll(model, 12, samples=400).per_graph
+    model = autoregressive(order)
+    rows = bdmc_nll(model, 12, samples=400).per_graph
     exact = [-exact_log_prob(model, graph) for graph in grown_for_the_check(model, len(rows))]
 
     for name, sign in (("upper", 1), ("lower", -1)):
@@ -175,10 +174,10 @@ def test_the_bounds_close_on_the_exact_law_of_graphs_that_the_model_grows(
         assert -4 * error < beyond.mean() < 4 * error + 0.02
 
 
-@pytest.mark.parametrize("order", ["breadth", "even"])
+@pytest.mark.parametrize("order", ["bfs", "attachment"])
 def test_what_is_checked_is_what_method_is_gives(order: str) -> None:
-    model = staged(order)
-    rows = sandwich_nll(model, 3, samples=40).per_graph
+    model = autoregressive(order)
+    rows = bdmc_nll(model, 3, samples=40).per_graph
 
     estimate = estimate_nll(model, grown_for_the_check(model, len(rows)), 40, method="auto")
 
@@ -190,7 +189,7 @@ def test_what_is_checked_is_what_method_is_gives(order: str) -> None:
 
 def test_a_true_order_among_others_has_the_inverse_law_as_its_mean() -> None:
     graph = SimpleGraph.from_pairs(4, [(0, 1), (1, 2), (2, 3)])
-    model, batch, rng = staged("even"), collate([graph]), np.random.default_rng(0)
+    model, batch, rng = autoregressive("attachment"), collate([graph]), np.random.default_rng(0)
     orders = np.array(list(itertools.permutations(range(4))))
     adj, sizes = np.repeat(batch.adj.numpy() > 0, len(orders), 0), np.full(len(orders), 4)
     weights = order_log_weights(model.network, batch, orders, np.zeros(len(orders)), Schedule(0), rng)
@@ -198,7 +197,10 @@ def test_a_true_order_among_others_has_the_inverse_law_as_its_mean() -> None:
 
     # E[1/w] over the posterior, where each order is one candidate among fresh ones, is 1/p(A) exactly.
     means = [
-        float(posterior @ torch.from_numpy(np.exp(chosen_log_prob(adj, sizes, "even", orders, rng))).div(weights.exp()))
+        float(
+            posterior
+            @ torch.from_numpy(np.exp(chosen_log_prob(adj, sizes, "attachment", orders, rng))).div(weights.exp())
+        )
         for _ in range(600)
     ]
 
@@ -217,14 +219,14 @@ def test_larger_graphs_are_weighed_in_smaller_blocks(monkeypatch: pytest.MonkeyP
         lambda *args: seen.append(len(args[2])) or weigh(*args),  # type: ignore[func-returns-value]
     )
 
-    sandwich_nll(staged(graphs=[random_graph(4, 0)]), 1, samples=12)
+    bdmc_nll(autoregressive(graphs=[random_graph(4, 0)]), 1, samples=12)
 
     # Once for the bounds, and once for what method 'is' gives.
     assert seen == [5, 5, 2, 5, 5, 2]
 
 
 def test_samples_follow_the_exchangeable_law() -> None:
-    model, draws = staged("breadth"), 4000
+    model, draws = autoregressive("bfs"), 4000
     classes = {(len(graph.edges), tuple(sorted(graph.degrees().tolist()))): 0.0 for graph in all_graphs(4)}
     for graph in all_graphs(4):
         classes[len(graph.edges), tuple(sorted(graph.degrees().tolist()))] += math.exp(exact_log_prob(model, graph))
@@ -242,11 +244,11 @@ def test_samples_follow_the_exchangeable_law() -> None:
 
 
 def test_what_a_staged_model_cannot_do_is_said() -> None:
-    model, graphs = staged(), [random_graph(4, 0)]
+    model, graphs = autoregressive(), [random_graph(4, 0)]
 
     with pytest.raises(ConfigError, match="cannot be annealed"):
         estimate_nll(model, graphs, method="ais")
     with pytest.raises(DatasetError, match="no convention 'paper'"):
         estimate_nll(model, graphs, convention="paper")
     with pytest.raises(ConfigError, match="stages have no use"):
-        estimate_nll(small_model(), graphs, stages=4)
+        estimate_nll(small_model(), graphs, decoding_steps=4)

@@ -19,13 +19,13 @@ from tiny import (
     star,
 )
 
-from graphite_gen.batch import collate
+from graphite_gen.data.batch import collate
 from graphite_gen.errors import ConfigError, DatasetError
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.likelihood import estimate_nll, graph_log_weights, iterate_nll, summarise
 from graphite_gen.likelihood.importance import _blocks
-from graphite_gen.objectives import log_weights
 from graphite_gen.records import GraphNLL
+from graphite_gen.training.objectives import log_weights
 
 
 @pytest.mark.parametrize("features", [("degree", "random"), ("constant",)])

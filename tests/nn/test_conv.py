@@ -9,7 +9,7 @@ from torch_geometric.nn import GCNConv
 from graphite_gen.nn import GraphConv
 from graphite_gen.nn.conv import ResidualMessages, masked_mean
 from graphite_gen.nn.encoder import GCNStack
-from graphite_gen.operators import LowRankGraph, gcn_normalise
+from graphite_gen.nn.operators import LowRankGraph, gcn_normalise
 
 
 def oracle(layer: GraphConv) -> GCNConv:

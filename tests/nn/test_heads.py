@@ -4,7 +4,7 @@ import torch
 from tiny import normal
 
 from graphite_gen.nn import InnerProduct, SignedInnerProduct
-from graphite_gen.nn.heads import size_features
+from graphite_gen.nn.one_shot import size_features
 
 
 def test_the_inner_product_is_that_of_every_pair() -> None:

@@ -11,7 +11,6 @@ import torch
 from tiny import all_graphs, coin_model, random_graph, small_model
 
 from graphite_gen.api import fit
-from graphite_gen.checkpoint import TrainedModel
 from graphite_gen.errors import SamplingError
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.sampling import (
@@ -27,7 +26,8 @@ from graphite_gen.sampling import (
     Tree,
     sampler,
 )
-from graphite_gen.sampling.demands import Demands
+from graphite_gen.sampling.requirements import Demands
+from graphite_gen.training.checkpoint import TrainedModel
 
 ORACLES: list[tuple[Constraint, Callable[[nx.Graph], bool]]] = [
     (Tree(), nx.is_tree),
@@ -63,14 +63,14 @@ def models() -> dict[str, TrainedModel]:
     torch.set_num_threads(1)
     graphs = [random_graph(nodes, seed, density=0.3) for nodes in (6, 7, 9) for seed in range(8)]
     settings = {"width": 8, "latent": 2, "head_rank": 4, "rounds": 2, "epochs": 2, "epoch_graphs": 0, "batch_size": 8}
-    one_stage = fit(graphs, stages=1, encoder="residual", encoder_layers=2, **settings)
-    staged = fit(graphs, stages=0, encoder="none", order="breadth", **settings)
+    one_stage = fit(graphs, decoding_steps=1, encoder="residual", encoder_layers=2, **settings)
+    autoregressive = fit(graphs, decoding_steps=0, encoder="none", ordering="bfs", **settings)
 
     return {
-        "one-shot": small_model(stages=1, encoder="residual"),
+        "one-shot": small_model(decoding_steps=1, encoder="residual"),
         "one-shot trained": one_stage.trained,
-        "staged": small_model(stages=0, encoder="none"),
-        "staged trained": staged.trained,
+        "staged": small_model(decoding_steps=0, encoder="none"),
+        "staged trained": autoregressive.trained,
     }
 
 
@@ -133,7 +133,7 @@ def test_a_seed_gives_the_same_graphs_however_many_are_drawn(
 
 
 def test_plain_draws_that_do_what_they_must_are_kept_as_they_are() -> None:
-    model = small_model(stages=1, encoder="residual")
+    model = small_model(decoding_steps=1, encoder="residual")
     plain = list(Sampler(model, 60, nodes=4))
 
     for constraint in (Connected(), MaxDegree(2), Planar()):
@@ -145,7 +145,7 @@ def test_plain_draws_that_do_what_they_must_are_kept_as_they_are() -> None:
 
 
 def test_redrawn_graphs_follow_the_models_law_given_what_they_are() -> None:
-    draws = Sampler(coin_model(0.0, stages=1, encoder="residual"), 1000, nodes=3, constraints=[Connected()])
+    draws = Sampler(coin_model(0.0, decoding_steps=1, encoder="residual"), 1000, nodes=3, constraints=[Connected()])
     graphs = list(draws)
 
     assert {graph.attributes["enforced"] for graph in graphs} == {"exact"}
@@ -155,7 +155,7 @@ def test_redrawn_graphs_follow_the_models_law_given_what_they_are() -> None:
 
 
 def test_sizes_that_cannot_be_are_not_drawn() -> None:
-    model = small_model(stages=0, encoder="none")
+    model = small_model(decoding_steps=0, encoder="none")
 
     drawn = {graph.nodes for graph in Sampler(model, 60, nodes=(1, 9), constraints=[Regular(3)])}
     assert drawn == {4, 6, 8}
@@ -166,15 +166,15 @@ def test_sizes_that_cannot_be_are_not_drawn() -> None:
 
 
 def test_nodes_arrive_one_at_a_time_in_however_few_stages_a_model_decides_otherwise() -> None:
-    model = small_model(stages=2, encoder="none")
+    model = small_model(decoding_steps=2, encoder="none")
 
-    assert all(map(Tree().holds, Sampler(model, 10, nodes=8, constraints=[Tree()], stages=3)))
+    assert all(map(Tree().holds, Sampler(model, 10, nodes=8, constraints=[Tree()], decoding_steps=3)))
 
 
 def test_what_is_never_found_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampler, "IN_VAIN", 5)
     monkeypatch.setattr(sampler, "FIRST", 1)
-    draws = Sampler(small_model(stages=1, encoder="residual"), 2, nodes=14, constraints=[Planar(), Regular(5)])
+    draws = Sampler(small_model(decoding_steps=1, encoder="residual"), 2, nodes=14, constraints=[Planar(), Regular(5)])
 
     # The degrees of a planar graph on 14 nodes that are all five: there is none.
     with pytest.raises(SamplingError, match=r"0 of 2 graphs were found that are 'planar, regular 5': the last 6 draws"):
@@ -186,7 +186,7 @@ def test_nothing_is_given_up_while_graphs_are_found(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(sampler, "IN_VAIN", 4)
     monkeypatch.setattr(sampler, "COMMON", 2)
     held = iter([[False] * 4, [True, False, False, False], [False] * 3, [False, True, False], [True, True]])
-    draws = Sampler(small_model(stages=1, encoder="residual"), 4, nodes=3, constraints=[Connected()])
+    draws = Sampler(small_model(decoding_steps=1, encoder="residual"), 4, nodes=3, constraints=[Connected()])
     answers: list[bool] = []
 
     def holds(_: SimpleGraph) -> bool:
@@ -203,7 +203,7 @@ def test_nothing_is_given_up_while_graphs_are_found(monkeypatch: pytest.MonkeyPa
 def test_components_and_weights_are_refused() -> None:
     with pytest.raises(SamplingError, match="largest component or for constraints"):
         Sampler(small_model(), 1, constraints=[Tree()], largest=True)
-    weighted = small_model(stages=1, encoder="residual", observation="normal")
+    weighted = small_model(decoding_steps=1, encoder="residual", observation="normal")
     with pytest.raises(SamplingError, match="draws a weight for every pair"):
         Sampler(weighted, 1, constraints=[Tree()])
     assert len(list(Sampler(weighted, 3, constraints=[Connected()]))) == 3
@@ -233,7 +233,7 @@ def test_as_many_edges_as_the_plane_holds_are_found_at_once(models: dict[str, Tr
 def test_demands_are_not_worked_out_where_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Demands, "nothing", None)
 
-    assert len(list(Sampler(small_model(stages=0, encoder="none"), 2, nodes=(2, 9)))) == 2
+    assert len(list(Sampler(small_model(decoding_steps=0, encoder="none"), 2, nodes=(2, 9)))) == 2
 
 
 @pytest.mark.parametrize("number", [-1, 2**63, 10**30])

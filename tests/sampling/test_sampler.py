@@ -10,12 +10,12 @@ import pytest
 import torch
 from tiny import path, random_graph, small_model
 
-from graphite_gen.batch import collate, pair_mask
-from graphite_gen.checkpoint import TrainedModel
-from graphite_gen.components import largest_component
+from graphite_gen.data.batch import collate, pair_mask
+from graphite_gen.data.properties import largest_component
 from graphite_gen.errors import SamplingError
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.sampling import Sampler, sampler
+from graphite_gen.training.checkpoint import TrainedModel
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +62,7 @@ def test_graph_i_is_the_same_however_many_are_drawn(options: dict, observation: 
 
 @pytest.mark.parametrize("options", [{}, {"nodes": (2, 7)}, {"connected": True}, {"latents": True}])
 def test_threads_change_nothing_and_are_given_back(options: dict) -> None:
-    model = small_model(stages=0, encoder="none")
+    model = small_model(decoding_steps=0, encoder="none")
     alone, together = (Sampler(model, 40, seed=3, **options) for _ in range(2))
     graphs = list(alone)
 
@@ -87,7 +87,7 @@ def test_what_fails_in_a_thread_is_said_and_gives_threads_back(monkeypatch: pyte
     torch.set_num_threads(3)
     try:
         with pytest.raises(SamplingError, match="nothing is found"):
-            list(Sampler(small_model(stages=0, encoder="none"), 40))
+            list(Sampler(small_model(decoding_steps=0, encoder="none"), 40))
         threads = torch.get_num_threads()
     finally:
         torch.set_num_threads(1)
@@ -253,7 +253,7 @@ def test_one_large_graph_is_drawn_in_blocks_of_few(monkeypatch: pytest.MonkeyPat
         ({}, {"nodes": 0}, "Graphs on 0 to 0 nodes were asked for"),
         ({}, {"nodes": (7, 3)}, "Graphs on 7 to 3 nodes were asked for"),
         ({}, {"nodes": 10**9}, r"on 1000000000 nodes from 'tiny'.* needs about .* GB of memory.*'--nodes'"),
-        ({"stages": 0, "encoder": "none"}, {"nodes": (3, 10**6)}, "on 1000000 nodes .*'--nodes'"),
+        ({"decoding_steps": 0, "encoder": "none"}, {"nodes": (3, 10**6)}, "on 1000000 nodes .*'--nodes'"),
         ({"name": "paper"}, {"nodes": 9}, "9 nodes were asked for, but 'tiny' tells nodes apart by number and knows 8"),
     ],
 )
@@ -286,7 +286,7 @@ def test_fewer_than_no_graphs_are_refused() -> None:
         Sampler(small_model(), -1)
 
 
-@pytest.mark.parametrize("changes", [{}, {"stages": 0, "encoder": "none"}])
+@pytest.mark.parametrize("changes", [{}, {"decoding_steps": 0, "encoder": "none"}])
 @pytest.mark.parametrize(("count", "drawn"), [(1, [1]), (3, [3]), (18, [16, 2])])
 def test_no_more_graphs_are_drawn_than_are_asked_for(
     changes: dict, count: int, drawn: list[int], monkeypatch: pytest.MonkeyPatch

@@ -1,0 +1,1 @@
+"""Datasets of graphs, padded batches and the distribution of graph sizes."""

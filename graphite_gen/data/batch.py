@@ -1,0 +1,126 @@
+"""Graphs of different sizes, padded into one dense batch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..errors import DatasetError
+from ..graph import SimpleGraph
+
+__all__ = ["GraphBatch", "bucket", "collate", "consecutive_batches", "node_mask", "pair_mask"]
+
+
+@dataclass(frozen=True)
+class GraphBatch:
+    """A batch of graphs, padded with dummy nodes.
+
+    Attributes:
+        adj: Symmetric adjacency or weight matrices, zero on the diagonal and at dummy nodes, with shape
+            :math:`(B, N, N)`.
+        mask: True for real nodes, with shape :math:`(B, N)`.
+        x: The user's node features, with shape :math:`(B, N, F)`; :math:`F` may be zero.
+    """
+
+    adj: Tensor
+    mask: Tensor
+    x: Tensor
+
+    @property
+    def sizes(self) -> Tensor:
+        """The number of real nodes of each graph, with shape :math:`(B,)`."""
+        return self.mask.sum(-1)
+
+    def to(self, device: torch.device | str) -> GraphBatch:
+        """The same batch on another device."""
+        return GraphBatch(self.adj.to(device), self.mask.to(device), self.x.to(device))
+
+
+def node_mask(sizes: Tensor, nodes: int) -> Tensor:
+    """True for the first ``sizes`` of ``nodes`` places, with shape :math:`(*, N)`."""
+    return torch.arange(nodes, device=sizes.device) < sizes.unsqueeze(-1)
+
+
+def pair_mask(mask: Tensor) -> Tensor:
+    """True for the pairs i < j of real nodes that the law is over, with shape :math:`(*, N, N)`."""
+    both = mask.unsqueeze(-1) & mask.unsqueeze(-2)
+
+    return both.triu(1)
+
+
+def collate(graphs: Sequence[SimpleGraph], nodes: int | None = None) -> GraphBatch:
+    """Pad graphs to ``nodes`` places, or to the largest of them.
+
+    Raises:
+        DatasetError: The graphs' node features have different widths.
+    """
+    sizes = np.array([graph.nodes for graph in graphs], dtype=np.int64)
+    nodes = int(sizes.max(initial=1)) if nodes is None else nodes
+    widths = {0 if graph.features is None else graph.features.shape[1] for graph in graphs}
+    if len(widths) > 1:
+        raise DatasetError(f"Node features have different widths: {sorted(widths)}. Give every graph the same.")
+
+    edges = np.concatenate([graph.edges for graph in graphs]) if graphs else np.zeros((0, 2), dtype=np.int32)
+    owner = np.repeat(np.arange(len(graphs)), [len(graph.edges) for graph in graphs])
+    values = np.concatenate(
+        [np.ones(len(graph.edges)) if graph.weights is None else graph.weights for graph in graphs] or [np.ones(0)]
+    )
+    adj = torch.zeros(len(graphs), nodes, nodes)
+    i, j = torch.from_numpy(edges.astype(np.int64)).unbind(1)
+    b = torch.from_numpy(owner)
+    adj[b, i, j] = adj[b, j, i] = torch.from_numpy(values).to(adj)
+
+    x = torch.zeros(len(graphs), nodes, widths.pop() if widths else 0)
+    for row, graph in zip(x, graphs, strict=True):
+        if graph.features is not None:
+            row[: graph.nodes] = torch.from_numpy(graph.features)
+
+    return GraphBatch(adj, node_mask(torch.from_numpy(sizes), nodes), x)
+
+
+def consecutive_batches(sizes: Sequence[int], batch_size: int, cells: float) -> Iterator[int]:
+    """Cut graphs, in their order, into batches; gives the number of graphs of each.
+
+    A batch holds at most ``batch_size`` graphs, and more than one only while its padded matrices stay within ``cells``.
+    """
+    count = largest = 0
+    for size in sizes:
+        if count and (count == batch_size or (count + 1) * max(largest, size) ** 2 > cells):
+            yield count
+            count = largest = 0
+        count += 1
+        largest = max(largest, size)
+    if count:
+        yield count
+
+
+def bucket(
+    sizes: Sequence[int], batch_size: int, rng: np.random.Generator, cells: float = math.inf
+) -> Iterator[list[int]]:
+    """One epoch of batches of indices, each of graphs of similar size, in random order.
+
+    A batch holds at most ``batch_size`` graphs, fewer where they are large: its padded matrices stay within those of
+    ``batch_size`` graphs of the median size, so a single large graph never pads many small ones.
+
+    Arguments:
+        sizes: The number of nodes of each graph.
+        batch_size: The most graphs per batch.
+        rng: The randomness of the epoch.
+        cells: The most cells of a batch's padded matrices, unless one graph alone has more.
+    """
+    if not len(sizes):
+        return
+    array = np.asarray(sizes)
+    # Random ties and a little jitter, so that batches differ between epochs and are not all of one size.
+    order = np.argsort(array * rng.uniform(0.8, 1.25, len(array)), kind="stable")
+    budget = min(cells, batch_size * float(np.median(array)) ** 2 * 1.5)
+
+    ends = np.cumsum(list(consecutive_batches(array[order].tolist(), batch_size, budget)))
+    batches = np.split(order, ends[:-1])
+    for place in rng.permutation(len(batches)):
+        yield batches[place].tolist()

@@ -1,0 +1,90 @@
+"""Connected components, of one graph or of many at once, and what follows from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..graph import SimpleGraph
+
+__all__ = ["are_connected", "component_labels", "has_plane_drawing", "is_connected", "is_tree", "largest_component"]
+
+
+def is_connected(graph: SimpleGraph) -> bool:
+    """Whether the graph has one component."""
+    return len(graph.edges) >= graph.nodes - 1 and bool(are_connected([graph])[0])
+
+
+def is_tree(graph: SimpleGraph) -> bool:
+    """Whether the graph is connected and has no cycle."""
+    return len(graph.edges) == graph.nodes - 1 and is_connected(graph)
+
+
+def are_connected(graphs: list[SimpleGraph]) -> NDArray[np.bool_]:
+    """Whether each graph is connected, with shape :math:`(G,)`; found on their disjoint union in one pass."""
+    if not graphs:
+        return np.zeros(0, dtype=np.bool_)
+    sizes = np.array([graph.nodes for graph in graphs])
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    pairs = np.concatenate([graph.edges + start for graph, start in zip(graphs, starts, strict=False)])
+    labels = component_labels(pairs, int(starts[-1]))
+    owner = np.repeat(np.arange(len(graphs)), sizes)
+    first = np.full(len(graphs), -1)
+    first[owner[::-1]] = labels[::-1]
+
+    return np.bincount(owner, weights=labels != first[owner], minlength=len(graphs)) == 0
+
+
+def largest_component(graph: SimpleGraph) -> SimpleGraph:
+    """The subgraph on the largest component, its nodes renumbered in order; the first one among equals."""
+    labels = component_labels(graph.edges, graph.nodes)
+    kept = labels == np.argmax(np.bincount(labels)) if graph.nodes else np.zeros(0, dtype=np.bool_)
+    number = np.cumsum(kept) - 1
+    inside = kept[graph.edges[:, 0]]
+
+    return SimpleGraph(
+        int(kept.sum()),
+        number[graph.edges[inside]].astype(np.int32),
+        None if graph.weights is None else graph.weights[inside],
+        None if graph.features is None else graph.features[kept],
+        None if graph.names is None else tuple(name for name, keep in zip(graph.names, kept, strict=True) if keep),
+        {
+            key: [v for v, keep in zip(column, kept, strict=True) if keep]
+            for key, column in graph.node_attributes.items()
+        },
+        {
+            key: [v for v, keep in zip(column, inside, strict=True) if keep]
+            for key, column in graph.edge_attributes.items()
+        },
+        graph.attributes,
+    )
+
+
+def component_labels(edges: NDArray[np.integer[Any]], nodes: int) -> NDArray[np.int64]:
+    """The smallest node of each node's component, with shape :math:`(n,)`.
+
+    Every node starts as its own root. Roots that an edge joins become one, the larger under the smaller, and nodes
+    move up to their new root, until no edge is left between two of them.
+    """
+    roots = np.arange(nodes)
+    i, j = edges.T
+    while len(i):
+        a, b = roots[i], roots[j]
+        np.minimum.at(roots, np.maximum(a, b), np.minimum(a, b))
+        while (roots != roots[roots]).any():
+            roots = roots[roots]
+        apart = roots[i] != roots[j]
+        i, j = i[apart], j[apart]
+
+    return roots
+
+
+def has_plane_drawing(graph: SimpleGraph) -> bool:
+    """Whether the graph can be drawn in the plane without crossings."""
+    if graph.nodes >= 3 and len(graph.edges) > 3 * graph.nodes - 6:
+        return False
+    import networkx as nx
+
+    return bool(nx.check_planarity(nx.Graph(graph.edges.tolist()))[0])

@@ -1,0 +1,134 @@
+"""What graphs are compared by: one row of numbers for each graph.
+
+The bins are those of the published tables, so that figures can stand beside theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..distributed import SINGLE_PROCESS, ProcessGroup
+from ..errors import DatasetError
+from ..graph import SimpleGraph
+from ..memory import check_memory
+from .orbits import orbit_counts
+from .parallel import arrays_of
+from .sparse_union import unions
+
+__all__ = [
+    "CLUSTERING_BINS",
+    "DESCRIPTORS",
+    "SPECTRUM_BINS",
+    "clustering_coefficients",
+    "clustering_histograms",
+    "degree_histograms",
+    "describe",
+    "orbit_means",
+    "spectra",
+    "spectrum_histograms",
+]
+
+CLUSTERING_BINS = 100
+# Bytes per cell of the matrices that a spectrum takes.
+SPECTRUM_BYTES = 32
+SPECTRUM_BINS = 200
+
+Rows = NDArray[np.float64]
+
+
+def degree_histograms(graphs: Sequence[SimpleGraph]) -> Rows:
+    """The share of nodes of each degree, from 0 to the highest of all graphs, with shape :math:`(G, K)`."""
+    degrees = [graph.degrees() for graph in graphs]
+    most = max((int(row.max(initial=0)) for row in degrees), default=0)
+
+    return _shares([np.bincount(row, minlength=most + 1) for row in degrees])
+
+
+def clustering_coefficients(graphs: Sequence[SimpleGraph]) -> list[Rows]:
+    r"""The clustering coefficient :math:`2 T_v / (d_v (d_v - 1))` of each node, 0 below degree 2, each of shape (n,).
+
+    :math:`T_v` is the number of triangles at a node.
+    """
+    found = []
+    for union in unions(graphs):
+        a = union.adjacency
+        d = a.sum(1)
+        ends = a.multiply(a @ a).sum(1)
+        found += union.split(ends / np.maximum(d * (d - 1), 1))
+
+    return found
+
+
+def clustering_histograms(graphs: Sequence[SimpleGraph], bins: int = CLUSTERING_BINS) -> Rows:
+    """The share of nodes whose clustering coefficient falls in each bin of [0, 1], with shape :math:`(G, bins)`."""
+    return _shares([np.histogram(row, bins, (0, 1))[0] for row in clustering_coefficients(graphs)])
+
+
+def orbit_means(graphs: Sequence[SimpleGraph]) -> Rows:
+    """The orbit counts of up to four nodes, averaged over the nodes of each graph, with shape :math:`(G, 15)`."""
+    return np.array([counts.mean(0) for counts in orbit_counts(graphs)])
+
+
+def spectrum_histograms(graphs: Sequence[SimpleGraph], bins: int = SPECTRUM_BINS) -> Rows:
+    r"""The share of eigenvalues of :math:`I - D^{-1/2} A D^{-1/2}` in each bin of [0, 2], with shape (G, bins).
+
+    Nodes without neighbours have eigenvalue 0. The lowest edge is :math:`-10^{-5}` as in the published code, which
+    keeps rounding from deciding where 0, 1 and other common values go. That code loses eigenvalues which rounding
+    lifts above 2, as in bipartite graphs; here they stay in the last bin.
+    """
+    return _shares([np.histogram(values, bins, (-1e-5, 2))[0] for values in spectra(graphs)])
+
+
+def spectra(graphs: Sequence[SimpleGraph]) -> list[Rows]:
+    """The eigenvalues of each graph in ascending order, each of shape (n,)."""
+    return [_spectrum(graph) for graph in graphs]
+
+
+def _spectrum(graph: SimpleGraph) -> Rows:
+    what = f"The spectrum of a graph on {graph.nodes} nodes"
+    check_memory(graph.nodes**2 * SPECTRUM_BYTES, what, "Leave such graphs out of what is judged.", DatasetError)
+    scale = 1 / np.sqrt(np.maximum(graph.degrees(), 1))
+    laplacian = np.diag((graph.degrees() > 0).astype(np.float64)) - graph.adjacency() * np.outer(scale, scale)
+
+    return np.clip(np.linalg.eigvalsh(laplacian), 0, 2)
+
+
+DESCRIPTORS: Mapping[str, Callable[[Sequence[SimpleGraph]], Rows]] = MappingProxyType(
+    {
+        "degree": degree_histograms,
+        "clustering": clustering_histograms,
+        "orbit": orbit_means,
+        "spectrum": spectrum_histograms,
+    }
+)
+"""Every descriptor by its name."""
+
+
+def describe(
+    graphs: Sequence[SimpleGraph], names: Sequence[str] = tuple(DESCRIPTORS), *, group: ProcessGroup = SINGLE_PROCESS
+) -> dict[str, Rows]:
+    """The rows of each named descriptor, to be computed once and compared often.
+
+    Arguments:
+        graphs: The graphs.
+        names: Keys of :data:`DESCRIPTORS`.
+        crew: The processes that share them; each gets all rows.
+
+    Raises:
+        DatasetError: A graph has no nodes, so that nothing can be said of them.
+    """
+    empty = next((index for index, graph in enumerate(graphs) if not graph.nodes), None)
+    if empty is not None:
+        raise DatasetError(f"Graph {empty} of {len(graphs)} has no nodes and cannot be described: leave it out.")
+
+    return dict(arrays_of(graphs, lambda some: {name: DESCRIPTORS[name](some) for name in names}, group))
+
+
+def _shares(counts: Sequence[NDArray[np.int64]]) -> Rows:
+    rows = np.array(counts, dtype=np.float64)
+
+    return rows / rows.sum(1, keepdims=True)

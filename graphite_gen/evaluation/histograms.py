@@ -1,0 +1,113 @@
+"""How what is compared is distributed over all nodes or graphs, ready to be drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DatasetError
+from ..graph import SimpleGraph
+from ..records import Record
+from .descriptors import clustering_coefficients, describe, spectra
+from .statistics import mean_path_lengths
+
+__all__ = ["Distribution", "distributions"]
+
+BINS = 20
+# Sizes and degrees of more values than this are binned.
+MOST_VALUES = 40
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Distribution(Record):
+    """One quantity over samples and over the reference.
+
+    Attributes:
+        name: What it is.
+        label: What is on the horizontal axis.
+        places: The middle of each bin, with :math:`B` values.
+        samples: The share of samples' values in each bin, or the mean count of each orbit.
+        reference: The same of the reference; None where there is none.
+        logarithmic: Whether values span magnitudes.
+    """
+
+    name: str
+    label: str
+    places: tuple[float, ...]
+    samples: tuple[float, ...]
+    reference: tuple[float, ...] | None
+    logarithmic: bool = False
+
+
+def distributions(samples: Sequence[SimpleGraph], reference: Sequence[SimpleGraph] = ()) -> tuple[Distribution, ...]:
+    """Every descriptor, sizes and path lengths, of samples and of a reference.
+
+    Raises:
+        DatasetError: There are no samples, or a graph has no nodes.
+    """
+    if not samples:
+        raise DatasetError("There are no graphs to show the distributions of: pass at least one.")
+    sides = [samples, reference] if reference else [samples]
+    degrees = [_pooled(lambda graph: graph.degrees(), side) for side in sides]
+    sizes = [np.array([graph.nodes for graph in side]) for side in sides]
+    clustering = [_joined(clustering_coefficients(side)) for side in sides]
+    eigenvalues = [_joined(spectra(side)) for side in sides]
+    paths = [mean_path_lengths(side) for side in sides]
+    counts = [describe(side, ["orbit"])["orbit"].mean(0).tolist() for side in sides]
+    orbits = Distribution(
+        "orbit",
+        "orbit",
+        tuple(range(len(counts[0]))),
+        tuple(counts[0]),
+        tuple(counts[1]) if reference else None,
+        logarithmic=True,
+    )
+
+    return (
+        _whole("degree", "degree of a node", degrees),
+        _binned("clustering", "clustering coefficient of a node", clustering, (0.0, 1.0)),
+        orbits,
+        _binned("spectrum", "eigenvalue of the normalised Laplacian", eigenvalues, (0.0, 2.0)),
+        _whole("size", "nodes of a graph", sizes),
+        _binned("path length", "mean path length of a graph", paths, None),
+    )
+
+
+def _pooled(values: Callable[[SimpleGraph], NDArray[np.int64]], graphs: Sequence[SimpleGraph]) -> NDArray[np.int64]:
+    return np.concatenate([values(graph) for graph in graphs])
+
+
+def _joined(rows: Sequence[Values]) -> Values:
+    return np.concatenate([np.zeros(0), *rows])
+
+
+def _whole(name: str, label: str, sides: Sequence[NDArray[np.int64]]) -> Distribution:
+    """Whole numbers, each with a place of its own as long as there are few."""
+    every = np.concatenate(sides)
+    low, high = int(every.min(initial=0 if not len(every) else every[0])), int(every.max(initial=0))
+    if high - low >= MOST_VALUES:
+        return _binned(name, label, [side.astype(np.float64) for side in sides], None)
+
+    return _binned(name, label, [side.astype(np.float64) for side in sides], (low - 0.5, high + 0.5), high - low + 1)
+
+
+def _binned(
+    name: str, label: str, sides: Sequence[Values], span: tuple[float, float] | None, bins: int = BINS
+) -> Distribution:
+    finite = [side[np.isfinite(side)] for side in sides]
+    if span is None:
+        every = np.concatenate(finite)
+        span = (float(every.min()), float(every.max())) if len(every) else (0.0, 1.0)
+    edges = np.histogram_bin_edges(np.zeros(0), bins, span)
+    # Eigenvalues may be rounded to just outside their range.
+    shares = [np.histogram(np.clip(side, *span), edges)[0] / max(len(side), 1) for side in finite]
+    places = tuple(((edges[1:] + edges[:-1]) / 2).tolist())
+
+    return Distribution(
+        name, label, places, tuple(shares[0].tolist()), tuple(shares[1].tolist()) if len(shares) > 1 else None
+    )

@@ -1,0 +1,287 @@
+"""GML: ``graph [ … ]`` blocks, one per graph; networkx and igraph open a file of one graph.
+
+Names are the nodes' labels; where these do not tell strings from integers, the graph attribute ``integerNames`` lists
+those that are integers. Weights are the edge attribute ``weight``; what GML has no form for, such as a boolean or
+a list (so also ``features``), is JSON text after ``json:``, and attributes whose names GML does not allow go together
+into ``otherAttributes``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from html.entities import html5
+from typing import Any, BinaryIO
+
+from ..graph import SimpleGraph
+from ..records import Provenance
+from .build import MAX_NODES, Context, build_graph
+from .files import lines
+from .values import (
+    INTEGERS,
+    edge_rows,
+    facts_of,
+    from_text,
+    gather,
+    names_from_texts,
+    node_rows,
+    plain,
+    scatter,
+    take_integers,
+    texts_from_names,
+    to_text,
+)
+
+__all__ = ["read", "write"]
+
+_NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![0-9A-Za-z_.])|[+-]?(?:INF|NAN)\b"
+_TOKEN = re.compile(
+    rf'\s*(?:(?P<string>"[^"]*")|(?P<key>(?!(?:INF|NAN)\b)[A-Za-z_][0-9A-Za-z_]*)|(?P<number>{_NUMBER})'
+    r'|(?P<open>\[)|(?P<close>\])|(?P<comment>#.*)|(?P<start>"[^"]*)|(?P<end>$))',
+    re.DOTALL | re.IGNORECASE,
+)
+_ENTITY = re.compile(r"&(?:#([0-9]{1,7})|#x([0-9A-Fa-f]{1,6})|([0-9A-Za-z]{1,32}));")
+_UNPRINTABLE = re.compile(r'[^ -~]|[&"]')
+_KEY = re.compile(r"(?!(?i:INF|NAN)$)[A-Za-z][0-9A-Za-z]*", re.ASCII)
+_LIST_START = "_networkx_list_start"
+_MAX_TEXT = 1 << 26
+_MAX_DEPTH = 32
+_MAX_DIGITS = 1000
+_NODE_KEYS = frozenset({"id", "label"})
+_EDGE_KEYS = frozenset({"source", "target", "key"})
+_GRAPH_KEYS = frozenset({"node", "edge", "directed", "multigraph", "label", INTEGERS})
+
+
+def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
+    """The graphs of a GML file."""
+    count = 0
+    depth: list[dict[str, Any]] = [{}]
+    key: str | None = None
+    where = "line 1"
+    for where, kind, token in _tokens(stream, context):
+        if kind == "close":
+            if key is not None or len(depth) == 1:
+                raise context.damage(
+                    where, f"']' after {key!r}; wanted a value." if key else "']' that closes nothing."
+                )
+            closed = depth.pop()
+            if len(depth) == 1 and "graph" in depth[0]:
+                yield _graph(context, f"graph {count} (ends on {where})", closed)
+                count += 1
+            if len(depth) == 1:
+                depth[0].clear()
+        elif key is None:
+            if kind != "key":
+                raise context.damage(where, f"{token[:40]!r}; wanted a key such as 'graph', 'node' or 'edge'.")
+            key = token
+        elif kind == "open":
+            if len(depth) > _MAX_DEPTH:
+                raise context.damage(where, f"lists nested more than {_MAX_DEPTH} deep.")
+            inner: dict[str, Any] = {}
+            _put(depth[-1], key, inner)
+            depth.append(inner)
+            key = None
+        elif kind in ("string", "number"):
+            value = _unescaped(token[1:-1]) if kind == "string" else _number(context, where, token)
+            if len(depth) == 1 and key == "graph":
+                raise context.damage(where, "'graph' without '['.")
+            if len(depth) > 1:
+                _put(depth[-1], key, value)
+            key = None
+        else:
+            raise context.damage(where, f"the key '{token}' after the key '{key}'; wanted a value.")
+    if len(depth) > 1 or key is not None:
+        raise context.damage(where, "the file ends within a list; it was cut short.")
+
+
+def _tokens(stream: BinaryIO, context: Context) -> Iterator[tuple[str, str, str]]:
+    """Place, kind and text of each word; texts may run over lines."""
+    pending: list[str] = []
+    length = 0
+    for number, line in lines(stream, context):
+        where = f"line {number}"
+        try:
+            text = line.decode()
+        except UnicodeDecodeError as error:
+            raise context.error(where, f"not UTF-8 at byte {error.start}; save the file as UTF-8.") from error
+        at = 0
+        if pending:
+            end = text.find('"')
+            pending.append(text if end < 0 else text[: end + 1])
+            length += len(text)
+            if length > _MAX_TEXT:
+                raise context.damage(where, f"a text of more than {_MAX_TEXT} characters, the most that is read.")
+            if end < 0:
+                continue
+            yield where, "string", "\n".join(pending)
+            pending, at = [], end + 1
+        while at < len(text):
+            match = _TOKEN.match(text, at)
+            if match is None:
+                raise context.damage(where, f"{text[at : at + 40].strip()!r}; wanted keys, numbers, texts and lists.")
+            kind, at = match.lastgroup or "", match.end()
+            if kind == "start":
+                pending, length = [match["start"]], 0
+            elif kind not in ("comment", "end"):
+                yield where, kind, match[kind]
+    if pending:
+        raise context.damage("the end", "the file ends within a text; it was cut short.")
+
+
+def _put(row: dict[str, Any], key: str, value: Any) -> None:
+    """Keep a value; a key that comes again makes a list."""
+    if key not in row:
+        row[key] = value
+    elif isinstance(row[key], _Many):
+        row[key].append(value)
+    else:
+        row[key] = _Many((row[key], value))
+
+
+class _Many(list[Any]):
+    """The values of a repeated key."""
+
+
+def _number(context: Context, where: str, text: str) -> int | float:
+    if len(text) > _MAX_DIGITS:
+        raise context.damage(where, f"a number of {len(text)} characters, too long to be one.")
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def _unescaped(text: str) -> str:
+    return _ENTITY.sub(_entity, text) if "&" in text else text
+
+
+def _entity(match: re.Match[str]) -> str:
+    decimal, hexadecimal, name = match.groups()
+    if name is not None:
+        return html5.get(f"{name};", match[0])
+    code = int(decimal) if decimal is not None else int(hexadecimal, 16)
+
+    return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else match[0]
+
+
+def _graph(context: Context, where: str, data: dict[str, Any]) -> SimpleGraph:
+    nodes, edges = _lists(context, where, data, "node"), _lists(context, where, data, "edge")
+    if len(nodes) > MAX_NODES:
+        context.check_nodes(where, len(nodes))
+    index: dict[int, int] = {}
+    for node in nodes:
+        name = node.pop("id", None)
+        if type(name) is not int or name < 0:
+            raise context.damage(where, f"a node has the id {name!r}; wanted a whole number from 0 on.")
+        if name in index:
+            raise context.damage(where, f"two nodes have the id {name}.")
+        index[name] = len(index)
+    pairs = []
+    for edge in edges:
+        ends = edge.pop("source", None), edge.pop("target", None)
+        if any(type(end) is not int or end not in index for end in ends):
+            raise context.damage(where, f"an edge from {ends[0]!r} to {ends[1]!r}, which are not both nodes of it.")
+        pairs.append((index[ends[0]], index[ends[1]]))
+    if data.pop("multigraph", 0) == 1:
+        for edge in edges:
+            edge.pop("key", None)
+    directed = data.pop("directed", 0)
+    facts = _plain_row(data)
+
+    return build_graph(
+        context,
+        where,
+        len(nodes),
+        pairs,
+        directed=directed == 1,
+        names=_take_names(nodes, list(index), take_integers(facts)),
+        node_rows=[scatter(_plain_row(node)) for node in nodes],
+        edge_rows=[scatter(_plain_row(edge)) for edge in edges],
+        attributes=scatter(facts),
+    )
+
+
+def _lists(context: Context, where: str, data: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    found = data.pop(key, _Many())
+    items = found if isinstance(found, _Many) else [found]
+    if not all(isinstance(item, dict) for item in items):
+        raise context.damage(where, f"'{key}' without '['.")
+
+    return items
+
+
+def _take_names(nodes: list[dict[str, Any]], ids: list[int], integers: list[int] | None) -> tuple[Any, ...] | None:
+    """Labels that tell all nodes apart are their names; else their ids are."""
+    labels = [node.get("label") for node in nodes]
+    texts = [label if isinstance(label, str) else str(label) for label in labels]
+    if nodes and all(isinstance(label, str | int) for label in labels) and len(set(texts)) == len(texts):
+        for node in nodes:
+            del node["label"]
+        return names_from_texts(texts, integers)
+
+    return names_from_texts([str(name) for name in ids])
+
+
+def _plain_row(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: _plain_value(value) for key, value in row.items()}
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return from_text(value)
+    if isinstance(value, _Many):
+        return [_plain_value(item) for item in (value[1:] if value[0] == _LIST_START else value)]
+    if isinstance(value, dict):
+        return _plain_row(value)
+
+    return value
+
+
+def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> int:
+    """Write one ``graph`` block per graph."""
+    facts = facts_of(provenance)
+    count = 0
+    for count, graph in enumerate(graphs, 1):  # noqa: B007
+        stream.write("".join(_block(graph, {**facts, **graph.attributes})).encode("ascii"))
+
+    return count
+
+
+def _block(graph: SimpleGraph, facts: Mapping[str, Any]) -> Iterator[str]:
+    numbers = [str(i) for i in range(graph.nodes)]
+    labels, integers = (numbers, {}) if graph.names is None else texts_from_names(graph.names)
+    nodes, edges = node_rows(graph), edge_rows(graph)
+
+    yield "graph [\n"
+    yield _pairs(integers, frozenset(), "  ")
+    yield _pairs(facts, _GRAPH_KEYS, "  ")
+    for i, label in enumerate(labels):
+        yield f'  node [\n    id {i}\n    label "{_escaped(label)}"\n'
+        yield _pairs(nodes[i], _NODE_KEYS, "    ") if nodes else ""
+        yield "  ]\n"
+    for e, (i, j) in enumerate(graph.edges.tolist()):
+        yield f"  edge [\n    source {i}\n    target {j}\n"
+        yield _pairs(edges[e], _EDGE_KEYS, "    ") if edges else ""
+        yield "  ]\n"
+    yield "]\n"
+
+
+def _pairs(row: Mapping[str, Any], reserved: frozenset[str], indent: str) -> str:
+    values = gather({key: value for key, value in row.items() if value is not None}, reserved, _KEY)
+
+    return "".join(f"{indent}{key} {_literal(plain(value))}\n" for key, value in values.items())
+
+
+def _literal(value: Any) -> str:
+    if type(value) is int and -(2**31) <= value < 2**31:
+        return str(value)
+    if type(value) is float and abs(value) < float("inf"):
+        text = repr(value)
+        # GML wants a point in every real number.
+        return text if "." in text else text.replace("e", ".0e")
+
+    return f'"{_escaped(to_text(value))}"'
+
+
+def _escaped(text: str) -> str:
+    return _UNPRINTABLE.sub(lambda match: {"&": "&amp;", '"': "&quot;"}.get(match[0], f"&#{ord(match[0])};"), text)

@@ -1,0 +1,258 @@
+"""Graphs out of HDF5 datasets, block by block; nothing is allocated because a file says so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from ..graph import SimpleGraph
+from .build import FINITE, MAX_NODES, Context, build_graph
+from .h5_writer import GRAPHS, GROUPS, NO_SPLIT, SPLITS, decoded
+from .values import facts_of, hashable, plain, provenance_of
+
+__all__ = ["Reader", "dataset", "facts_in"]
+
+_ROWS = 1 << 20
+_MAX_BLOCK_BYTES = 1 << 28
+_MAX_RATIO = 1100  # what deflate can reach, and a little
+# No array of graphs is so much larger than the whole file it lies in.
+_BOMB_BYTES, _BOMB_RATIO = 1 << 24, 500
+
+
+def facts_in(file: Any) -> dict[str, Any]:
+    """The file's origin, as facts about each of its graphs."""
+    names = ("family", "parameters", "seed", "source", "model")
+
+    return facts_of(provenance_of({name: plain(file.attrs[name]) for name in names if name in file.attrs}))
+
+
+def dataset(
+    context: Context, group: Any, name: str, kinds: str, rows: int | None = None, width: int | None = None
+) -> Any:
+    """A dataset that lies in the file, has the right shape and type, and stores what it declares.
+
+    Arguments:
+        context: The file.
+        group: Where the dataset is.
+        name: What it is called.
+        kinds: The NumPy kinds it may hold; ``S`` is text of one width.
+        rows: The number of rows it must have; None is any.
+        width: The number of columns; 0 is any, None is one dimension.
+    """
+    where = f"dataset '{name}'"
+    if name not in group:
+        raise context.damage(where, "missing; wanted at least 'node_counts', 'edge_counts' and 'edges'.")
+    if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+        raise context.damage(where, "a link to elsewhere, which is not followed.")
+    data = group[name]
+    if not isinstance(data, h5py.Dataset) or data.is_virtual or data.external:
+        raise context.damage(where, "not an array stored in this file.")
+
+    shape: tuple[int, ...] = data.shape or ()
+    if len(shape) != (1 if width is None else 2) or (width and shape[1] != width):
+        wanted = "(rows,)" if width is None else f"(rows, {width or 'F'})"
+        raise context.damage(where, f"has shape {shape}, and {wanted} was wanted.")
+    if rows is not None and len(data) != rows:
+        raise context.damage(where, f"has {len(data)} rows, and the counts say {rows}.")
+    if data.dtype.kind not in kinds:
+        wanted = {"iu": "whole numbers", "iuf": "numbers"}.get(kinds, "numbers or text of one width")
+        raise context.damage(where, f"holds {data.dtype}, and {wanted} were wanted.")
+
+    size = data.dtype.itemsize
+    row_bytes = size * (1 if width is None else shape[1])
+    chunk_bytes = size * int(np.prod(data.chunks or (0,), dtype=np.float64))
+    if max(chunk_bytes, row_bytes) > _MAX_BLOCK_BYTES:
+        raise context.damage(where, f"has blocks of more than {_MAX_BLOCK_BYTES} bytes, the most that is read.")
+    # Columns may start late, and are as long as the counts say; these others must be there.
+    if rows is None or width is not None:
+        declared, stored = len(data) * row_bytes, data.id.get_storage_size()
+        if declared > _MAX_RATIO * stored + chunk_bytes:
+            raise context.damage(where, f"declares {len(data)} rows and stores almost none; the file is damaged.")
+        if declared > max(_BOMB_BYTES, _BOMB_RATIO * data.file.id.get_filesize()):
+            raise context.damage(where, f"expands to more than {_BOMB_RATIO} times the file.")
+
+    return data
+
+
+class Reader:
+    """The graphs of a file of version 1."""
+
+    def __init__(self, file: Any, context: Context) -> None:
+        self._context = context
+        self._facts = facts_in(file)
+        self._node_counts = dataset(context, file, "node_counts", "iu")
+        graphs = len(self._node_counts)
+        self._edge_counts = dataset(context, file, "edge_counts", "iu", graphs)
+        self._edges = dataset(context, file, "edges", "iu", width=2)
+        edges = len(self._edges)
+        nodes = self._total("node_counts", self._node_counts, MAX_NODES)
+        if self._total("edge_counts", self._edge_counts, edges) != edges:
+            raise context.damage("dataset 'edge_counts'", f"does not sum to the {edges} rows of 'edges'.")
+
+        def optional(name: str, *shape: Any) -> Any:
+            return dataset(context, file, name, *shape) if name in file else None
+
+        self._weights = optional("weights", "iuf", edges)
+        self._features = optional("node_features", "iuf", nodes, 0)
+        self._split = optional("split", "iu", graphs)
+        self._names = optional("node_names", "biufS", nodes)
+        self._graph_columns, self._node_columns, self._edge_columns = (
+            self._columns(file, group, rows) for group, rows in zip(GROUPS, (graphs, nodes, edges), strict=True)
+        )
+
+    def _total(self, name: str, data: Any, most: int) -> int:
+        """The sum of the counts, each of them checked."""
+        total = 0
+        for start in range(0, len(data), _ROWS):
+            counts = data[start : start + _ROWS]
+            wrong = np.flatnonzero((counts < 0) | (counts > most))
+            if len(wrong):
+                raise self._context.damage(
+                    f"graph {start + wrong[0]}", f"'{name}' is {counts[wrong[0]]}, and 0 to {most} is possible here."
+                )
+            total += int(counts.sum(dtype=np.int64))
+
+        return total
+
+    def _columns(self, file: Any, group: str, rows: int) -> dict[str, Any]:
+        if group not in file:
+            return {}
+        if not isinstance(file.get(group, getlink=True), h5py.HardLink) or not isinstance(file[group], h5py.Group):
+            raise self._context.damage(f"group '{group}'", "not a group of columns in this file.")
+
+        return {decoded(name): dataset(self._context, file[group], name, "biufS", rows) for name in file[group]}
+
+    def graphs(self) -> Iterator[SimpleGraph]:
+        """The graphs in order."""
+        node = edge = 0
+        for first, nodes, edges in self._blocks():
+            node_to, edge_to = node + int(nodes.sum()), edge + int(edges.sum())
+            yield from self._block(first, nodes, edges, slice(node, node_to), slice(edge, edge_to))
+            node, edge = node_to, edge_to
+
+    def _blocks(self) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
+        """Runs of graphs that are few enough to hold: the first one, and the counts of each."""
+        for start in range(0, len(self._node_counts), GRAPHS):
+            nodes = self._node_counts[start : start + GRAPHS].astype(np.int64)
+            edges = self._edge_counts[start : start + GRAPHS].astype(np.int64)
+            sizes = np.cumsum(nodes + edges)
+            begin = 0
+            while begin < len(nodes):
+                before = int(sizes[begin - 1]) if begin else 0
+                end = max(begin + 1, int(np.searchsorted(sizes, before + _ROWS, side="right")))
+                yield start + begin, nodes[begin:end], edges[begin:end]
+                begin = end
+
+    def _block(
+        self, first: int, nodes: NDArray[np.int64], edges: NDArray[np.int64], node_span: slice, edge_span: slice
+    ) -> Iterator[SimpleGraph]:
+        graph_span = slice(first, first + len(nodes))
+        pairs = self._edges[edge_span]
+        ordered = _in_order(pairs, nodes, edges)
+        pairs = pairs.astype(np.int32 if ordered else np.int64)
+        weights = None if self._weights is None else self._weights[edge_span].astype(np.float64)
+        with np.errstate(over="ignore"):
+            features = None if self._features is None else self._features[node_span].astype(np.float32)
+        names = None if self._names is None else self._values(self._names, node_span)
+        node_columns = {key: self._values(data, node_span) for key, data in self._node_columns.items()}
+        edge_columns = {key: self._values(data, edge_span) for key, data in self._edge_columns.items()}
+        facts = self._graph_facts(graph_span)
+
+        node = edge = 0
+        for k, (n, e) in enumerate(zip(nodes.tolist(), edges.tolist(), strict=True)):
+            own_nodes, own_edges = slice(node, node + n), slice(edge, edge + e)
+            graph = SimpleGraph(
+                n,
+                pairs[own_edges],
+                None if weights is None else self._own_rows(first + k, "weight", weights[own_edges]),
+                None if features is None else self._own_rows(first + k, "feature", features[own_nodes]),
+                None if names is None else _own_names(names[own_nodes]),
+                _own_columns(node_columns, own_nodes) if node_columns else {},
+                _own_columns(edge_columns, own_edges) if edge_columns else {},
+                facts[k],
+            )
+            yield graph if ordered else self._simple(first + k, graph)
+            node, edge = node + n, edge + e
+
+    def _values(self, data: Any, span: slice) -> list[Any]:
+        """Some rows of a column as plain values, None where one is missing."""
+        if data.dtype.kind != "S":
+            values: list[Any] = data[span].tolist()
+            return values
+        step = max(1, _ROWS // data.dtype.itemsize)
+        starts = range(span.start, span.stop, step)
+        try:
+            return [
+                json.loads(text) if text else None
+                for start in starts
+                for text in data[start : min(start + step, span.stop)].tolist()
+            ]
+        except (ValueError, RecursionError) as error:
+            raise self._context.damage(f"dataset '{data.name}'", f"holds text that is not JSON ({error}).") from error
+
+    def _graph_facts(self, span: slice) -> list[dict[str, Any]]:
+        """The facts of each graph: the file's, its split, its own."""
+        facts = [dict(self._facts) for _ in range(span.start, span.stop)]
+        if self._split is not None:
+            for k, code in enumerate(self._split[span].tolist()):
+                if code != NO_SPLIT and not 0 <= code < len(SPLITS):
+                    raise self._context.damage(f"graph {span.start + k}", f"split is {code}; wanted 0, 1, 2 or 255.")
+                if code != NO_SPLIT:
+                    facts[k]["split"] = SPLITS[code]
+        for key, data in self._graph_columns.items():
+            for own, value in zip(facts, self._values(data, span), strict=True):
+                if value is not None:
+                    own[key] = value
+
+        return facts
+
+    def _own_rows(self, index: int, what: str, rows: NDArray[Any]) -> NDArray[Any] | None:
+        """A graph's rows of finite numbers, None where it has none among graphs that have."""
+        if np.isfinite(rows).all():
+            return rows
+        if np.isnan(rows).all():
+            return None
+        raise self._context.error(f"graph {index}", f"a {what} is not a finite number. {FINITE}")
+
+    def _simple(self, index: int, graph: SimpleGraph) -> SimpleGraph:
+        """The graph with its pairs checked and in our order, and what the edges carry in the same order."""
+        rows = [{"position": e} for e in range(len(graph.edges))]
+        built = build_graph(self._context, f"graph {index}", graph.nodes, graph.edges, edge_rows=rows)
+        kept = built.edge_attributes.get("position", [])
+
+        return SimpleGraph(
+            graph.nodes,
+            built.edges,
+            None if graph.weights is None else graph.weights[kept],
+            graph.features,
+            graph.names,
+            graph.node_attributes,
+            {key: [column[e] for e in kept] for key, column in graph.edge_attributes.items()},
+            graph.attributes,
+        )
+
+
+def _in_order(pairs: NDArray[Any], nodes: NDArray[np.int64], counts: NDArray[np.int64]) -> bool:
+    """Whether all pairs are in range, ``i < j`` and in lexicographic order within their graphs."""
+    i, j = pairs.T
+    if not ((i >= 0).all() and (i < j).all() and (j < np.repeat(nodes, counts)).all()):
+        return False
+    owner = np.repeat(np.arange(len(counts)), counts)
+    later = (i[1:] > i[:-1]) | ((i[1:] == i[:-1]) & (j[1:] > j[:-1]))
+
+    return bool((later | (owner[1:] != owner[:-1])).all())
+
+
+def _own_names(names: list[Any]) -> tuple[Any, ...] | None:
+    return None if all(name is None for name in names) else tuple(hashable(name) for name in names)
+
+
+def _own_columns(columns: dict[str, list[Any]], span: slice) -> dict[str, list[Any]]:
+    own = {key: column[span] for key, column in columns.items()}
+
+    return {key: column for key, column in own.items() if any(value is not None for value in column)}

@@ -1,0 +1,156 @@
+"""Edges that are held out, and as many pairs that are none, to tell them from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import minimum_spanning_tree
+
+from ..config import require
+from ..errors import DatasetError
+from ..records import so_many
+
+__all__ = ["SPLITS", "EdgeSplit", "contains_pairs", "is_among", "sample_non_edges", "split_edges"]
+
+SPLITS = ("connected", "random")
+
+Pairs = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeSplit:
+    """The edges of a graph in three parts, all with ``i < j`` and shape :math:`(M, 2)`.
+
+    Attributes:
+        train: The edges that models see.
+        validation: The edges that the best epoch is chosen by.
+        test: The edges that are scored at the end.
+        validation_negatives: As many pairs that are no edges at all.
+        test_negatives: As many others.
+    """
+
+    train: Pairs
+    validation: Pairs
+    test: Pairs
+    validation_negatives: Pairs
+    test_negatives: Pairs
+
+
+def split_edges(
+    nodes: int,
+    edges: NDArray[np.integer],
+    generator: np.random.Generator,
+    *,
+    form: str = "connected",
+    validation: float = 0.05,
+    test: float = 0.10,
+) -> EdgeSplit:
+    """A random split of edges, with as many uniformly drawn non-edges for validation and for test.
+
+    ``connected`` is the paper's: edges are held out in random order unless that would take a component apart. Taken to
+    its end that is the reverse-delete algorithm, so the edges it keeps for connection are the minimum spanning forest
+    of random weights, and the others come in the order of falling weights. ``random`` holds out any edges.
+
+    Arguments:
+        nodes: The number of nodes.
+        edges: The edges with ``i < j``, with shape :math:`(E, 2)`.
+        generator: The randomness.
+        form: ``connected`` or ``random``.
+        validation: The part of the edges held out for validation.
+        test: The part of the edges held out for test.
+
+    Raises:
+        ConfigError: There is no such form.
+        DatasetError: There are too few edges, or non-edges, to hold any out.
+    """
+    require("split", form, SPLITS)
+    pairs = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
+    counts = max(1, int(validation * len(pairs))), max(1, int(test * len(pairs)))
+    held = sum(counts)
+    if len(pairs) <= held:
+        raise DatasetError(
+            f"The graph has {so_many(len(pairs), 'edge')}, too few to hold some out for validation and test: it "
+            f"needs at least 3."
+        )
+
+    order = generator.permutation(len(pairs))
+    if form == "connected":
+        order = order[~_in_forest(nodes, pairs[order])]
+    if len(order) < held:
+        raise DatasetError(
+            f"Only {len(order)} of {len(pairs)} edges can be held out with the rest as connected as before, and {held} "
+            f"are wanted: pass '--split random' (in Python, split='random')."
+        )
+    chosen = order[:held]
+    # The first to go are the surest to be on a cycle: the two parts should be alike.
+    generator.shuffle(chosen)
+    kept = np.ones(len(pairs), dtype=np.bool_)
+    kept[chosen] = False
+    negatives = sample_non_edges(nodes, pairs, held, generator)
+
+    return EdgeSplit(
+        pairs[kept],
+        pairs[chosen[: counts[0]]],
+        pairs[chosen[counts[0] :]],
+        negatives[: counts[0]],
+        negatives[counts[0] :],
+    )
+
+
+def _in_forest(nodes: int, pairs: Pairs) -> NDArray[np.bool_]:
+    """Whether each edge is in the minimum spanning forest if weights fall from one to the next."""
+    # No weight may be zero, which would mean no edge.
+    weights = np.arange(len(pairs), 0, -1, dtype=np.float64)
+    forest = minimum_spanning_tree(sparse.csr_array((weights, tuple(pairs.T)), shape=(nodes, nodes)))
+    found = np.zeros(len(pairs), dtype=np.bool_)
+    found[len(pairs) - forest.data.astype(np.int64)] = True
+
+    return found
+
+
+def sample_non_edges(nodes: int, edges: Pairs, count: int, generator: np.random.Generator) -> Pairs:
+    """Distinct pairs ``i < j`` that are no edges, drawn uniformly, in random order, with shape :math:`(M, 2)`.
+
+    Raises:
+        DatasetError: There are not so many.
+    """
+    total = nodes * (nodes - 1) // 2
+    if total - len(edges) < count:
+        raise DatasetError(
+            f"The graph has {so_many(total - len(edges), 'pair')} without an edge, and {count} are wanted to tell "
+            f"edges from: it is too dense for link prediction."
+        )
+    taken = np.sort(edges[:, 0] * nodes + edges[:, 1])
+    if total <= 4 * (count + len(edges)):
+        i, j = np.triu_indices(nodes, 1)
+        free = np.setdiff1d(i * nodes + j, taken, assume_unique=True)
+        keys = generator.permutation(free)[:count]
+    else:
+        keys = np.empty(0, dtype=np.int64)
+        while len(keys) < count:
+            i, j = generator.integers(0, nodes, (2, 2 * count + 16))
+            drawn = np.minimum(i, j) * nodes + np.maximum(i, j)
+            drawn = drawn[(i != j) & ~is_among(drawn, taken)]
+            keys = np.concatenate([keys, drawn])
+            # Those drawn first stay, so that each draw is uniform over what was left.
+            keys = keys[np.sort(np.unique(keys, return_index=True)[1])]
+        keys = keys[:count]
+
+    return np.stack(np.divmod(keys, nodes), axis=1)
+
+
+def contains_pairs(nodes: int, edges: Pairs, pairs: Pairs) -> NDArray[np.bool_]:
+    """Whether each pair ``i < j`` is among the edges, with shape :math:`(M,)`."""
+    return is_among(pairs[:, 0] * nodes + pairs[:, 1], np.sort(edges[:, 0] * nodes + edges[:, 1]))
+
+
+def is_among(keys: NDArray[np.int64], ordered: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each number is among those in ascending order."""
+    if not len(ordered):
+        return np.zeros(len(keys), dtype=np.bool_)
+    places = np.minimum(np.searchsorted(ordered, keys), len(ordered) - 1)
+
+    return np.asarray(ordered[places] == keys)

@@ -1,0 +1,203 @@
+"""From latents to a distribution over graphs, by iterative refinement."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from .conv import GraphConv, ResidualMessages
+from .operators import LowRankGraph
+
+__all__ = [
+    "GCNRefinement",
+    "GraphiteDecoder",
+    "InnerProduct",
+    "LatentMLP",
+    "ResidualRefinement",
+    "SignedInnerProduct",
+    "Skip",
+]
+
+
+class Skip(nn.Module):
+    r"""How a round joins its input :math:`Z` and its output :math:`Z^*`.
+
+    ``convex`` is :math:`(1 - \lambda) Z + \lambda Z^*`, ``incremental`` is :math:`Z + \lambda Z^* / \|Z^*\|`.
+    Either is the identity at :math:`\lambda = 0`, which makes Graphite exactly VGAE.
+    """
+
+    def __init__(self, form: str, weight: float) -> None:
+        super().__init__()
+
+        self.form = form
+        self.weight = weight
+
+    def forward(self, z: Tensor, refined: Tensor) -> Tensor:
+        if self.form == "convex":
+            return torch.lerp(z, refined, self.weight)
+        norm = refined.square().sum((-2, -1), keepdim=True).clamp_min(torch.finfo(z.dtype).tiny).sqrt()
+
+        return z + self.weight * refined / norm
+
+
+class GCNRefinement(nn.Module):
+    r"""The paper's refinement: a two-layer GCN over :math:`\hat{A}` and :math:`[Z | X]` (eqs. 8-9).
+
+    The norm of eq. 8 is taken node by node, as in the authors' code: by the norm of the whole matrix the first term is
+    of order :math:`1/n` beside the second, and every node would read almost the same.
+    """
+
+    def __init__(self, latent: int, width: int, node_features: int) -> None:
+        super().__init__()
+
+        self.hidden = GraphConv(latent + node_features, width)
+        self.out = GraphConv(width, latent)
+
+    def forward(self, z: Tensor, x: Tensor, mask: Tensor) -> Tensor:
+        graph = LowRankGraph.from_latents(z, mask, per_node=True).normalised()
+        hidden = torch.relu(self.hidden(graph, torch.cat([z, x], dim=-1)))
+
+        return self.out(graph, hidden) * mask.unsqueeze(-1).to(z)
+
+
+class ResidualRefinement(nn.Module):
+    r"""A residual refinement over the low-rank graph of projected states (beyond the paper).
+
+    The states are projected to ``rank`` dimensions before eq. 8, so that who listens to whom is learned.
+    """
+
+    def __init__(self, width: int, rank: int, node_features: int) -> None:
+        super().__init__()
+
+        self.project = nn.Linear(width, rank)
+        self.evidence = nn.Linear(node_features, width, bias=False) if node_features else None
+        self.messages = ResidualMessages(width, graphs=1)
+
+    def forward(self, z: Tensor, x: Tensor, mask: Tensor) -> Tensor:
+        graph = LowRankGraph.from_latents(self.project(z), mask).normalised()
+        if self.evidence is not None:
+            z = z + self.evidence(x)
+
+        return self.messages((graph,), z, mask) * mask.unsqueeze(-1).to(z)
+
+
+class InnerProduct(nn.Module):
+    r"""The paper's :math:`Z^* Z^{*T}` (eq. 10)."""
+
+    def forward(self, h: Tensor, sizes: Tensor) -> Tensor:
+        return h @ h.mT
+
+    def start_at(self, log_odds: float) -> None:
+        """Do nothing: without a bias there is nowhere to put the density."""
+
+
+class SignedInnerProduct(nn.Module):
+    r"""A signed inner product with a bias per node and one that depends on the size (beyond the paper).
+
+    .. math:: l_{ij} = u_i^T S u_j + b_i + b_j + c(n), \quad S = diag(1, …, 1, -1, …, -1)
+
+    A plain inner product has no bias, so it cannot say that a graph is sparse, and no negative direction, so it
+    cannot say that likes avoid each other.
+    """
+
+    def __init__(self, width: int, rank: int) -> None:
+        super().__init__()
+
+        self.norm = nn.LayerNorm(width)
+        self.project = nn.Linear(width, rank + 1)
+        self.size = nn.Sequential(nn.Linear(2, width), nn.ReLU(), nn.Linear(width, 1))
+        sign = torch.ones(rank)
+        sign[rank // 2 :] = -1
+        self.register_buffer("sign", sign, persistent=False)
+        self.sign: Tensor
+
+    def forward(self, h: Tensor, sizes: Tensor) -> Tensor:
+        """Symmetric logits, with shape :math:`(*, N, N)`.
+
+        Arguments:
+            h: Node states, with shape :math:`(*, N, d)`.
+            sizes: The number of real nodes of each graph, with shape :math:`(*,)`.
+        """
+        u, bias = self.project(self.norm(h)).split([len(self.sign), 1], dim=-1)
+
+        return (u * self.sign) @ u.mT + bias + bias.mT + self.size(size_features(sizes, h)).unsqueeze(-1)
+
+    def start_at(self, log_odds: float) -> None:
+        """Begin with graphs of a given density, so that training starts at the ER baseline."""
+        last = self.size[-1]
+        assert isinstance(last, nn.Linear)
+        with torch.no_grad():
+            last.bias.fill_(log_odds)
+
+
+def size_features(sizes: Tensor, like: Tensor) -> Tensor:
+    """The size of a graph on two smooth scales, with shape :math:`(*, 2)`."""
+    sizes = sizes.to(like)
+
+    return torch.stack([torch.log(sizes.clamp_min(1)), 10 / sizes.clamp_min(1)], dim=-1)
+
+
+class LatentMLP(nn.Module):
+    """A two-layer network on each node's latents, which may also read the size of the graph."""
+
+    def __init__(self, latent: int, width: int, out_features: int, reads_size: bool) -> None:
+        super().__init__()
+
+        self.reads_size = reads_size
+        self.hidden = nn.Linear(latent + 2 * reads_size, width)
+        self.out = nn.Linear(width, out_features)
+
+    def forward(self, z: Tensor, sizes: Tensor) -> Tensor:
+        if self.reads_size:
+            scale = size_features(sizes, z).unsqueeze(-2).expand(*z.shape[:-1], 2)
+            z = torch.cat([z, scale], dim=-1)
+
+        return self.out(torch.relu(self.hidden(z)))
+
+
+class GraphiteDecoder(nn.Module):
+    """The iterative decoder (eqs. 8-10): latents, rounds of refinement, logits.
+
+    Without rounds it is the decoder of VGAE.
+    """
+
+    def __init__(
+        self,
+        mlp: LatentMLP | None,
+        rounds: list[GCNRefinement] | list[ResidualRefinement],
+        skip: Skip,
+        head: InnerProduct | SignedInnerProduct,
+        identity_features: int = 0,
+    ) -> None:
+        super().__init__()
+
+        self.mlp = mlp
+        self.rounds = nn.ModuleList(rounds)
+        self.skip = skip
+        self.head = head
+        self.identity_features = identity_features
+
+    def start_at(self, log_odds: float) -> None:
+        """Begin with graphs of a given density."""
+        self.head.start_at(log_odds)
+
+    def forward(self, z: Tensor, x: Tensor, mask: Tensor) -> Tensor:
+        """Symmetric logits (or means) of every pair, with shape :math:`(*, N, N)`.
+
+        Arguments:
+            z: Latents, with shape :math:`(*, N, D)`.
+            x: Node features, with shape :math:`(*, N, F)`.
+            mask: True for real nodes, with shape :math:`(*, N)`.
+        """
+        real = mask.unsqueeze(-1).to(z)
+        x = x.expand(*z.shape[:-1], -1)
+        if self.identity_features:
+            eye = torch.eye(z.shape[-2], self.identity_features, dtype=z.dtype, device=z.device)
+            x = torch.cat([x, eye.expand(*z.shape[:-1], -1) * real], dim=-1)
+
+        sizes = mask.sum(-1).expand(z.shape[:-2])
+        h = z if self.mlp is None else self.mlp(z, sizes) * real
+        for refine in self.rounds:
+            h = self.skip(h, refine(h, x, mask))
+
+        return self.head(h, sizes)

@@ -1,0 +1,1 @@
+"""Models, objectives, the training loop and checkpoints."""

@@ -1,0 +1,141 @@
+"""The four models of the paper and the staged one, assembled from shared parts."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from ..autoregressive.decoder import AutoregressiveDecoder
+from ..autoregressive.distribution import FINEST, AutoregressiveGraphs, Schedule
+from ..config import ModelConfig
+from ..data.batch import GraphBatch
+from ..nn.distributions import EdgeBernoulli, EdgeDistribution, EdgeNormal, NodeNormal
+from ..nn.encoder import GCNStack, GraphEncoder, NodeFeatures, ResidualStack
+from ..nn.one_shot import (
+    GCNRefinement,
+    GraphiteDecoder,
+    InnerProduct,
+    LatentMLP,
+    ResidualRefinement,
+    SignedInnerProduct,
+    Skip,
+)
+
+__all__ = ["GraphNetwork", "build_network"]
+
+
+class GraphNetwork(nn.Module):
+    """An encoder, a prior and a decoder: Graphite-VAE, Graphite-AE, VGAE or GAE by its config, in one stage or more.
+
+    Without an encoder the posterior is the prior: latents are then noise that tells nodes apart.
+    """
+
+    def __init__(
+        self, config: ModelConfig, encoder: GraphEncoder | None, decoder: GraphiteDecoder | AutoregressiveDecoder
+    ) -> None:
+        super().__init__()
+
+        self.config = config
+        self.encoder = encoder
+        self.decoder = decoder
+        self.log_scale = nn.Parameter(torch.zeros(())) if config.observation == "normal" else None
+
+    @property
+    def noise_features(self) -> int:
+        """How many random features per node the encoder reads."""
+        return 0 if self.encoder is None else self.encoder.features.noise_features
+
+    def encode(self, batch: GraphBatch, noise: Tensor) -> NodeNormal:
+        """The posterior of the latents (eq. 7).
+
+        Arguments:
+            batch: The graphs.
+            noise: Noise for ``random`` features, with shape :math:`(*, B, N, R)`.
+        """
+        if self.encoder is None:
+            return self.prior(batch.mask)
+        posterior: NodeNormal = self.encoder(batch, noise)
+
+        return posterior
+
+    def prior(self, mask: Tensor) -> NodeNormal:
+        """A standard normal per real node; the mask has shape :math:`(*, N)`."""
+        return NodeNormal.standard(mask, self.config.latent, next(self.parameters()).dtype)
+
+    def decode(self, z: Tensor, x: Tensor, mask: Tensor) -> EdgeDistribution:
+        """The distribution over graphs given latents (eqs. 8-10), of a model that decides all pairs at once.
+
+        Arguments:
+            z: Latents, with shape :math:`(*, N, D)`.
+            x: Node features, with shape :math:`(*, N, F)`.
+            mask: True for real nodes, with shape :math:`(*, N)`.
+        """
+        assert isinstance(self.decoder, GraphiteDecoder), "a staged model grows graphs"
+        logits = self.decoder(z, x, mask)
+
+        if self.log_scale is None:
+            return EdgeBernoulli(logits, mask)
+        return EdgeNormal(logits, self.log_scale, mask)
+
+    def decode_autoregressive(
+        self, z: Tensor, x: Tensor, sizes: Tensor, schedule: Schedule = FINEST
+    ) -> AutoregressiveGraphs:
+        """The distribution over graphs given latents, of a staged model.
+
+        Arguments:
+            z: Latents in order of arrival, with shape :math:`(B, N, D)`.
+            x: Node features in order of arrival, with shape :math:`(B, N, F)`.
+            sizes: The number of nodes of each graph, with shape :math:`(B,)`.
+            schedule: Which pairs are decided at once.
+        """
+        assert isinstance(self.decoder, AutoregressiveDecoder), "only a staged model grows graphs"
+
+        return AutoregressiveGraphs(self.decoder, z, x, sizes, schedule)
+
+
+def build_network(config: ModelConfig, seed: int = 0) -> GraphNetwork:
+    """The network of a config, with the fresh weights of a seed."""
+    # Layers draw their weights from torch's own generator: the user's must come out as it was.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+
+        return _assemble(config)
+
+
+def _assemble(config: ModelConfig) -> GraphNetwork:
+    if config.is_autoregressive:
+        growth = AutoregressiveDecoder(
+            config.latent,
+            config.node_features,
+            config.width,
+            config.rounds,
+            config.pair_layers,
+            config.row_layers,
+            config.head_rank,
+        )
+        return GraphNetwork(config, None if config.encoder == "none" else _encoder(config), growth)
+    return GraphNetwork(config, _encoder(config), _decoder(config))
+
+
+def _encoder(config: ModelConfig) -> GraphEncoder:
+    features = NodeFeatures(config.encoder_features, config.max_nodes, config.random_features, config.node_features)
+    stack = GCNStack if config.encoder == "gcn" else ResidualStack
+
+    return GraphEncoder(features, stack(features.out_features, config.width, 2 * config.latent, config.encoder_layers))
+
+
+def _decoder(config: ModelConfig) -> GraphiteDecoder:
+    # The paper refines latents of their own width; residual states are as wide as the hidden layers.
+    residual = config.refinement == "residual"
+    state = config.width if residual and config.mlp else config.latent
+    identity = config.max_nodes if "identity" in config.decoder_features else 0
+    evidence = config.node_features + identity
+    mlp = LatentMLP(config.latent, config.width, state, reads_size=residual) if config.mlp else None
+    rounds = (
+        [ResidualRefinement(state, config.latent, evidence) for _ in range(config.refinement_rounds)]
+        if residual
+        else [GCNRefinement(state, config.width, evidence) for _ in range(config.refinement_rounds)]
+    )
+    head = SignedInnerProduct(state, config.head_rank) if config.head == "signed" else InnerProduct()
+
+    return GraphiteDecoder(mlp, rounds, Skip(config.skip, config.skip_weight), head, identity)

@@ -1,0 +1,91 @@
+"""What a model is, in words that 'inspect' and reports share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..records import so_many
+from .checkpoint import TrainedModel
+
+__all__ = ["describe_model", "model_facts", "origin_in_words"]
+
+
+def describe_model(model: TrainedModel, folder: Path) -> dict[str, Any]:
+    """What a checkpoint holds, as plain JSON values."""
+    return {
+        "name": model.name,
+        "folder": str(folder),
+        "kind": model.config.kind,
+        "parameters": sum(parameter.numel() for parameter in model.network.parameters()),
+        "exchangeable": model.config.is_exchangeable,
+        "nodes": {"min": min(model.sizes.graphs), "max": model.sizes.largest},
+        "config": model.config.to_json(),
+        "training": model.training.to_json(),
+        "provenance": model.provenance.to_json(),
+        "results": dict(model.results),
+    }
+
+
+def model_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The same in words, as pairs of a name and a value."""
+    config, training, results = facts["config"], facts["training"], facts["results"]
+
+    return [
+        ("model", facts["name"]),
+        ("folder", facts["folder"]),
+        ("kind", f"{facts['kind']} for {'weighted' if config['observation'] == 'normal' else 'unweighted'} graphs"),
+        ("parameters", f"{facts['parameters']:,}".replace(",", " ")),
+        ("encoder", _encoder(config)),
+        ("decoder", _decoder(config)),
+        ("node features", str(config["node_features"] or "none")),
+        ("exchangeable", "yes" if facts["exchangeable"] else "no: NLL depends on how nodes are numbered"),
+        (
+            "trained on",
+            f"{so_many(results.get('training_graphs', '?'), 'graph')} from {origin_in_words(facts['provenance'])}",
+        ),
+        ("nodes", f"{facts['nodes']['min']} to {facts['nodes']['max']}"),
+        (
+            "training",
+            f"{results.get('epochs', '?')} of {so_many(training['epochs'], 'epoch')}, seed {training['seed']}",
+        ),
+        ("validation", f"{_nats(results.get('validation'))} nats per graph (epoch {results.get('best_epoch', '?')})"),
+    ]
+
+
+def _encoder(config: Mapping[str, Any]) -> str:
+    if config["encoder"] == "none":
+        return "none: latents are noise"
+    features = ", ".join(config["encoder_features"])
+
+    return f"{config['encoder']}, {config['encoder_layers']} layers of {config['width']}, reads {features}"
+
+
+def _decoder(config: Mapping[str, Any]) -> str:
+    if config["decoding_steps"] == 1:
+        rounds = f"{so_many(config['rounds'], 'round')}, {config['skip']} skip, λ = {config['skip_weight']:g}"
+        return f"all pairs at once, latent {config['latent']}, {config['refinement']}, {rounds}, {config['head']} head"
+    decoding_steps = f"in {config['decoding_steps']} stages" if config["decoding_steps"] else "one pair at a time"
+    layers = f"{config['rounds']} layers of {config['width']}"
+    layers += f", {config['pair_layers']} of pairs, {config['row_layers']} in a row"
+
+    return f"{decoding_steps}, nodes arrive by '{config['ordering']}', latent {config['latent']}, {layers}"
+
+
+def _nats(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def origin_in_words(provenance: Mapping[str, Any]) -> str:
+    """Where graphs come from, in words."""
+    family, parameters, seed = provenance["family"], provenance["parameters"], provenance["seed"]
+    if family is not None:
+        settings = ", ".join(f"{key}={value}" for key, value in parameters.items())
+        words = f"family {family}" + (f" ({settings})" if settings else "")
+    elif provenance["model"] is not None:
+        words = f"model {provenance['model']}"
+    else:
+        return provenance["source"] or "unknown"
+
+    return words if seed is None else f"{words}, seed {seed}"

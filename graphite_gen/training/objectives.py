@@ -1,0 +1,177 @@
+"""What training maximises and the NLL averages: one tensor of log-weights per graph."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from ..autoregressive.distribution import FINEST, Schedule
+from ..data.batch import GraphBatch
+from ..nn.distributions import EdgeBernoulli, EdgeDistribution, NodeNormal
+from .model import GraphNetwork
+
+__all__ = [
+    "autoregressive_bound",
+    "autoregressive_log_weights",
+    "elbo",
+    "log_weights",
+    "reconstruction",
+    "weight_terms",
+]
+
+
+def _log_likelihood(graphs: EdgeDistribution, adj: Tensor, convention: str) -> Tensor:
+    """log p(A | Z), or the score of all cells in convention ``paper``, with shape :math:`(*,)`."""
+    if convention == "pairs":
+        return graphs.log_prob(adj)
+    assert isinstance(graphs, EdgeBernoulli), "weighted graphs have no convention 'paper'"
+
+    return graphs.log_score_of_cells(adj)
+
+
+def reconstruction(network: GraphNetwork, batch: GraphBatch, noise: Tensor, convention: str = "pairs") -> Tensor:
+    """The log-probability of graphs given the mean of their posterior, with shape :math:`(B,)`.
+
+    Its negative is what Graphite-AE and GAE minimise.
+
+    Arguments:
+        network: The model.
+        batch: The graphs.
+        noise: Noise for ``random`` features, with shape :math:`(B, N, R)`.
+        convention: ``pairs``, or ``paper`` to score all cells of the padded matrix.
+    """
+    posterior = network.encode(batch, noise)
+    z = posterior.mu * batch.mask.unsqueeze(-1).to(posterior.mu)
+
+    return _log_likelihood(network.decode(z, batch.x, batch.mask), batch.adj, convention)
+
+
+def elbo(
+    network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: Tensor, convention: str = "pairs"
+) -> tuple[Tensor, Tensor]:
+    r"""The two terms of the evidence lower bound (eq. 5), by one sample.
+
+    .. math:: \log p(A) \ge E_q[\log p(A | Z)] - KL(q(Z | A) \| p(Z))
+
+    Arguments:
+        network: The model.
+        batch: The graphs.
+        noise: Noise for ``random`` features, with shape :math:`(B, N, R)`.
+        epsilon: Standard normal noise, with shape :math:`(B, N, D)`.
+        convention: ``pairs``, or ``paper`` to score all cells of the padded matrix.
+
+    Returns:
+        The log-likelihood and the divergence, each with shape :math:`(B,)`.
+    """
+    posterior = network.encode(batch, noise)
+    z = posterior.sample(epsilon)
+
+    graphs = network.decode(z, batch.x, batch.mask)
+
+    return _log_likelihood(graphs, batch.adj, convention), posterior.kl_to_standard()
+
+
+def weight_terms(
+    network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: Tensor, convention: str = "pairs"
+) -> tuple[Tensor, Tensor]:
+    r"""The two terms of the importance weights of :func:`log_weights`.
+
+    Returns:
+        :math:`\log p(A | Z_k)` and :math:`\log \bar{q}(Z_k | A) - \log p(Z_k)`, each with shape :math:`(M S, B)`; the
+        mean of the second estimates the divergence of the mixture from the prior.
+    """
+    mixture = network.encode(batch, noise)
+    each = NodeNormal(mixture.mu.unsqueeze(1), mixture.log_sigma.unsqueeze(1), batch.mask)
+    z = each.sample(epsilon).flatten(0, 1)
+
+    log_likelihood = _log_likelihood(network.decode(z, batch.x, batch.mask), batch.adj, convention)
+    components = [
+        NodeNormal(mu, log_sigma, batch.mask).log_prob(z)
+        for mu, log_sigma in zip(mixture.mu, mixture.log_sigma, strict=True)
+    ]
+    log_proposal = torch.stack(components).logsumexp(0) - math.log(len(components))
+
+    return log_likelihood, log_proposal - network.prior(batch.mask).log_prob(z)
+
+
+def log_weights(
+    network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: Tensor, convention: str = "pairs"
+) -> Tensor:
+    r"""Importance weights of the marginal likelihood (eq. 4).
+
+    .. math:: \log w_k = \log p(A | Z_k) + \log p(Z_k) - \log \frac{1}{M} \sum_m q(Z_k | A, e_m)
+
+    The encoder's ``random`` features :math:`e_m` make it a mixture of :math:`M` proposals. Dividing by the whole
+    mixture (the balance heuristic of Veach & Guibas, 1995) keeps the mean weight equal to :math:`p(A)` and counts
+    posterior modes that single proposals miss.
+
+    Arguments:
+        network: The model.
+        batch: The graphs.
+        noise: Noise for ``random`` features, with shape :math:`(M, B, N, R)`.
+        epsilon: Standard normal noise, with shape :math:`(M, S, B, N, D)`: S samples per proposal.
+        convention: ``pairs``, or ``paper`` to score all cells of the padded matrix.
+
+    Returns:
+        Log-weights with shape :math:`(M S, B)`.
+    """
+    log_likelihood, log_ratio = weight_terms(network, batch, noise, epsilon, convention)
+
+    return log_likelihood - log_ratio
+
+
+def autoregressive_bound(
+    network: GraphNetwork,
+    batch: GraphBatch,
+    noise: Tensor,
+    epsilon: Tensor,
+    rows: Tensor,
+    schedule: Schedule = FINEST,
+) -> tuple[Tensor, Tensor]:
+    r"""An unbiased estimate of a staged model's log-likelihood from one arriving node, and the divergence.
+
+    .. math:: \log p(A | Z) = \sum_{k=1}^{n-1} \log p(A_k | A_{<k}, Z) = (n - 1) E_k[\log p(A_k | A_{<k}, Z)]
+
+    Arguments:
+        network: A staged model.
+        batch: Graphs with their nodes in order of arrival.
+        noise: Noise for ``random`` features, with shape :math:`(B, N, R)`.
+        epsilon: Standard normal noise, with shape :math:`(B, N, D)`.
+        rows: The arriving node :math:`k`, uniform among those after the first, with shape :math:`(B,)`.
+        schedule: Which pairs are decided at once.
+
+    Returns:
+        The estimate and the divergence, each with shape :math:`(B,)`.
+    """
+    posterior = network.encode(batch, noise)
+    graphs = network.decode_autoregressive(posterior.sample(epsilon), batch.x, batch.sizes, schedule)
+
+    return (batch.sizes - 1) * graphs.row_log_prob(batch.adj, rows), posterior.kl_to_standard()
+
+
+def autoregressive_log_weights(
+    network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: Tensor, log_q: Tensor, schedule: Schedule = FINEST
+) -> Tensor:
+    r"""Importance weights of a staged model's marginal likelihood over orders and latents, with shape :math:`(B,)`.
+
+    .. math:: \log w = \log p(A_\sigma | Z) - \log n! - \log q(\sigma | A) + \log p(Z) - \log q(Z | A)
+
+    The mean weight is :math:`\frac{1}{n!} \sum_\sigma p(A_\sigma)` over the orders that the rule can give: at most
+    :math:`p(A)`, the law of a graph whose numbering says nothing, and close to it where the model has learned the rule.
+
+    Arguments:
+        network: A staged model.
+        batch: Graphs with their nodes in order of arrival.
+        noise: Noise for ``random`` features, with shape :math:`(B, N, R)`.
+        epsilon: Standard normal noise, with shape :math:`(B, N, D)`.
+        log_q: The log-probability of the orders, with shape :math:`(B,)`.
+        schedule: Which pairs are decided at once.
+    """
+    posterior = network.encode(batch, noise)
+    z = posterior.sample(epsilon)
+    log_likelihood = network.decode_autoregressive(z, batch.x, batch.sizes, schedule).log_prob(batch.adj)
+    log_orders = torch.lgamma(batch.sizes.to(log_likelihood) + 1) + log_q
+
+    return log_likelihood - log_orders + network.prior(batch.mask).log_prob(z) - posterior.log_prob(z)

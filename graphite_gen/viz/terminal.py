@@ -1,0 +1,87 @@
+"""Small drawings as text: dots of Braille for edges, a disc for a node, blocks for bars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..graph import SimpleGraph
+from .layout import check_drawable, place_nodes
+
+__all__ = ["bar", "draw_curve", "draw_graph", "draw_matrix"]
+
+# The bit of each dot of a Braille sign, which is two dots wide and four high.
+DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
+EIGHTHS = " ▏▎▍▌▋▊▉█"
+HALVES = " ▀▄█"
+
+
+class _Canvas:
+    """Dots that become lines of text, :math:`2w` wide and :math:`4h` high."""
+
+    def __init__(self, width: int, height: int) -> None:
+        self.dots = np.zeros((4 * height, 2 * width), dtype=np.bool_)
+
+    def line(self, start: NDArray[np.float64], end: NDArray[np.float64]) -> None:
+        """Dots from one point to another, in dots from the upper left."""
+        steps = int(np.ceil(np.abs(end - start).max())) + 1
+        x, y = np.rint(np.linspace(start, end, steps)).astype(np.int64).T
+        self.dots[y, x] = True
+
+    def rows(self) -> list[list[str]]:
+        """The signs of each line."""
+        high, wide = self.dots.shape
+        cells = self.dots.reshape(high // 4, 4, wide // 2, 2).transpose(0, 2, 1, 3)
+        codes = (cells * DOTS).sum((2, 3))
+
+        return [[chr(0x2800 + code) if code else " " for code in row] for row in codes.tolist()]
+
+
+def draw_graph(graph: SimpleGraph, width: int = 24, height: int = 12) -> list[str]:
+    """The lines of a small drawing of a graph.
+
+    Raises:
+        DatasetError: It has too many nodes.
+    """
+    check_drawable(graph, 0)
+    canvas = _Canvas(width, height)
+    room = np.array([2 * width - 1, 4 * height - 1])
+    points = (place_nodes(graph) * (1, -1) + 1) / 2 * room
+    for i, j in graph.edges.tolist():
+        canvas.line(points[i], points[j])
+    rows = canvas.rows()
+    for x, y in np.rint(points).astype(np.int64).tolist():
+        rows[y // 4][x // 2] = "●"
+
+    return ["".join(row) for row in rows]
+
+
+def draw_curve(values: Sequence[float], width: int = 60, height: int = 10) -> list[str]:
+    """The lines of a curve, its highest and lowest value written in front."""
+    canvas = _Canvas(width, height)
+    low, high = min(values), max(values)
+    x = np.linspace(0, 2 * width - 1, len(values)) if len(values) > 1 else np.zeros(1)
+    y = (high - np.array(values)) / ((high - low) or 1.0) * (4 * height - 1)
+    points = np.stack([x, y], axis=1)
+    for start, end in zip(points, points[1:] if len(points) > 1 else points, strict=False):
+        canvas.line(start, end)
+    labels = [f"{high:.4g}", *[""] * (height - 2), f"{low:.4g}"] if height > 1 else [f"{high:.4g}"]
+    margin = max(map(len, labels))
+
+    return [f"{label.rjust(margin)} {''.join(row)}" for label, row in zip(labels, canvas.rows(), strict=True)]
+
+
+def draw_matrix(matrix: NDArray[np.float64]) -> list[str]:
+    """The lines of a matrix of zeros and ones, two rows in a line."""
+    rows = np.pad(matrix > 0, ((0, len(matrix) % 2), (0, 0))).astype(np.int64)
+
+    return ["".join(HALVES[code] for code in row) for row in (rows[::2] + 2 * rows[1::2]).tolist()]
+
+
+def bar(share: float, width: int = 24) -> str:
+    """A bar that is full at 1."""
+    eighths = round(min(max(share, 0.0), 1.0) * width * 8)
+
+    return EIGHTHS[8] * (eighths // 8) + EIGHTHS[eighths % 8].strip()

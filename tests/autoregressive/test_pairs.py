@@ -1,0 +1,78 @@
+"""States of pairs."""
+
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+import torch
+from torch import Tensor
+
+from graphite_gen.autoregressive.decoder import PairStates
+
+
+@pytest.fixture
+def pairs() -> PairStates:
+    torch.manual_seed(0)
+
+    return PairStates(channels=5, layers=2, kernels=3, width=4).double()
+
+
+def adjacency(graph: nx.Graph, size: int) -> Tensor:
+    adj = torch.zeros(1, size, size, dtype=torch.float64)
+    n = len(graph)
+    adj[0, :n, :n] = torch.from_numpy(nx.to_numpy_array(graph, nodelist=range(n)))
+
+    return adj
+
+
+def test_follow_the_nodes(pairs: PairStates) -> None:
+    adj = adjacency(nx.gnp_random_graph(7, 0.4, seed=1), 7)
+    order = torch.randperm(7, generator=torch.Generator().manual_seed(2))
+
+    kernels, states = pairs(adj, torch.tensor([7]))
+    moved, moved_states = pairs(adj[:, order][:, :, order], torch.tensor([7]))
+
+    torch.testing.assert_close(moved, kernels[:, order][:, :, order])
+    torch.testing.assert_close(moved_states, states[:, order])
+
+
+def test_do_not_see_nodes_that_have_not_arrived(pairs: PairStates) -> None:
+    graph = nx.gnp_random_graph(6, 0.5, seed=3)
+
+    kernels, states = pairs(adjacency(graph, 6), torch.tensor([6]))
+    padded, padded_states = pairs(adjacency(graph, 9), torch.tensor([6]))
+
+    torch.testing.assert_close(padded[:, :6, :6], kernels)
+    torch.testing.assert_close(padded_states[:, :6], states)
+    assert not padded[:, 6:].any()
+    assert not padded[:, :, 6:].any()
+
+
+def test_are_what_the_formula_says(pairs: PairStates) -> None:
+    adj = adjacency(nx.path_graph(4), 4)
+    layer = pairs.layers[0]
+    one_layer = PairStates(channels=5, layers=1, kernels=3, width=4).double()
+    one_layer.load_state_dict({k: v for k, v in pairs.state_dict().items() if not k.startswith("layers.1")})
+    degrees = adj[0].sum(-1)
+
+    def first(i: int, j: int) -> Tensor:
+        shared = (adj[0, i] * adj[0, j]).sum() / (degrees[i] * degrees[j]).sqrt()
+        features = torch.stack(
+            [adj[0, i, j], shared, torch.tensor(float(i == j)).double(), degrees[i] / 4, degrees[j] / 4]
+        )
+        return pairs.first(features)
+
+    left, right = layer.factors.weight.chunk(2)
+    ways = sum((left @ first(0, k)) * (right @ first(k, 2)) for k in range(4)) * (2 / 4)
+    state = first(0, 2) + layer.out(torch.relu(layer.own(first(0, 2)) + layer.ways(ways)))
+
+    torch.testing.assert_close(one_layer(adj, torch.tensor([4]))[0][0, 0, 2], pairs.kernels(state))
+
+
+def test_tell_apart_what_messages_between_nodes_cannot(pairs: PairStates) -> None:
+    """A hexagon and two triangles look the same to every node that only hears its neighbours."""
+    triangles = nx.disjoint_union(nx.cycle_graph(3), nx.cycle_graph(3))
+    _, one = pairs(adjacency(nx.cycle_graph(6), 6), torch.tensor([6]))
+    _, two = pairs(adjacency(triangles, 6), torch.tensor([6]))
+
+    assert (one - two).abs().max() > 1e-3

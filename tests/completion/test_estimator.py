@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations, product
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from tiny import path, small_model
+
+import graphite_gen as gg
+from graphite_gen.completion import PartialGraph, complete
+from graphite_gen.errors import ConfigError, SamplingError
+from graphite_gen.graph import SimpleGraph
+
+from .test_smc import HIDDEN, PAW, autoregressive, exact
+
+AUTOREGRESSIVE = {"decoding_steps": 0, "encoder": "none", "latent": 1}
+
+
+@pytest.mark.parametrize("changes", [{}, AUTOREGRESSIVE])
+def test_known_pairs_stay_and_unknown_ones_vary(changes: dict[str, Any]) -> None:
+    model = gg.Model(small_model(**changes))
+    graph = nx.relabel_nodes(nx.path_graph(5), dict(enumerate("abcde")))
+    unknown = [("a", "b"), ("a", "c"), ("b", "d"), ("a", "e")]
+
+    result = model.complete(graph, 40, unknown=unknown, seed=3, particles=64)
+    free = {frozenset(pair) for pair in unknown}
+
+    assert isinstance(result, gg.Completion)
+    assert len({frozenset(map(frozenset, found.edges)) for found in result.graphs}) > 1
+    for found in result.graphs:
+        assert list(found) == list("abcde")
+        changed = {frozenset(edge) for edge in found.edges} ^ {frozenset(edge) for edge in graph.edges}
+        assert changed <= free
+        assert all(frozenset((u, v)) in free for u, v, sampled in found.edges(data="sampled") if sampled)
+    assert {frozenset((score.source, score.target)) for score in result.scores} == free
+    assert [s.probability for s in result.scores] == sorted((s.probability for s in result.scores), reverse=True)
+
+
+@pytest.mark.parametrize("changes", [{}, AUTOREGRESSIVE])
+def test_more_samples_begin_with_the_fewer(changes: dict[str, Any]) -> None:
+    partial = PartialGraph.from_marks(path(4), add_nodes=2)
+    few, many = (complete(small_model(**changes), partial, count, particles=20, seed=1) for count in (3, 9))
+
+    assert [graph.edges.tolist() for graph in few.samples] == [graph.edges.tolist() for graph in many.samples[:3]]
+    assert few.scores == many.scores
+    assert all(graph.nodes == 6 for graph in few.samples)
+
+
+def test_the_baseline_counts_known_pairs_alone() -> None:
+    model = small_model(graphs=[path(4), path(4), SimpleGraph.from_pairs(4, [(0, 1)])])
+    partial = PartialGraph.from_pairs(path(4), [(0, 1), (0, 3)])
+    completions = [partial.completed(np.array(answers)) for answers in product((False, True), repeat=2)]
+
+    baseline = complete(model, partial, 0, particles=2).baseline
+
+    # What is known has the probability of all its completions together.
+    assert baseline == pytest.approx(np.log(sum(np.exp(-model.sizes.baseline(graph)) for graph in completions)))
+
+
+def ends(score: gg.EdgeScore) -> tuple[Any, Any]:
+    return score.source, score.target
+
+
+@pytest.mark.parametrize(
+    ("rule", "particles", "steps", "method", "bias"),
+    [
+        ("uniform", 16, 60, "chains", 0.05),
+        ("uniform", None, 60, "enumeration", 0.02),
+        # An untrained model grows graphs in orders that these rules never give.
+        ("bfs", None, 60, "enumeration", 0.03),
+        ("degeneracy", None, 60, "enumeration", 0.03),
+        ("attachment", None, 200, "enumeration", 0.06),
+    ],
+)
+def test_probabilities_are_exact_within_their_stated_errors(
+    rule: str, particles: int | None, steps: int, method: str, bias: float
+) -> None:
+    model, partial = autoregressive(rule), PartialGraph.from_pairs(PAW, HIDDEN)
+    joint, answers = exact(model, partial, 0)
+    chances = dict(zip(map(tuple, partial.unknown.tolist()), joint / joint.sum() @ answers, strict=True))
+
+    found = [complete(model, partial, 0, seed=seed, particles=particles, steps=steps, runs=8) for seed in range(4)]
+    off, errors = (
+        np.array([[value(score) for score in sorted(result.scores, key=ends)] for result in found])
+        for value in (lambda score: score.probability - chances[ends(score)], lambda score: score.standard_error)
+    )
+
+    assert {result.method for result in found} == {method}
+    assert np.mean([result.log_evidence for result in found]) == pytest.approx(np.log(joint.sum()), abs=0.05)
+    assert off.mean(0) == pytest.approx(0, abs=bias)
+    # Of eight runs, the mean over its error is a Student t of 7 degrees, whose mean square is 7 / 5; shared starts, or
+    # chains that are stuck, would make it many times as large.
+    assert 0.4 < np.square(off / errors).mean() < 3.5
+
+
+@pytest.mark.parametrize(
+    ("model", "hidden", "options", "method", "parts"),
+    [
+        (autoregressive("uniform"), 5, {}, "enumeration", 2**5),
+        # A hundred orders of a chain of as many steps are not enough for 64 completions, and for 32 just.
+        (autoregressive("uniform"), 6, {"steps": 200}, "chains", 4 + 200),
+        (autoregressive("uniform"), 5, {"steps": 199}, "chains", 4 + 199),
+        (autoregressive("attachment"), 3, {"steps": 200}, "enumeration", 2**3),
+        (autoregressive("attachment"), 3, {"steps": 199}, "chains", 4 + 199),
+        (autoregressive("uniform"), 1, {"particles": 8, "steps": 4}, "chains", 4 + 4),
+        (small_model(), 1, {"particles": 8}, "latents", 0),
+    ],
+)
+def test_few_completions_are_all_weighed_and_parts_of_the_work_are_told(
+    model: Any, hidden: int, options: dict[str, Any], method: str, parts: int
+) -> None:
+    partial = PartialGraph.from_pairs(PAW, list(combinations(range(4), 2))[:hidden])
+    told: list[tuple[int, int]] = []
+
+    result = complete(model, partial, 1, progress=lambda done, total: told.append((done, total)), **options)
+
+    assert result.method == method
+    assert told == [(done, parts) for done in range(1, parts + 1)]
+
+
+@pytest.mark.parametrize(
+    ("model", "graph", "message"),
+    [
+        (small_model(kind="gae"), path(4), "autoencoder"),
+        (small_model(observation="normal"), path(4), "weight for every pair"),
+        (small_model(node_features=3), path(4), "reads 3 node features"),
+        (small_model(decoder_features=("identity",), max_nodes=3), path(4), "knows 3 of them"),
+        (small_model(), replace(path(4), weights=[2.0, 1.0, 1.0]), "weighted"),
+    ],
+)
+def test_models_and_graphs_that_do_not_fit_are_refused(model: Any, graph: SimpleGraph, message: str) -> None:
+    if graph.weights is not None:
+        graph = replace(graph, weights=np.array(graph.weights))
+    with pytest.raises(SamplingError, match=message):
+        complete(model, PartialGraph.from_pairs(graph, [(0, 3)]), 1)
+
+
+@pytest.mark.parametrize(("changes", "more"), [({}, "--particles"), (AUTOREGRESSIVE, "--steps")])
+def test_evidence_without_any_chance_is_refused_with_what_the_method_has_more_of(
+    changes: dict[str, Any], more: str
+) -> None:
+    model = small_model(**changes)
+    with torch.no_grad():
+        for parameter in model.network.decoder.parameters():
+            parameter.fill_(float("nan"))
+
+    with pytest.raises(SamplingError, match=f"no chance at all.*{more}"):
+        complete(model, PartialGraph.from_pairs(path(4), [(0, 3)]), 1, steps=20)
+
+
+def test_stages_are_for_staged_models() -> None:
+    with pytest.raises(SamplingError, match="stages have no use"):
+        complete(small_model(), PartialGraph.from_pairs(path(4), [(0, 3)]), 1, decoding_steps=3)
+
+
+def test_unlisted_and_unknown_exclude_each_other() -> None:
+    with pytest.raises(ConfigError, match="'unlisted' has no use"):
+        gg.Model(small_model()).complete(nx.path_graph(4), 1, unknown=[(0, 3)], unlisted="absent")

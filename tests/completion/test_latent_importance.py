@@ -1,0 +1,43 @@
+"""Completions by a one-shot model against quadrature over its latents."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from tiny import coin_model, exact_nll, mild_model
+
+from graphite_gen.completion import PartialGraph
+from graphite_gen.completion.latent_importance import decode_completions
+from graphite_gen.graph import SimpleGraph
+
+WEDGE = SimpleGraph.from_pairs(3, [(0, 1), (1, 2)])
+
+
+def test_probabilities_are_those_of_all_completions() -> None:
+    model = mild_model(latent=1)
+    partial = PartialGraph.from_pairs(WEDGE, [(0, 2), (1, 2)])
+    joint = {
+        (a, b): np.exp(-exact_nll(model, SimpleGraph.from_pairs(3, [(0, 1)] + [(0, 2)] * a + [(1, 2)] * b)))
+        for a in (0, 1)
+        for b in (0, 1)
+    }
+    total = sum(joint.values())
+
+    posterior = decode_completions(model, partial, runs=4, particles=2000, rng=np.random.default_rng(0))
+    means, errors = posterior.edge_probabilities()
+
+    assert posterior.log_evidence == pytest.approx(np.log(total), abs=0.03)
+    assert means[0] == pytest.approx((joint[1, 0] + joint[1, 1]) / total, abs=0.02)
+    assert means[1] == pytest.approx((joint[0, 1] + joint[1, 1]) / total, abs=0.02)
+    assert (errors < 0.02).all()
+
+
+def test_coins_stay_coins() -> None:
+    posterior = decode_completions(
+        coin_model(1.0), PartialGraph.from_pairs(WEDGE, [(0, 2)]), runs=2, particles=8, rng=np.random.default_rng(0)
+    )
+    chance = float(torch.sigmoid(torch.tensor(1.0)))
+
+    assert posterior.probabilities == pytest.approx(np.full((2, 8, 1), chance))
+    assert posterior.log_evidence == pytest.approx(2 * np.log(chance), abs=1e-6)

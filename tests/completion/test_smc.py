@@ -1,0 +1,120 @@
+"""Completions by a staged model follow its law given what is known, as enumeration tells it."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from tiny import all_graphs, autoregressive_model, path
+
+from graphite_gen.autoregressive.distribution import Schedule
+from graphite_gen.completion.partial import PartialGraph
+from graphite_gen.completion.smc import ArrivalProposal, extend_particles
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.training.checkpoint import TrainedModel
+
+PAW = SimpleGraph.from_pairs(4, [(0, 1), (1, 2), (0, 2), (2, 3)])
+HIDDEN = [(0, 1), (1, 3), (2, 3)]
+
+
+def autoregressive(order: str = "bfs", **changes: object) -> TrainedModel:
+    return autoregressive_model(order, 0.6, **changes)
+
+
+@torch.no_grad()
+def exact(
+    model: TrainedModel, partial: PartialGraph, decoding_steps: int
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The joint probability of what is known and each completion, by summing over all orders, and the completions."""
+    known, edges = partial.known(), partial.graph.adjacency()
+    graphs = [graph.adjacency() for graph in all_graphs(4)]
+    graphs = [adj for adj in graphs if (adj == edges)[known].all()]
+    orders = np.array(list(permutations(range(4))))
+    adj = np.stack([adj[np.ix_(order, order)] for adj in graphs for order in orders])
+    features = np.zeros((4, 0)) if partial.graph.features is None else partial.graph.features
+    x = np.stack([features[order] for _ in graphs for order in orders])
+    z = torch.zeros(len(adj), 4, model.config.latent)
+    law = model.network.decode_autoregressive(
+        z, torch.from_numpy(x).to(z), torch.full((len(adj),), 4), Schedule(decoding_steps)
+    )
+    joint = law.log_prob(torch.from_numpy(adj).to(z)).exp().reshape(len(graphs), len(orders)).mean(1).numpy()
+
+    return joint, np.stack([adj[tuple(partial.unknown.T)] for adj in graphs])
+
+
+def completions(model: TrainedModel, partial: PartialGraph, decoding_steps: int = 0, particles: int = 1000):  # type: ignore[no-untyped-def]
+    rng = np.random.default_rng(5)
+
+    return extend_particles(model, partial, runs=4, particles=particles, schedule=Schedule(decoding_steps), rng=rng)
+
+
+@pytest.mark.parametrize(
+    ("order", "decoding_steps"),
+    [("bfs", 0), ("degeneracy", 0), ("uniform", 0), ("dfs", 0), ("bfs", 2), ("degeneracy", 9)],
+)
+def test_completions_follow_the_exact_law_given_what_is_known(order: str, decoding_steps: int) -> None:
+    model, partial = autoregressive(order), PartialGraph.from_pairs(PAW, HIDDEN)
+    joint, answers = exact(model, partial, decoding_steps)
+    posterior = completions(model, partial, decoding_steps)
+
+    law = joint / joint.sum()
+    draws = 1 / np.square(posterior.weights).sum()
+    found = (posterior.probabilities[:, :, None] == answers).all(-1)
+    shares = np.einsum("rp,rpa->a", posterior.weights, found)
+
+    assert draws > 300
+    assert np.ptp(law @ answers) > 0.03
+    assert shares.sum() == pytest.approx(1)
+    assert posterior.log_evidence == pytest.approx(np.log(joint.sum()), abs=0.1)
+    # Resampled particles have ancestors in common, so that a few more than ESS alone says would be too much to ask.
+    assert (draws * (shares - law) ** 2 / law).sum() < 7 + 5 * np.sqrt(14)
+    assert posterior.edge_probabilities()[0] == pytest.approx(law @ answers, abs=0.06)
+
+
+def test_node_features_travel_with_their_nodes() -> None:
+    model = autoregressive("uniform", node_features=2)
+    features = np.random.default_rng(0).normal(size=(4, 2)).astype(np.float32)
+    partial = PartialGraph.from_pairs(SimpleGraph(4, PAW.edges, features=features), HIDDEN)
+    joint, answers = exact(model, partial, 2)
+
+    posterior = completions(model, partial, 2)
+
+    assert posterior.log_evidence == pytest.approx(np.log(joint.sum()), abs=0.1)
+    assert posterior.edge_probabilities()[0] == pytest.approx(joint / joint.sum() @ answers, abs=0.06)
+
+
+def test_nothing_known_has_probability_one() -> None:
+    partial = PartialGraph.from_marks(SimpleGraph.from_pairs(5, []), unlisted="unknown")
+
+    posterior = completions(autoregressive("degeneracy"), partial)
+
+    assert posterior.log_evidence == pytest.approx(0, abs=0.1)
+
+
+def test_one_run_of_few_particles_is_a_run() -> None:
+    partial = PartialGraph.from_pairs(PAW, HIDDEN)
+    rng = np.random.default_rng(0)
+
+    posterior = extend_particles(autoregressive(), partial, runs=1, particles=1, schedule=Schedule(), rng=rng)
+
+    assert posterior.probabilities.shape == (1, 1, 3)
+    assert posterior.weights == pytest.approx(np.ones((1, 1)))
+
+
+@pytest.mark.parametrize("rule", ["bfs", "degeneracy"])
+def test_the_next_node_has_a_known_probability_and_is_never_one_that_came(rule: str) -> None:
+    partial = PartialGraph.from_pairs(path(6), [(0, 5), (1, 2)])
+    proposal = ArrivalProposal(partial, rule, 0.3, np.random.default_rng(0))
+    arrived = np.tile([[2, 4]], (20_000, 1))
+
+    chosen, log_q = proposal.draw(arrived, np.random.default_rng(1))
+    shares = np.bincount(chosen, minlength=6) / len(chosen)
+    told = np.zeros(6)
+    told[chosen] = np.exp(log_q)
+
+    assert set(chosen) == {0, 1, 3, 5}
+    assert told.sum() == pytest.approx(1)
+    assert shares == pytest.approx(told, abs=0.02)

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import json
+import math
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny import all_graphs, random_graph, star
+
+from graphite_gen.data.sizes import SizeDistribution
+from graphite_gen.errors import CheckpointError
+
+GRAPHS = [random_graph(nodes, seed) for nodes, seed in ((3, 0), (5, 0), (5, 1), (5, 2), (1, 0))]
+
+
+def test_the_law_of_sizes_is_the_histogram_and_sums_to_one() -> None:
+    law = SizeDistribution.of(GRAPHS)
+
+    assert {n: math.exp(law.log_prob(n)) for n in range(7)} == pytest.approx(
+        {0: 0, 1: 1 / 5, 2: 0, 3: 1 / 5, 4: 0, 5: 3 / 5, 6: 0}
+    )
+    assert law.largest == 5
+
+
+def test_sizes_are_drawn_as_often_as_they_occurred() -> None:
+    sizes = SizeDistribution.of(GRAPHS).sample(10000, np.random.default_rng(0))
+
+    found = {n: float((sizes == n).mean()) for n in np.unique(sizes).tolist()}
+    assert found == pytest.approx({1: 0.2, 3: 0.2, 5: 0.6}, abs=5 * 0.5 / 100)
+
+
+@pytest.mark.parametrize("nodes", [1, 3, 5])
+def test_the_baseline_is_one_coin_for_every_pair_of_that_size(nodes: int) -> None:
+    law, graph = SizeDistribution.of(GRAPHS), random_graph(nodes, 7)
+    pairs = list(combinations(range(nodes), 2))
+    same = [other for other in GRAPHS if other.nodes == nodes]
+    heads = sum(int(other.adjacency()[i, j]) for other in same for i, j in pairs)
+    coin = (heads + 0.5) / (len(same) * len(pairs) + 1)
+
+    direct = -sum(math.log(coin if graph.adjacency()[i, j] else 1 - coin) for i, j in pairs)
+
+    assert law.baseline(graph) == pytest.approx(direct)
+
+
+def test_the_baseline_is_a_law_even_at_sizes_never_seen_and_after_complete_graphs() -> None:
+    for law in (SizeDistribution.of(GRAPHS), SizeDistribution.of([star(2)])):
+        assert sum(math.exp(-law.baseline(graph)) for graph in all_graphs(4)) == pytest.approx(1)
+    seen = sum(len(graph.edges) for graph in GRAPHS)
+    assert SizeDistribution.of(GRAPHS).density(4) == pytest.approx((seen + 0.5) / (3 + 3 * 10 + 1))
+
+
+def test_a_law_survives_json() -> None:
+    law = SizeDistribution.of(GRAPHS)
+
+    assert SizeDistribution.from_json(json.loads(json.dumps(law.to_json()))) == law
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        [],
+        {},
+        "sizes",
+        {"5": 3},
+        {"5": [1]},
+        {"5": [1, 2, 3]},
+        {"5": "12"},
+        {"5": [1, None]},
+        {"5": [1.5, 2]},
+        {"5": [True, 2]},
+        {"5": [math.inf, 2]},
+        {"5": [1, math.nan]},
+        {"five": [1, 2]},
+        {"-5": [1, 2]},
+        {"0": [1, 0]},
+        {"5": [0, 0]},
+        {"5": [1, -1]},
+        {"5": [1, 11]},
+        {"99999999999999999999": [1, 1]},
+        {"5": [10**400, 0]},
+    ],
+)
+def test_json_that_is_no_law_of_sizes_is_refused_in_one_line(value: Any) -> None:
+    with pytest.raises(CheckpointError) as error:
+        SizeDistribution.from_json(value)
+
+    assert "\n" not in str(error.value)
+
+
+@given(
+    st.recursive(
+        st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3)),
+        lambda inner: st.one_of(
+            st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(["1", "2", "x", ""]), inner, max_size=3)
+        ),
+        max_leaves=6,
+    )
+)
+def test_any_json_is_refused_or_gives_a_law_that_sums_to_one(value: Any) -> None:
+    try:
+        law = SizeDistribution.from_json(value)
+    except CheckpointError:
+        return
+
+    assert sum(math.exp(law.log_prob(n)) for n in law.graphs) == pytest.approx(1)

@@ -1,0 +1,106 @@
+"""Orbit counts are those of an enumeration of all small subgraphs."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from graphite_gen.evaluation import orbits
+from graphite_gen.evaluation import sparse_union as _union
+from graphite_gen.evaluation.orbits import ORBITS, orbit_counts
+from graphite_gen.graph import SimpleGraph
+
+from .graphs import random_graph, small_graphs
+
+# The orbit of a node by the sorted degrees of its subgraph and its own degree in it, which tell all of them apart.
+PARTS = {
+    ((1, 1), 1): 0,
+    ((1, 1, 2), 1): 1,
+    ((1, 1, 2), 2): 2,
+    ((2, 2, 2), 2): 3,
+    ((1, 1, 2, 2), 1): 4,
+    ((1, 1, 2, 2), 2): 5,
+    ((1, 1, 1, 3), 1): 6,
+    ((1, 1, 1, 3), 3): 7,
+    ((2, 2, 2, 2), 2): 8,
+    ((1, 2, 2, 3), 1): 9,
+    ((1, 2, 2, 3), 2): 10,
+    ((1, 2, 2, 3), 3): 11,
+    ((2, 2, 3, 3), 2): 12,
+    ((2, 2, 3, 3), 3): 13,
+    ((3, 3, 3, 3), 3): 14,
+}
+
+
+def enumerated(graph: SimpleGraph) -> np.ndarray:
+    whole = graph.to_networkx()
+    counts = np.zeros((graph.nodes, ORBITS), dtype=np.int64)
+    for size in (2, 3, 4):
+        for nodes in itertools.combinations(range(graph.nodes), size):
+            part = whole.subgraph(nodes)
+            if nx.is_connected(part):
+                degrees = dict(part.degree())
+                for node in nodes:
+                    counts[node, PARTS[tuple(sorted(degrees.values())), degrees[node]]] += 1
+
+    return counts
+
+
+@given(small_graphs())
+@settings(max_examples=150, deadline=None)
+def test_counts_of_any_small_graph_are_those_of_an_enumeration(graph: SimpleGraph) -> None:
+    assert (orbit_counts([graph])[0] == enumerated(graph)).all()
+
+
+@pytest.mark.parametrize("room", [0, orbits.ROOM])
+def test_crowded_graphs_are_counted_by_neighbourhoods_and_alike(monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+    rng = np.random.default_rng(1)
+    graphs = [random_graph(nodes, density, rng) for nodes, density in ((9, 0.9), (12, 0.6), (3, 1.0), (10, 0.3))]
+    monkeypatch.setattr(orbits, "CROWDED", -1)
+    monkeypatch.setattr(orbits, "ROOM", room)
+
+    for graph, counts in zip(graphs, orbit_counts(graphs), strict=True):
+        assert (counts == enumerated(graph)).all()
+
+
+def test_counts_of_dense_and_sparse_graphs_are_those_of_an_enumeration() -> None:
+    rng = np.random.default_rng(0)
+    graphs = [random_graph(13, density, rng) for density in (0.0, 0.2, 0.5, 0.8, 1.0)]
+
+    for graph, counts in zip(graphs, orbit_counts(graphs), strict=True):
+        assert (counts == enumerated(graph)).all()
+
+
+def test_counts_do_not_depend_on_how_the_work_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    graphs = [random_graph(int(n), 0.6, rng) for n in (9, 1, 12, 5)]
+    whole = orbit_counts(graphs)
+
+    monkeypatch.setattr(_union, "MOST_WALKS", 100)
+    monkeypatch.setattr(orbits, "TRIANGLES", 7)
+
+    assert all((a == b).all() for a, b in zip(whole, orbit_counts(graphs), strict=True))
+
+
+@pytest.mark.slow
+def test_many_small_and_some_large_graphs_are_counted_in_seconds() -> None:
+    rng = np.random.default_rng(2)
+    small = [random_graph(20, 0.3, rng) for _ in range(1000)]
+    large = [random_graph(200, 0.075, rng) for _ in range(200)]
+
+    started = time.process_time()
+    orbit_counts(small)
+    middle = time.process_time()
+    orbit_counts(large)
+
+    assert middle - started < 5
+    assert time.process_time() - middle < 60
+
+
+def test_no_graphs_have_no_counts() -> None:
+    assert orbit_counts([]) == []

@@ -1,0 +1,172 @@
+"""Floors are means under the law, however they were come by."""
+
+from __future__ import annotations
+
+import json
+import math
+from importlib.resources import files
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from graphite_gen.errors import ConfigError, FamilyError
+from graphite_gen.families import FAMILIES, base, family
+from graphite_gen.families.entropies import EntropyEstimate, draw_nats, known_entropy, mean_entropy
+from graphite_gen.rng import stream
+
+from .helpers import all_graphs
+
+# Mean nats per graph over n = 10 … 20 with their standard errors, measured by others (REFERENCE, section 1).
+PUBLISHED = {"geometric": (48.72, 0.20), "barabasi": (63.90, 0.04)}
+# The ends of the range, from the same source, to the digit given.
+ENDS = {"geometric": (24.5, 76.1), "barabasi": (25.4, 107.2)}
+
+
+def test_the_mean_over_draws_is_the_entropy_of_the_law() -> None:
+    law = family("barabasi", m=2)
+    exact = sum(-math.exp(p) * p for graph in all_graphs(5) if (p := law.log_prob(graph)) > -math.inf)
+
+    found = EntropyEstimate.of(list(draw_nats(law, 5, 2000, seed=0)))
+
+    assert found.standard_error is not None
+    assert found.nats == pytest.approx(exact, abs=4 * found.standard_error)
+    assert 0 < found.standard_error < 0.05
+    assert (found.gap, found.graphs) == (0, 2000)
+
+
+def test_an_estimate_is_midway_between_the_bounds_with_the_error_of_what_is_midway() -> None:
+    found = EntropyEstimate.of([(1.0, 2.0), (4.0, 4.0), (2.0, 6.0)])
+
+    assert (found.lower, found.upper, found.gap, found.graphs) == pytest.approx((7 / 3, 4, 5 / 3, 3))
+    assert found.nats == pytest.approx(np.mean([1.5, 4, 4]))
+    assert found.standard_error == pytest.approx(np.std([1.5, 4, 4], ddof=1) / math.sqrt(3))
+    assert found.gap_standard_error == pytest.approx(np.std([1, 0, 4], ddof=1) / math.sqrt(3))
+    alone = EntropyEstimate.of([(1.0, 2.0)])
+    assert (alone.standard_error, alone.gap_standard_error) == (None, None)
+
+
+def test_a_mean_over_sizes_weighs_errors_by_how_often_a_size_occurs() -> None:
+    entropies = {
+        3: EntropyEstimate(1.0, 2.0, 0.3, 10, 0.1),
+        4: EntropyEstimate(5.0, 5.0, 0.4, 20, 0.2),
+        5: EntropyEstimate.exact(9.0),
+    }
+
+    mean = mean_entropy(entropies, [4, 3, 4, 5])
+
+    assert (mean.lower, mean.upper, mean.graphs) == (5.0, 5.25, 30)
+    # The two graphs on four nodes share one error: it does not average out between them.
+    assert mean.standard_error == pytest.approx(math.hypot(0.3 / 4, 0.4 / 2))
+    assert mean_entropy(entropies, [3, 4]).gap_standard_error == pytest.approx(math.hypot(0.1 / 2, 0.2 / 2))
+    # A closed form has no error to add, and one unknown error leaves that of the mean unknown.
+    assert mean.gap_standard_error == pytest.approx(math.hypot(0.1 / 4, 0.2 / 2))
+    assert mean_entropy({**entropies, 6: EntropyEstimate(1.0, 1.0, 0.1, 9)}, [3, 6]).gap_standard_error is None
+    assert mean_entropy({3: EntropyEstimate(1.0, 1.0, None, 1)}, [3]).standard_error is None
+
+
+def test_draws_depend_on_seed_size_and_number_alone() -> None:
+    law = family("barabasi")
+    few, many = list(draw_nats(law, 9, 2, seed=3)), list(draw_nats(law, 9, 4, seed=3))
+
+    assert many[:2] == few
+    assert list(draw_nats(law, 9, 2, seed=4)) != few
+    with pytest.raises(ConfigError, match="'graphs' is 0"):
+        draw_nats(law, 7, 0, seed=0)
+    with pytest.raises(FamilyError, match="no graphs with n=2"):
+        draw_nats(law, 2, 1, seed=0)
+
+
+def test_draws_of_a_family_that_keeps_components_have_the_size_asked_for() -> None:
+    law = family("erdos-renyi", p=0.4, largest_component=True)
+    connected = [graph for graph in all_graphs(4) if law.contains(graph)]
+    exact = sum(-math.exp(law.log_prob(graph)) * law.log_prob(graph) for graph in connected)
+
+    found = EntropyEstimate.of(list(draw_nats(law, 4, 2000, seed=0)))
+
+    assert found.standard_error is not None
+    assert found.nats == pytest.approx(exact, abs=4 * found.standard_error)
+
+
+def test_a_size_that_no_draw_keeps_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "MOST_DRAWS", 20)
+
+    with pytest.raises(FamilyError, match="kept all n=9 nodes in none of 20 draws"):
+        family("erdos-renyi", p=0.01, largest_component=True).draw_nats(9, stream(0, "test"))
+
+
+@pytest.mark.slow
+def test_bounds_of_a_geometric_graph_are_those_of_its_law_with_the_sign_turned() -> None:
+    law = family("geometric")
+    lower, upper = np.mean([law.draw_nats(3, stream(0, "test", i)) for i in range(60)], axis=0)
+    graphs = [law.sample(3, stream(1, "test", i)) for i in range(20_000)]
+    _, counts = np.unique([graph.adjacency()[np.triu_indices(3, 1)] for graph in graphs], axis=0, return_counts=True)
+    exact = -(counts / counts.sum()) @ np.log(counts / counts.sum())
+
+    # The entropy of three points is known within some hundredths; sixty graphs are off by a tenth at most.
+    assert lower == pytest.approx(exact, abs=0.35)
+    assert abs(upper - lower) < 0.05
+    with pytest.raises(FamilyError, match="only with largest_component=false"):
+        family("geometric", largest_component=True).draw_nats(3, stream(0, "test"))
+
+
+def test_closed_forms_come_first_and_have_no_error() -> None:
+    law = family("ego")
+
+    assert known_entropy(law, 14) == EntropyEstimate(law.entropy(14), law.entropy(14), 0.0, 0, 0.0)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_has_floors_of_its_default_sizes_that_rise_with_the_size(name: str) -> None:
+    law = family(name)
+    sizes = law.sizes(10, 20)
+    entropies = [entropy for n in sizes if (entropy := known_entropy(law, n)) is not None]
+
+    assert len(entropies) == len(sizes)
+    for a, b in pairwise(entropies):
+        assert b.nats - a.nats > -3 * math.hypot(a.standard_error or 0, b.standard_error or 0)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_shipped_table_agrees_with_published_floors(name: str) -> None:
+    law = family(name)
+    entropies = {n: entropy for n in range(10, 21) if (entropy := known_entropy(law, n)) is not None}
+    mean, (published, error) = mean_entropy(entropies, list(entropies)), PUBLISHED[name]
+
+    assert len(entropies) == 11
+    assert mean.standard_error is not None
+    assert mean.standard_error < 0.5
+    assert mean.nats == pytest.approx(published, abs=3 * math.hypot(mean.standard_error, error))
+    assert -0.1 < mean.gap < 0.5
+    for n, end in zip((10, 20), ENDS[name], strict=True):
+        assert entropies[n].nats == pytest.approx(end, abs=0.1 + 3 * (entropies[n].standard_error or 0))
+
+
+def test_other_parameters_and_sizes_are_not_in_the_table() -> None:
+    assert known_entropy(family("geometric"), 200) is None
+    assert known_entropy(family("geometric", r=0.4), 15) is None
+    assert known_entropy(family("geometric", largest_component=True), 15) is None
+    assert known_entropy(family("barabasi", m=3), 15) is None
+    assert known_entropy(family("barabasi", m="4"), 15) is not None
+    with pytest.raises(FamilyError, match="no graphs with n=3"):
+        known_entropy(family("barabasi"), 3)
+
+
+def test_the_table_is_of_the_default_parameters() -> None:
+    table = json.loads(files("graphite_gen.families").joinpath("entropies.json").read_text(encoding="utf-8"))
+
+    assert set(table) == {"barabasi", "geometric"}
+    for name, shipped in table.items():
+        assert shipped["parameters"] == family(name).parameters()
+        assert all(row["lower"] <= row["upper"] + 0.3 and row["graphs"] > 1 for row in shipped["floors"].values())
+
+
+@pytest.mark.slow
+def test_the_shipped_floor_of_barabasi_is_what_other_graphs_give() -> None:
+    law = family("barabasi")
+    shipped, fresh = known_entropy(law, 12), EntropyEstimate.of(list(draw_nats(law, 12, 400, seed=99)))
+
+    assert shipped is not None
+    assert shipped.standard_error is not None
+    assert fresh.standard_error is not None
+    assert fresh.nats == pytest.approx(shipped.nats, abs=4 * math.hypot(shipped.standard_error, fresh.standard_error))

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+import stat
+from pathlib import Path
+
+import pytest
+from killing import killed_at
+
+from graphite_gen.io import locks
+from graphite_gen.io.atomic import filling, is_settled, move_all, replacing, staging, sweep
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_a_file_is_replaced_whole_or_stays(error: type[BaseException], tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    mode = stat.S_IMODE(path.stat().st_mode)
+
+    with pytest.raises(error), replacing(path) as stream:  # noqa: PT012
+        stream.write(b"half")
+        raise error
+    assert path.read_bytes() == b"old"
+    with replacing(path) as stream:
+        stream.write(b"new")
+
+    assert path.read_bytes() == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_stage_is_hidden_and_goes_with_the_folders_made_for_it_if_anything_fails(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "er"
+
+    with pytest.raises(KeyboardInterrupt), staging(folder) as stage:  # noqa: PT012
+        assert stage.parent == folder
+        assert stage.name.startswith(".")
+        (stage / "file").touch()
+        raise KeyboardInterrupt
+    assert not list(tmp_path.iterdir())
+    with staging(folder) as stage:
+        (stage / "file").touch()
+        (stage / "file").rename(folder / "file")
+
+    assert [file.name for file in folder.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("fails_at", [0, 1, 2, 3])
+@pytest.mark.parametrize("late", [False, True])
+def test_moves_are_all_done_or_all_undone(
+    fails_at: int, late: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abcd":
+        (tmp_path / name).write_text(name)
+    # The last one takes a name that the first one has left.
+    moves = [(tmp_path / old, tmp_path / new) for old, new in ("ae", "bf", "cg", "da")]
+    rename, calls = Path.rename, 0
+
+    def interrupted(self: Path, target: Path) -> Path:
+        nonlocal calls
+        calls += 1
+        if calls != fails_at + 1:
+            return rename(self, target)
+        if late:
+            rename(self, target)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        move_all(moves)
+    monkeypatch.undo()
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {name: name for name in "abcd"}
+
+    move_all(moves)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"e": "a", "f": "b", "g": "c", "a": "d"}
+
+
+def visible(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in folder.iterdir() if not path.name.startswith(".")}
+
+
+def write_file(path: Path, text: str) -> None:
+    with replacing(path) as stream:
+        stream.write(text.encode())
+
+
+def test_a_file_is_whole_whenever_its_writer_is_killed_and_the_next_one_clears_up(tmp_path: Path) -> None:
+    write_file(tmp_path / "file", "old")
+    for operation in itertools.count():
+        if not killed_at(operation, lambda: write_file(tmp_path / "file", "new")):
+            break
+        assert visible(tmp_path)["file"] in ("old", "new")
+        write_file(tmp_path / "other", "")
+        assert len(list(tmp_path.iterdir())) == 2, "nothing of the killed one is left"
+    assert operation > 2
+
+
+def fill(folder: Path, texts: dict[str, str], old: tuple[str, ...] = ()) -> None:
+    with filling(folder, lambda: [folder / name for name in old]) as new:
+        for name, text in texts.items():
+            (new / name).write_text(text)
+
+
+def test_a_new_folder_is_there_with_all_its_files_or_not(tmp_path: Path) -> None:
+    wanted = {"a": "1", "b": "2", "c": "3"}
+    for operation in itertools.count():
+        if not killed_at(operation, lambda: fill(tmp_path / "out", wanted)):
+            break
+        assert not (tmp_path / "out").exists() or visible(tmp_path / "out") == wanted
+        fill(tmp_path / "out", wanted, tuple(wanted) if (tmp_path / "out").exists() else ())
+        assert [path.name for path in tmp_path.iterdir()] == ["out"], "nothing of the killed one is left"
+        shutil.rmtree(tmp_path / "out")
+    assert operation > 4
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_files_among_others_are_all_there_or_none_once_someone_writes_there(tmp_path: Path) -> None:
+    before, after = {"a": "old", "b": "old", "other": "x"}, {"a": "new", "c": "new", "other": "x"}
+    halves = 0
+    for operation in itertools.count():
+        for path in tmp_path.iterdir():
+            path.unlink() if path.is_file() else shutil.rmtree(path)
+        for name, text in before.items():
+            (tmp_path / name).write_text(text)
+        if not killed_at(operation, lambda: fill(tmp_path, {"a": "new", "c": "new"}, ("a", "b"))):
+            break
+        is_half = visible(tmp_path) not in (before, after)
+        halves += is_half
+        assert not (is_half and is_settled(tmp_path)), "whoever reads would not know"
+        sweep(tmp_path)
+        assert is_settled(tmp_path)
+        assert visible(tmp_path) in (before, after)
+    assert halves, "none was killed between two moves"
+    assert visible(tmp_path) == after
+
+
+@pytest.mark.parametrize(
+    "plan", [{"old": ["../victim"], "new": []}, {"old": [], "new": ["../../b"]}, {"old": [".."], "new": []}, ["old"], 3]
+)
+def test_a_plan_that_leads_out_of_its_folder_is_not_followed(tmp_path: Path, plan: object) -> None:
+    stage = tmp_path / "folder" / ".graphite-gen.0123456789abcdef.tmp"
+    for name in ("new", "old"):
+        (stage / name).mkdir(parents=True)
+    (stage / "plan.json").write_text(json.dumps(plan))
+    (tmp_path / "victim").write_text("dear")
+
+    sweep(tmp_path / "folder")
+
+    assert (tmp_path / "victim").read_text() == "dear"
+
+
+def test_a_plan_moves_nothing_in_through_a_link(tmp_path: Path) -> None:
+    stage = tmp_path / "folder" / ".graphite-gen.0123456789abcdef.tmp"
+    (stage / "old").mkdir(parents=True)
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "diary").write_text("dear")
+    (stage / "new").symlink_to(tmp_path / "secret")
+    (stage / "plan.json").write_text(json.dumps({"old": [], "new": ["diary"]}))
+
+    sweep(tmp_path / "folder")
+
+    assert (tmp_path / "secret" / "diary").read_text() == "dear"
+
+
+def test_what_someone_is_still_writing_is_left_alone(tmp_path: Path) -> None:
+    with replacing(tmp_path / "a") as stream, staging(tmp_path) as stage:
+        stream.write(b"a")
+        write_file(tmp_path / "b", "b")
+        sweep(tmp_path)
+        assert stage.exists()
+
+    assert visible(tmp_path) == {"a": "a", "b": "b"}
+
+
+def test_nothing_is_swept_away_where_there_are_no_locks_to_tell_by(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = tmp_path / ".graphite-gen.0123456789abcdef.tmp"
+    left.touch()
+    monkeypatch.setattr(locks, "fcntl", None)
+    write_file(tmp_path / "a", "a")
+    assert left.exists()
+    monkeypatch.undo()
+
+    write_file(tmp_path / "a", "a")
+    assert not left.exists()

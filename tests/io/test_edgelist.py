@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import igraph
+import networkx as nx
+import numpy as np
+import pytest
+
+from graphite_gen.errors import FormatError, OutputError
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.io import read_graphs, write_graphs
+
+from .graphs import assert_same, assert_same_edges
+
+GRAPH = SimpleGraph(
+    4, np.array([[0, 1], [1, 3]], np.int32), np.array([0.5, 2.0]), edge_attributes={"kind": ["#1 'ä'", [1, None]]}
+)
+
+
+def test_networkx_opens_what_we_write(tmp_path: Path) -> None:
+    write_graphs([GRAPH], tmp_path / "a.edgelist")
+
+    graph = nx.read_edgelist(tmp_path / "a.edgelist", nodetype=int)
+
+    assert dict(graph.edges) == dict(GRAPH.to_networkx().edges)
+
+
+def test_igraph_opens_what_we_write(tmp_path: Path) -> None:
+    graph = SimpleGraph.from_networkx(nx.cycle_graph(6))
+    write_graphs([graph], tmp_path / "a.edgelist")
+
+    assert igraph.Graph.Read_Edgelist(str(tmp_path / "a.edgelist"), directed=False).get_edgelist() == [
+        tuple(edge) for edge in graph.edges.tolist()
+    ]
+
+
+@pytest.mark.parametrize("write", [nx.write_edgelist, nx.write_weighted_edgelist])
+def test_what_networkx_writes_is_read(write: object, tmp_path: Path) -> None:
+    graph = nx.karate_club_graph()
+    write(graph, tmp_path / "a.edgelist")  # type: ignore[operator]
+
+    (read,) = read_graphs(tmp_path / "a.edgelist")
+
+    wanted = SimpleGraph.from_networkx(graph)
+    assert_same(SimpleGraph(wanted.nodes, wanted.edges, wanted.weights), read)
+
+
+def test_what_igraph_writes_is_read(tmp_path: Path) -> None:
+    graph = igraph.Graph.Ring(12)
+    graph.write_edgelist(str(tmp_path / "a.edgelist"))
+
+    (read,) = read_graphs(tmp_path / "a.edgelist")
+
+    assert_same_edges(SimpleGraph.from_pairs(12, graph.get_edgelist()), read)
+
+
+def test_comments_names_and_lonely_nodes_are_understood(tmp_path: Path) -> None:
+    (tmp_path / "a.edgelist").write_text("# by hand\n\nb a  # an edge\nc\n  a c {}\n")
+
+    (read,) = read_graphs(tmp_path / "a.edgelist")
+
+    assert read.names == ("b", "a", "c")
+    assert read.edges.tolist() == [[0, 1], [1, 2]]
+    assert read.weights is None
+
+
+def test_more_than_one_graph_is_refused_and_nothing_is_left(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="holds one graph"):
+        write_graphs([GRAPH, GRAPH], tmp_path / "a.edgelist")
+
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"", "holds no graphs"),
+        (b"0 0\n", "own neighbour; pass --simplify"),
+        (b"0 1\n1 0\n", "0 - 1 is repeated|1 - 0 is repeated"),
+        (b"0 1\n0 2 nan\n", "not a finite number"),
+        (b"0 1\n0 2 1e999\n", "not a finite number"),
+        (b"0 1\n0 2 heavy\n", "line 2: 'heavy' after the nodes"),
+        (b"0 1 {'weight': __import__('os')}\n", "line 1: .* after the nodes"),
+        (b"0 1 {'weight': 'a'}\n", "not a finite number"),
+        (b"0 1 {" + b"[" * 5000 + b"\n", "line 1"),
+        (b"0 \xff\n", "line 1: not UTF-8"),
+    ],
+)
+def test_damage_is_one_clear_line(body: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / "bad.edgelist").write_bytes(body)
+
+    with pytest.raises(FormatError, match=message) as caught:
+        list(read_graphs(tmp_path / "bad.edgelist"))
+
+    assert "bad.edgelist'" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_blank_lines_are_no_graph_and_doubtful_literals_no_warning(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    (tmp_path / "blank.edgelist").write_bytes(b" \n\x1f\n")
+    (tmp_path / "doubtful.edgelist").write_text("0 1 {'a': 1or}\n")
+
+    with pytest.raises(FormatError, match="holds no graphs"):
+        list(read_graphs(tmp_path / "blank.edgelist"))
+    with pytest.raises(FormatError, match="after the nodes"):
+        list(read_graphs(tmp_path / "doubtful.edgelist"))
+    assert not recwarn.list

@@ -1,0 +1,363 @@
+"""Targets appear whole or not at all; sources are opened carefully."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphite_gen.errors import FormatError, OutputError
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.io import FORMATS, read_graphs, write_graphs
+from graphite_gen.io import files as _files
+
+GRAPH = SimpleGraph.from_pairs(3, [(0, 1)])
+
+
+def failing(error: BaseException) -> Iterator[SimpleGraph]:
+    yield GRAPH
+    raise error
+
+
+@pytest.mark.parametrize("format", [name for name in FORMATS if name != "edgelist"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("x"), MemoryError()])
+def test_a_failure_on_the_way_leaves_nothing_and_keeps_what_was(
+    format: str, error: BaseException, tmp_path: Path
+) -> None:
+    old = tmp_path / f"old.{format}"
+    old.write_bytes(b"precious")
+
+    for target in (old, tmp_path / f"new.{format}"):
+        with pytest.raises(type(error)):
+            write_graphs(failing(error), target, force=True)
+
+    assert [path.name for path in tmp_path.iterdir()] == [old.name]
+    assert old.read_bytes() == b"precious"
+
+
+def test_an_existing_file_is_replaced_only_by_force(tmp_path: Path) -> None:
+    target = tmp_path / "a.g6"
+    target.write_text("precious")
+
+    with pytest.raises(OutputError, match="pass --force"):
+        write_graphs([GRAPH], target)
+    assert target.read_text() == "precious"
+    write_graphs([GRAPH], target, force=True)
+
+    assert next(read_graphs(target)).nodes == 3
+
+
+def test_a_file_may_be_read_and_replaced_at_once(tmp_path: Path) -> None:
+    write_graphs([GRAPH] * 9000, tmp_path / "a.g6")
+
+    assert write_graphs(read_graphs(tmp_path / "a.g6"), tmp_path / "a.g6", force=True) == 9000
+    assert sum(1 for _ in read_graphs(tmp_path / "a.g6")) == 9000
+
+
+def test_a_new_file_has_the_usual_permissions_and_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "plain").touch()
+    (tmp_path / "link.g6").symlink_to(tmp_path / "real.g6")
+    write_graphs([GRAPH], tmp_path / "link.g6")
+
+    assert (tmp_path / "link.g6").is_symlink()
+    assert stat.S_IMODE((tmp_path / "real.g6").stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_targets_that_cannot_be_are_named(format: str, tmp_path: Path) -> None:
+    (tmp_path / f"folder.{format}").mkdir()
+
+    with pytest.raises(OutputError, match="is a folder"):
+        write_graphs([GRAPH], tmp_path / f"folder.{format}", force=True)
+    with pytest.raises(OutputError, match=r"the folder '.*missing' does not exist"):
+        write_graphs([GRAPH], tmp_path / "missing" / f"a.{format}")
+    (tmp_path / "file").touch()
+    for parent in ("file", "file/deeper"):
+        with pytest.raises(OutputError, match=r"file' is a file and no folder; pass another folder"):
+            write_graphs([GRAPH], tmp_path / parent / f"a.{format}")
+    with pytest.raises(OutputError, match="There are no graphs"):
+        write_graphs([], tmp_path / f"a.{format}")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_permission_is_named(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+
+    with pytest.raises(OutputError, match="Permission denied"):
+        write_graphs([GRAPH], tmp_path / "a.g6")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+@pytest.mark.parametrize("format", [name for name in FORMATS if name not in ("h5", "edgelist")])
+def test_a_full_disk_is_one_clear_line(format: str) -> None:
+    with pytest.raises(OutputError, match="No space left"):
+        write_graphs([GRAPH] * 5000, "/dev/full", format=format)
+
+
+@pytest.mark.skipif(not Path("/dev/null").exists(), reason="there is no /dev/null here")
+def test_a_device_is_written_to_and_stays_one() -> None:
+    assert write_graphs([GRAPH], "/dev/null", format="g6") == 1
+    assert Path("/dev/null").is_char_device()
+    with pytest.raises(OutputError, match="HDF5"):
+        write_graphs([GRAPH], "/dev/null", format="h5")
+
+
+def test_a_broken_pipe_is_left_to_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(io.BytesIO):
+        def write(self, data: object) -> int:
+            raise BrokenPipeError
+
+    out = io.TextIOWrapper(Broken())
+    monkeypatch.setattr(sys, "stdout", out)
+
+    with pytest.raises(BrokenPipeError):
+        write_graphs([GRAPH], "-", format="g6")
+
+
+def test_a_template_writes_one_file_each_and_refuses_a_folder_with_such_files(tmp_path: Path) -> None:
+    template = f"{tmp_path}/deep/er/{{index:04d}}.g6"
+
+    assert write_graphs([GRAPH] * 12, template) == 12
+
+    names = [path.name for path in sorted((tmp_path / "deep" / "er").iterdir())]
+    assert names == [f"{i:04d}.g6" for i in range(12)]
+    assert sum(1 for _ in read_graphs(tmp_path / "deep" / "er")) == 12
+    with pytest.raises(OutputError, match=r"0000\.g6' exists: pass --force"):
+        write_graphs([GRAPH], template)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("x"), OSError(28, "No space left")])
+@pytest.mark.parametrize("suffix", ["g6", "h5", "graphml.gz"])
+def test_a_template_that_fails_on_the_way_leaves_nothing_and_keeps_what_was(
+    suffix: str, error: BaseException, tmp_path: Path
+) -> None:
+    write_graphs([GRAPH] * 3, f"{tmp_path}/old/{{index}}.{suffix}")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "old").iterdir()}
+
+    for folder in ("old", "new/deep"):
+        with pytest.raises((type(error), OutputError)):
+            write_graphs(failing(error), f"{tmp_path}/{folder}/{{index}}.{suffix}", force=True)
+
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
+    assert {path.name: path.read_bytes() for path in (tmp_path / "old").iterdir()} == before
+
+
+def test_files_of_a_template_are_replaced_together_and_others_stay(tmp_path: Path) -> None:
+    template = f"{tmp_path}/{{index:02d}}.g6"
+    write_graphs([GRAPH] * 6, template)
+    for name in ("7.g6", "notes.txt", "000.g6"):
+        (tmp_path / name).write_text("precious")
+
+    assert write_graphs([SimpleGraph.from_pairs(5, [])] * 2, template, force=True) == 2
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["00.g6", "000.g6", "01.g6", "7.g6", "notes.txt"]
+    assert next(read_graphs(tmp_path / "01.g6")).nodes == 5
+    assert (tmp_path / "7.g6").read_text() == "precious"
+
+
+def test_files_of_a_template_may_be_read_and_replaced_at_once(tmp_path: Path) -> None:
+    template = f"{tmp_path}/{{index:02d}}.g6"
+    write_graphs([SimpleGraph.from_pairs(n, []) for n in range(1, 7)], template)
+
+    assert write_graphs(read_graphs(tmp_path), template, force=True) == 6
+    assert [graph.nodes for graph in read_graphs(tmp_path)] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_folder_where_a_file_of_a_template_goes_is_named(tmp_path: Path) -> None:
+    (tmp_path / "1.g6").mkdir()
+
+    with pytest.raises(OutputError, match=r"1\.g6' is a folder"):
+        write_graphs([GRAPH] * 2, f"{tmp_path}/{{index}}.g6", force=True)
+    (tmp_path / "file").touch()
+    for target in ("file/{index}.g6", "file/deeper/{index}.g6"):
+        with pytest.raises(OutputError, match=r"file' is a file and no folder; pass another folder"):
+            write_graphs([GRAPH], f"{tmp_path}/{target}")
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1.g6", "file"]
+
+
+@pytest.mark.parametrize("suffix", ["g6", "h5", "graphml"])
+def test_files_of_a_template_are_written_as_the_graphs_come(suffix: str, tmp_path: Path) -> None:
+    def graphs() -> Iterator[SimpleGraph]:
+        for count in range(4):
+            assert len(list(tmp_path.rglob(f"*.{suffix}"))) == count
+            yield GRAPH
+
+    assert write_graphs(graphs(), f"{tmp_path}/{{index}}.{suffix}") == 4
+
+
+@pytest.mark.parametrize("what", ["weights", "features"])
+@pytest.mark.parametrize("format", FORMATS)
+def test_numbers_that_no_reader_takes_are_not_written(format: str, what: str, tmp_path: Path) -> None:
+    values = np.array([np.nan]) if what == "weights" else np.full((3, 1), np.inf, np.float32)
+
+    with pytest.raises(OutputError, match=f"Graph 0 has a {what[:-1]} that is not a finite number"):
+        write_graphs([replace(GRAPH, **{what: values})], tmp_path / f"a.{format}")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("format", ["g6", "jsonl"])
+def test_closed_pipes_are_one_clear_line(format: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    monkeypatch.setattr(sys, "stdout", None)
+
+    with pytest.raises(FormatError, match="'-' cannot be read: the shell has closed it"):
+        read_graphs("-", format=format)
+    with pytest.raises(OutputError, match="'-' cannot be written: the shell has closed it"):
+        write_graphs([GRAPH], "-", format=format)
+
+
+def test_the_folder_of_a_model_is_told_from_one_of_graphs(tmp_path: Path) -> None:
+    for name in ("config.json", "model.safetensors", "history.jsonl"):
+        (tmp_path / name).touch()
+
+    with pytest.raises(FormatError, match="is a model, not graphs: pass it with --model"):
+        read_graphs(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "{index}{other}.g6",
+        "{index.__class__}.g6",
+        "{index[0]}.g6",
+        "{index!r}.g6",
+        "{index:0999999999d}.g6",
+        "{index:/<4}.g6",
+        "{index:x}.g6",
+        "{index}-{index}.g6",
+        "{index.g6",
+        "{index}/a.g6",
+        "{index:{index}}.g6",
+    ],
+)
+def test_other_templates_are_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="template"):
+        write_graphs([GRAPH], f"{tmp_path}/{name}")
+
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("format", [name for name in FORMATS if name != "h5"])
+def test_gzip_cut_short_or_damaged_is_refused(format: str, tmp_path: Path) -> None:
+    write_graphs([GRAPH], tmp_path / f"a.{format}.gz")
+    data = (tmp_path / f"a.{format}.gz").read_bytes()
+    changed = data[:12] + bytes(255 - byte for byte in data[12:])
+
+    for number, body in enumerate((data[:-9], data[:11], changed, data[:-1])):
+        bad = tmp_path / f"bad{number}.{format}.gz"
+        bad.write_bytes(body)
+        with pytest.raises(FormatError, match=rf"bad{number}\.{format}\.gz', byte \d+: the gzip data are damaged"):
+            list(read_graphs(bad))
+
+
+def test_a_gzip_bomb_is_refused_before_it_fills_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_files, "_BOMB_BYTES", 1 << 20)
+    for name, body in (("newlines.jsonl.gz", b"\n" * (1 << 24)), ("line.g6.gz", b"~" * (1 << 24))):
+        (tmp_path / name).write_bytes(gzip.compress(body))
+
+        with pytest.raises(FormatError, match="expand more than 500 times"):
+            list(read_graphs(tmp_path / name))
+
+
+def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_files, "MAX_LINE", 1000)
+    (tmp_path / "a.jsonl").write_bytes(b"[" * 1002)
+
+    with pytest.raises(FormatError, match="line 1: longer than 1000 bytes"):
+        list(read_graphs(tmp_path / "a.jsonl"))
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_an_empty_file_is_said_to_hold_no_graphs_with_how_to_make_one(format: str, tmp_path: Path) -> None:
+    (tmp_path / f"a.{format}").touch()
+
+    with pytest.raises(FormatError, match=rf"a\.{format}' holds no graphs: .* 'graphite-gen generate"):
+        read_graphs(tmp_path / f"a.{format}")
+
+
+@pytest.mark.parametrize("format", [name for name in FORMATS if name not in ("edgelist", "h5")])
+def test_a_file_of_blank_lines_is_said_to_hold_no_graphs(format: str, tmp_path: Path) -> None:
+    (tmp_path / f"a.{format}").write_text("\n  \n\n")
+
+    with pytest.raises(FormatError, match="holds no graphs"):
+        list(read_graphs(tmp_path / f"a.{format}"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "advice"),
+    [
+        ("a.edgelist", "0 1 nan", "Replace it by a finite number"),
+        ("a.g6", "&A_", "Write it as graph6"),
+        ("a.g6", "~~~~~~~~", "Pass smaller graphs"),
+        ("a.graphml", "<graphml><graph><hyperedge/></graph></graphml>", "edges between two nodes"),
+        ("a.graphml", '<graphml><graph><edge source="a" target="b" sourceport="p"/></graph></graphml>', "end at nodes"),
+    ],
+)
+def test_what_another_format_would_not_mend_is_not_sent_there(
+    name: str, text: str, advice: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text + "\n")
+
+    with pytest.raises(FormatError, match=advice) as caught:
+        list(read_graphs(tmp_path / name))
+    assert "--format" not in str(caught.value)
+
+
+@pytest.mark.parametrize("format", [name for name in FORMATS if name not in ("edgelist", "s6")])
+def test_a_file_that_is_something_else_is_told_what_to_do_with_it(format: str, tmp_path: Path) -> None:
+    (tmp_path / f"a.{format}").write_text("Dear reader, this is <no graph>.\n")
+
+    with pytest.raises(FormatError, match=r"\. Write the file again, or pass --format if its suffix misleads\.$"):
+        list(read_graphs(tmp_path / f"a.{format}"))
+
+
+@pytest.mark.parametrize("format", ["graphml", "h5", "jsonl", "gml"])
+def test_a_file_that_was_cut_short_is_told_what_to_do_with_it(format: str, tmp_path: Path) -> None:
+    write_graphs([GRAPH], tmp_path / f"a.{format}")
+    data = (tmp_path / f"a.{format}").read_bytes()
+    (tmp_path / f"a.{format}").write_bytes(data[: len(data) // 2])
+
+    with pytest.raises(FormatError, match=r"Write the file again, or pass --format if its suffix misleads\.$"):
+        list(read_graphs(tmp_path / f"a.{format}"))
+
+
+def test_missing_and_unreadable_sources_are_named(tmp_path: Path) -> None:
+    for name in ("a.g6", "a.h5"):
+        with pytest.raises(FormatError, match="does not exist"):
+            read_graphs(tmp_path / name)
+    with pytest.raises(FormatError, match="holds no file of graphs"):
+        read_graphs(tmp_path)
+
+
+def test_a_file_that_is_called_gzip_and_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.edgelist.gz").write_bytes(b"\x1f")
+
+    with pytest.raises(FormatError, match="no gzip data, as its name says"):
+        list(read_graphs(tmp_path / "a.edgelist.gz"))
+
+
+@pytest.mark.parametrize("name", ["a\0.g6", "\ud800.g6", "x" * 300 + ".g6", "loop/a.g6", "loop/{index}.g6"])
+def test_names_that_no_file_can_have_are_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+
+    with pytest.raises(FormatError, match=r"cannot be read|does not exist"):
+        read_graphs(tmp_path / name)
+    with pytest.raises(OutputError, match="cannot be written"):
+        write_graphs([GRAPH], tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["loop"]
+
+
+def test_a_link_to_nowhere_in_a_folder_is_missed(tmp_path: Path) -> None:
+    write_graphs([GRAPH], tmp_path / "a.g6")
+    (tmp_path / "b.g6").symlink_to(tmp_path / "moved.g6")
+
+    with pytest.raises(FormatError, match=r"b\.g6' does not exist"):
+        list(read_graphs(tmp_path))

@@ -1,0 +1,332 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+from graphite_gen.errors import FormatError, OutputError
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.io import read_graphs, write_graphs
+from graphite_gen.records import Provenance
+
+from .graphs import assert_same
+
+DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the shared data sets are not on this machine")
+
+PATH = np.array([[0, 1], [1, 2]], np.int32)
+
+
+def test_the_layout_is_the_documented_one(tmp_path: Path) -> None:
+    graphs = [
+        SimpleGraph(
+            3, PATH, np.array([1.0, 2.0]), np.ones((3, 2), np.float32), attributes={"split": "test", "score": 0.5}
+        ),
+        SimpleGraph(
+            1, PATH[:0], np.zeros(0), np.zeros((1, 2), np.float32), attributes={"split": "train", "score": 1.5}
+        ),
+        SimpleGraph(2, PATH[:1], np.array([3.0]), np.ones((2, 2), np.float32), attributes={"split": "validation"}),
+    ]
+    write_graphs(graphs, tmp_path / "a.h5", provenance=Provenance("ego", {"m": 4}, 7, "generate", "name"))
+
+    with h5py.File(tmp_path / "a.h5") as file:
+        attributes = dict(file.attrs)
+        assert attributes["format"] == "graphite-gen"
+        assert attributes["version"] == 1
+        assert attributes["family"] == "ego"
+        assert json.loads(attributes["parameters"]) == {"m": 4}
+        assert attributes["seed"] == 7
+        for name, dtype, values in (
+            ("node_counts", np.int32, [3, 1, 2]),
+            ("edge_counts", np.int32, [2, 0, 1]),
+            ("edges", np.int32, [[0, 1], [1, 2], [0, 1]]),
+            ("weights", np.float64, [1, 2, 3]),
+            ("node_features", np.float32, [[1, 1]] * 3 + [[0, 0]] + [[1, 1]] * 2),
+            ("split", np.uint8, [2, 0, 1]),
+        ):
+            assert file[name].dtype == dtype
+            assert file[name][:].tolist() == values
+        assert [text.decode() for text in file["graph_attributes/score"][:]] == ["0.5", "1.5", ""]
+
+
+def test_columns_of_one_kind_are_numbers_and_become_text_when_another_kind_comes(tmp_path: Path) -> None:
+    def graph(value: Any) -> SimpleGraph:
+        return SimpleGraph(2, PATH[:1], node_attributes={"a/b%": [1, 2]}, edge_attributes={"x": [value]})
+
+    graphs = [graph(i) for i in range(5000)] + [graph("late")]
+    write_graphs(graphs[:-1], tmp_path / "a.h5")
+    write_graphs(graphs, tmp_path / "b.h5")
+
+    with h5py.File(tmp_path / "a.h5") as file, h5py.File(tmp_path / "b.h5") as other:
+        assert file["edge_attributes/x"].dtype == np.int64
+        assert file["node_attributes/a%2Fb%25"].dtype == np.int64
+        assert list(other["edge_attributes"]) == ["x"]
+    for one, two in zip(graphs, read_graphs(tmp_path / "b.h5"), strict=True):
+        assert_same(one, two)
+
+
+def test_what_only_late_graphs_carry_comes_back_there_alone(tmp_path: Path) -> None:
+    bare = SimpleGraph(3, PATH)
+    rich = SimpleGraph(
+        3,
+        PATH,
+        np.array([1.0, 2.0]),
+        np.ones((3, 2), np.float32),
+        ("a", 5, "c"),
+        {"k": [1, None, 2]},
+        {"e": [[1], "x"]},
+        {"split": "train", "fact": 3},
+    )
+    odd = SimpleGraph(3, PATH, attributes={"split": "other"})
+    graphs = [bare] * 4100 + [rich, bare, odd]
+    write_graphs(graphs, tmp_path / "a.h5")
+
+    for one, two in zip(graphs, read_graphs(tmp_path / "a.h5"), strict=True):
+        assert_same(one, two)
+
+
+def test_texts_of_growing_width_are_kept(tmp_path: Path) -> None:
+    graphs = [SimpleGraph(1, PATH[:0], attributes={"note": "x" * (i // 1000) ** 3}) for i in range(13_000)]
+    write_graphs(graphs, tmp_path / "a.h5")
+
+    for one, two in zip(graphs, read_graphs(tmp_path / "a.h5"), strict=True):
+        assert_same(one, two)
+
+
+def test_features_of_two_widths_are_refused(tmp_path: Path) -> None:
+    graphs = [SimpleGraph(1, PATH[:0], features=np.ones((1, width), np.float32)) for width in (1, 2)]
+
+    with pytest.raises(OutputError, match="one width, and the graphs have 1 and 2"):
+        write_graphs(graphs, tmp_path / "a.h5")
+
+
+@needs_data
+@pytest.mark.parametrize("name", ["community_small", "ego_small", "planar", "sbm", "tree"])
+def test_sets_without_a_version_are_read(name: str) -> None:
+    path = DATA / "sets" / f"{name}.h5"
+
+    with read_graphs(path) as reader:
+        graphs = list(reader)
+
+    with h5py.File(path) as file:
+        assert [graph.nodes for graph in graphs] == file["node_counts"][:].tolist()
+        assert np.array_equal(np.concatenate([graph.edges for graph in graphs]), file["edges"][:])
+        splits = ["train", "validation", "test"]
+        assert [splits.index(graph.attributes["split"]) for graph in graphs] == file["split"][:].tolist()
+
+
+@needs_data
+@pytest.mark.parametrize(("name", "nodes", "edges"), [("cora", 2708, 5278), ("citeseer", 3327, 4552)])
+def test_a_single_labelled_graph_is_read(name: str, nodes: int, edges: int) -> None:
+    (graph,) = read_graphs(DATA / f"{name}.h5")
+
+    assert (graph.nodes, len(graph.edges)) == (nodes, edges)
+    assert len(graph.node_attributes["label"]) == nodes
+
+
+def good(file: Any) -> None:
+    file["node_counts"] = np.array([3, 2], np.int32)
+    file["edge_counts"] = np.array([2, 1], np.int32)
+    file["edges"] = np.array([[0, 1], [1, 2], [0, 1]], np.int32)
+
+
+def put(name: str, value: Any) -> Callable[[Any], None]:
+    def change(file: Any) -> None:
+        if name in file:
+            del file[name]
+        file[name] = value
+
+    return change
+
+
+def declare(name: str, shape: tuple[int, ...], dtype: str = "i4", **options: Any) -> Callable[[Any], None]:
+    def change(file: Any) -> None:
+        if name in file:
+            del file[name]
+        file.create_dataset(name, shape, dtype, **options)
+
+    return change
+
+
+def both(*changes: Callable[[Any], None]) -> Callable[[Any], None]:
+    def change(file: Any) -> None:
+        for one in changes:
+            one(file)
+
+    return change
+
+
+def virtual(file: Any) -> None:
+    del file["edges"]
+    layout = h5py.VirtualLayout((3, 2), "i4")
+    layout[:] = h5py.VirtualSource("/etc/hostname", "edges", (3, 2))
+    file.create_virtual_dataset("edges", layout)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda file: file.attrs.update(format="graphite-gen", version=2), "version 2 of the format 'graphite-gen'"),
+        (lambda file: file.attrs.update(format="other", version=1), "format 'other'"),
+        (lambda file: file.attrs.update(version=1), "format None"),
+        (lambda file: file.__delitem__("edges"), "dataset 'edges': missing"),
+        (lambda file: file.__delitem__("node_counts"), "dataset 'node_counts': missing"),
+        (put("node_counts", np.array([3, 2**31 - 1], np.int32)), "graph 1: 'node_counts' is 2147483647"),
+        (put("node_counts", np.array([3, -1], np.int32)), "graph 1: 'node_counts' is -1"),
+        (put("node_counts", np.array([3.0, 2.0])), "whole numbers were wanted"),
+        (put("node_counts", np.array([3, 2, 1], np.int32)), "'edge_counts': has 2 rows"),
+        (put("node_counts", np.array([2, 3], np.int32)), "graph 0: an edge ends at node 2"),
+        (put("edge_counts", np.array([2, 2], np.int32)), "does not sum to the 3 rows"),
+        (put("edge_counts", np.array([4, -1], np.int32)), "'edge_counts' is 4"),
+        (put("edges", np.array([0, 1, 1, 2, 0, 1], np.int32)), "has shape"),
+        (put("edges", np.zeros((3, 3), np.int32)), "has shape"),
+        (put("edges", 7), "has shape"),
+        (put("edges", np.array([[0, 1], [0, 1], [0, 1]], np.int32)), "graph 0: the edge 0 - 1 is repeated"),
+        (put("edges", np.array([[0, 1], [1, 2], [1, 1]], np.int32)), "graph 1: node 1 is its own neighbour"),
+        (put("edges", np.array([[0, 1], [-1, 2], [0, 1]], np.int32)), "graph 0: an edge ends at node -1"),
+        (put("weights", np.array([1, np.nan, 1])), "graph 0: a weight is not a finite"),
+        (put("weights", np.array([1.0, 1.0])), "'weights': has 2 rows"),
+        (put("weights", np.array(["a", "b", "c"], dtype=h5py.string_dtype())), "numbers .*were wanted"),
+        (put("node_features", np.zeros((4, 2))), "'node_features': has 4 rows"),
+        (put("node_features", np.array([1, 1, 1, 1, np.nan])[:, None]), "graph 1: a feature is not a finite"),
+        (put("node_features", np.array([1, 1e39, 1, 1, 1])[:, None]), "graph 0: a feature is not a finite"),
+        (put("split", np.array([0, 3], np.uint8)), "graph 1: split is 3"),
+        (put("node_attributes", 3), "not a group of columns"),
+        (put("node_attributes/x", np.zeros(4)), "'x': has 4 rows"),
+        (put("edge_attributes/x", np.array([b"{", b"", b""])), "not JSON"),
+        (put("edge_attributes/x", np.array(["1"] * 3, dtype=h5py.string_dtype())), "numbers .*were wanted"),
+        (put("edges", h5py.SoftLink("/node_counts")), "link to elsewhere"),
+        (put("edges", h5py.ExternalLink("/etc/hostname", "/edges")), "missing|link to elsewhere|damaged"),
+        (virtual, "not an array stored"),
+        (
+            declare("edges", (3, 2), external=[("/etc/hostname", 0, 24)]),
+            "stored in",
+        ),
+        (
+            both(declare("edges", (2**31 - 1, 2), chunks=(1024, 2)), put("edge_counts", np.array([2**31 - 1, 0]))),
+            "stores almost none",
+        ),
+        (
+            declare("node_counts", (10**7,), chunks=(10**6,), data=np.zeros(10**7, np.int32), compression="gzip"),
+            "expands to more than 500 times the file",
+        ),
+        (declare("node_features", (5, 2**29), "f4", chunks=(5, 2**29 // 8)), "blocks of more than"),
+    ],
+)
+def test_damage_is_one_clear_line(change: Callable[[Any], None], message: str, tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "bad.h5", "w") as file:
+        good(file)
+        change(file)
+
+    with pytest.raises(FormatError, match=message) as caught:
+        list(read_graphs(tmp_path / "bad.h5"))
+
+    assert "bad.h5'" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_simplify_sorts_out_pairs_and_keeps_their_weights(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["node_counts"], file["edge_counts"] = np.array([3], np.int32), np.array([5], np.int32)
+        file["edges"] = np.array([[2, 1], [0, 0], [1, 0], [0, 1], [1, 2]], np.int32)
+        file["weights"] = np.arange(5.0)
+
+    (graph,) = read_graphs(tmp_path / "a.h5", simplify=True)
+
+    assert graph.edges.tolist() == [[0, 1], [1, 2]]
+    assert graph.weights is not None
+    assert graph.weights.tolist() == [2, 0]
+
+
+@pytest.mark.parametrize("keep", [1, 100, 0.5, 0.9, 0.99])
+def test_a_file_cut_short_is_refused(keep: float, tmp_path: Path) -> None:
+    write_graphs([SimpleGraph(3, PATH)] * 50, tmp_path / "a.h5")
+    data = (tmp_path / "a.h5").read_bytes()
+    (tmp_path / "bad.h5").write_bytes(data[: int(keep if keep >= 1 else keep * len(data))])
+
+    with pytest.raises(FormatError, match=r"bad\.h5' is damaged or not HDF5"):
+        list(read_graphs(tmp_path / "bad.h5"))
+
+
+def test_a_heap_that_would_hold_the_library_for_ever_is_refused(tmp_path: Path) -> None:
+    write_graphs([SimpleGraph(3, PATH)], tmp_path / "a.h5", provenance=Provenance("ego"))
+    data = bytearray((tmp_path / "a.h5").read_bytes())
+    at = data.index(b"GCOL")
+    # The first object of the heap becomes free space of no size.
+    data[at + 16 : at + 32] = bytes(16)
+    (tmp_path / "bad.h5").write_bytes(data)
+
+    with pytest.raises(FormatError, match=r"bad\.h5' is damaged: a block of its texts has no end"):
+        list(read_graphs(tmp_path / "bad.h5"))
+
+
+def test_pipes_are_refused() -> None:
+    with pytest.raises(FormatError, match="save it to a file"):
+        read_graphs("-", format="h5")
+    with pytest.raises(OutputError, match="pass a file"):
+        write_graphs([SimpleGraph(3, PATH)], "-", format="hdf5")
+
+
+def test_every_flipped_bit_changes_nothing_or_is_refused(tmp_path: Path) -> None:
+    graph = SimpleGraph(3, PATH, np.array([1.0, 2.0]), names=("a", "b", 3), attributes={"split": "test"})
+    path = tmp_path / "a.h5"
+    write_graphs([graph] * 3, path, provenance=Provenance("ego", {"m": 4}, 7, "generate", "name"))
+    sound, data = list(read_graphs(path)), path.read_bytes()
+    rng = np.random.default_rng(0)
+    refused = 0
+
+    for place in rng.choice(len(data), 200, replace=False).tolist():
+        bit = 1 << int(rng.integers(8))
+        path.write_bytes(data[:place] + bytes((data[place] ^ bit,)) + data[place + 1 :])
+        try:
+            found = list(read_graphs(path))
+        except FormatError:
+            refused += 1
+            continue
+        assert len(found) == 3
+        for one, other in zip(sound, found, strict=True):
+            assert_same(one, other)
+    assert refused > 50
+
+
+def test_facts_that_were_changed_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    write_graphs([SimpleGraph(3, PATH)], path, provenance=Provenance("ego", {"m": 4}))
+    path.write_bytes(path.read_bytes().replace(b'{"m": 4}', b'{"m": 5}'))
+
+    with pytest.raises(FormatError, match="facts about the file are not those that were written"):
+        list(read_graphs(path))
+
+
+def test_a_signal_in_the_middle_of_writing_waits_until_hdf5_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, struck = os.pwrite, []
+
+    def strike(*args: Any) -> int:
+        if len(struck) < 2:
+            struck.append(os.kill(os.getpid(), signal.SIGINT))
+        return write(*args)
+
+    monkeypatch.setattr(os, "pwrite", strike)
+    # Commands in the background ignore it.
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    target = tmp_path / "graphs.h5"
+    target.write_bytes(b"old")
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            write_graphs([SimpleGraph.from_pairs(3, [(0, 1)])] * 3, target, force=True)
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+    assert struck
+    assert target.read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["graphs.h5"]

@@ -1,0 +1,110 @@
+"""Whatever bytes a file holds, it is read or refused in one line; 'benchmarks/fuzz.py' tries many more."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from graphite_gen.errors import FormatError
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.io import FORMATS, read_graphs
+
+TEXTS = [name for name in FORMATS if name != "h5"]
+PIECES = {
+    "graphml": [
+        "<graphml>",
+        "</graphml>",
+        "<graph>",
+        "</graph>",
+        '<node id="a"/>',
+        '<edge source="a" target="a"/>',
+        "<key ",
+    ],
+    "gml": [
+        "graph [",
+        "]",
+        "node [",
+        "edge [",
+        "id 0",
+        "id 1",
+        "source 0",
+        "target 1",
+        'label "',
+        "NAN",
+        "#",
+        "directed 1",
+    ],
+    "jsonl": ["{", "}", "[", "]", '"nodes":', '"edges":', '"id":', '"source": 0', ",", "NaN", "1e999", "\\ud800", '"'],
+    "edgelist": ["0 1", "1 2 {'weight': ", "}", "nan", "\n", "#", "{", "[[[[", "()"],
+    "g6": ["~", "?", "~~", ">>graph6<<", "&", "\n", "D~{"],
+    "s6": [":", ";", "~", "?", "\n", ">>sparse6<<", ":Fa@x^"],
+}
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+quickly = settings(
+    max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def read_or_refuse(path: Path, data: bytes) -> list[SimpleGraph]:
+    path.write_bytes(data)
+    try:
+        graphs = list(read_graphs(path))
+    except FormatError as error:
+        message = str(error)
+        graphs = []
+    else:
+        message = str(path)
+    assert str(path) in message
+    assert len(message) < 5000
+    for graph in graphs:
+        i, j = graph.edges.T
+        assert ((i >= 0) & (i < j) & (j < graph.nodes)).all()
+
+    return graphs
+
+
+@pytest.mark.parametrize("format", TEXTS)
+@given(data=st.data())
+@quickly
+def test_any_bytes_are_graphs_or_one_line(format: str, data: st.DataObject, tmp_path: Path) -> None:
+    pieces = st.sampled_from(PIECES[format]).map(str.encode) | st.binary(max_size=4) | st.just(b"\n")
+
+    read_or_refuse(tmp_path / f"a.{format}", b" ".join(data.draw(st.lists(pieces, max_size=12))))
+
+
+@given(
+    nodes=VALUES,
+    edges=VALUES,
+    extra=st.dictionaries(st.sampled_from(["graph", "directed", "links", "multigraph"]), VALUES),
+)
+@quickly
+def test_any_json_is_a_graph_or_one_line(nodes: Any, edges: Any, extra: dict[str, Any], tmp_path: Path) -> None:
+    read_or_refuse(tmp_path / "a.jsonl", json.dumps({**extra, "nodes": nodes, "edges": edges}).encode())
+
+
+@given(attributes=st.dictionaries(st.sampled_from(["id", "weight", "features", "label", "otherAttributes"]), VALUES))
+@quickly
+def test_any_value_of_a_node_or_an_edge_is_kept_or_one_line(attributes: dict[str, Any], tmp_path: Path) -> None:
+    tree = {"nodes": [{"id": 0}, {"id": 1, **attributes}], "edges": [{"source": 0, "target": 1, **attributes}]}
+
+    graphs = read_or_refuse(tmp_path / "a.jsonl", json.dumps(tree).encode())
+
+    assert all(graph.nodes == 2 for graph in graphs)
+
+
+def test_what_a_file_says_does_not_make_the_line_long(tmp_path: Path) -> None:
+    node = f'<node id="{"x" * 70_000}"/>'
+    (tmp_path / "a.graphml").write_text(f"<graphml><graph>{node}{node}</graph></graphml>")
+
+    with pytest.raises(FormatError, match=r"two nodes have the id 'xxx.* … .*xxx'\.") as caught:
+        list(read_graphs(tmp_path / "a.graphml"))
+    assert len(str(caught.value)) < 2000

@@ -1,0 +1,176 @@
+"""The two functions everything else uses: which format, which files, how lazily."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from graphite_gen.errors import FormatError, OutputError
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.io import FORMATS, dropped_by, format_of, keeps_node_attributes, read_graphs, write_graphs
+
+GRAPH = SimpleGraph.from_pairs(4, [(0, 1), (1, 3)])
+STREAMING = [name for name in FORMATS if name != "edgelist"]
+
+
+@pytest.mark.parametrize(
+    ("path", "format", "wanted"),
+    [
+        ("a.graphml", None, "graphml"),
+        ("a.HDF5", None, "h5"),
+        ("a.b.g6.gz", None, "g6"),
+        ("a.txt", "edgelist", "edgelist"),
+        ("-", ".hdf5", "h5"),
+    ],
+)
+def test_the_suffix_or_the_name_tells_the_format(path: str, format: str | None, wanted: str) -> None:
+    assert format_of(path, format) == wanted
+
+
+@pytest.mark.parametrize(
+    ("path", "format", "message"),
+    [
+        ("a.txt", None, "no suffix we know: name it '.graphml', "),
+        ("graphml", None, "no suffix we know"),
+        ("a.gz", None, "no suffix we know"),
+        ("a.h5.gz", None, "drop the '.gz'"),
+        ("a.gz", "h5", "drop the '.gz'"),
+        ("-", None, "pass --format with one of graphml, h5"),
+        ("a.g6", "pickle", "'pickle' is not a format we read or write: pass one of graphml, h5"),
+    ],
+)
+def test_what_is_no_format_is_told_what_is(path: str, format: str | None, message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        format_of(path, format)
+
+
+def test_a_folder_is_read_in_the_order_of_names(tmp_path: Path) -> None:
+    for nodes, name in enumerate(("a.g6", "b.graphml.gz", "c.h5", "d.jsonl")):
+        write_graphs([SimpleGraph.from_pairs(nodes, [])] * 2, tmp_path / name)
+    (tmp_path / ".hidden.g6").write_text("damaged")
+    (tmp_path / "README.md").write_text("not graphs")
+
+    assert [graph.nodes for graph in read_graphs(tmp_path)] == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+def test_a_closed_reader_ends_and_frees_the_file(tmp_path: Path) -> None:
+    write_graphs([GRAPH] * 3, tmp_path / "a.h5")
+
+    with read_graphs(tmp_path / "a.h5") as reader:
+        assert next(reader).nodes == 4
+
+    assert list(reader) == []
+
+
+@pytest.mark.parametrize("format", STREAMING)
+def test_reading_stops_where_the_caller_stops(format: str, tmp_path: Path) -> None:
+    write_graphs([GRAPH] * 20_000, tmp_path / f"a.{format}")
+
+    tracemalloc.start()
+    with read_graphs(tmp_path / f"a.{format}") as reader:
+        first = list(islice(reader, 3))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert len(first) == 3
+    assert peak < 8e6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", STREAMING)
+def test_a_long_stream_takes_no_more_memory_than_a_short_one(format: str, tmp_path: Path) -> None:
+    def graphs(count: int) -> Iterator[SimpleGraph]:
+        return (SimpleGraph(GRAPH.nodes, GRAPH.edges) for _ in range(count))
+
+    def peak(count: int) -> int:
+        tracemalloc.start()
+        write_graphs(graphs(count), tmp_path / f"a.{format}", force=True)
+        assert sum(1 for _ in read_graphs(tmp_path / f"a.{format}")) == count
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    peak(100)
+    short = 9000 if format == "h5" else 1000
+
+    assert peak(4 * short) < 1.2 * peak(short) + 2e5
+
+
+@pytest.mark.parametrize("format", ["graphml", "gml", "jsonl", "h5"])
+def test_a_union_is_one_graph_that_knows_its_parts(format: str, tmp_path: Path) -> None:
+    parts = [
+        SimpleGraph(GRAPH.nodes, GRAPH.edges, attributes={"family": "ego", "split": split})
+        for split in ("train", "test")
+    ]
+
+    assert write_graphs(parts, tmp_path / f"a.{format}", union=True) == 2
+
+    (read,) = read_graphs(tmp_path / f"a.{format}")
+    assert read.nodes == 8
+    assert read.edges.tolist() == [[0, 1], [1, 3], [4, 5], [5, 7]]
+    assert read.node_attributes["graph"] == [0] * 4 + [1] * 4
+    assert read.node_attributes["split"] == ["train"] * 4 + ["test"] * 4
+    assert read.attributes["family"] == "ego"
+
+
+def test_networkx_opens_a_union_whole(tmp_path: Path) -> None:
+    graphs = [SimpleGraph.from_networkx(nx.gnp_random_graph(n, 0.3, seed=n)) for n in range(10, 20)]
+    write_graphs(graphs, tmp_path / "a.graphml", union=True)
+
+    whole = nx.read_graphml(tmp_path / "a.graphml", node_type=int)
+
+    assert whole.number_of_nodes() == sum(graph.nodes for graph in graphs)
+    assert whole.number_of_edges() == sum(len(graph.edges) for graph in graphs)
+    assert [len(part) for part in nx.connected_components(whole)] == [
+        len(part) for graph in graphs for part in nx.connected_components(graph.to_networkx())
+    ]
+
+
+@pytest.mark.parametrize("format", ["g6", "s6", "edgelist"])
+def test_a_union_without_node_attributes_is_refused(format: str, tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="cannot hold a union"):
+        write_graphs([GRAPH], tmp_path / f"a.{format}", union=True)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_a_format_drops_is_what_does_not_come_back(format: str, tmp_path: Path) -> None:
+    rich = SimpleGraph(
+        2,
+        np.array([[0, 1]], np.int32),
+        np.array([2.5]),
+        np.ones((2, 1), np.float32),
+        ("a", "b"),
+        {"colour": ["red", "blue"]},
+        {"kind": ["road"]},
+    )
+    write_graphs([rich], tmp_path / f"a.{format}")
+
+    (back,) = read_graphs(tmp_path / f"a.{format}")
+
+    fields = ("weights", "features", "names", "node_attributes", "edge_attributes")
+    lost = [
+        field.replace("_", " ") for field in fields if getattr(back, field) is None or not len(getattr(back, field))
+    ]
+    assert dropped_by(format, rich) == lost
+    assert dropped_by(format, GRAPH) == []
+    assert keeps_node_attributes(format) == bool(back.node_attributes)
+
+
+def test_graphs_of_networkx_are_written_too(tmp_path: Path) -> None:
+    write_graphs([nx.path_graph(3), GRAPH], tmp_path / "a.jsonl")
+
+    assert [graph.nodes for graph in read_graphs(tmp_path / "a.jsonl")] == [3, 4]
+
+
+def test_importing_the_formats_loads_no_client() -> None:
+    code = "import sys, graphite_gen.io; print({'torch', 'networkx', 'h5py', 'igraph'} & set(sys.modules))"
+
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from graphite_gen.errors import FormatError
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.io import read_graphs, write_graphs
+
+from .graphs import assert_same
+
+
+def test_networkx_opens_every_line(tmp_path: Path) -> None:
+    graph = SimpleGraph(
+        3,
+        np.array([[0, 1], [1, 2]], np.int32),
+        np.array([0.5, 2.0]),
+        np.array([[1, 2], [3, 4], [5, 6]], np.float32),
+        names=("ä", 7, "c"),
+        node_attributes={"size": [1, None, 3]},
+        attributes={"family": "ego"},
+    )
+    bare = SimpleGraph.from_pairs(4, [(0, 1), (2, 3)])
+    write_graphs([graph, bare], tmp_path / "a.jsonl")
+
+    opened = [
+        nx.node_link_graph(json.loads(line), edges="edges") for line in (tmp_path / "a.jsonl").read_text().splitlines()
+    ]
+
+    assert_same(graph, SimpleGraph.from_networkx(opened[0]))
+    assert list(opened[1].edges) == [(0, 1), (2, 3)]
+
+
+@pytest.mark.parametrize("key", ["edges", "links"])
+def test_what_networkx_writes_is_read(key: str, tmp_path: Path) -> None:
+    graph = nx.grid_2d_graph(3, 3, create_using=nx.Graph)
+    graph.graph["note"] = "x"
+    nx.set_edge_attributes(graph, 2.5, "weight")
+    (tmp_path / "a.jsonl").write_text(json.dumps(nx.node_link_data(graph, edges=key)) + "\n\n")
+
+    (read,) = read_graphs(tmp_path / "a.jsonl")
+
+    assert_same(SimpleGraph.from_networkx(graph), read)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"", "holds no graphs"),
+        (b"\n\n", "holds no graphs"),
+        (b'{"nodes": [', "line 1: not JSON"),
+        (b'{"nodes": []}\n{"nodes": []', "line 2: not JSON"),
+        (b"[" * 100_000, "not JSON|nested"),
+        (b"[]", "no object with 'nodes'"),
+        (b"7", "no object with 'nodes'"),
+        (b'{"nodes": 3}', "'nodes' is no list"),
+        (b'{"nodes": [3]}', "'nodes' is no list"),
+        (b'{"nodes": [{}]}', "has no 'id'"),
+        (b'{"nodes": [{"id": {}}]}', "a node id is an object"),
+        (b'{"nodes": [{"id": 1}, {"id": 1}]}', "same id"),
+        (b'{"nodes": [{"id": 1}], "edges": [{"source": 1}]}', "has no 'target'"),
+        (b'{"nodes": [{"id": 1}], "edges": [{"source": 1, "target": -1}]}', "ends at no node"),
+        (b'{"nodes": [{"id": 1}], "edges": [{"source": 1, "target": []}]}', "ends at no node"),
+        (b'{"nodes": [{"id": 1}], "edges": [{"source": 1, "target": 1}]}', "own neighbour; pass --simplify"),
+        (b'{"directed": true, "nodes": []}', "directed; pass --simplify"),
+        (b'{"graph": 3, "nodes": []}', "'graph' is no object"),
+        (b'{"nodes": [{"id":0},{"id":1}], "edges": [{"source":0,"target":1,"weight":Infinity}]}', "finite number"),
+        (b'{"nodes": [{"id":0},{"id":1}], "edges": [{"source":0,"target":1,"weight":true}]}', "finite number"),
+        (b'{"nodes": [{"id":0,"features":[1]},{"id":"b","features":[NaN]}]}', "node 'b' has feature nan, not a finite"),
+        (b'{"nodes": [{"id":0,"features":[1e39]}]}', "node 0 has feature 1e.39, not a finite number of 32 bits"),
+        (b'{"nodes": [{"id":0,"features":[1' + b"0" * 400 + b"]}]}", "node 0 has feature 1.*, not a finite"),
+        (b'{"nodes": "\xff"}', "not UTF-8"),
+    ],
+)
+def test_damage_is_one_clear_line(body: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_bytes(body)
+
+    with pytest.raises(FormatError, match=message) as caught:
+        list(read_graphs(tmp_path / "bad.jsonl"))
+
+    assert "bad.jsonl'" in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,176 @@
+"""What we write we read back, in every format, and what the format holds is all there."""
+
+from __future__ import annotations
+
+import io
+import sys
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import igraph
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.io import FORMATS, read_graphs, write_graphs
+from graphite_gen.records import Provenance
+
+from .graphs import assert_same, assert_same_edges, bare_graphs, rich_graphs, same
+
+RICH = ["graphml", "h5", "jsonl", "gml"]
+TEXTS = [name for name in FORMATS if name != "h5"]
+
+
+def round_trip(graphs: list[SimpleGraph], format: str, suffix: str = "", **options: object) -> list[SimpleGraph]:
+    with TemporaryDirectory() as folder:
+        target = Path(folder) / f"graphs.{format}{suffix}"
+        assert write_graphs(iter(graphs), target, **options) == len(graphs)  # type: ignore[arg-type]
+        assert [path.name for path in Path(folder).iterdir()] == [target.name]
+        return list(read_graphs(target))
+
+
+@pytest.mark.parametrize("format", RICH)
+@given(graphs=st.lists(rich_graphs(), min_size=1, max_size=3))
+@settings(max_examples=40, deadline=None)
+def test_everything_a_graph_carries_comes_back(format: str, graphs: list[SimpleGraph]) -> None:
+    for graph, back in zip(graphs, round_trip(graphs, format), strict=True):
+        assert_same(graph, back)
+
+
+@pytest.mark.parametrize("format", ["g6", "s6"])
+@given(graphs=st.lists(bare_graphs(20), min_size=1, max_size=3))
+@settings(max_examples=60, deadline=None)
+def test_nodes_and_edges_come_back(format: str, graphs: list[SimpleGraph]) -> None:
+    for graph, back in zip(graphs, round_trip(graphs, format), strict=True):
+        assert_same(graph, back)
+
+
+@given(graph=rich_graphs())
+@settings(max_examples=80, deadline=None)
+def test_edge_lists_keep_names_and_what_edges_carry(graph: SimpleGraph) -> None:
+    kept = SimpleGraph(
+        graph.nodes, graph.edges, graph.weights, None, graph.names, edge_attributes=graph.edge_attributes
+    )
+
+    (back,) = round_trip([graph], "edgelist")
+
+    # Nothing in the file tells a number from the text of it.
+    names = tuple(map(str, graph.names or range(graph.nodes)))
+    if sorted(names) != sorted(map(str, range(graph.nodes))):
+        assert tuple(map(str, back.names or ())) == names
+        assert_same(replace(kept, names=names), replace(back, names=names))
+
+
+@pytest.mark.parametrize("format", TEXTS)
+def test_gzip_holds_the_same_and_equal_graphs_make_equal_files(format: str, tmp_path: Path) -> None:
+    graph = SimpleGraph.from_pairs(5, [(0, 1), (3, 4)])
+    for name in ("a", "b"):
+        write_graphs([graph], tmp_path / f"{name}.{format}.gz")
+
+    (back,) = read_graphs(tmp_path / f"a.{format}.gz")
+
+    assert_same_edges(graph, back)
+    assert (tmp_path / f"a.{format}.gz").read_bytes() == (tmp_path / f"b.{format}.gz").read_bytes()
+
+
+@pytest.mark.parametrize("format", TEXTS)
+def test_pipes_hold_the_same(format: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = SimpleGraph.from_pairs(5, [(0, 1), (3, 4)])
+    out = io.TextIOWrapper(io.BytesIO())
+    monkeypatch.setattr(sys, "stdout", out)
+    write_graphs([graph], "-", format=format)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(out.buffer.getvalue())))  # type: ignore[attr-defined]
+
+    (back,) = read_graphs("-", format=format)
+
+    assert_same_edges(graph, back)
+
+
+@pytest.mark.parametrize("format", RICH)
+def test_provenance_and_split_come_back(format: str, tmp_path: Path) -> None:
+    provenance = Provenance("barabasi", {"m": 4, "sizes": [10, 20]}, 2**40, "generate", "größe")
+    graphs = [SimpleGraph.from_pairs(3, [(0, 1)])] * 2
+    graphs = [
+        SimpleGraph(g.nodes, g.edges, attributes={"split": s}) for g, s in zip(graphs, ("train", "test"), strict=True)
+    ]
+    write_graphs(graphs, tmp_path / f"a.{format}", provenance=provenance)
+
+    with read_graphs(tmp_path / f"a.{format}") as reader:
+        assert reader.provenance == provenance
+        assert reader.format == format
+        read = list(reader)
+
+    assert [graph.attributes["split"] for graph in read] == ["train", "test"]
+    assert read[1].attributes["family"] == "barabasi"
+
+
+@pytest.mark.parametrize("first", RICH)
+@pytest.mark.parametrize("second", RICH)
+def test_provenance_survives_conversion_without_being_passed_on(first: str, second: str, tmp_path: Path) -> None:
+    provenance = Provenance("ego", {"m": 4}, 7, "generate")
+    write_graphs([SimpleGraph.from_pairs(3, [(0, 1)])] * 2, tmp_path / f"a.{first}", provenance=provenance)
+
+    write_graphs((graph for graph in read_graphs(tmp_path / f"a.{first}")), tmp_path / f"b.{second}")
+
+    assert read_graphs(tmp_path / f"b.{second}").provenance == provenance
+
+
+NAMES: list[tuple[Any, ...]] = [
+    ("0", "1", "2"),
+    ("7", "8", "9"),
+    ("n0", "n1", "n2"),
+    ("2", "0", "1"),
+    ("a", 7, "8"),
+    (10**30, -1, "x"),
+    (2, 0, 1),
+]
+
+
+@pytest.mark.parametrize("names", NAMES)
+def test_other_programs_see_names_as_they_are_and_we_read_them_back(names: tuple[Any, ...], tmp_path: Path) -> None:
+    graph = SimpleGraph.from_pairs(3, [(0, 1), (1, 2)])
+    graph = replace(graph, names=names, attributes={"integerNames": [1], "otherAttributes": "mine"})
+    plain = list(map(str, names))
+    for format in ("graphml", "gml", "edgelist"):
+        write_graphs([graph], tmp_path / f"a.{format}")
+
+    assert list(nx.read_graphml(tmp_path / "a.graphml")) == plain
+    assert list(nx.read_gml(tmp_path / "a.gml")) == plain
+    assert set(nx.read_edgelist(tmp_path / "a.edgelist")) == set(plain)
+    assert igraph.Graph.Read_GraphML(str(tmp_path / "a.graphml")).vs["id"] == plain
+    assert [str(label) for label in igraph.Graph.Read_GML(str(tmp_path / "a.gml")).vs["label"]] == plain
+    for format in ("graphml", "gml"):
+        (back,) = read_graphs(tmp_path / f"a.{format}")
+        assert_same(graph, back)
+        assert back.names == names
+
+
+@pytest.mark.parametrize("names", [("a", "b", "c"), (7, 8, 9), None, ((0, 1), 2.5, "x")])
+@pytest.mark.parametrize("format", ["graphml", "gml"])
+def test_names_that_tell_themselves_add_nothing_to_the_file(
+    format: str, names: tuple[Any, ...] | None, tmp_path: Path
+) -> None:
+    write_graphs([replace(SimpleGraph.from_pairs(3, [(0, 1)]), names=names)], tmp_path / f"a.{format}")
+
+    assert "integerNames" not in (tmp_path / f"a.{format}").read_text()
+
+
+@pytest.mark.parametrize("format", ["graphml", "gml", "edgelist"])
+def test_a_number_and_its_text_are_two_nodes(format: str, tmp_path: Path) -> None:
+    write_graphs([replace(SimpleGraph.from_pairs(2, [(0, 1)]), names=(0, "0"))], tmp_path / f"a.{format}")
+
+    (back,) = read_graphs(tmp_path / f"a.{format}")
+
+    assert same(list(back.names or ()), [0, "0"])
+
+
+def test_names_that_cannot_be_names_stay_texts(tmp_path: Path) -> None:
+    (tmp_path / "a.edgelist").write_text("json:{} json:[1] \njson:[1,1] b\n")
+    (tmp_path / "b.edgelist").write_text("json:7 json:07\njson:[7] json:[7.0]\n")
+
+    assert next(read_graphs(tmp_path / "a.edgelist")).names == ("json:{}", "json:[1]", "json:[1,1]", "b")
+    assert next(read_graphs(tmp_path / "b.edgelist")).names == ("json:7", "json:07", "json:[7]", "json:[7.0]")

@@ -1,0 +1,141 @@
+"""The large-graph networks are the paper's, written out densely."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from graphite_gen.network.autoencoder import build_link_network
+from graphite_gen.network.fitting import link_loss
+from graphite_gen.network.node_inputs import IdentityInputs, NodeInputs, inputs_of
+from graphite_gen.network.settings import LinkSettings
+from graphite_gen.nn.operators import SparseGraph, gcn_normalise
+
+from .graphs import planted
+
+PAPER = LinkSettings(
+    width=6,
+    latent=3,
+    hops=1,
+    teleport=0.0,
+    rounds=2,
+    skip="convex",
+    skip_weight=0.5,
+    head="inner",
+    targets="all",
+    subsample=0.0,
+)
+
+
+def dense_graph() -> tuple[torch.Tensor, torch.Tensor]:
+    graph = planted().graph
+    edges = torch.tensor(graph.edges.T.copy(), dtype=torch.int64)
+
+    return edges, gcn_normalise(torch.tensor(graph.adjacency(), dtype=torch.float64), torch.ones(60, dtype=torch.bool))
+
+
+@pytest.mark.parametrize("features", [False, True])
+def test_one_hop_without_teleport_is_the_gcn_of_the_paper(features: bool) -> None:
+    edges, propagation = dense_graph()
+    inputs: NodeInputs = inputs_of(planted(), features)
+    x = inputs @ torch.eye(inputs.width)
+    network = build_link_network(PAPER, inputs.width, 0)
+    posterior = network.encode(SparseGraph.from_edges(edges, 60).normalised(), inputs)
+
+    hidden, last = network.encoder.hidden, network.encoder.mu
+    h = torch.relu(propagation @ x @ hidden.weight + hidden.bias)
+    assert torch.allclose(posterior.mu, propagation @ h @ last.linear.weight.T + last.bias)
+
+
+def test_without_a_hidden_layer_embeddings_are_passed_on() -> None:
+    edges, propagation = dense_graph()
+    network = build_link_network(replace(PAPER, width=0, hops=2, teleport=0.25), 60, 0)
+    posterior = network.encode(SparseGraph.from_edges(edges, 60).normalised(), IdentityInputs(60))
+
+    w = network.encoder.mu.weight
+    assert torch.allclose(posterior.mu, 0.75 * propagation @ (0.75 * propagation @ w + 0.25 * w) + 0.25 * w)
+    assert posterior.log_sigma.shape == (posterior.mu.shape[1],), "all nodes share theirs"
+
+
+@pytest.mark.parametrize("skip", ["convex", "incremental"])
+def test_without_weight_on_the_refinement_graphite_is_vgae(skip: str) -> None:
+    z, inputs = torch.randn(60, 3), IdentityInputs(60)
+    graphite = build_link_network(replace(PAPER, skip=skip, skip_weight=0.0, head="biased"), 60, 0)
+    plain = build_link_network(replace(PAPER, kind="vgae", head="biased"), 60, 0)
+    shared = {name: value for name, value in graphite.state_dict().items() if name != "evidence"}
+    plain.load_state_dict(shared, strict=False)
+
+    first, second = graphite.decode(z, inputs), plain.decode(z, inputs)
+    everything = slice(0, 60)
+    assert torch.equal(first.tile(everything, everything), second.tile(everything, everything))
+
+
+def test_a_round_passes_messages_over_the_cosine_graph() -> None:
+    z, inputs = torch.randn(60, 3), IdentityInputs(60)
+    network = build_link_network(replace(PAPER, rounds=1), 60, 0)
+    (layer,) = network.decoder.rounds
+    unit = F.normalize(z)
+    graph = unit @ unit.T + 1
+    scale = graph.sum(1).rsqrt()
+    graph = scale[:, None] * graph * scale
+    x = torch.cat([z, network.evidence], dim=1)
+    h = torch.relu(graph @ x @ layer.hidden.linear.weight.T + layer.hidden.bias)
+    refined = graph @ h @ layer.out.linear.weight.T + layer.out.bias
+    states = 0.5 * z + 0.5 * refined
+
+    pairs = torch.tensor([[0, 3, 7], [1, 9, 59]])
+    assert torch.allclose(network.decode(z, inputs).of(pairs), (states @ states.T)[pairs[0], pairs[1]])
+
+
+def test_the_unweighted_loss_is_the_negative_elbo() -> None:
+    edges, _ = dense_graph()
+    propagation = SparseGraph.from_edges(edges, 60).normalised()
+    settings = replace(PAPER, balanced=False, edge_dropout=0.0)
+    network = build_link_network(settings, 60, 1)
+    nothing = torch.zeros(edges.shape[1], dtype=torch.bool)
+    inputs = IdentityInputs(60)
+    loss = link_loss(
+        network, settings, network.encode(propagation, inputs), inputs, edges, nothing, torch.Generator().manual_seed(5)
+    )
+
+    posterior = network.encode(propagation, inputs)
+    noise = torch.randn(posterior.mu.shape, generator=torch.Generator().manual_seed(5))
+    logits = network.decode(posterior.sample(noise), inputs).tile(slice(0, 60), slice(0, 60))
+    upper = torch.ones(60, 60).triu(1).bool()
+    adjacency = torch.tensor(planted().graph.adjacency(), dtype=torch.float64)
+    law = torch.distributions.Bernoulli(logits=logits[upper])
+    q = torch.distributions.Normal(posterior.mu, posterior.sigma)
+    elbo = (
+        law.log_prob(adjacency[upper]).sum()
+        - torch.distributions.kl_divergence(q, torch.distributions.Normal(0.0, 1.0)).sum()
+    )
+    assert torch.allclose(loss * (60 * 59 / 2 - edges.shape[1]), -elbo)
+
+
+def test_edges_that_were_seen_are_left_out_and_the_rest_is_balanced() -> None:
+    edges, _ = dense_graph()
+    propagation = SparseGraph.from_edges(edges, 60).normalised()
+    settings = replace(PAPER, kind="gae", targets="hidden", edge_dropout=0.5)
+    network = build_link_network(settings, 60, 1)
+    hidden = torch.arange(edges.shape[1]) % 3 == 0
+    inputs, generator = IdentityInputs(60), torch.Generator()
+    loss = link_loss(network, settings, network.encode(propagation, inputs), inputs, edges, hidden, generator)
+
+    logits = network.reconstruct(propagation, inputs).tile(slice(0, 60), slice(0, 60))
+    adjacency = torch.tensor(planted().graph.adjacency())
+    absent = logits[~adjacency & torch.ones(60, 60).triu(1).bool()]
+    present = logits[edges[0, hidden], edges[1, hidden]]
+    assert torch.allclose(loss, F.softplus(absent).mean() + F.softplus(-present).mean())
+
+    sampled = replace(settings, subsample=5.0)
+    draws = [
+        link_loss(
+            network, sampled, network.encode(propagation, inputs), inputs, edges, hidden, generator.manual_seed(seed)
+        ).item()
+        for seed in range(200)
+    ]
+    error = torch.tensor(draws).std() / 200**0.5
+    assert abs(torch.tensor(draws).mean() - loss) < 4 * error

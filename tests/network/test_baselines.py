@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.network import baselines
+from graphite_gen.network.baselines import (
+    STEPS,
+    TELEPORT,
+    adamic_adar,
+    personalised_pagerank,
+    random_walks,
+    score_pairs,
+    spectral_embedding,
+    walk_embedding,
+)
+
+from .graphs import MEMBERS, planted
+
+GRAPH = nx.gnm_random_graph(24, 50, seed=4)
+EDGES = SimpleGraph.from_networkx(GRAPH).edges.astype(np.int64)
+PAIRS = np.array([(i, j) for i in range(24) for j in range(i + 1, 24)])
+
+
+def test_adamic_adar_is_that_of_networkx() -> None:
+    wanted = [score for _, _, score in nx.adamic_adar_index(GRAPH, PAIRS.tolist())]
+
+    assert np.allclose(adamic_adar(24, EDGES, PAIRS), wanted)
+
+
+@pytest.mark.parametrize("numbers", [1, 100, 10**6])
+def test_pagerank_is_the_series_written_out(numbers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(baselines, "NUMBERS", numbers)
+    adjacency = nx.to_numpy_array(GRAPH, nodelist=range(24)) + np.eye(24)
+    scale = adjacency.sum(1) ** -0.5
+    walk = scale[:, None] * adjacency * scale
+    wanted = sum(TELEPORT * np.linalg.matrix_power((1 - TELEPORT) * walk, k) for k in range(STEPS + 1))
+
+    assert np.allclose(personalised_pagerank(24, EDGES, PAIRS), wanted[tuple(PAIRS.T)])
+
+
+@pytest.mark.parametrize("dimensions", [4, 20])
+def test_spectral_embedding_is_the_best_approximation_of_the_regularised_matrix(dimensions: int) -> None:
+    # Four dimensions go to the sparse solver, twenty to the dense one.
+    adjacency = nx.to_numpy_array(GRAPH, nodelist=range(24))
+    degrees = adjacency.sum(1)
+    tau = degrees.mean()
+    scale = (degrees + tau) ** -0.5
+    values, vectors = np.linalg.eigh(scale[:, None] * (adjacency + tau / 24) * scale)
+    top = np.maximum(values, 0) * (np.arange(24) >= 24 - dimensions)
+    z = spectral_embedding(24, EDGES, dimensions)
+
+    assert np.allclose(z @ z.T, (vectors * top) @ vectors.T)
+
+
+def test_components_without_number_are_told_apart() -> None:
+    many = nx.disjoint_union_all([nx.path_graph(2)] * 150 + [GRAPH])
+    edges = SimpleGraph.from_networkx(many).edges.astype(np.int64)
+    z = spectral_embedding(len(many), edges, 16)
+
+    assert np.allclose(z, spectral_embedding(len(many), edges, 16))
+    # The large component is not crowded out.
+    assert np.linalg.norm(z[300:]) > 0.5 * np.linalg.norm(z)
+
+
+@pytest.mark.parametrize(("back", "away"), [(1.0, 1.0), (0.25, 4.0)])
+def test_walks_go_on_by_the_odds_of_node2vec(back: float, away: float) -> None:
+    graph = nx.Graph([(0, 1), (1, 2), (0, 2), (1, 3), (3, 4)])
+    edges = SimpleGraph.from_networkx(graph).edges.astype(np.int64)
+    draw = np.random.default_rng(0)
+    walks = np.concatenate([random_walks(5, edges, draw, 6, back, away) for _ in range(3000)])
+
+    assert all(graph.has_edge(a, b) for walk in walks[:50].tolist() for a, b in pairwise(walk))
+    # From 0 over 1: back to 0, on to 2 which knows 0, away to 3 which does not.
+    after = np.concatenate([walks[:, k + 2][(walks[:, k] == 0) & (walks[:, k + 1] == 1)] for k in range(4)])
+    odds = np.array([1 / back, 1, 1 / away])
+    found = np.array([(after == node).mean() for node in (0, 2, 3)])
+    assert np.allclose(found, odds / odds.sum(), atol=4 * 0.5 / np.sqrt(len(after)))
+
+
+def test_a_walk_that_cannot_go_on_stays() -> None:
+    walks = random_walks(3, np.array([[0, 1]]), np.random.default_rng(0), 5)
+
+    assert walks.tolist() == [[0, 1, 0, 1, 0], [1, 0, 1, 0, 1], [2] * 5]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["deepwalk", "node2vec"])
+def test_walks_bring_groups_together(name: str) -> None:
+    pytest.importorskip("gensim")
+    graph = planted()
+    edges = graph.edges.astype(np.int64)
+    pairs = np.array([(i, j) for i in range(60) for j in range(i + 1, 60)])
+    scores = score_pairs(name, 60, edges, pairs, 0)
+    same = pairs[:, 0] // MEMBERS == pairs[:, 1] // MEMBERS
+
+    assert scores[same].mean() > scores[~same].mean()
+    z = walk_embedding(60, edges, np.random.default_rng(0), walks=2, length=10, dimensions=8)
+    assert z.shape == (60, 8)
+    assert (z == walk_embedding(60, edges, np.random.default_rng(0), walks=2, length=10, dimensions=8)).all()

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from scipy import stats
+from tiny import normal
+
+from graphite_gen.network import edge_sampler as sampler
+from graphite_gen.network.edge_sampler import BlockTree, EdgeSampler
+from graphite_gen.network.pair_logits import PairLogits
+
+from .test_pair_logits import pair_logits
+
+
+def probabilities(logits: PairLogits) -> NDArray[np.float64]:
+    """The probability of an edge of every pair, in the order of ``combinations``."""
+    pairs = torch.combinations(torch.arange(logits.nodes)).mT
+
+    return torch.sigmoid(logits.tile(slice(None), slice(None))[pairs[0], pairs[1]]).numpy()
+
+
+def drawn(logits: PairLogits, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Whether each pair of a sampled graph has an edge, in the same order."""
+    matrix = np.zeros((logits.nodes, logits.nodes), dtype=np.bool_)
+    matrix[tuple(EdgeSampler(logits).sample(rng))] = True
+
+    return matrix[np.triu_indices(logits.nodes, 1)]
+
+
+def sparse_logits(nodes: int, degree: float = 10) -> PairLogits:
+    """Nodes about forty centres, hubs among them, with about so many neighbours each."""
+    centres = normal(40, 6, seed=5)
+    factor = centres[torch.arange(nodes) % 40] + 0.3 * normal(nodes, 6, seed=6)
+    logits = PairLogits(factor, torch.tensor([1.0, 1, 1, 1, -1, -1]), normal(nodes, seed=7), torch.zeros(()))
+    some = PairLogits(factor[:400], logits.sign, logits.bias[:400], logits.shift)
+    # Where edges are rare, the odds are all in the shift.
+    shift = np.log(degree / nodes) - np.log(np.exp(some.tile(slice(None), slice(None)).triu(1).numpy()).mean())
+
+    return PairLogits(factor, logits.sign, logits.bias, torch.tensor(shift))
+
+
+@pytest.fixture
+def tiny_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Halve blocks as far as it goes, a few at a time, even in small graphs."""
+    monkeypatch.setattr(sampler, "_SMALLEST_BLOCK", 1)
+    monkeypatch.setattr(sampler, "_POINT_COST", 1e3)
+    monkeypatch.setattr(sampler, "_CHUNK", 5)
+
+
+@pytest.mark.usefixtures("tiny_blocks")
+@pytest.mark.parametrize("shift", [-1.5, 1.0])
+def test_every_graph_on_four_nodes_has_its_probability(shift: float) -> None:
+    logits = pair_logits(4)
+    logits = PairLogits(logits.factor, logits.sign, logits.bias, torch.tensor(shift))
+    rng = np.random.default_rng(1)
+    p = probabilities(logits)
+    graphs = np.arange(64)[:, None] >> np.arange(6) & 1
+    expected = 2000 * np.where(graphs, p, 1 - p).prod(1)
+
+    codes = [int(drawn(logits, rng) @ (1 << np.arange(6))) for _ in range(2000)]
+
+    # Graphs that hardly ever come are counted as one.
+    rare = expected < 5
+    counts = np.bincount(codes, minlength=64)
+    law = np.append(expected[~rare], expected[rare].sum())
+    assert stats.chisquare(np.append(counts[~rare], counts[rare].sum()), law).pvalue > 1e-3
+
+
+def test_blocks_left_whole_give_the_same_law() -> None:
+    logits = pair_logits(5)
+    rng = np.random.default_rng(2)
+    p = probabilities(logits)
+
+    frequency = np.mean([drawn(logits, rng) for _ in range(2000)], axis=0)
+
+    assert (np.abs(frequency - p) < 4 * np.sqrt(p * (1 - p) / 2000)).all()
+
+
+@pytest.mark.parametrize("blocks", [1, 8])
+def test_edges_come_as_often_as_the_full_matrix_says(blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampler, "_SMALLEST_BLOCK", blocks)
+    logits = sparse_logits(700)
+    p = probabilities(logits)
+    rng = np.random.default_rng(3)
+    pairs = np.array(list(combinations(range(700), 2)))
+
+    edges = np.mean([drawn(logits, rng) for _ in range(5)], axis=0)
+
+    # Pairs as likely as each other, the whole graph, and every node's neighbours: all within five deviations.
+    groups = [p >= 0, *(np.digitize(p, 10.0 ** np.arange(-8, 1)) == k for k in range(9))]
+    for group in (group for group in groups if p[group].sum() > 1):
+        assert abs(edges[group].sum() - p[group].sum()) < 5 * np.sqrt((p * (1 - p))[group].sum() / 5)
+    degrees, expected, variance = (
+        np.bincount(pairs.ravel(), np.repeat(values, 2), 700) for values in (edges, p, p * (1 - p) / 5)
+    )
+    assert (np.abs(degrees - expected) < 5 * np.sqrt(variance) + 1).all()
+
+
+def test_a_plain_inner_product_is_sampled_alike() -> None:
+    logits = PairLogits.inner_product(normal(60, 3))
+    p = probabilities(logits)
+
+    edges = np.mean([drawn(logits, np.random.default_rng(seed)) for seed in range(60)], axis=0)
+
+    assert ((edges - p) ** 2 / (p * (1 - p) / 60)).sum() == pytest.approx(len(p), abs=5 * np.sqrt(2 * len(p)))
+
+
+def test_a_seed_gives_one_graph() -> None:
+    edge_sampler = EdgeSampler(sparse_logits(200))
+
+    first, again, other = (edge_sampler.sample(np.random.default_rng(seed)) for seed in (1, 1, 2))
+
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+    assert (first[0] < first[1]).all()
+    assert (np.diff(first[0] * 200 + first[1]) > 0).all()
+
+
+@pytest.mark.parametrize(("shift", "edges"), [(60.0, 36 * 35 // 2), (-60.0, 0)])
+def test_sure_edges_are_all_there_or_none(shift: float, edges: int) -> None:
+    logits = pair_logits(36)
+    logits = PairLogits(logits.factor, logits.sign, logits.bias, torch.tensor(shift))
+
+    assert EdgeSampler(logits).sample(np.random.default_rng(0)).shape == (2, edges)
+
+
+def test_one_node_has_no_edges() -> None:
+    assert EdgeSampler(pair_logits(1)).sample(np.random.default_rng(0)).shape == (2, 0)
+
+
+def test_single_precision_is_as_good(single_precision: None) -> None:
+    logits = sparse_logits(700)
+    p = probabilities(logits)
+
+    edges = EdgeSampler(logits).sample(np.random.default_rng(0))
+
+    assert logits.factor.dtype == torch.float32
+    assert abs(edges.shape[1] - float(p.sum())) < 5 * np.sqrt(float(p.sum()))
+
+
+def star_logits(nodes: int) -> PairLogits:
+    """Nodes that are all alike, but for one that is surely tied to every other."""
+    bias = torch.zeros(nodes)
+    bias[0] = 20
+
+    return PairLogits(1e-3 * normal(nodes, 2, seed=8), torch.ones(2), bias, torch.tensor(-np.log(nodes / 5)))
+
+
+def test_a_hub_among_nodes_that_are_alike_has_all_its_edges() -> None:
+    edges = EdgeSampler(star_logits(300)).sample(np.random.default_rng(0))
+
+    p = probabilities(star_logits(300))
+    assert (edges[0] == 0).sum() == 299
+    assert abs(edges.shape[1] - p.sum()) < 5 * np.sqrt((p * (1 - p)).sum())
+
+
+@pytest.mark.parametrize("graph", [sparse_logits, star_logits])
+def test_work_grows_with_the_edges(graph: Callable[[int], PairLogits], monkeypatch: pytest.MonkeyPatch) -> None:
+    visits = 0
+    look = BlockTree.logits
+
+    def counting(self: BlockTree, i: NDArray[np.int64], j: NDArray[np.int64]) -> NDArray[np.floating]:
+        nonlocal visits
+        visits += len(i)
+        return look(self, i, j)
+
+    monkeypatch.setattr(BlockTree, "logits", counting)
+    rates = []
+    for nodes in (500, 8000):
+        visits = 0
+        edges = EdgeSampler(graph(nodes)).sample(np.random.default_rng(0)).shape[1]
+        assert nodes < edges < 6 * nodes
+        rates.append(visits / edges)
+
+    # Sixteen times the nodes have 256 times the pairs.
+    assert rates[1] < 1.5 * rates[0]

@@ -1,0 +1,138 @@
+"""What an autoencoder sees in training, what it is asked for, and which of its epochs is kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tiny import normal
+from torch import Tensor
+from torch.nn import functional as F
+
+from graphite_gen.network import fitting as training
+from graphite_gen.network.autoencoder import LinkNetwork, build_link_network
+from graphite_gen.network.fitting import hide_edges, link_loss, train_autoencoder
+from graphite_gen.network.node_inputs import inputs_of
+from graphite_gen.network.pair_logits import PairLogits
+from graphite_gen.network.settings import LinkSettings
+from graphite_gen.nn.distributions import NodeNormal
+from graphite_gen.nn.operators import SparseGraph
+
+from .graphs import planted
+
+GRAPH = planted()
+NODES = GRAPH.nodes
+EDGES = torch.from_numpy(np.ascontiguousarray(GRAPH.edges.T, dtype=np.int64))
+INPUTS = inputs_of(GRAPH, False)
+QUICK = LinkSettings(latent=4, hops=2, epochs=6, validate_every=1, learning_rate=0.1)
+
+
+def dense_normalised(edges: Tensor) -> Tensor:
+    """The propagation matrix of a GCN, written out."""
+    adjacency = torch.eye(NODES)
+    adjacency[edges[0], edges[1]] = adjacency[edges[1], edges[0]] = 1
+    scale = adjacency.sum(1) ** -0.5
+
+    return scale[:, None] * adjacency * scale
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3, 0.8])
+def test_what_the_encoder_sees_is_the_graph_of_the_edges_that_are_not_hidden(rate: float) -> None:
+    whole = SparseGraph.from_edges(EDGES, NODES).normalised()
+    generator = torch.Generator().manual_seed(0)
+    parts = []
+    for _ in range(20):
+        seen, hidden = hide_edges(EDGES, whole, rate, generator)
+        assert torch.allclose(seen.matrix.to_dense(), dense_normalised(EDGES[:, ~hidden]))
+        parts.append(hidden.double().mean())
+
+    assert torch.stack(parts).mean() == pytest.approx(rate, abs=0.03)
+    assert len(set(map(float, parts))) > 1 or rate == 0
+
+
+def test_every_step_encodes_without_the_edges_it_hides_and_every_validation_with_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    encoded: list[Tensor] = []
+    hidden: list[Tensor] = []
+
+    def encode(network: LinkNetwork, graph: SparseGraph, *rest: Any) -> NodeNormal:
+        encoded.append(graph.matrix.to_dense())
+        posterior: NodeNormal = network.encoder(graph, *rest)
+        return posterior
+
+    def loss(*args: Any) -> Tensor:
+        hidden.append(args[5])
+        return link_loss(*args)
+
+    monkeypatch.setattr(LinkNetwork, "encode", encode)
+    monkeypatch.setattr(training, "link_loss", loss)
+    trained = train_autoencoder(QUICK, EDGES, NODES, INPUTS, 0, validate=lambda _: 0.0)
+
+    assert len(hidden) == QUICK.epochs
+    assert all(0 < part.sum() < part.numel() for part in hidden)
+    for seen, whole, gone in zip(encoded[::2], encoded[1::2], hidden, strict=True):
+        assert torch.allclose(seen, dense_normalised(EDGES[:, ~gone]))
+        assert torch.allclose(whole, dense_normalised(EDGES))
+    assert torch.allclose(trained.graph.matrix.to_dense(), dense_normalised(EDGES))
+
+
+@pytest.mark.parametrize("balanced", [True, False])
+@pytest.mark.parametrize(("targets", "subsample"), [("hidden", 0.0), ("all", 0.0), ("hidden", 200.0), ("all", 200.0)])
+def test_hidden_edges_alone_are_asked_for_or_all_of_them(targets: str, subsample: float, balanced: bool) -> None:
+    settings = replace(QUICK, kind="gae", targets=targets, balanced=balanced, subsample=subsample)
+    network = build_link_network(settings, INPUTS.width, 0)
+    posterior = NodeNormal(normal(NODES, 4), torch.zeros(NODES, 4), torch.ones(NODES, dtype=torch.bool))
+    hidden = torch.arange(EDGES.shape[1]) % 3 == 0
+    found = link_loss(network, settings, posterior, INPUTS, EDGES, hidden, torch.Generator().manual_seed(0))
+
+    logits = network.decode(posterior.mu, INPUTS).tile(slice(None), slice(None))
+    present = torch.zeros(NODES, NODES, dtype=torch.bool)
+    present[EDGES[0], EDGES[1]] = True
+    free = torch.ones(NODES, NODES, dtype=torch.bool).triu(1) & ~present
+    asked = EDGES[:, hidden] if targets == "hidden" else EDGES
+    weight = free.sum() / asked.shape[1] if balanced else 1.0
+    nats = F.softplus(logits[free]).sum() + weight * F.softplus(-logits[asked[0], asked[1]]).sum()
+
+    # Drawn pairs stand for all of those without an edge, nearly.
+    assert torch.allclose(found, nats / free.sum(), rtol=0.03 if subsample else 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("figures", "every", "best"),
+    [
+        ([3, 9, 1, 2, 9, 0], 1, 2),
+        ([5, 4, 3, 2, 1, 0], 1, 1),
+        ([0, 1, 2, 3, 4, 5], 1, 6),
+        # Every second epoch, and the last one in any case.
+        ([1, 8, 2], 2, 4),
+        ([1, 2], 5, 6),
+    ],
+)
+def test_the_weights_kept_are_those_of_the_epoch_with_the_best_figure(
+    figures: list[float], every: int, best: int
+) -> None:
+    seen: list[Tensor] = []
+
+    def validate(logits: PairLogits) -> float:
+        seen.append(logits.tile(slice(None), slice(None)).clone())
+        return figures[len(seen) - 1]
+
+    trained = train_autoencoder(replace(QUICK, validate_every=every), EDGES, NODES, INPUTS, 0, validate=validate)
+    kept = trained.logits().tile(slice(None), slice(None))
+
+    assert trained.epoch == best
+    assert len(seen) == len(figures)
+    assert [torch.equal(kept, logits) for logits in seen] == [k == int(np.argmax(figures)) for k in range(len(seen))]
+
+
+def test_the_last_epoch_is_kept_where_there_is_nothing_to_choose_by() -> None:
+    figures = iter(range(QUICK.epochs))
+    rising = train_autoencoder(QUICK, EDGES, NODES, INPUTS, 0, validate=lambda _: next(figures))
+    trained = train_autoencoder(QUICK, EDGES, NODES, INPUTS, 0)
+
+    assert trained.epoch == rising.epoch == QUICK.epochs
+    assert torch.equal(trained.latents(), rising.latents())

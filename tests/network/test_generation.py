@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from scipy.stats import ks_2samp
+
+from graphite_gen.errors import CheckpointError, DatasetError, SamplingError
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.network.calibration import expected_degrees
+from graphite_gen.network.generation import (
+    LargeGraphSampler,
+    NetworkModel,
+    fit_network_model,
+)
+from graphite_gen.network.network import Network
+from graphite_gen.network.settings import GENERATION
+from graphite_gen.network.storage import load_network_model, save_network_model
+from graphite_gen.training.checkpoint import load_checkpoint
+
+# Blocks of unlike sizes and densities, and one that is mostly tied to another.
+SIZES = (60, 40, 20)
+DENSITIES = np.array([[0.15, 0.01, 0.0], [0.01, 0.05, 0.25], [0.0, 0.25, 0.02]])
+BLOCK = np.repeat(np.arange(3), SIZES)
+
+
+@cache
+def observed() -> Network:
+    graph = nx.stochastic_block_model(SIZES, DENSITIES, seed=2)
+
+    return Network(SimpleGraph.from_pairs(sum(SIZES), list(graph.edges)))
+
+
+@cache
+def model() -> NetworkModel:
+    return fit_network_model(observed(), name="blocks")
+
+
+def edges_between_blocks(graph: SimpleGraph) -> np.ndarray:
+    i, j = BLOCK[graph.edges].T
+    counts = np.zeros((3, 3))
+    np.add.at(counts, (np.minimum(i, j), np.maximum(i, j)), 1)
+
+    return counts
+
+
+def test_graphs_have_the_degrees_and_the_blocks_of_the_one_given() -> None:
+    graphs = list(LargeGraphSampler(model(), 30, seed=1))
+
+    mean = np.mean([edges_between_blocks(graph) for graph in graphs], axis=0)
+    wanted = edges_between_blocks(observed().graph)
+    # The edges within and between blocks, of which there are up to 251, to a tenth of all.
+    assert np.abs(mean - wanted).max() < 0.1 * wanted.sum()
+    assert mean[0, 2] < 0.05 * wanted.sum()
+    assert mean.sum() == pytest.approx(wanted.sum(), rel=0.03)
+    degrees = np.mean([graph.degrees() for graph in graphs], axis=0)
+    assert np.corrcoef(degrees, observed().graph.degrees())[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("nodes", [60, 400])
+def test_graphs_of_another_size_keep_the_mean_degree_and_its_spread(nodes: int) -> None:
+    graphs = list(LargeGraphSampler(model(), 8, nodes=nodes, seed=2))
+
+    degrees = np.concatenate([graph.degrees() for graph in graphs])
+    assert all(graph.nodes == nodes for graph in graphs)
+    assert degrees.mean() == pytest.approx(model().mean_degree, rel=0.06)
+    # Degrees of new nodes are Poisson about those of the nodes they take after.
+    own = np.random.default_rng(0).poisson(np.repeat(observed().graph.degrees(), 20))
+    assert ks_2samp(degrees, own).statistic < 0.12
+
+
+def test_the_same_seed_gives_the_same_graph_however_many_are_drawn() -> None:
+    first, again, other = (
+        list(LargeGraphSampler(model(), n, nodes=(90, 120), seed=s)) for n, s in ((3, 1), (2, 1), (2, 5))
+    )
+
+    assert all(np.array_equal(a.edges, b.edges) for a, b in zip(first, again, strict=False))
+    assert not np.array_equal(first[0].edges, other[0].edges)
+    assert len({graph.nodes for graph in first}) > 1
+    for graph in first:
+        assert (graph.edges[:, 0] < graph.edges[:, 1]).all()
+        assert graph.edges.max() < graph.nodes
+
+
+@cache
+def clubs() -> NetworkModel:
+    """Of a graph with far more triangles than one of its degrees would have by chance."""
+    graph = nx.connected_caveman_graph(24, 5)
+
+    return fit_network_model(Network(SimpleGraph.from_pairs(len(graph), list(graph.edges))), name="clubs")
+
+
+@pytest.mark.parametrize("nodes", [240, 1000])
+def test_larger_graphs_have_as_many_triangles_as_those_of_the_observed_size(nodes: int) -> None:
+    own, larger = (
+        np.mean([nx.transitivity(graph) for graph in clubs().sample(4, nodes=n, seed=3)]) for n in (None, nodes)
+    )
+
+    assert own > 0.2
+    assert larger == pytest.approx(own, rel=0.2)
+
+
+def test_larger_graphs_hold_together() -> None:
+    graph = clubs().sample(1, nodes=1200, seed=4)[0]
+    # Ten copies of the observed graph: the largest component is of more than a few.
+    assert len(max(nx.connected_components(graph), key=len)) > 900
+
+
+@pytest.mark.parametrize(
+    ("observed", "nodes", "error"), [(5, 6, 0.1), (5, 8, 0.1), (5, 23, 0.1), (2, 3, 0.25), (2, 7, 0.15), (2, 200, 0.03)]
+)
+def test_complete_graphs_give_larger_ones_of_their_mean_degree(observed: int, nodes: int, error: float) -> None:
+    graph = Network(SimpleGraph.from_pairs(observed, list(nx.complete_graph(observed).edges)))
+    fitted = fit_network_model(graph, replace(GENERATION, epochs=20))
+    sizes = [each.number_of_edges() for each in fitted.sample(20, nodes=nodes, seed=1)]
+
+    assert np.mean(sizes) == pytest.approx((observed - 1) * nodes / 2, rel=error)
+
+
+@pytest.mark.parametrize("nodes", [75, 150, 200])
+def test_dense_graphs_of_another_size_keep_degrees_that_are_alike(nodes: int) -> None:
+    dense = nx.gnp_random_graph(100, 0.5, seed=0)
+    fitted = fit_network_model(Network(SimpleGraph.from_pairs(100, list(dense.edges))))
+    degrees = np.array([degree for _, degree in fitted.sample(1, nodes=nodes, seed=2)[0].degree])
+
+    assert degrees.mean() == pytest.approx(fitted.mean_degree, rel=0.05)
+    # A sixth of them at most; those of the graph itself deviate by a tenth.
+    assert degrees.std() < degrees.mean() / 6
+
+
+def degree_error(biases: torch.Tensor, part: float) -> float:
+    """How far expected degrees are from the observed ones, by their logarithms."""
+    draw = torch.Generator().manual_seed(9)
+    logits = [model().draw(draw)[1] for _ in range(12)]
+    found = [expected_degrees(replace(each, bias=each.bias + biases), part)[0] for each in logits]
+
+    return float((torch.stack(found).mean(0) / model().degrees).log().square().mean().sqrt())
+
+
+@pytest.mark.parametrize("nodes", [35, 61, 86, 100, 120])
+def test_degrees_of_sizes_between_those_that_are_fitted_are_as_near(nodes: int) -> None:
+    # A hundred and twenty nodes were observed: a half and a quarter of them are fitted, the rest lies between.
+    part = (nodes - 1) / 119
+    exact = model()._fit_biases(part)
+    found = model().biases_for(nodes)
+
+    assert torch.equal(found, exact) == (nodes == 120)
+    assert degree_error(found, part) < 1.05 * degree_error(exact, part)
+    # Those of another size, beside which that is near.
+    assert degree_error(model().biases_for(nodes // 2), part) > 2 * degree_error(exact, part)
+
+
+def test_biases_of_many_sizes_are_fitted_few_times_and_whatever_was_asked_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fits = []
+    fit = NetworkModel._fit_biases
+    monkeypatch.setattr(NetworkModel, "_fit_biases", lambda own, part: fits.append(part) or fit(own, part))
+    one, other = replace(model()), replace(model())
+    up = [one.biases_for(nodes) for nodes in range(31, 121)]
+    assert fits == [0.25, 0.5] or fits == [0.5, 0.25]
+    down = [other.biases_for(nodes) for nodes in range(120, 30, -1)]
+
+    assert sorted(fits) == [0.25, 0.25, 0.5, 0.5]
+    assert all(torch.equal(a, b) for a, b in zip(up, reversed(down), strict=True))
+    assert torch.equal(up[-1], model().biases)
+
+
+def test_latents_and_the_largest_component_can_be_kept() -> None:
+    (graph,) = LargeGraphSampler(model(), 1, nodes=60, largest=True, latents=True)
+
+    assert nx.is_connected(graph.to_networkx())
+    assert len(graph.node_attributes) == GENERATION.latent
+    assert len(graph.node_attributes["z0"]) == graph.nodes <= 60
+
+
+@pytest.mark.parametrize("kind", ["graphite-vae", "gae"])
+def test_a_checkpoint_gives_the_same_graphs(kind: str, tmp_path: Path) -> None:
+    trained = fit_network_model(observed(), replace(GENERATION, kind=kind, epochs=5), name="blocks", seed=3)
+    save_network_model(trained, tmp_path / "blocks")
+    loaded = load_network_model(tmp_path / "blocks")
+
+    assert (loaded.name, loaded.settings, loaded.seed) == (trained.name, trained.settings, 3)
+    for nodes in (None, 50):
+        (a,), (b,) = (list(LargeGraphSampler(each, 1, nodes=nodes)) for each in (trained, loaded))
+        assert np.array_equal(a.edges, b.edges)
+
+
+def test_damaged_checkpoints_are_told(tmp_path: Path) -> None:
+    from graphite_gen.training.checkpoint import read_tensors, write_tensors
+
+    save_network_model(model(), tmp_path)
+    with pytest.raises(CheckpointError, match="trained on one large graph"):
+        load_checkpoint(tmp_path)
+    path = tmp_path / "model.safetensors"
+    tensors, _ = read_tensors(path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    del config["weights_sha256"], config["checksum"]
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    for change, problem in (
+        ({"mu": tensors["mu"][:5]}, "does not fit"),
+        ({"degrees": -tensors["degrees"]}, "no training gives"),
+        ({"degrees": 0 * tensors["degrees"]}, "no training gives"),
+        ({"biases": tensors["biases"] * torch.nan}, "no training gives"),
+    ):
+        write_tensors(path, tensors | change)
+        with pytest.raises(CheckpointError, match=problem):
+            load_network_model(tmp_path)
+    write_tensors(path, {name: tensor for name, tensor in tensors.items() if name != "evidence"})
+    with pytest.raises(CheckpointError, match="evidence"):
+        load_network_model(tmp_path)
+
+
+def test_what_cannot_be_is_refused() -> None:
+    with pytest.raises(SamplingError, match="at least"):
+        LargeGraphSampler(model(), 1, nodes=3)
+    with pytest.raises(DatasetError, match="no edges"):
+        fit_network_model(Network(SimpleGraph.from_pairs(4, [])))
+
+
+def test_graphs_with_isolated_nodes_and_several_components_are_learned() -> None:
+    pairs = [(i, j) for start in (0, 6) for i in range(start, start + 5) for j in range(i + 1, start + 5)]
+    trained = fit_network_model(Network(SimpleGraph.from_pairs(14, pairs)), replace(GENERATION, epochs=100))
+    degrees = np.mean([graph.degrees() for graph in LargeGraphSampler(trained, 40)], axis=0)
+
+    assert degrees[[5, 11, 12, 13]].max() < 0.5
+    assert degrees[[0, 1, 6, 7]].min() > 3

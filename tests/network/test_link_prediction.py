@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+
+from graphite_gen.errors import ConfigError, DatasetError
+from graphite_gen.evaluation.ranking import area_under_curve
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.network import link_prediction
+from graphite_gen.network.baselines import score_pairs
+from graphite_gen.network.fitting import TrainedAutoencoder, train_autoencoder
+from graphite_gen.network.link_prediction import (
+    iterate_baseline,
+    iterate_links,
+    rank_by_pagerank,
+    rank_missing_links,
+    run_baseline,
+    run_link,
+    run_split,
+    summarise_links,
+    train_on_all,
+)
+from graphite_gen.network.network import Network
+from graphite_gen.network.node_inputs import IdentityInputs
+from graphite_gen.network.pair_logits import PairLogits
+from graphite_gen.network.settings import LinkSettings
+from graphite_gen.network.splits import EdgeSplit, Pairs
+
+from .graphs import MEMBERS, planted
+
+# The KL term counts for more in a small graph: there are fewer pairs to each node.
+QUICK = LinkSettings(
+    width=16, latent=8, hops=2, epochs=60, validate_every=10, learning_rate=0.03, kl_weight=0.1, skip_weight=0.25
+)
+
+
+def knowing_the_groups(runs: int) -> float:
+    """The AUC of someone who knows nothing but the groups."""
+    areas = []
+    for run in range(runs):
+        parts = run_split(planted(), "connected", 0, run)
+        same = [pairs[:, 0] // MEMBERS == pairs[:, 1] // MEMBERS for pairs in (parts.test, parts.test_negatives)]
+        areas.append(area_under_curve(*same))
+
+    return float(np.mean(areas))
+
+
+@pytest.mark.parametrize(
+    ("kind", "features"), [("graphite-vae", False), ("graphite-ae", True), ("vgae", True), ("gae", False)]
+)
+def test_every_model_finds_planted_groups(kind: str, features: bool) -> None:
+    settings = replace(QUICK, kind=kind, subsample=0.0 if features else 2.0, width=16 if features else 0)
+    scores = list(iterate_links(planted(), settings, 2, 0, features=features))
+
+    assert np.mean([score.auc for score in scores]) > knowing_the_groups(2) - 0.1
+    assert all(score.epoch is not None and 10 <= score.epoch <= 60 for score in scores)
+    assert all(score.validation_auc is not None for score in scores)
+
+
+def test_a_run_is_the_same_however_many_there_are() -> None:
+    few = list(iterate_links(planted(), replace(QUICK, epochs=10), 1, 3))
+    more = list(iterate_links(planted(), replace(QUICK, epochs=10), 2, 3))
+
+    assert few[0] == more[0]
+    assert more[0].auc != more[1].auc
+
+
+def with_leaves() -> Network:
+    """Thirty nodes, each with a leaf, whose edge no connected split holds out."""
+    graph = nx.gnm_random_graph(30, 60, seed=0)
+    graph.add_edges_from([(node, node + 30) for node in range(30)])
+
+    return Network(SimpleGraph.from_networkx(graph))
+
+
+def opinion(parts: EdgeSplit) -> PairLogits:
+    """Log-odds that are right about all validation pairs and wrong about all test pairs."""
+    matrix = torch.zeros(60, 60)
+    for pairs, odds in (
+        (parts.validation, 1.0),
+        (parts.validation_negatives, -1.0),
+        (parts.test, -1.0),
+        (parts.test_negatives, 1.0),
+    ):
+        matrix[pairs[:, 0], pairs[:, 1]] = matrix[pairs[:, 1], pairs[:, 0]] = odds
+    values, vectors = torch.linalg.eigh(matrix)
+
+    return PairLogits(vectors * values.abs().sqrt(), values.sign(), torch.zeros(60), torch.zeros(()))
+
+
+@pytest.mark.parametrize("split", ["connected", "random"])
+def test_a_model_learns_training_edges_is_chosen_by_validation_edges_and_scored_on_test_edges(
+    split: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = run_split(with_leaves(), split, 3, 1)
+    logits = opinion(parts)
+
+    def train(
+        settings: LinkSettings, edges: torch.Tensor, nodes: int, inputs: IdentityInputs, seed: int, *, validate: Any
+    ) -> Any:
+        assert edges.T.tolist() == parts.train.tolist()
+        # Nor does it know which nodes have edges that are held out.
+        alone = sorted(set(range(60)) - set(parts.train.ravel().tolist()))
+        assert ([] if inputs.alone is None else inputs.alone.tolist()) == alone
+        assert bool(alone) == (split == "random")
+        # Both areas of the validation pairs, which this opinion is right about.
+        assert validate(logits) == pytest.approx(2)
+        return SimpleNamespace(logits=lambda: logits, epoch=7)
+
+    monkeypatch.setattr(link_prediction, "train_autoencoder", train)
+    score = run_link(with_leaves(), QUICK, 1, 3, split=split)
+
+    assert (score.validation_auc, score.auc, score.epoch) == (1, 0, 7)
+    assert score.ap < 0.7
+
+
+def test_test_edges_change_nothing_but_their_own_score(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = replace(QUICK, epochs=15, validate_every=1)
+    trained: list[TrainedAutoencoder] = []
+
+    def train(*args: Any, **rest: Any) -> TrainedAutoencoder:
+        trained.append(train_autoencoder(*args, **rest))
+        return trained[-1]
+
+    def exchanged(*args: Any) -> EdgeSplit:
+        parts = run_split(*args)
+        return replace(parts, test=parts.test_negatives, test_negatives=parts.test)
+
+    monkeypatch.setattr(link_prediction, "train_autoencoder", train)
+    score = run_link(planted(), settings, 0, 0)
+    monkeypatch.setattr(link_prediction, "run_split", exchanged)
+    other = run_link(planted(), settings, 0, 0)
+
+    assert torch.equal(trained[0].latents(), trained[1].latents())
+    assert (other.validation_auc, other.epoch) == (score.validation_auc, score.epoch)
+    assert other.auc == pytest.approx(1 - score.auc)
+    assert score.auc > 0.6
+
+
+@pytest.mark.parametrize("split", ["connected", "random"])
+def test_a_baseline_sees_training_edges_and_is_scored_on_test_edges(
+    split: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = run_split(with_leaves(), split, 3, 1)
+
+    def score_pairs(name: str, nodes: int, edges: Pairs, pairs: Pairs, seed: int) -> Any:
+        assert edges.tolist() == parts.train.tolist()
+        assert pairs.tolist() == [*parts.test.tolist(), *parts.test_negatives.tolist()]
+        return np.arange(len(pairs), 0, -1.0)
+
+    monkeypatch.setattr(link_prediction, "score_pairs", score_pairs)
+    score = run_baseline(with_leaves(), "adamic-adar", 1, 3, split=split)
+
+    assert (score.auc, score.ap) == (1, 1)
+
+
+@pytest.mark.parametrize("name", ["spectral", "adamic-adar", "pagerank"])
+def test_baselines_find_planted_groups(name: str) -> None:
+    scores = list(iterate_baseline(planted(), name, 2, 0))
+
+    assert np.mean([score.auc for score in scores]) > knowing_the_groups(2) - 0.15
+    row = summarise_links(name, False, "connected", scores)
+    values = [score.auc for score in scores]
+    assert row.auc == pytest.approx(np.mean(values))
+    assert row.auc_se == pytest.approx(abs(values[0] - values[1]) / 2)
+    assert summarise_links(name, False, "connected", scores[:1]).auc_se is None
+
+
+@pytest.mark.parametrize("tile", [1, 500, 10**6])
+def test_missing_links_are_ranked_over_all_pairs(monkeypatch: pytest.MonkeyPatch, tile: int) -> None:
+    monkeypatch.setattr(link_prediction, "TILE", tile)
+    graph = planted()
+    draw = torch.Generator().manual_seed(0)
+    logits = PairLogits(
+        torch.randn(60, 4, generator=draw),
+        torch.tensor([1.0, 1.0, -1.0, 1.0]),
+        torch.randn(60, generator=draw),
+        torch.tensor(-1.0),
+    )
+    matrix = logits.tile(slice(0, 60), slice(0, 60)).numpy()
+    adjacency = graph.graph.adjacency()
+    free = [(i, j) for i in range(60) for j in range(i + 1, 60) if not adjacency[i, j]]
+    wanted = sorted(free, key=lambda pair: -matrix[pair])[:20]
+    found = rank_missing_links(graph, logits, 20)
+
+    assert [(link.source, link.target) for link in found] == wanted
+    assert found[0].probability == pytest.approx(1 / (1 + np.exp(-matrix[wanted[0]])))
+    assert len(rank_missing_links(graph, logits, 10**6)) == len(free)
+
+
+@pytest.mark.parametrize("tile", [1, 500, 10**6])
+def test_pagerank_ranks_missing_links_as_it_scores_pairs(monkeypatch: pytest.MonkeyPatch, tile: int) -> None:
+    monkeypatch.setattr(link_prediction, "TILE", tile)
+    graph = planted()
+    adjacency = graph.graph.adjacency()
+    free = np.array([(i, j) for i in range(60) for j in range(i + 1, 60) if not adjacency[i, j]])
+    scores = score_pairs("pagerank", 60, graph.edges.astype(np.int64), free, 0)
+    order = np.argsort(-scores, kind="stable")[:20]
+    done: list[tuple[int, int]] = []
+    found = rank_by_pagerank(graph, 20, progress=lambda *count: done.append(count))
+
+    assert [[link.source, link.target] for link in found] == free[order].tolist()
+    assert np.allclose([link.score for link in found], scores[order])
+    assert done[-1] == (60, 60)
+    assert len(done) == {1: 60, 500: 8, 10**6: 1}[tile]
+    assert len(rank_by_pagerank(graph, 10**6)) == len(free)
+
+
+def test_missing_links_are_within_groups_and_have_the_names_of_the_file() -> None:
+    graph = planted()
+    names = tuple(f"n{node}" for node in range(60))
+    named = replace(graph, graph=replace(graph.graph, names=names))
+    links = rank_missing_links(named, train_on_all(named, QUICK, 0).logits(), 30)
+
+    groups = [(names.index(link.source) // MEMBERS, names.index(link.target) // MEMBERS) for link in links]
+    assert np.mean([a == b for a, b in groups]) > 0.8
+    assert all(x.probability >= y.probability for x, y in pairwise(links))
+
+
+def test_epochs_are_reported_as_they_pass() -> None:
+    done: list[tuple[int, int]] = []
+    train_on_all(planted(), replace(QUICK, epochs=3), 0, progress=lambda *count: done.append(count))
+
+    assert done == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_strange_graphs_work_or_are_told() -> None:
+    # Isolated nodes and several components.
+    graph = nx.disjoint_union(nx.gnm_random_graph(20, 60, seed=0), nx.cycle_graph(8))
+    graph.add_nodes_from(range(100, 105))
+    simple = Network(SimpleGraph.from_networkx(graph))
+    (score,) = iterate_links(simple, replace(QUICK, epochs=5), 1, 0)
+    assert 0 <= score.auc <= 1
+
+    lonely = Network(SimpleGraph.from_pairs(1, []))
+    with pytest.raises(DatasetError, match="0 edges"):
+        next(iterate_links(lonely, QUICK, 1, 0))
+    with pytest.raises(DatasetError, match="no edges"):
+        train_on_all(lonely, QUICK, 0)
+    pair = Network(SimpleGraph.from_pairs(2, [(0, 1)]))
+    assert rank_missing_links(pair, train_on_all(pair, QUICK, 0).logits(), 5) == []
+    with pytest.raises(DatasetError, match="none is missing"):
+        rank_by_pagerank(pair, 5)
+    with pytest.raises(DatasetError, match="no edges"):
+        rank_by_pagerank(lonely, 5)
+    with pytest.raises(ConfigError, match="targets 'all'"):
+        replace(QUICK, edge_dropout=0.0)

@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from graphite_gen.errors import ConfigError, DatasetError
+from graphite_gen.network import node_classification
+from graphite_gen.network.fitting import link_loss
+from graphite_gen.network.network import NodeSplit, describe_nodes
+from graphite_gen.network.node_classification import (
+    GCNClassifier,
+    GraphiteClassifier,
+    iterate_classification,
+    node_split,
+    run_classification,
+    run_nodes,
+    summarise_classification,
+)
+from graphite_gen.network.node_inputs import inputs_of
+from graphite_gen.network.settings import ClassifierSettings
+from graphite_gen.nn.operators import SparseGraph
+
+from .graphs import GROUPS, planted
+
+QUICK = ClassifierSettings(width=8, latent=4, epochs=60, learning_rate=0.03)
+
+
+@pytest.mark.parametrize("kind", ["gcn", "graphite"])
+def test_groups_are_learned_from_a_few_labels(kind: str) -> None:
+    scores = list(iterate_classification(planted(), replace(QUICK, kind=kind), 2, 0))
+
+    assert np.mean([score.accuracy for score in scores]) > 0.85
+    row = summarise_classification(kind, True, scores)
+    assert row.accuracy == pytest.approx(np.mean([score.accuracy for score in scores]))
+    assert row.accuracy_se is not None
+    again = next(iterate_classification(planted(), replace(QUICK, kind=kind), 1, 0))
+    assert (again.predictions == scores[0].predictions).all()
+
+
+@pytest.mark.parametrize("split", ["own", "fresh"])
+@pytest.mark.parametrize("kind", ["gcn", "graphite"])
+def test_labels_of_test_nodes_change_nothing_but_their_own_score(kind: str, split: str) -> None:
+    graph, settings = planted(), replace(QUICK, kind=kind, epochs=15)
+    assert graph.labels is not None
+    test = run_nodes(graph, split, 0, 1).test
+    score = run_classification(graph, settings, 1, 0, split=split)
+
+    # The split of the first is kept, as a fresh one reads the labels.
+    own = replace(graph, split=run_nodes(graph, split, 0, 1))
+    for shift in (1, 2, 3):
+        labels = graph.labels.copy()
+        labels[test] = (labels[test] + shift) % GROUPS
+        other = run_classification(replace(own, labels=labels), settings, 1, 0)
+        assert (other.predictions == score.predictions).all()
+        assert (other.validation, other.epoch) == (score.validation, score.epoch)
+        assert other.accuracy == np.mean(score.predictions[test] == labels[test])
+    assert score.accuracy == np.mean(score.predictions[test] == graph.labels[test])
+    assert score.accuracy > 0.5
+
+
+@pytest.mark.parametrize("kind", ["gcn", "graphite"])
+def test_predictions_are_those_of_the_best_epoch_by_validation(kind: str) -> None:
+    graph = planted()
+    assert graph.labels is not None
+    validation = run_nodes(graph, "own", 0, 0).validation
+    settings = replace(QUICK, kind=kind, learning_rate=0.3)
+    # The first epochs of a run are those of a shorter one.
+    scores = [run_classification(graph, replace(settings, epochs=epochs), 0, 0) for epochs in range(1, 13)]
+
+    assert 1 < len({score.epoch for score in scores}) < len(scores)
+    for epochs, score in enumerate(scores, start=1):
+        assert score.validation == max(score.validation for score in scores[:epochs])
+        assert score.validation == np.mean(score.predictions[validation] == graph.labels[validation])
+        assert score.epoch <= epochs
+        assert (score.predictions == scores[score.epoch - 1].predictions).all()
+
+
+@pytest.mark.parametrize("kind", ["gcn", "graphite"])
+def test_probabilities_are_those_of_the_predicted_classes(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[Tensor] = []
+
+    def odds(network: GCNClassifier, *args: Any) -> Tensor:
+        found.append(network.odds(args[0], network.hidden_states(*args)))
+        return found[-1]
+
+    monkeypatch.setattr(GCNClassifier, "forward", odds)
+    score = run_classification(planted(), replace(QUICK, kind=kind, epochs=5), 0, 0)
+
+    chances = np.exp(found[score.epoch - 1].numpy())
+    chances /= chances.sum(axis=1, keepdims=True)
+    assert np.allclose(score.probabilities, chances[np.arange(60), score.predictions])
+    assert np.allclose(score.probabilities, chances.max(axis=1))
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.5, 2.0])
+def test_the_autoencoders_objective_counts_by_its_weight_and_is_not_computed_without(
+    weight: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slopes: list[Tensor] = []
+
+    def noted(*args: Any) -> Tensor:
+        loss = link_loss(*args)
+        loss.register_hook(slopes.append)
+        return loss
+
+    monkeypatch.setattr(node_classification, "link_loss", noted)
+    run_classification(planted(), replace(QUICK, reconstruction=weight, epochs=3), 0, 0)
+
+    assert slopes == [weight] * (3 if weight else 0)
+
+
+def test_the_hybrid_learns_edges_that_it_does_not_see(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = planted()
+    seen: list[SparseGraph] = []
+    steps = 0
+
+    def hidden_states(network: GraphiteClassifier, over: SparseGraph, *rest: Any) -> Tensor:
+        seen.append(over)
+        return GCNClassifier.hidden_states(network, over, *rest)
+
+    def loss(*args: Any) -> Tensor:
+        nonlocal steps
+        steps += 1
+        edges, hidden = args[4], args[5]
+        assert edges.T.tolist() == graph.edges.tolist()
+        assert 0 < hidden.sum() < len(hidden)
+        wanted = SparseGraph.from_edges(edges[:, ~hidden], graph.nodes).normalised()
+        assert torch.equal(seen[-1].matrix.to_dense(), wanted.matrix.to_dense())
+        return link_loss(*args)
+
+    monkeypatch.setattr(GraphiteClassifier, "hidden_states", hidden_states)
+    monkeypatch.setattr(node_classification, "link_loss", loss)
+    run_classification(graph, replace(QUICK, epochs=3), 0, 0)
+
+    assert steps == 3
+
+
+def test_the_gcn_is_that_of_pytorch_geometric() -> None:
+    geometric = pytest.importorskip("torch_geometric.nn")
+    graph = planted()
+    inputs = inputs_of(graph)
+    edges = torch.tensor(graph.edges.T.copy(), dtype=torch.int64)
+    network = GCNClassifier(inputs.width, 8, GROUPS, 0.5)
+    first, second = geometric.GCNConv(inputs.width, 8), geometric.GCNConv(8, GROUPS)
+    with torch.no_grad():
+        first.lin.weight.copy_(network.hidden.weight.T)
+        first.bias.copy_(network.hidden.bias)
+        second.lin.weight.copy_(network.out.linear.weight)
+        second.bias.copy_(network.out.bias)
+    both = torch.cat([edges, edges.flip(0)], dim=1)
+    x = inputs @ torch.eye(inputs.width)
+    wanted = second(torch.relu(first(x, both)), both)
+
+    found = network(SparseGraph.from_edges(edges, graph.nodes).normalised(), inputs, None)
+    assert torch.allclose(found, wanted)
+
+
+def test_without_edges_classes_are_learned_from_features_or_not_at_all() -> None:
+    graph = planted()
+    lone = replace(graph, graph=replace(graph.graph, edges=graph.edges[:0]))
+
+    assert run_classification(lone, QUICK, 0, 0).accuracy > 0.4
+    with pytest.raises(DatasetError, match="no edges and no features"):
+        run_classification(lone, QUICK, 0, 0, features=False)
+
+
+def test_a_split_is_the_graphs_own_without_nodes_of_no_class() -> None:
+    graph = planted()
+    labels = np.full(60, -1)
+    labels[:40] = 0
+    labels[20:30] = 1
+    own = replace(graph, labels=labels, split=NodeSplit(np.arange(10), np.arange(10, 25), np.arange(25, 60)))
+    found = node_split(own, 0)
+
+    assert found.train.tolist() == list(range(10))
+    assert found.test.tolist() == list(range(25, 40))
+
+
+def test_a_fresh_split_has_every_class_and_no_node_twice() -> None:
+    found = node_split(planted(), 0)
+
+    parts = np.concatenate([found.train, found.validation, found.test])
+    assert len(np.unique(parts)) == len(parts) == 60
+    assert np.bincount(found.train // 15).tolist() == [8] * 4
+    assert len(found.validation) * 2 <= len(found.test) + 1
+
+
+@pytest.mark.parametrize(("split", "different"), [("own", 1), ("fresh", 3)])
+def test_runs_learn_from_the_graphs_own_nodes_or_each_from_others(
+    split: str, different: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = NodeSplit(np.arange(0, 60, 3), np.arange(1, 60, 3), np.arange(2, 60, 3))
+    seen: list[NodeSplit] = []
+
+    def noted(*args: Any) -> NodeSplit:
+        seen.append(node_split(*args))
+        return seen[-1]
+
+    monkeypatch.setattr(node_classification, "node_split", noted)
+    list(iterate_classification(replace(planted(), split=own), replace(QUICK, epochs=1), 3, 0, split=split))
+
+    assert len({tuple(parts.train) for parts in seen}) == different
+    assert all((tuple(parts.train) == tuple(own.train)) == (split == "own") for parts in seen)
+
+
+def test_too_few_labels_are_told() -> None:
+    graph = planted().graph
+    for labels, problem in (
+        (None, "0 classes"),
+        ([None] * 60, "0 classes"),
+        (["a"] * 60, "labels of 1 class,"),
+        (["a", "b"] + [None] * 58, "for validation"),
+    ):
+        with pytest.raises(DatasetError, match=problem):
+            node_split(describe_nodes(graph, None, labels), 0)
+    with pytest.raises(ConfigError, match="'dropout' is 1"):
+        ClassifierSettings(dropout=1.0)

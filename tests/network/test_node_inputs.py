@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+
+from graphite_gen.errors import DatasetError
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.network.network import Network
+from graphite_gen.network.node_inputs import IdentityInputs, SparseInputs, dropout, inputs_of
+
+
+def features() -> sparse.csr_array:
+    """Words, none of which is everywhere."""
+    return sparse.random_array((7, 5), density=0.4, rng=7, format="csr")
+
+
+def dense(x: sparse.csr_array) -> torch.Tensor:
+    matrix = torch.tensor(x.toarray())
+
+    return matrix / torch.linalg.vector_norm(matrix, dim=1, keepdim=True).clamp_min(1e-30)
+
+
+def test_sparse_products_and_gradients_are_those_of_rows_of_length_one() -> None:
+    x = features()
+    weight = torch.randn(5, 3, requires_grad=True)
+    inputs = SparseInputs.from_features(x)
+
+    assert inputs.width == 5
+    assert torch.allclose(inputs @ weight, dense(x) @ weight)
+    assert torch.autograd.gradcheck(lambda w: inputs @ w, weight)
+
+
+def matrix_of(x: sparse.csr_array) -> np.ndarray:
+    return np.asarray((SparseInputs.from_features(x) @ torch.eye(x.shape[1])).numpy())
+
+
+def test_words_are_divided_by_the_lengths_of_rows_to_the_last_bit() -> None:
+    x = sparse.random_array((200, 40), density=0.3, rng=2, format="csr")
+    norms = np.sqrt(x.multiply(x).sum(axis=1))
+    wanted = x.data / np.repeat(np.where(norms > 0, norms, 1), np.diff(x.indptr))
+
+    assert (SparseInputs.from_features(x).matrix.values().numpy() == wanted).all()
+
+
+def test_measurements_are_standardised_and_other_columns_keep_their_zeros() -> None:
+    rng = np.random.default_rng(0)
+    age, income = rng.uniform(20, 80, 300), rng.lognormal(10, 1, 300)
+    town, gains = np.eye(3)[rng.integers(3, size=300)], np.where(rng.random(300) < 0.2, rng.uniform(0, 1e6, 300), 0)
+    x = np.column_stack([age, town, gains, income])
+
+    wanted = np.column_stack(
+        [(age - age.mean()) / age.std(), town, gains / gains.max(), (income - income.mean()) / income.std()]
+    )
+    wanted /= np.sqrt((wanted**2).sum(1).mean())
+    assert np.allclose(matrix_of(sparse.csr_array(x)), wanted)
+    stored = SparseInputs.from_features(sparse.csr_array(x)).matrix.values()
+    assert len(stored) == 300 + 300 + (gains > 0).sum() + 300
+
+
+def test_a_column_is_a_measurement_if_more_than_two_thirds_of_the_nodes_have_it() -> None:
+    numbers = np.arange(1.0, 10)
+    few, many = (numbers * (np.arange(9) < count) for count in (6, 7))
+
+    assert set(matrix_of(sparse.csr_array(few[:, None])).ravel()) == {0, 1}
+    assert np.allclose(matrix_of(sparse.csr_array(many[:, None])).ravel(), (many - many.mean()) / many.std())
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-300, 1e-30, 1e30, 1e300, 8e307])
+def test_features_of_any_size_stay_finite(size: float) -> None:
+    numbers = np.arange(-2.0, 3)[:, None]
+    words = np.eye(5) * size
+    x = np.hstack([numbers * size, words])
+
+    assert np.allclose(matrix_of(sparse.csr_array(numbers * size)), matrix_of(sparse.csr_array(numbers)))
+    assert np.allclose(matrix_of(sparse.csr_array(x)), matrix_of(sparse.csr_array(np.hstack([numbers, np.eye(5)]))))
+    assert np.allclose(matrix_of(sparse.csr_array(words)), np.eye(5))
+
+
+def test_what_is_the_same_for_all_nodes_is_zero() -> None:
+    assert (matrix_of(sparse.csr_array(np.full((7, 2), 0.1))) == 0).all()
+    assert (matrix_of(sparse.csr_array([[3.0, 0.0, -2.0]])) == 0).all()
+    assert matrix_of(sparse.csr_array((1, 2))).tolist() == [[0, 0]]
+
+
+def test_identity_inputs_are_the_weights() -> None:
+    weight = torch.randn(4, 2)
+
+    assert IdentityInputs(4).width == 4
+    assert torch.equal(IdentityInputs(4) @ weight, torch.eye(4) @ weight)
+
+
+def test_dropped_inputs_keep_their_mean_and_their_gradient() -> None:
+    x, generator = features(), torch.Generator().manual_seed(0)
+    inputs = SparseInputs.from_features(x)
+    eye = torch.eye(5)
+    draws = torch.stack([inputs.dropped(0.4, generator) @ eye for _ in range(4000)])
+
+    assert torch.allclose(draws.mean(0), dense(x), atol=0.05)
+    assert ((draws == 0) | torch.isclose(draws, dense(x) / 0.6)).all()
+    once = inputs.dropped(0.4, generator)
+    assert torch.autograd.gradcheck(lambda w: once @ w, torch.randn(5, 2, requires_grad=True))
+    assert inputs.dropped(0.0, generator) is inputs
+    assert dropout(eye, 0.0, generator) is eye
+
+
+def test_features_that_are_not_there_are_told() -> None:
+    graph = Network(SimpleGraph.from_pairs(3, [(0, 1)]))
+
+    assert isinstance(inputs_of(graph), IdentityInputs)
+    with pytest.raises(DatasetError, match="no features"):
+        inputs_of(graph, True)
+    empty = Network(graph.graph, sparse.csr_array((3, 0)))
+    assert isinstance(inputs_of(empty), IdentityInputs)
+    full = Network(graph.graph, sparse.csr_array([[1.0], [2.0], [0.0]]))
+    assert isinstance(inputs_of(full), SparseInputs)
+    assert isinstance(inputs_of(full, False), IdentityInputs)
+
+
+def test_nodes_without_a_known_edge_share_their_inputs() -> None:
+    graph = Network(SimpleGraph.from_pairs(5, [(0, 1), (1, 2), (2, 3)]))
+    weight = torch.randn(5, 3, requires_grad=True)
+
+    assert torch.equal(inputs_of(graph) @ weight, torch.diag(torch.tensor([1.0, 1, 1, 1, 0])) @ weight)
+    known = inputs_of(graph, edges=np.array([[0, 1]])) @ weight
+    assert torch.equal(known, torch.diag(torch.tensor([1.0, 1, 0, 0, 0])) @ weight)
+    (gradient,) = torch.autograd.grad(known.sum(), weight)
+    assert torch.equal(gradient, torch.diag(torch.tensor([1.0, 1, 0, 0, 0])) @ torch.ones(5, 3))
+
+
+def test_features_that_all_nodes_share_are_refused() -> None:
+    constant = Network(SimpleGraph.from_pairs(4, [(0, 1), (2, 3)]), sparse.csr_array(np.full((4, 2), 7.0)))
+
+    with pytest.raises(DatasetError, match="the same features"):
+        inputs_of(constant)
+    assert isinstance(inputs_of(constant, False), IdentityInputs)

@@ -1,0 +1,168 @@
+"""Planetoid's files are put together as Kipf & Welling do, and nothing in them is ever run."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from graphite_gen.errors import FormatError
+from graphite_gen.network.network import read_network
+from graphite_gen.network.plain_pickle import read_plain
+from graphite_gen.network.planetoid import read_planetoid
+
+KNOWN, TRAIN, WORDS, CLASSES = 510, 6, 7, 3
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A network of 515 papers; nothing is known of paper 512, as in Citeseer."""
+    draw = np.random.default_rng(0)
+    features = sparse.csr_matrix((draw.random((KNOWN + 4, WORDS)) < 0.4).astype(np.float32))
+    labels = np.eye(CLASSES, dtype=np.int32)[draw.integers(0, CLASSES, KNOWN + 4)]
+    tested = [514, 510, 513, 511]
+    lists: defaultdict[int, list[int]] = defaultdict(list)
+    lists[0] = [1, 1, 514, 0]
+    lists[514] = [0]
+    lists[1] = [0, 513]
+    parts: dict[str, Any] = {
+        "x": features[:TRAIN],
+        "y": labels[:TRAIN],
+        "allx": features[:KNOWN],
+        "ally": labels[:KNOWN],
+        "tx": features[KNOWN:],
+        "ty": labels[KNOWN:],
+        "graph": lists,
+    }
+    for protocol, (part, value) in enumerate(parts.items()):
+        (tmp_path / f"ind.tiny.{part}").write_bytes(pickle.dumps(value, protocol=protocol % 5))
+    (tmp_path / "ind.tiny.test.index").write_text("\n".join(map(str, tested)) + "\n")
+    (tmp_path / "truth.npz").write_bytes(b"")
+    np.savez(tmp_path / "truth.npz", features=features.toarray(), labels=labels.argmax(1), tested=tested)
+
+    return tmp_path / "ind.tiny"
+
+
+def test_test_papers_go_where_their_numbers_say(files: Path) -> None:
+    truth = np.load(files.with_name("truth.npz"))
+    found = read_network(files.with_name("ind.tiny.graph"))
+
+    assert found.nodes == 515
+    assert found.edges.tolist() == [[0, 1], [0, 514], [1, 513]]
+    assert found.features is not None
+    dense = found.features.toarray()
+    assert (dense[:KNOWN] == truth["features"][:KNOWN]).all()
+    assert (dense[truth["tested"]] == truth["features"][KNOWN:]).all()
+    assert (dense[512] == 0).all()
+    assert found.labels is not None
+    assert found.labels[512] == -1
+    assert (found.labels[truth["tested"]] == truth["labels"][KNOWN:]).all()
+    assert found.split is not None
+    assert found.split.train.tolist() == list(range(TRAIN))
+    assert found.split.validation.tolist() == list(range(TRAIN, TRAIN + 500))
+    assert found.split.test.tolist() == [510, 511, 513, 514]
+
+
+def test_the_beginning_of_the_names_will_do(files: Path) -> None:
+    assert read_planetoid(files).graph.nodes == 515
+
+
+@pytest.mark.parametrize("protocol", range(5))
+@pytest.mark.parametrize("dtype", ["<f4", ">f8", "<i8", "|u1"])
+def test_arrays_of_every_protocol_come_back(tmp_path: Path, protocol: int, dtype: str) -> None:
+    path = tmp_path / "array"
+    for value in (np.arange(12).reshape(3, 4).astype(dtype), np.asfortranarray(np.arange(6).reshape(2, 3), dtype)):
+        path.write_bytes(pickle.dumps(value, protocol=protocol))
+
+        assert (read_plain(path) == value).all()
+
+
+def test_a_dict_as_python_2_wrote_it(tmp_path: Path) -> None:
+    path = tmp_path / "graph"
+    path.write_bytes(b"(dp1\nI0\n(lp2\nI633\naL1862L\nasS'a\\x00b'\np3\nF1.5\ns.")
+
+    assert read_plain(path) == {0: [633, 1862], "a\0b": 1.5}
+
+
+class Harmful:
+    def __reduce__(self) -> Any:
+        return os.mkdir, ("harm",)
+
+
+@pytest.mark.parametrize("protocol", range(5))
+@pytest.mark.parametrize(
+    "value", [Harmful(), {"a": [Harmful()]}, np.array([Harmful()], dtype=object), {1, 2}, Path("x"), print]
+)
+def test_nothing_but_plain_data_is_read(tmp_path: Path, monkeypatch: Any, protocol: int, value: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "ind.tiny.x"
+    path.write_bytes(pickle.dumps(value, protocol=protocol))
+
+    with pytest.raises(FormatError, match="not read"):
+        read_plain(path)
+    assert not (tmp_path / "harm").exists()
+
+
+def test_damage_is_told_in_one_line(files: Path) -> None:
+    for name in ("ind.tiny.allx", "ind.tiny.graph", "ind.tiny.ty"):
+        path = files.with_name(name)
+        whole = path.read_bytes()
+        for cut in (0, 1, len(whole) // 2, len(whole) - 1):
+            path.write_bytes(whole[:cut])
+            with pytest.raises(FormatError, match=name):
+                read_network(files)
+        path.write_bytes(whole)
+    files.with_name("ind.tiny.test.index").unlink()
+    with pytest.raises(FormatError, match=r"test\.index' cannot be read"):
+        read_network(files)
+
+
+def test_a_device_is_no_file_of_planetoid(files: Path) -> None:
+    for part in ("x", "test.index"):
+        path = files.with_name(f"ind.tiny.{part}")
+        data = path.read_bytes()
+        path.unlink()
+        path.symlink_to("/dev/zero")
+        with pytest.raises(FormatError, match="is no file"):
+            read_planetoid(files)
+        path.unlink()
+        path.write_bytes(data)
+
+
+def test_a_test_paper_far_beyond_the_others_is_refused(files: Path) -> None:
+    files.with_name("ind.tiny.test.index").write_text("99999999\n510\n513\n511\n")
+
+    with pytest.raises(FormatError, match="lists node 99999999, and most before it are unknown"):
+        read_planetoid(files)
+
+
+def test_words_that_are_not_finite_are_refused(files: Path) -> None:
+    x = sparse.csr_matrix(np.full((4, WORDS), np.nan, np.float32))
+    files.with_name("ind.tiny.tx").write_bytes(pickle.dumps(x, protocol=2))
+
+    with pytest.raises(FormatError, match="not a finite number"):
+        read_planetoid(files)
+
+
+def test_a_matrix_of_something_else_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "matrix"
+    parts = b"".join(b"X%c\0\0\0%bN" % (len(name), name) for name in (b"data", b"indices", b"indptr"))
+    path.write_bytes(b"\x80\x02cscipy.sparse._csr\ncsr_matrix\n)\x81}(" + parts + b"ub.")
+
+    with pytest.raises(FormatError, match="is damaged"):
+        read_plain(path)
+
+
+def test_a_long_name_does_not_make_the_line_long(tmp_path: Path) -> None:
+    path = tmp_path / "array"
+    path.write_bytes(b"c" + b"x" * 70_000 + b"\nname\n.")
+
+    with pytest.raises(FormatError, match="which is not read") as caught:
+        read_plain(path)
+    assert len(str(caught.value)) < 1000

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from tiny import all_graphs, normal, small_batch
+from torch import Tensor
+from torch.distributions import Bernoulli, Normal, kl_divergence
+
+from graphite_gen.data.batch import collate, node_mask, pair_mask
+from graphite_gen.nn.distributions import EdgeBernoulli, EdgeNormal, NodeNormal
+
+
+def small_normal() -> NodeNormal:
+    return NodeNormal(normal(3, 7, 2), normal(3, 7, 2, seed=1), small_batch().mask)
+
+
+def symmetric(seed: int = 0) -> Tensor:
+    upper = 2 * normal(3, 7, 7, seed=seed)
+
+    return upper + upper.mT
+
+
+def test_the_density_of_latents_is_that_of_torch_over_real_nodes() -> None:
+    law, z = small_normal(), normal(3, 7, 2, seed=2)
+
+    out = law.log_prob(z)
+
+    for row, n in enumerate(law.mask.sum(-1).tolist()):
+        expected = Normal(law.mu[row, :n], law.log_sigma[row, :n].exp()).log_prob(z[row, :n]).sum()
+        assert torch.allclose(out[row], expected)
+
+
+def test_the_divergence_from_the_prior_is_that_of_torch_over_real_nodes() -> None:
+    law = small_normal()
+
+    out = law.kl_to_standard()
+
+    for row, n in enumerate(law.mask.sum(-1).tolist()):
+        posterior = Normal(law.mu[row, :n], law.sigma[row, :n])
+        assert torch.allclose(out[row], kl_divergence(posterior, Normal(0.0, 1.0)).sum())
+    assert (NodeNormal.standard(law.mask, 2).kl_to_standard() == 0).all()
+
+
+def test_latents_are_shifted_and_scaled_noise_and_zero_at_dummy_nodes() -> None:
+    law, noise = small_normal(), normal(4, 3, 7, 2, seed=2)
+
+    z = law.sample(noise)
+
+    expected = law.mu + law.sigma * noise
+    assert torch.equal(z[:, law.mask], expected[:, law.mask])
+    assert (z[:, ~law.mask] == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_prior_is_standard_and_of_the_precision_asked_for(dtype: torch.dtype) -> None:
+    prior = NodeNormal.standard(node_mask(torch.tensor([2]), 3), 2, dtype)
+
+    assert prior.mu.dtype == dtype
+    assert (prior.mu == 0).all()
+    assert (prior.sigma == 1).all()
+
+
+def test_the_probability_of_edges_is_that_of_torch_over_real_pairs() -> None:
+    batch, logits = small_batch(), symmetric()
+
+    out = EdgeBernoulli(logits, batch.mask).log_prob(batch.adj)
+
+    for row, n in enumerate(batch.sizes.tolist()):
+        i, j = torch.triu_indices(n, n, 1)
+        expected = Bernoulli(logits=logits[row, i, j]).log_prob(batch.adj[row, i, j]).sum()
+        assert torch.allclose(out[row], expected)
+
+
+def test_the_density_of_weights_is_that_of_torch_over_real_pairs() -> None:
+    batch, mean, log_scale = small_batch(weighted=True), symmetric(), torch.tensor(-0.7)
+
+    out = EdgeNormal(mean, log_scale, batch.mask).log_prob(batch.adj)
+
+    for row, n in enumerate(batch.sizes.tolist()):
+        i, j = torch.triu_indices(n, n, 1)
+        expected = Normal(mean[row, i, j], log_scale.exp()).log_prob(batch.adj[row, i, j]).sum()
+        assert torch.allclose(out[row], expected)
+
+
+def test_probabilities_of_all_graphs_on_four_nodes_sum_to_one() -> None:
+    batch = collate(all_graphs(4), 6)
+    law = EdgeBernoulli(symmetric()[0, :6, :6], batch.mask)
+
+    assert torch.allclose(law.log_prob(batch.adj).exp().sum(), torch.tensor(1.0))
+
+
+def test_certain_edges_lose_no_precision_and_no_sign() -> None:
+    law = EdgeBernoulli(torch.tensor([[0.0, 800.0], [800.0, 0.0]]), torch.tensor([True, True]))
+    edge = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
+
+    assert law.log_prob(edge) == 0
+    assert law.log_prob(1 - edge) == -800
+
+
+def test_the_score_of_cells_is_the_direct_sum_over_the_padded_matrix() -> None:
+    batch, logits = small_batch(), symmetric()
+
+    out = EdgeBernoulli(logits, batch.mask).log_score_of_cells(batch.adj)
+
+    for row, n in enumerate(batch.sizes.tolist()):
+        total = 0.0
+        for i in range(7):
+            for j in range(7):
+                value = float(batch.adj[row, i, j]) if i != j else float(i < n)
+                total += float(Bernoulli(logits=logits[row, i, j]).log_prob(torch.tensor(value)))
+        assert out[row] == pytest.approx(total)
+
+
+def test_edges_are_drawn_as_often_as_their_probability_says() -> None:
+    mask = node_mask(torch.tensor(4), 5)
+    logits = symmetric()[0, :5, :5] / 2
+    uniform = torch.rand(20000, 5, 5, generator=torch.Generator().manual_seed(0))
+
+    graphs = EdgeBernoulli(logits, mask).sample(uniform)
+
+    error = graphs.mean(0) - torch.sigmoid(logits)
+    assert error[pair_mask(mask)].abs().max() < 5 * 0.5 / 20000**0.5
+    assert torch.equal(graphs, graphs.mT)
+    assert set(graphs.unique().tolist()) == {0.0, 1.0}
+    assert (graphs[:, 4] == 0).all()
+    assert (graphs.diagonal(dim1=-2, dim2=-1) == 0).all()
+
+
+def test_an_edge_of_probability_one_is_always_drawn_and_of_zero_never() -> None:
+    law = EdgeBernoulli(torch.tensor([[0.0, 200.0], [200.0, 0.0]]), torch.tensor([True, True]))
+    never = EdgeBernoulli(torch.tensor([[0.0, -800.0], [-800.0, 0.0]]), torch.tensor([True, True]))
+    uniform = torch.tensor([0.0, 0.5, 1 - 2**-24]).reshape(3, 1, 1).expand(3, 2, 2)
+
+    assert (law.sample(uniform)[:, 0, 1] == 1).all()
+    assert (never.sample(uniform)[:, 0, 1] == 0).all()
+
+
+def test_weights_are_drawn_with_their_mean_and_deviation() -> None:
+    mask = node_mask(torch.tensor(3), 4)
+    mean = symmetric()[0, :4, :4]
+    uniform = torch.rand(20000, 4, 4, generator=torch.Generator().manual_seed(0))
+    uniform[0, 0, 1], uniform[1, 0, 1] = 0.0, 1.0  # the ends, where the inverse is infinite
+
+    weights = EdgeNormal(mean, torch.tensor(0.5).log(), mask).sample(uniform)
+
+    assert weights.isfinite().all()
+    assert torch.equal(weights, weights.mT)
+    assert ((weights.mean(0) - mean)[pair_mask(mask)].abs() < 5 * 0.5 / 20000**0.5).all()
+    assert ((weights.std(0) - 0.5)[pair_mask(mask)].abs() < 0.02).all()
+    assert (weights[:, 3] == 0).all()

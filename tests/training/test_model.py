@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from tiny import normal, permuted_rows, small_batch, small_config, small_network
+
+from graphite_gen.config import KINDS
+from graphite_gen.data.batch import GraphBatch
+from graphite_gen.nn.distributions import EdgeBernoulli, EdgeNormal
+from graphite_gen.training.model import build_network
+
+
+def logits_of(network: torch.nn.Module, z: torch.Tensor, batch: GraphBatch) -> torch.Tensor:
+    law = network.decode(z, batch.x, batch.mask)
+    assert isinstance(law, EdgeBernoulli)
+
+    return law.logits
+
+
+@pytest.mark.parametrize("name", ["one-shot", "paper"])
+@pytest.mark.parametrize("skip", ["convex", "incremental"])
+def test_graphite_with_a_skip_of_weight_zero_is_exactly_vgae(name: str, skip: str) -> None:
+    graphite = small_network(name, skip=skip, skip_weight=0.0)
+    vgae = small_network(name, skip=skip, kind="vgae")
+    vgae.load_state_dict({key: value for key, value in graphite.state_dict().items() if ".rounds." not in key})
+    batch, z = small_batch(), normal(4, 3, 7, 2)
+
+    assert len(graphite.decoder.rounds) == 2
+    assert torch.equal(logits_of(graphite, z, batch), logits_of(vgae, z, batch))
+    graphite.decoder.skip.weight = 0.5
+    assert not torch.allclose(logits_of(graphite, z, batch), logits_of(vgae, z, batch))
+
+
+def test_the_four_kinds_are_assemblies_of_the_same_parts() -> None:
+    parts = {kind: set(dict(build_network(small_config(kind=kind)).named_parameters())) for kind in KINDS}
+
+    assert parts["graphite-vae"] == parts["graphite-ae"]
+    assert parts["vgae"] == parts["gae"]
+    assert parts["vgae"] == {name for name in parts["graphite-vae"] if not name.startswith("decoder.rounds.")}
+    assert parts["vgae"] < parts["graphite-vae"]
+
+
+@pytest.mark.parametrize("name", ["one-shot", "paper"])
+@pytest.mark.parametrize("features", [("degree",), ("constant", "degree"), ("degree", "random")])
+def test_renumbering_the_nodes_renumbers_posterior_and_logits(name: str, features: tuple[str, ...]) -> None:
+    network = small_network(name, encoder_features=features, decoder_features=(), node_features=2, latent=4)
+    batch, order = small_batch(features=2), [1, 2, 0]
+    noise, epsilon = normal(3, 7, network.noise_features), normal(3, 7, 4, seed=1)
+    turned = GraphBatch(
+        permuted_rows(permuted_rows(batch.adj, order, -1), order, -2), batch.mask, permuted_rows(batch.x, order, -2)
+    )
+
+    posterior = network.encode(batch, noise)
+    other = network.encode(turned, permuted_rows(noise, order, -2))
+    logits = logits_of(network, posterior.sample(epsilon), batch)
+    other_logits = logits_of(network, other.sample(permuted_rows(epsilon, order, -2)), turned)
+
+    real = batch.mask
+    pairs = real.unsqueeze(-1) & real.unsqueeze(-2)
+    assert network.config.is_exchangeable
+    assert torch.allclose(other.mu[real], permuted_rows(posterior.mu, order, -2)[real])
+    assert torch.allclose(other.sigma[real], permuted_rows(posterior.sigma, order, -2)[real])
+    assert torch.allclose(other_logits[pairs], permuted_rows(permuted_rows(logits, order, -1), order, -2)[pairs])
+
+
+def test_weighted_graphs_have_a_normal_law_with_a_scale_that_is_learned() -> None:
+    network, batch = small_network(observation="normal"), small_batch(weighted=True)
+
+    law = network.decode(normal(3, 7, 2), batch.x, batch.mask)
+    law.log_prob(batch.adj).sum().backward()
+
+    assert isinstance(law, EdgeNormal)
+    assert network.log_scale.grad != 0
+
+
+@pytest.mark.parametrize("name", ["one-shot", "paper"])
+def test_node_features_reach_encoder_and_decoder(name: str) -> None:
+    network = small_network(name, node_features=2)
+    batch = small_batch(features=2)
+    other = GraphBatch(batch.adj, batch.mask, batch.x + batch.mask.unsqueeze(-1))
+    noise, z = normal(3, 7, network.noise_features), normal(3, 7, 2)
+
+    assert not torch.allclose(network.encode(batch, noise).mu, network.encode(other, noise).mu)
+    assert not torch.allclose(logits_of(network, z, batch), logits_of(network, z, other))
+
+
+def test_fresh_weights_depend_on_the_seed_alone_and_leave_the_users_generator_as_it_was() -> None:
+    before = torch.random.get_rng_state()
+
+    first, again, other = (build_network(small_config(), seed).state_dict() for seed in (1, 1, 2))
+
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    assert not all(torch.equal(first[name], other[name]) for name in first)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_prior_has_the_precision_of_the_weights(dtype: torch.dtype) -> None:
+    network = build_network(small_config()).to(dtype)
+
+    assert network.prior(small_batch().mask).mu.dtype == dtype

@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from tiny import normal, random_graph, small_batch, small_network
+from torch import Tensor
+
+from graphite_gen.data.batch import GraphBatch, collate
+from graphite_gen.training.model import GraphNetwork
+from graphite_gen.training.objectives import elbo, log_weights, reconstruction
+
+NETWORKS = [
+    pytest.param(name, {"refinement": refinement, "skip": skip, "head": head, "skip_weight": 0.6, "latent": 4}, id=id_)
+    for name, refinement, skip, head in product(
+        ("one-shot", "paper"), ("gcn", "residual"), ("convex", "incremental"), ("inner", "signed")
+    )
+    for id_ in [f"{name}-{refinement}-{skip}-{head}"]
+]
+
+
+def objective(network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: Tensor) -> Tensor:
+    log_likelihood, kl = elbo(network, batch, noise, epsilon)
+
+    return log_likelihood - kl
+
+
+def test_the_bound_of_vgae_is_the_one_written_by_hand() -> None:
+    network = small_network("paper", kind="vgae", mlp=False, encoder_features=("degree", "identity"))
+    batch, epsilon = small_batch(), normal(3, 7, 2)
+
+    log_likelihood, kl = elbo(network, batch, torch.zeros(3, 7, 0), epsilon)
+
+    stack = network.encoder.stack
+    layers = [*stack.hidden, stack.out]
+    weights = [(layer.linear.weight.detach().numpy(), layer.bias.detach().numpy()) for layer in layers]
+    for row, n in enumerate(batch.sizes.tolist()):
+        a = batch.adj[row, :n, :n].numpy()
+        degree = a.sum(1)
+        loops = a + np.eye(n)
+        root = np.diag(loops.sum(1) ** -0.5)
+        total = max(degree.sum(), 1)
+        h = np.stack([degree / n, np.log1p(degree), degree / total, np.full(n, np.log1p(n) / 3)], axis=1)
+        h = np.concatenate([h, np.eye(n, 8)], axis=1)
+        for depth, (weight, bias) in enumerate(weights):
+            h = root @ loops @ root @ h @ weight.T + bias
+            h = np.maximum(h, 0) if depth < len(weights) - 1 else h
+        mu, log_sigma = h[:, :2], 6 * np.tanh(h[:, 2:] / 6)
+        z = mu + np.exp(log_sigma) * epsilon[row, :n].numpy()
+        p = 1 / (1 + np.exp(-z @ z.T))
+        expected = sum(
+            math.log(p[i, j]) if a[i, j] else math.log1p(-p[i, j]) for i in range(n) for j in range(i + 1, n)
+        )
+        assert float(log_likelihood[row].detach()) == pytest.approx(expected)
+        assert float(kl[row].detach()) == pytest.approx(
+            float(0.5 * (mu**2 + np.exp(2 * log_sigma) - 1 - 2 * log_sigma).sum())
+        )
+
+
+@pytest.mark.parametrize(("name", "changes"), NETWORKS)
+def test_dummy_nodes_change_neither_the_bound_nor_the_weights_nor_any_gradient(name: str, changes: dict) -> None:
+    network = small_network(name, node_features=2, **changes)
+    narrow, wide = (small_batch(padding, features=2) for padding in (0, 3))
+    noise = normal(2, 3, 8, network.noise_features).requires_grad_()
+    epsilon = normal(2, 2, 3, 8, 4, seed=1).requires_grad_()
+
+    def both(batch: GraphBatch, nodes: int) -> tuple[Tensor, Tensor]:
+        e, f = noise[:, :, :nodes], epsilon[:, :, :, :nodes]
+        return objective(network, batch, e[0], f[0, 0]), log_weights(network, batch, e, f)
+
+    results = [both(narrow, 5), both(wide, 8)]
+    gradients = [
+        torch.autograd.grad(bound.sum() + weights.sum(), [*network.parameters(), noise, epsilon], allow_unused=True)
+        for bound, weights in results
+    ]
+
+    for first, second in zip(*results, strict=True):
+        assert torch.allclose(first, second)
+    for first, second in zip(*(each[:-2] for each in gradients), strict=True):
+        assert (first is None) == (second is None)
+        assert first is None or torch.allclose(first, second)
+    for gradient in gradients[1][-2:]:
+        if gradient is not None:
+            assert (gradient[..., ~wide.mask, :] == 0).all()
+    assert (gradients[1][-1][..., wide.mask, :] != 0).any()
+
+
+def test_reconstruction_is_the_likelihood_at_the_posterior_mean() -> None:
+    network = small_network(kind="graphite-ae")
+    batch, noise = small_batch(), normal(3, 7, 3)
+    posterior = network.encode(batch, noise)
+
+    expected = network.decode(posterior.sample(torch.zeros(3, 7, 2)), batch.x, batch.mask).log_prob(batch.adj)
+
+    assert torch.allclose(reconstruction(network, batch, noise), expected)
+
+
+@pytest.mark.parametrize("observation", ["bernoulli", "normal"])
+def test_a_log_weight_is_likelihood_times_prior_over_the_whole_mixture(observation: str) -> None:
+    network = small_network(observation=observation)
+    batch = small_batch(weighted=observation == "normal")
+    noise, epsilon = normal(3, 3, 7, 3), normal(3, 2, 3, 7, 2, seed=1)
+
+    out = log_weights(network, batch, noise, epsilon)
+
+    assert out.shape == (6, 3)
+    posteriors = [network.encode(batch, noise[m]) for m in range(3)]
+    for m in range(3):
+        for s in range(2):
+            z = posteriors[m].sample(epsilon[m, s])
+            mean_density = sum(posterior.log_prob(z).exp() for posterior in posteriors) / 3
+            likelihood = network.decode(z, batch.x, batch.mask).log_prob(batch.adj)
+            prior = network.prior(batch.mask).log_prob(z)
+            assert torch.allclose(out[2 * m + s], likelihood + prior - mean_density.log())
+
+
+def test_one_proposal_gives_the_bound_in_expectation() -> None:
+    network = small_network()
+    batch, noise = small_batch(), normal(1, 3, 7, 3)
+    epsilon = normal(1, 4000, 3, 7, 2, seed=1)
+
+    with torch.no_grad():
+        weights = log_weights(network, batch, noise, epsilon)
+        bounds = objective(network, batch, noise[0].expand(4000, -1, -1, -1), epsilon[0])
+
+    error = (weights.var(0) / 4000 + bounds.var(0) / 4000).sqrt()
+    assert ((weights.mean(0) - bounds.mean(0)).abs() < 5 * error).all()
+
+
+@pytest.mark.parametrize("mixture", [1, 4])
+def test_the_mean_weight_is_the_integral_over_all_latents(mixture: int) -> None:
+    """Against Gauss-Hermite quadrature over the prior of two and three nodes."""
+    network = small_network(latent=1, width=4, mlp=True, scale=0.7)
+    for graph in (random_graph(2, 0, 1.0), random_graph(3, 0, 0.5), random_graph(3, 5, 0.5)):
+        n = graph.nodes
+        batch = collate([graph], n + 1)
+        points, masses = np.polynomial.hermite_e.hermegauss(31)
+        z = torch.tensor(list(product(points, repeat=n))).reshape(-1, 1, n, 1)
+        mass = torch.tensor([math.prod(each) for each in product(masses, repeat=n)]) / (2 * math.pi) ** (n / 2)
+        z = torch.nn.functional.pad(z, (0, 0, 0, 1))
+        count = 8000 // mixture
+
+        with torch.no_grad():
+            exact = (network.decode(z, batch.x, batch.mask).log_prob(batch.adj).exp()[:, 0] * mass).sum()
+            noise, epsilon = normal(mixture, 1, n + 1, 3), normal(mixture, count, 1, n + 1, 1, seed=1)
+            weights = log_weights(network, batch, noise, epsilon)[:, 0].exp()
+
+        error = weights.std() / len(weights) ** 0.5
+        assert error < 0.05 * exact
+        assert abs(weights.mean() - exact) < 5 * error + 1e-6
+
+
+def test_the_convention_of_the_paper_scores_cells_under_the_same_proposals() -> None:
+    network = small_network("paper")
+    batch = small_batch()
+    noise, epsilon = normal(1, 3, 7, 0), normal(1, 1, 3, 7, 2)
+    z = network.encode(batch, noise[0]).sample(epsilon[0, 0])
+    law = network.decode(z, batch.x, batch.mask)
+
+    pairs = log_weights(network, batch, noise, epsilon)
+    cells = log_weights(network, batch, noise, epsilon, "paper")
+
+    assert torch.allclose(cells - pairs, law.log_score_of_cells(batch.adj) - law.log_prob(batch.adj))

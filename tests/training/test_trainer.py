@@ -1,0 +1,706 @@
+from __future__ import annotations
+
+import json
+import math
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tiny import SMALL, path, random_graph, star
+
+from graphite_gen.config import ModelConfig, TrainConfig, preset
+from graphite_gen.data.batch import GraphBatch, collate
+from graphite_gen.errors import CheckpointError, ConfigError, DatasetError, TrainingError
+from graphite_gen.families import family
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.likelihood import estimate_nll
+from graphite_gen.records import TrainRecord
+from graphite_gen.sampling import Sampler
+from graphite_gen.training import trainer as training_module
+from graphite_gen.training.checkpoint import load_checkpoint
+from graphite_gen.training.objectives import autoregressive_bound, autoregressive_log_weights
+from graphite_gen.training.step import PartLoss, draw_step
+from graphite_gen.training.trainer import Trainer, _schedule, adapt_config, configure, resolve_device
+
+pytestmark = pytest.mark.usefixtures("single_precision")
+
+GRAPHS = [random_graph(nodes, seed) for nodes in (3, 5, 6) for seed in range(5)]
+HELD = [random_graph(nodes, seed) for nodes in (4, 5) for seed in range(20, 23)]
+QUICK: dict[str, Any] = {
+    "epochs": 4,
+    "epoch_graphs": 0,
+    "batch_size": 4,
+    "validate_every": 2,
+    "validation_samples": 4,
+    "warmup_steps": 3,
+    "samples": 1,
+    "patience": 0,
+}
+
+
+def trainer(
+    folder: Path | None = None,
+    graphs: list[SimpleGraph] = GRAPHS,
+    held: list[SimpleGraph] = HELD,
+    resume: bool = False,
+    **changes: Any,
+) -> Trainer:
+    model, settings = preset("one-shot", **(SMALL | QUICK | changes))
+    model = adapt_config(model, [*graphs, *held])
+
+    return Trainer("tiny", model, settings, graphs, held, folder=folder, resume=resume)
+
+
+def loss_of(run: Trainer, batch: GraphBatch, fraction: float, step: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    drawn = draw_step(run.network, batch, run.training, step, fraction)
+
+    return PartLoss(run.network, run.training.convention)(drawn)
+
+
+def same_weights(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> bool:
+    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+
+
+def timeless(history: list[TrainRecord]) -> list[TrainRecord]:
+    return [replace(record, seconds=0.0) for record in history]
+
+
+def interrupt_after(calls: int, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is interrupted at one of its calls, once."""
+    left = [calls]
+
+    def interrupted(*args: Any, **kwargs: Any) -> Any:
+        left[0] -= 1
+        if left[0] == -1:
+            raise KeyboardInterrupt
+        return function(*args, **kwargs)
+
+    return interrupted
+
+
+INTERRUPTIONS = [
+    *[("collate", calls) for calls in (0, 2, 5, 9)],  # between steps: in the first epoch, within and at the end
+    *[("validation_figure", calls) for calls in (0, 1)],  # between an epoch's last step and its record
+]
+
+
+@pytest.mark.parametrize(("place", "calls"), INTERRUPTIONS)
+def test_a_run_resumed_after_an_interruption_ends_with_the_same_bits(
+    place: str, calls: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    straight = trainer()
+    list(straight)
+
+    first = trainer(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(training_module, place, interrupt_after(calls, getattr(training_module, place)))
+        with pytest.raises(KeyboardInterrupt):
+            list(first)
+    resumed = trainer(tmp_path, resume=True)
+    list(resumed)
+
+    assert same_weights(resumed.network.state_dict(), straight.network.state_dict())
+    assert same_weights(resumed.model.network.state_dict(), straight.model.network.state_dict())
+    assert same_weights(load_checkpoint(tmp_path).network.state_dict(), straight.model.network.state_dict())
+    assert timeless(resumed.history) == timeless(straight.history)
+    assert [record.epoch for record in resumed.history] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("calls", [0, 6])
+def test_half_a_step_is_never_saved(calls: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C may strike after the weights have moved and before the step is counted."""
+    straight = trainer()
+    list(straight)
+
+    first = trainer(tmp_path)
+    step, left = first._optimiser.step, [calls]
+
+    def struck() -> None:
+        step()
+        left[0] -= 1
+        if left[0] == -1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(first._optimiser, "step", struck)
+    with pytest.raises(KeyboardInterrupt):
+        list(first)
+    resumed = trainer(tmp_path, resume=(tmp_path / "state.json").exists())
+    list(resumed)
+
+    assert same_weights(resumed.network.state_dict(), straight.network.state_dict())
+    assert timeless(resumed.history) == timeless(straight.history)
+
+
+def test_a_run_left_between_epochs_is_saved_there(tmp_path: Path) -> None:
+    straight = trainer()
+    list(straight)
+
+    next(iter(trainer(tmp_path)))  # one epoch, then the iterator is dropped
+    resumed = trainer(tmp_path, resume=True)
+
+    assert [record.epoch for record in resumed.history] == [1]
+    assert [record.epoch for record in resumed] == [2, 3, 4]
+    assert same_weights(resumed.network.state_dict(), straight.network.state_dict())
+
+
+def test_ctrl_c_at_any_moment_leaves_a_run_that_can_be_resumed(tmp_path: Path) -> None:
+    straight = trainer(epochs=30)
+    list(straight)
+
+    for attempt in range(8):
+        run = trainer(tmp_path, resume=(tmp_path / "state.json").exists(), epochs=30)
+        signal.setitimer(signal.ITIMER_REAL, 0.02 + 0.013 * attempt)
+        handler = signal.signal(signal.SIGALRM, signal.default_int_handler)
+        try:
+            list(run)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, handler)
+    resumed = trainer(tmp_path, resume=(tmp_path / "state.json").exists(), epochs=30)
+    # Where it struck while torch was turning gradients off, they are off still: other tests want them.
+    torch.set_grad_enabled(True)
+    list(resumed)
+
+    assert same_weights(resumed.network.state_dict(), straight.network.state_dict())
+    assert timeless(resumed.history) == timeless(straight.history)
+
+
+@torch.no_grad()
+def test_a_run_learns_where_an_interrupt_left_gradients_off() -> None:
+    run = trainer()
+    before = {name: value.clone() for name, value in run.network.state_dict().items()}
+
+    list(run)
+
+    assert not same_weights(run.network.state_dict(), before)
+
+
+def test_a_finished_run_resumes_to_nothing(tmp_path: Path) -> None:
+    first = trainer(tmp_path)
+    list(first)
+
+    resumed = trainer(tmp_path, resume=True)
+
+    assert list(resumed) == []
+    assert same_weights(resumed.model.network.state_dict(), first.model.network.state_dict())
+    assert json.loads((tmp_path / "state.json").read_text())["progress"]["finished"] is True
+
+
+def test_a_folder_without_a_run_cannot_be_resumed(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"has no run to resume: 'optimizer.safetensors' not found"):
+        trainer(tmp_path, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seed": 1}, "has 'seed' 0, not 1"),
+        ({"epochs": 9}, "has 'epochs' 4, not 9"),
+        ({"skip_weight": 0.5}, "has 'skip_weight' 1.0, not 0.5"),
+        ({"latent": 3}, "has 'latent' 2, not 3"),
+        ({"graphs": GRAPHS[1:]}, "was started on other graphs"),
+    ],
+)
+def test_another_run_cannot_be_resumed(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    list(trainer(tmp_path))
+
+    with pytest.raises(CheckpointError, match=message):
+        trainer(tmp_path, resume=True, **changes)
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("history.jsonl", b"{"),
+        ("history.jsonl", b'{"epoch": 1}'),
+        ("history.jsonl", b"[" * 100_000),
+        (
+            "history.jsonl",
+            b'{"epoch": 1, "step": 1, "loss": "low", "kl": 0, "validation": null, "best": null, "learning_rate": 1, '
+            b'"seconds": 1}',
+        ),
+        ("optimizer.safetensors", b"damage"),
+        ("model.safetensors", b""),
+        ("config.json", b"{}"),
+    ],
+)
+def test_a_damaged_run_is_refused_in_one_line(tmp_path: Path, file: str, content: bytes) -> None:
+    list(trainer(tmp_path))
+    (tmp_path / file).write_bytes(content)
+
+    with pytest.raises(CheckpointError) as error:
+        trainer(tmp_path, resume=True)
+
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "state",
+    ['{"progress": {"era": 3}, "data": {}}', '{"progress": {"epoch": "x"}, "data": {}}', '{"data": {}}', "[" * 100_000],
+)
+def test_a_run_without_its_place_is_refused(tmp_path: Path, state: str) -> None:
+    list(trainer(tmp_path))
+    tensors, _ = training_module.read_tensors(tmp_path / "optimizer.safetensors")
+    training_module.write_tensors(tmp_path / "optimizer.safetensors", tensors, {"state": state})
+
+    with pytest.raises(CheckpointError, match="does not say where its run was"):
+        trainer(tmp_path, resume=True)
+
+
+def test_a_run_with_moments_of_another_shape_is_refused(tmp_path: Path) -> None:
+    list(trainer(tmp_path))
+    tensors, metadata = training_module.read_tensors(tmp_path / "optimizer.safetensors")
+    name = next(name for name, tensor in tensors.items() if name.startswith("exp_avg/") and tensor.ndim == 2)
+    tensors[name] = tensors[name][:, :1].clone()
+    training_module.write_tensors(tmp_path / "optimizer.safetensors", tensors, metadata)
+
+    with pytest.raises(CheckpointError, match="does not fit its run"):
+        trainer(tmp_path, resume=True)
+
+
+def test_records_after_the_last_save_of_the_weights_are_forgotten(tmp_path: Path) -> None:
+    straight = trainer(tmp_path)
+    list(straight)
+    lines = (tmp_path / "history.jsonl").read_text()
+    extra = json.dumps(replace(straight.history[-1], epoch=5).to_json())
+    (tmp_path / "history.jsonl").write_text(f"{lines}{extra}\n")
+
+    assert timeless(trainer(tmp_path, resume=True).history) == timeless(straight.history)
+
+
+def test_training_reads_and_writes_no_global_generator() -> None:
+    torch.manual_seed(5)
+    np.random.seed(5)  # noqa: NPY002
+    before, numpy_before = torch.random.get_rng_state(), np.random.get_state()[1]  # noqa: NPY002
+    first = trainer()
+    list(first)
+    assert first.model.name == "tiny"
+
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert (np.random.get_state()[1] == numpy_before).all()  # noqa: NPY002
+    torch.manual_seed(6)
+    second = trainer()
+    list(second)
+    assert same_weights(first.network.state_dict(), second.network.state_dict())
+
+
+def test_another_seed_is_another_run() -> None:
+    first, second = trainer(seed=1), trainer(seed=2)
+
+    assert not same_weights(first.network.state_dict(), second.network.state_dict())
+
+
+def test_the_best_weights_are_kept_and_training_stops_when_patience_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figures = iter([5.0, 3.0, 4.0, 3.5, 1.0])
+    seen: list[dict[str, torch.Tensor]] = []
+
+    def figure(network: torch.nn.Module, *_: Any) -> float:
+        seen.append({name: tensor.clone() for name, tensor in network.state_dict().items()})
+        return next(figures)
+
+    monkeypatch.setattr(training_module, "validation_figure", figure)
+    run = trainer(tmp_path, epochs=20, validate_every=1, patience=2)
+
+    history = list(run)
+
+    assert [record.validation for record in history] == [5.0, 3.0, 4.0, 3.5]
+    assert [record.best for record in history] == [5.0, 3.0, 3.0, 3.0]
+    assert same_weights(run.model.network.state_dict(), seen[1])
+    assert not same_weights(seen[1], seen[3])
+    assert run.model.results["best_epoch"] == 2
+    assert list(trainer(tmp_path, resume=True, epochs=20, validate_every=1, patience=2)) == []
+
+
+def test_validation_comes_every_few_epochs_and_at_the_end() -> None:
+    history = list(trainer(epochs=5))
+
+    assert [record.validation is not None for record in history] == [False, True, False, True, True]
+    assert history[2].best == history[1].best
+
+
+def test_without_validation_graphs_the_last_weights_are_kept() -> None:
+    run = trainer(held=[])
+
+    history = list(run)
+
+    assert [record.validation for record in history] == [None] * 4
+    assert same_weights(run.model.network.state_dict(), run.network.state_dict())
+
+
+@pytest.mark.parametrize(("place", "held"), [("loss", HELD), ("loss", []), ("gradient", HELD), ("validation", HELD)])
+def test_a_run_that_blows_up_says_so_and_leaves_the_last_checkpoint_loadable(
+    place: str, held: list[SimpleGraph], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = trainer(tmp_path, held=held)
+    records = iter(run)
+    next(records), next(records)
+    good = load_checkpoint(tmp_path)
+    if place == "loss":
+        monkeypatch.setattr(run._loss, "backward", lambda *_: (math.nan, 0.0))
+    elif place == "gradient":
+        next(run.network.parameters()).register_hook(lambda gradient: gradient * math.inf)
+    else:
+        monkeypatch.setattr(training_module, "validation_figure", lambda *_: math.nan)
+
+    with pytest.raises(TrainingError, match=r"Start again with a lower '--learning-rate' \(now 0\.002\)"):
+        list(records)
+
+    assert same_weights(load_checkpoint(tmp_path).network.state_dict(), good.network.state_dict())
+
+
+def test_a_gradient_that_is_not_finite_never_reaches_the_weights(tmp_path: Path) -> None:
+    """At the last step of a run without validation, nothing else would notice."""
+    run = trainer(tmp_path, held=[], epochs=1, batch_size=100)
+    next(run.network.parameters()).register_hook(lambda gradient: gradient * math.inf)
+
+    with pytest.raises(TrainingError, match="its gradient inf at step 0"):
+        list(run)
+
+    assert all(tensor.isfinite().all() for tensor in run.network.state_dict().values())
+    assert not (tmp_path / "config.json").exists()
+
+
+def test_a_rate_that_is_far_too_high_ends_with_an_error_and_not_with_a_broken_model() -> None:
+    run = trainer(learning_rate=10.0, clip=1e6, warmup_steps=0, weight_decay=1.0, epochs=30)
+
+    try:
+        list(run)
+    except TrainingError as error:
+        assert "\n" not in str(error)  # noqa: PT017
+
+    assert all(tensor.isfinite().all() for tensor in run.model.network.state_dict().values())
+
+
+def test_the_rate_warms_up_in_a_line_and_falls_along_a_cosine() -> None:
+    assert [_schedule(0, step, 3) for step in range(5)] == pytest.approx([0.25, 0.5, 0.75, 1, 1])
+    assert [_schedule(part, 100, 3) for part in (0, 0.25, 0.5, 1)] == pytest.approx(
+        [1, 0.5 + math.sqrt(0.5) / 2, 0.5, 0]
+    )
+    history = list(trainer(epochs=2, batch_size=5, warmup_steps=0, learning_rate=0.01))
+    last = [_schedule((epoch - 1 / (record.step / epoch)) / 2, 9, 0) for epoch, record in enumerate(history, 1)]
+    assert [record.learning_rate for record in history] == pytest.approx([0.01 * part for part in last])
+
+
+def test_the_weight_of_the_divergence_rises_to_one_over_its_part_of_the_run() -> None:
+    run = trainer(kl_warmup=0.5)
+    batch = training_module.collate(GRAPHS[:3], 8)
+
+    def terms(fraction: float) -> tuple[float, float]:
+        loss, kl = loss_of(run, batch, fraction)
+        return float(loss.detach().sum()), float(kl.detach().sum())
+
+    likelihood = terms(0.0)[0]
+    for fraction, weight in ((0.0, 0.0), (0.125, 0.25), (0.5, 1.0), (0.9, 1.0)):
+        loss, kl = terms(fraction)
+        assert loss == pytest.approx(likelihood + weight * kl, rel=1e-5)
+    assert terms(0.5)[1] > 0
+
+
+def test_many_samples_train_the_tighter_bound() -> None:
+    run = trainer(kl_warmup=0.0, samples=64, samples_from=0.0)
+    batch = training_module.collate(GRAPHS[:3], 8)
+
+    many, _ = loss_of(run, batch, 0.5)
+    run.training = replace(run.training, samples=1)
+    one = [loss_of(run, batch, 0.5, step)[0].sum() for step in range(50)]
+
+    assert many.sum() < torch.stack(one).mean()
+
+
+@pytest.mark.parametrize("epoch_graphs", [0, 5, 17, 40])
+def test_epochs_of_any_size_show_every_graph_equally_often(epoch_graphs: int) -> None:
+    run = trainer(epoch_graphs=epoch_graphs)
+    size = epoch_graphs or len(GRAPHS)
+
+    shown = [[index for batch in run._batches(epoch) for index in batch] for epoch in range(len(GRAPHS))]
+
+    # As many epochs as there are graphs show each one as often as an epoch has graphs.
+    assert [len(epoch) for epoch in shown] == [size] * len(GRAPHS)
+    assert np.bincount(np.concatenate(shown)).tolist() == [size] * len(GRAPHS)
+
+
+def test_a_run_asked_to_stop_ends_after_a_whole_step_and_goes_on_to_the_same_weights(tmp_path: Path) -> None:
+    whole = trainer(epochs=3)
+    list(whole)
+    run = trainer(epochs=3, folder=tmp_path / "run")
+    run.stop()
+
+    with pytest.raises(KeyboardInterrupt):
+        list(run)
+    resumed = trainer(epochs=3, folder=tmp_path / "run", resume=True)
+    list(resumed)
+
+    for ours, theirs in zip(resumed.network.parameters(), whole.network.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def test_no_two_steps_share_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = trainer()
+    seen: list[bytes] = []
+
+    def watched(*args: Any) -> Any:
+        step = draw_step(*args)
+        seen.append(step.epsilon.numpy().tobytes())
+        return step
+
+    monkeypatch.setattr(training_module, "draw_step", watched)
+    history = list(run)
+
+    assert len(set(seen)) == len(seen) == history[-1].step
+
+
+def test_a_bias_starts_at_the_log_odds_of_the_training_density() -> None:
+    graphs = [star(4), star(5)]
+
+    bias = trainer(graphs=graphs, held=[]).network.decoder.head.size[-1].bias
+
+    assert float(bias.detach().sigmoid()) == pytest.approx((7 + 0.5) / (6 + 10 + 1))
+
+
+def test_training_ends_below_the_baseline_of_the_density_and_above_the_floor() -> None:
+    graphs = [star(nodes, centre) for nodes in (4, 5, 6) for centre in range(4)]
+    run = trainer(graphs=graphs, held=graphs, epochs=60, width=16, learning_rate=0.01, validate_every=60)
+    start = run.model
+
+    list(run)
+
+    baseline = np.mean([start.sizes.baseline(graph) for graph in graphs])
+    before = estimate_nll(start, graphs, 64).nll
+    after = estimate_nll(run.model, graphs, 64).nll
+    assert after < before - 0.5
+    assert after < baseline - 0.5
+    # No law over graphs can be below the entropy of which node is the centre.
+    assert after > np.mean([math.log(graph.nodes) for graph in graphs]) - 0.2
+
+
+def test_weighted_graphs_train_and_sample_with_a_normal_law() -> None:
+    graphs = [
+        SimpleGraph(graph.nodes, graph.edges, np.full(len(graph.edges), 2.0) + 0.1 * np.arange(len(graph.edges)) % 0.2)
+        for graph in (random_graph(nodes, 0, 1.0) for nodes in (3, 4, 5))
+    ]
+    run = trainer(graphs=graphs, held=graphs, epochs=80, learning_rate=0.02, validate_every=80)
+    before = estimate_nll(run.model, graphs, 32).nll
+
+    list(run)
+
+    assert run.config.observation == "normal"
+    assert estimate_nll(run.model, graphs, 32).nll < before - 1
+    weights = np.concatenate([graph.weights for graph in Sampler(run.model, 20)])
+    assert abs(weights.mean() - 2) < 0.5
+
+
+def test_node_features_are_learned_from() -> None:
+    """Edges join nodes whose features agree: a model that reads X knows them, one that does not cannot."""
+    rng = np.random.default_rng(0)
+
+    def camps(nodes: int) -> SimpleGraph:
+        side = rng.integers(0, 2, nodes)
+        graph = SimpleGraph.from_adjacency(side[:, None] == side[None])
+        return replace(graph, features=(2.0 * side[:, None] - 1).astype(np.float32))
+
+    graphs = [camps(nodes) for nodes in (5, 6) for _ in range(15)]
+    plain = [replace(graph, features=None) for graph in graphs]
+    changes = {"epochs": 30, "learning_rate": 0.02, "validate_every": 30, "batch_size": 10}
+    seeing, blind = trainer(graphs=graphs, held=graphs, **changes), trainer(graphs=plain, held=plain, **changes)
+    list(seeing), list(blind)
+
+    assert seeing.config.node_features == 1
+    assert estimate_nll(seeing.model, graphs, 32).nll < estimate_nll(blind.model, plain, 32).nll - 1
+
+
+@pytest.mark.parametrize("kind", ["graphite-ae", "gae"])
+def test_autoencoders_learn_to_reconstruct_and_have_no_divergence(kind: str) -> None:
+    run = trainer(kind=kind, held=GRAPHS, epochs=20, learning_rate=0.01, validate_every=10)
+
+    history = list(run)
+
+    assert history[-1].loss < history[0].loss
+    assert all(record.kl == 0 for record in history)
+    assert history[-1].best == min(record.validation for record in history if record.validation is not None)
+
+
+@pytest.mark.parametrize("name", ["one-shot", "paper"])
+@pytest.mark.parametrize("kind", ["graphite-vae", "graphite-ae", "vgae", "gae"])
+def test_every_kind_trains_under_every_preset(name: str, kind: str) -> None:
+    model, settings = preset(name, kind=kind, **(SMALL | QUICK | {"epochs": 1}))
+    run = Trainer("tiny", adapt_config(model, GRAPHS), settings, GRAPHS, HELD)
+
+    (record,) = run
+
+    assert math.isfinite(record.loss)
+    assert run.model.results["training_graphs"] == len(GRAPHS)
+
+
+def test_settings_are_fitted_to_the_graphs() -> None:
+    config = ModelConfig(max_nodes=3)
+
+    assert adapt_config(config, [path(4), star(7)]) == replace(config, max_nodes=7)
+    assert adapt_config(config, [random_graph(3, 0, features=2)]).node_features == 2
+    weighted = [random_graph(4, 0, 1.0, weighted=True), random_graph(2, 0, 0.0)]
+    assert adapt_config(config, weighted).observation == "normal"
+
+
+@pytest.mark.parametrize(
+    ("graphs", "message"),
+    [
+        ([], "There are no graphs to train on"),
+        ([path(3), random_graph(0, 0)], "A graph has no nodes"),
+        ([path(3), random_graph(3, 0, 1.0, weighted=True)], "Some graphs are weighted and some are not"),
+        ([path(3), random_graph(3, 0, features=2)], r"different widths: \[0, 2\]"),
+    ],
+)
+def test_graphs_that_cannot_be_trained_on_together_are_refused(graphs: list[SimpleGraph], message: str) -> None:
+    with pytest.raises(DatasetError, match=message):
+        adapt_config(ModelConfig(), graphs)
+
+
+def test_numbered_nodes_are_known_for_larger_validation_graphs_too() -> None:
+    model, settings = preset("paper", **(SMALL | QUICK | {"epochs": 1}))
+
+    run = Trainer("tiny", adapt_config(model, [path(3)]), settings, [path(3)], [path(6)])
+
+    assert run.config.max_nodes == 6
+    list(run)
+
+
+def test_devices_are_found_by_name() -> None:
+    assert resolve_device("cpu").type == "cpu"
+    assert resolve_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
+    with pytest.raises(TrainingError, match="Unknown device 'toaster'"):
+        resolve_device("toaster")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_a_device_that_is_not_there_is_refused() -> None:
+    with pytest.raises(TrainingError, match="no CUDA device"):
+        resolve_device("cuda")
+
+
+def test_the_defaults_of_a_run_are_sane() -> None:
+    assert preset("one-shot")[1] == TrainConfig()
+
+
+@pytest.mark.parametrize("kind", ["graphite-vae", "vgae", "graphite-ae"])
+def test_convention_paper_trains_on_all_cells_of_the_widest_graph(kind: str) -> None:
+    run = trainer(kind=kind, convention="paper", kl_warmup=0.0)
+    batch = training_module.collate([path(3)], run.config.max_nodes)
+
+    before, _ = loss_of(run, batch, 0.5)
+    history = list(run)
+
+    # A fair coin on every cell of the padded matrix costs this much; no step has been taken yet.
+    assert before.item() > 0.5 * run.config.max_nodes**2 * math.log(2)
+    assert history[-1].loss < history[0].loss
+
+
+def test_convention_paper_is_refused_for_weighted_graphs() -> None:
+    weighted = [random_graph(4, seed, 1.0, weighted=True) for seed in range(4)]
+
+    with pytest.raises(ConfigError, match="unweighted"):
+        trainer(graphs=weighted, held=[], convention="paper")
+
+
+def test_a_run_stopped_before_it_validates_leaves_the_weights_it_has_reached(tmp_path: Path) -> None:
+    run = trainer(folder=tmp_path, validate_every=100, epochs=100)
+    for _ in zip(run, range(2), strict=False):
+        pass
+    run.stop()
+    with pytest.raises(KeyboardInterrupt):
+        list(run)
+
+    assert same_weights(load_checkpoint(tmp_path).network.state_dict(), run.network.state_dict())
+
+
+def test_large_graphs_bound_a_step_and_an_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training_module, "BATCH_CELLS", 4 * 36)
+    monkeypatch.setattr(training_module, "EPOCH_NODES", 2)
+    run = trainer(epoch_graphs=25, samples=2)
+
+    batches = run._batches(0)
+
+    sizes = [[GRAPHS[index].nodes for index in batch] for batch in batches]
+    assert all(len(batch) == 1 or len(batch) * max(batch) ** 2 <= 2 * 36 for batch in sizes)
+    assert sum(map(len, batches)) == int(100 / np.mean([graph.nodes**2 for graph in GRAPHS]))
+
+
+AUTOREGRESSIVE: dict[str, Any] = {
+    "decoding_steps": 0,
+    "encoder": "none",
+    "latent": 2,
+    "coarse": 0.5,
+    "average": 0.9,
+    "validation_samples": 2,
+}
+
+
+@pytest.mark.parametrize("encoder", ["none", "residual"])
+def test_a_staged_model_resumes_bit_for_bit(tmp_path: Path, encoder: str) -> None:
+    settings = AUTOREGRESSIVE | {"encoder": encoder, "epochs": 6}
+    whole = trainer(tmp_path / "whole", **settings)
+    history = list(whole)
+
+    stopped = trainer(tmp_path / "stopped", **settings)
+    for record in stopped:
+        if record.epoch == 3:
+            break
+    resumed = trainer(tmp_path / "stopped", resume=True, **settings)
+    rest = list(resumed)
+
+    assert timeless(resumed.history) == timeless(history)
+    assert timeless(rest) == timeless(history[3:])
+    assert same_weights(whole.network.state_dict(), resumed.network.state_dict())
+    assert same_weights(whole.model.network.state_dict(), resumed.model.network.state_dict())
+    assert not same_weights(whole.model.network.state_dict(), whole.network.state_dict())
+
+
+@pytest.mark.parametrize("order", ["bfs", "degeneracy", "uniform"])
+def test_a_staged_model_learns_what_a_star_is(order: str) -> None:
+    stars = [star(5, centre % 5) for centre in range(20)]
+    settings = {"epochs": 25, "epoch_graphs": 200, "batch_size": 40, "learning_rate": 0.02, "width": 16}
+
+    run = trainer(graphs=stars, held=stars[:5], **(AUTOREGRESSIVE | settings | {"ordering": order, "coarse": 0.0}))
+    list(run)
+
+    # A star on five nodes has five labellings; a coin for every pair costs 6.7 nats at the best odds.
+    assert math.log(5) - 0.05 < estimate_nll(run.model, stars[:5], 20).nll < math.log(5) + 0.4
+
+
+def test_one_arriving_node_stands_for_all_of_a_graph() -> None:
+    network = trainer(**AUTOREGRESSIVE).network
+    batch = collate(GRAPHS)
+    noise = torch.zeros(*batch.mask.shape, 0)
+    epsilon = torch.randn(*batch.mask.shape, 2, generator=torch.Generator().manual_seed(0))
+    whole = autoregressive_log_weights(network, batch, noise, epsilon, torch.zeros(len(GRAPHS)))
+    whole = whole + torch.lgamma(batch.sizes + 1.0)
+
+    total = torch.zeros(len(GRAPHS))
+    for row in range(1, batch.mask.shape[1]):
+        rows = torch.full((len(GRAPHS),), row).clamp_max(batch.sizes - 1)
+        share, kl = autoregressive_bound(network, batch, noise, epsilon, rows)
+        assert (kl == 0).all()
+        total += torch.where(batch.sizes > row, share / (batch.sizes - 1).clamp_min(1), 0)
+
+    assert torch.allclose(total, whole)
+
+
+def test_what_has_one_stage_only_starts_from_the_one_shot_preset() -> None:
+    weighted = [random_graph(5, seed, weighted=True) for seed in range(4)]
+    featured = [random_graph(5, seed, features=2) for seed in range(4)]
+    plain = [random_graph(5, seed) for seed in range(4)]
+
+    assert configure("default", plain)[0].is_autoregressive
+    assert configure("default", plain, family("barabasi"))[0].ordering == family("barabasi").ordering
+    assert configure("default", featured)[0].ordering == "uniform"
+    for graphs, changes in ((weighted, {}), (plain, {"decoding_steps": 1}), (plain, {"kind": "vgae"})):
+        model, training = configure("default", graphs, **changes)
+        assert not model.is_autoregressive
+        assert training == preset("one-shot")[1]

@@ -1,0 +1,62 @@
+"""A report on graphs whose names are meant to do harm."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tiny import random_graph, small_model
+
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.records import TrainRecord
+from graphite_gen.training.checkpoint import save_checkpoint
+from graphite_gen.viz.report import Contents, gather, render_page
+
+SCRIPT = "<script>document.title='caught'</script>"
+ATTRIBUTE = '"><img src=x onerror="document.title=\'caught\'">'
+
+
+def named(graph: SimpleGraph, index: int) -> SimpleGraph:
+    """A graph called by markup, whose nodes and attributes are too."""
+    names = tuple(f"{ATTRIBUTE}{node}" for node in range(graph.nodes))
+
+    return replace(graph, names=names, attributes={"name": f"{SCRIPT} {index}", "note": "]]></data>" + SCRIPT})
+
+
+@pytest.fixture(scope="session")
+def contents(tmp_path_factory: pytest.TempPathFactory) -> Contents:
+    """What a report on a tiny model says."""
+    folder = tmp_path_factory.mktemp("model")
+    save_checkpoint(replace(small_model(), name=f"a {SCRIPT}"), folder)
+    records = [TrainRecord(k, k, 9.0 - k, 0.0, 8.0 if k > 1 else None, 8.0, 0.1, float(k)) for k in range(1, 4)]
+    (folder / "history.jsonl").write_text(
+        "".join(json.dumps(record.to_json()) + "\n" for record in records), encoding="utf-8"
+    )
+    graphs = [named(random_graph(3 + k % 3, k), k) for k in range(40)]
+
+    return gather(
+        folder,
+        reference=graphs[:20],
+        reference_source=f"graphs of '{SCRIPT}.h5'",
+        train=graphs[10:20],
+        samples=graphs[20:],
+        nll_graphs=3,
+        command=f"graphite-gen report '{SCRIPT}'",
+    )
+
+
+@pytest.fixture(scope="session")
+def page(contents: Contents) -> str:
+    """The page of it."""
+    return render_page(contents)
+
+
+@pytest.fixture
+def file(page: str, tmp_path: Path) -> Path:
+    """The page as a file."""
+    path = tmp_path / "report.html"
+    path.write_text(page, encoding="utf-8")
+
+    return path

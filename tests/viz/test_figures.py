@@ -1,0 +1,106 @@
+"""Figures hold what they should, and are files of the kind their name says."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import graphite_gen as gg
+from graphite_gen.errors import ConfigError, DatasetError, OutputError
+from graphite_gen.evaluation import Proportion
+from graphite_gen.families.simulate import generate
+from graphite_gen.records import TrainRecord
+from graphite_gen.viz import save_picture
+from graphite_gen.viz.decoding_steps import DecodingStepsPoint
+from graphite_gen.viz.figures import ordered_adjacency
+
+pytest.importorskip("matplotlib")
+
+HISTORY = [TrainRecord(k, 10 * k, 9.0 - k, 0.5, 8.0 if k % 2 else None, 8.0, 0.01, float(k)) for k in range(1, 5)]
+
+
+def test_a_gallery_draws_every_edge_and_node_of_both_sides() -> None:
+    graphs = [nx.path_graph(5), nx.star_graph(4), nx.empty_graph(3)]
+    figure = gg.plot_gallery(graphs, [nx.complete_graph(4)])
+    drawn = [axes for axes in figure.get_axes()[:-1] if axes.collections]
+
+    assert [len(axes.collections[0].get_segments()) for axes in drawn] == [4, 4, 0, 6]
+    assert [len(axes.collections[1].get_offsets()) for axes in drawn] == [5, 5, 3, 4]
+    assert list(drawn[1].collections[1].get_array()) == [4, 1, 1, 1, 1]
+
+
+def test_no_more_graphs_are_drawn_than_asked_for() -> None:
+    figure = gg.plot_gallery((nx.path_graph(3) for _ in range(1000)), count=4)
+
+    assert sum(len(axes.collections) == 2 for axes in figure.get_axes()[:-1]) == 4
+
+
+@pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_pictures_are_what_their_suffix_says(tmp_path: Path, suffix: str, start: bytes) -> None:
+    target = tmp_path / f"picture.{suffix}"
+    own, known = generate("ego", 4, seed=0).graphs, generate("ego", 4, seed=1).graphs
+
+    save_picture(gg.plot_distributions(own, known), target)
+
+    assert target.read_bytes().startswith(start)
+    with pytest.raises(OutputError, match="exists"):
+        save_picture(gg.plot_distributions(own), target)
+    save_picture(gg.plot_adjacency(own, known[:2]), target, force=True)
+
+
+def test_matrices_are_the_graph_with_its_nodes_renumbered() -> None:
+    graph = generate("barabasi", 1, seed=0).graphs[0]
+    matrix = ordered_adjacency(graph)
+
+    assert nx.is_isomorphic(nx.from_numpy_array(matrix), graph.to_networkx())
+    assert len(gg.plot_adjacency([graph]).get_axes()) == 2
+
+
+def test_curves_show_every_epoch_and_every_stage() -> None:
+    loss, rate = gg.plot_training(HISTORY, title="<x>").get_axes()
+    points = [
+        DecodingStepsPoint(1, Proportion.of(3, 10), 9.0, 0.5),
+        DecodingStepsPoint(0, Proportion.of(10, 10), 7.0, None),
+    ]
+    valid, nll = gg.plot_decoding_steps(points, entropy=6.5).get_axes()
+
+    assert list(loss.lines[0].get_ydata()) == [8, 7, 6, 5]
+    assert list(loss.lines[1].get_xdata()) == [1, 3]
+    assert len(rate.lines) == 1
+    assert list(valid.lines[0].get_ydata()) == [0.3, 1]
+    assert list(nll.lines[0].get_ydata()) == [9, 7]
+    assert len(gg.plot_decoding_steps([DecodingStepsPoint(1, None, 9.0, None)]).get_axes()) == 1
+
+
+def test_two_series_differ_in_grey() -> None:
+    from matplotlib.colors import to_rgb
+
+    from graphite_gen.viz.figures import REFERENCE, SAMPLES
+
+    light, dark = (np.dot(to_rgb(colour), (0.2126, 0.7152, 0.0722)) for colour in (REFERENCE, SAMPLES))
+
+    assert light - dark > 0.3
+
+
+def test_what_cannot_be_drawn_is_said() -> None:
+    with pytest.raises(DatasetError, match="no graphs to draw"):
+        gg.plot_gallery([])
+    with pytest.raises(DatasetError, match="1000 are drawn"):
+        gg.plot_gallery([nx.path_graph(1001)])
+    with pytest.raises(DatasetError, match="no graphs to draw"):
+        gg.plot_adjacency([], [nx.path_graph(3)])
+    with pytest.raises(DatasetError, match="history"):
+        gg.plot_training([])
+    with pytest.raises(DatasetError, match="stages"):
+        gg.plot_decoding_steps([])
+
+
+def test_without_matplotlib_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+
+    with pytest.raises(ConfigError, match=r"pip install graphite-gen\[plot\]"):
+        gg.plot_gallery([nx.path_graph(3)])

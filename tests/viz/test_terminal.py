@@ -1,0 +1,41 @@
+"""Text drawings show every node, and as much as there is."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.viz.terminal import bar, draw_curve, draw_graph, draw_matrix
+
+
+def test_a_small_graph_shows_its_nodes_and_edges() -> None:
+    lines = draw_graph(SimpleGraph.from_networkx(nx.cycle_graph(6)), 20, 8)
+    text = "".join(lines)
+
+    assert [len(line) for line in lines] == [20] * 8
+    assert text.count("●") == 6
+    assert any(0x2800 < ord(sign) < 0x2900 for sign in text)
+    assert set("".join(draw_graph(SimpleGraph.from_pairs(2, [])))) == {" ", "●"}
+
+
+def test_a_matrix_has_two_rows_in_a_line() -> None:
+    matrix = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+
+    assert draw_matrix(matrix) == ["▄▀▄", " ▀ "]
+
+
+@pytest.mark.parametrize(("share", "drawn"), [(0, ""), (0.5, "██"), (1, "████"), (0.28, "█▏"), (2, "████")])
+def test_bars_are_as_long_as_their_share(share: float, drawn: str) -> None:
+    assert bar(share, 4) == drawn
+
+
+def test_a_curve_falls_where_its_values_do() -> None:
+    lines = draw_curve([3.0, 2.0, 1.0], 10, 4)
+
+    assert lines[0].startswith("3 ")
+    assert lines[-1].startswith("1 ")
+    assert lines[0].rstrip() < lines[0]
+    assert lines[-1].rstrip() == lines[-1]
+    assert len(draw_curve([5.0])) == 10
