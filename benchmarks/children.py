@@ -47,7 +47,7 @@ class Ending:
 def load_libraries() -> None:
     """Import what commands import, so that children need not."""
     torch.set_num_threads(1)
-    for name in ("runs", "formats.h5", "formats.graphml", "formats.g6", "sampling", "single_graph.generation"):
+    for name in ("training.runs", "io.h5", "io.graphml", "io.g6", "sampling", "network.generation"):
         importlib.import_module(f"graphite_gen.{name}")
     for name in ("train", "sample", "generate", "nll", "evaluate"):
         importlib.import_module(f"graphite_gen.cli.commands.{name}")

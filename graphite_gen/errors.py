@@ -1,10 +1,12 @@
-"""What a user can put right: one exception per kind of mistake.
+"""Exceptions for problems that a user can fix, one class per kind of problem.
 
-Every message says what was found, what was wanted and what to do; the command line prints it as one line.
-A broken assumption of our own is an ``assert``, never one of these.
+A message states what was found and what was expected, in the terms of the Python API. The command line adds its own
+advice, which it looks up by ``reason``. A broken assumption of the library itself is an ``assert``.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 __all__ = [
     "CheckpointError",
@@ -23,7 +25,23 @@ __all__ = [
 
 
 class GraphiteError(Exception):
-    """A problem the user can fix."""
+    """A problem the user can fix.
+
+    Arguments:
+        message: One or more full sentences.
+        reason: A stable key for what went wrong, such as ``output-exists``; empty if the message needs no advice.
+        facts: The values behind the message, such as ``path``; they become attributes.
+
+    Attributes:
+        reason: The key.
+        facts: The values by name.
+    """
+
+    def __init__(self, message: str, *, reason: str = "", **facts: Any) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.facts = facts
+        vars(self).update(facts)
 
 
 class ConfigError(GraphiteError):
