@@ -174,7 +174,7 @@ def evaluate(
         ratio=_overall_ratio(rows),
         mmd=rows,
         vun=_score_vun(
-            own, seen, law if law is not None else validity, None if law is None else law.most_judged, group
+            own, seen, law if law is not None else validity, None if law is None else law.max_checked, group
         ),
         reference_vun=score_vun(known, seen, group=group),
         comparable_unique=_comparable_unique(own, known, most, seed, group),

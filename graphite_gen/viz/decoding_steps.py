@@ -55,7 +55,7 @@ def iterate_decoding_steps(
         graphs: The graphs to score.
         family: The family that samples should belong to; None skips validity.
         decoding_steps: The numbers of decoding steps.
-        samples: The number of graphs to sample; at most :attr:`Family.most_judged`.
+        samples: The number of graphs to sample; at most :attr:`Family.max_checked`.
         orders: The number of node orderings per graph.
         seed: The seed.
 
@@ -68,6 +68,6 @@ def iterate_decoding_steps(
         estimate = estimate_nll(model, graphs, orders, seed, decoding_steps=count)
         valid = None
         if family is not None:
-            drawn = list(Sampler(model, min(samples, family.most_judged or samples), seed=seed, decoding_steps=count))
+            drawn = list(Sampler(model, min(samples, family.max_checked or samples), seed=seed, decoding_steps=count))
             valid = Proportion.of(sum(map(family.contains, drawn)), len(drawn))
         yield DecodingStepsPoint(count, valid, estimate.nll, estimate.standard_error)

@@ -201,7 +201,7 @@ def _sample_rows(
 ) -> list[SampleRow]:
     summaries = summarise_graphs(samples)
     copies = find_isomorphic(samples, train)
-    checked = len(samples) if family is None or family.most_judged is None else family.most_judged
+    checked = len(samples) if family is None or family.max_checked is None else family.max_checked
 
     return [
         SampleRow(
