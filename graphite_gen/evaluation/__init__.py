@@ -1,7 +1,7 @@
-"""Evaluation of sampled graphs: descriptors, MMD, validity, uniqueness and novelty, and a verdict in words."""
+"""Evaluation of samples: descriptors, MMD, validity, uniqueness, novelty, a classifier test and a verdict in words."""
 
 from .assessment import Evaluation, Summary, evaluate
-from .classifier import ClassifierScore, tell_apart
+from .classifier import ClassifierScore, score_classifier
 from .descriptors import DESCRIPTORS, describe
 from .isomorphism import are_isomorphic, find_isomorphic, isomorphism_classes
 from .mmd import CONVENTIONS, MMDEstimate, MMDRow, compare_graphs, estimate_mmd
@@ -33,7 +33,7 @@ __all__ = [
     "is_tree",
     "isomorphism_classes",
     "orbit_counts",
+    "score_classifier",
     "score_vun",
     "summarise_graphs",
-    "tell_apart",
 ]
