@@ -151,8 +151,8 @@ def test_intervals_have_about_their_nominal_coverage() -> None:
     assert covered >= 50
 
 
-# Where hardly two graphs are alike to the older kernels, as in clustering, their bias hides what they should show. In
-# 200 bins the spectra of two small graphs have little in common whatever their family, so few graphs cannot show a difference.
+# Descriptors for which few graphs show a difference: the bias of the V-statistics hides it for clustering, and spectra
+# of small graphs in 200 bins have little in common for any family.
 @pytest.mark.parametrize(
     ("convention", "descriptors"),
     [("tv", ["degree"]), ("emd", ["degree", "orbit"]), ("rbf", ["degree", "clustering", "orbit"])],
