@@ -13,7 +13,7 @@ import pytest
 
 from graphite_gen import config
 from graphite_gen.cli.commands.train import train
-from graphite_gen.cli.settings import ENCODERS, KINDS, ORDERINGS
+from graphite_gen.cli.train_options import ENCODERS, KINDS, ORDERINGS
 from graphite_gen.config import PRESETS, preset
 from graphite_gen.families import family
 from graphite_gen.families.simulate import TRAINING_GRAPHS, training_set
