@@ -17,7 +17,7 @@ from .command import Option
 if TYPE_CHECKING:
     from graphite_gen.errors import GraphiteError
 
-__all__ = ["advice"]
+__all__ = ["advice", "explain"]
 
 _IO: dict[str, str] = {}
 
@@ -55,6 +55,11 @@ def advice(error: GraphiteError) -> str:
         return ADVICE.get(error.reason, "").format_map({**_placeholders(), **error.facts})
     except KeyError:
         return ""
+
+
+def explain(error: GraphiteError) -> str:
+    """The message of an error and the advice."""
+    return f"{error} {advice(error)}".rstrip()
 
 
 def _placeholders() -> dict[str, str]:

@@ -27,7 +27,7 @@ from graphite_gen.distributed import (
 )
 from graphite_gen.errors import DistributedError
 
-from .advice import advice
+from .advice import explain
 from .command import CommandGroup
 from .sharing import ARGUMENTS, GROUP
 from .signals import exit_code, heed_signals
@@ -190,7 +190,7 @@ def _line(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "Interrupted."
     if isinstance(error, GraphiteError):
-        return f"Error: {text} {advice(error)}".rstrip()
+        return "Error: " + " ".join(explain(error).split())
     if isinstance(error, MemoryError) or "allocate memory" in text or "out of memory" in text:
         return "Error: There is not enough memory. Use fewer or smaller graphs, or a smaller batch."
     if isinstance(error, OSError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .advice import explain
 from .console import note
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def find_family(family: str | None, parameters: dict[str, Any], provenance: Prov
     try:
         return family_of(provenance.family, **provenance.parameters)
     except FamilyError as error:
-        note(f"The family recorded in the file is ignored. {error}")
+        note(f"The family recorded in the file is ignored. {explain(error)}")
         return None
 
 
@@ -74,7 +75,7 @@ def find_entropy(family: Family | None, graphs: list[SimpleGraph], nlls: list[fl
     try:
         return entropy_of(family, graphs, nlls)
     except (DatasetError, FamilyError) as error:
-        note(f"No entropy: {error}")
+        note(f"No entropy: {explain(error)}")
         return None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .advice import explain
 from .console import nats, note, show_facts, show_json, show_rows, so_many, track
 
 __all__ = ["is_model", "list_models", "show_summary", "summarise_graphs", "summarise_model"]
@@ -193,7 +194,7 @@ def list_models(as_json: bool) -> None:
             try:
                 rows.append({"place": "local" if is_local else "bundled", **_summarise_folder(folder)})
             except GraphiteError as error:
-                note(f"Skipped: {error}")
+                note(f"Skipped: {explain(error)}")
     if as_json:
         return show_json(rows)
     if not rows:
