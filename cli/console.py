@@ -62,14 +62,7 @@ def _finite(value: Any) -> Any:
 def show_rows(
     columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Sequence[str] = (), whole: Sequence[str] = ()
 ) -> None:
-    """Print a table to stdout.
-
-    Arguments:
-        columns: The headings.
-        rows: A text for each column.
-        numbers: The columns to align right.
-        whole: The columns not to wrap.
-    """
+    """Print a table to stdout, with some columns aligned right as numbers and others never wrapped."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -81,11 +74,11 @@ def show_rows(
     show(table)
 
 
-def show_facts(facts: Iterable[tuple[str, str]], *, title: str | None = None) -> None:
+def show_facts(facts: Iterable[tuple[str, str]]) -> None:
     """Print a table of names and values to stdout."""
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, show_header=False, title=title, title_justify="left", title_style="bold")
+    table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in facts:
@@ -120,11 +113,7 @@ def duration(seconds: float) -> str:
 
 
 def progress_bar(*columns: str) -> Progress:
-    """A progress bar on stderr, disabled unless that is a terminal.
-
-    Arguments:
-        columns: Formats of further columns, such as ``{task.fields[loss]}``.
-    """
+    """A progress bar on stderr, disabled unless that is a terminal, with further columns by their format."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

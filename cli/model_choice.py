@@ -14,13 +14,7 @@ __all__ = ["choose_folder", "choose_model", "load_model", "use_threads"]
 
 
 def choose_model(name: str | None, device: str, prefer: str | None = None) -> TrainedModel:
-    """Load a model, and say which one and why.
-
-    Arguments:
-        name: A path or a name; None for the default.
-        device: The device.
-        prefer: The family of the graphs at hand, whose bundled model is then the default.
-    """
+    """Load a model by path or name, by default preferably the bundled one of a family, and say which one and why."""
     return load_model(*choose_folder(name, prefer), device)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 import click
@@ -23,6 +24,7 @@ __all__ = [
     "is_given",
     "model",
     "nodes",
+    "number",
     "output",
     "output_format",
     "parameters",
@@ -45,29 +47,30 @@ def is_given(name: str) -> bool:
 
 
 def refuse_without_effect(flags: Mapping[str, str], on: str) -> None:
-    """Raise a usage error if an option was passed that has no effect.
-
-    Arguments:
-        flags: The flag of each option by its name.
-        on: What they have no effect on.
-    """
+    """Raise a usage error if one of the options, given as flag by name, was passed."""
     for name, flag in flags.items():
         if is_given(name):
             raise click.UsageError(f"'{flag}' has no effect on {on}. Leave it out.")
 
 
-def _format(flag: str, role: str, help: str) -> Callable[[F], F]:
-    return click.option(flag, cls=Option, role=role, type=click.Choice(FORMATS, case_sensitive=False), help=help)
+_format = partial(click.option, cls=Option, type=click.Choice(FORMATS, case_sensitive=False))
 
 
 def input_format(flag: str = "--format") -> Callable[[F], F]:
     """The format of the graphs read."""
-    return _format(flag, "input_format", "Input format.  [default: by suffix]")
+    return _format(flag, role="input_format", help="Input format.  [default: by suffix]")
 
 
 def output_format(flag: str = "--format", default: str = "by suffix") -> Callable[[F], F]:
     """The format of the graphs written."""
-    return _format(flag, "output_format", f"Output format.  [default: {default}]")
+    return _format(flag, role="output_format", help=f"Output format.  [default: {default}]")
+
+
+def number(*names: str, help: str, low: int = 1, default: int | None = None, metavar: str = "N") -> Callable[[F], F]:
+    """A whole number with a lower bound."""
+    return click.option(
+        *names, type=click.IntRange(low), metavar=metavar, default=default, show_default=True, help=help
+    )
 
 
 def nodes(default: str | None, help: str) -> Callable[[F], F]:

@@ -93,11 +93,7 @@ def marked_or_all(graphs: list[SimpleGraph], split: str, path: Path) -> list[Sim
 def read_sets(
     reference: Path, train: Path | None, *, simplify: bool, group: ProcessGroup | None = None
 ) -> tuple[list[SimpleGraph], list[SimpleGraph], Provenance]:
-    """Reference graphs, training graphs, and the provenance of the reference.
-
-    The reference is the split 'test' of its file, if there is one. Without a file of training graphs, they are the
-    split 'train' of the reference's file.
-    """
+    """Reference graphs (split 'test'), training graphs (by default split 'train'), and the reference's provenance."""
     from graphite_gen.data.dataset import split_of
 
     graphs, provenance = read_for_all(group, reference, simplify=simplify)

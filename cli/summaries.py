@@ -19,18 +19,14 @@ def summarise_graphs(path: Path, format: str | None, simplify: bool) -> dict[str
     from graphite_gen.network.network import count_features
 
     with read_graphs(path, format=format, simplify=simplify) as reader:
-        nodes: list[int] = []
-        edges: list[int] = []
-        density: list[float] = []
+        sizes: list[tuple[int, int, float]] = []
         weighted, named = 0, 0
         features: set[int] = set()
         splits: Counter[str] = Counter()
         attributes: dict[str, dict[str, None]] = {"graph": {}, "node": {}, "edge": {}}
         for graph in track(reader, None, "Reading"):
             pairs = graph.nodes * (graph.nodes - 1) // 2
-            nodes.append(graph.nodes)
-            edges.append(len(graph.edges))
-            density.append(len(graph.edges) / pairs if pairs else 0.0)
+            sizes.append((graph.nodes, len(graph.edges), len(graph.edges) / pairs if pairs else 0.0))
             weighted += graph.weights is not None
             named += graph.names is not None
             features.add(0 if graph.features is None else graph.features.shape[1])
@@ -39,6 +35,7 @@ def summarise_graphs(path: Path, format: str | None, simplify: bool) -> dict[str
             attributes["graph"].update(dict.fromkeys(graph.attributes))
             attributes["node"].update(dict.fromkeys(graph.node_attributes))
             attributes["edge"].update(dict.fromkeys(graph.edge_attributes))
+        nodes, edges, density = zip(*sizes, strict=True)
         if reader.format == "h5" and features == {0}:
             features = {count_features(path, max(nodes))}
 
@@ -80,18 +77,12 @@ def summarise_model(thing: str) -> dict[str, Any]:
 
 
 def _summarise_folder(folder: Path) -> dict[str, Any]:
+    from graphite_gen.network.storage import load_network_model
     from graphite_gen.training.checkpoint import is_network_model, load_checkpoint, read_config
     from graphite_gen.training.model_card import describe_model
 
-    if is_network_model(read_config(folder)):
-        return _summarise_network(folder)
-
-    return describe_model(load_checkpoint(folder), folder)
-
-
-def _summarise_network(folder: Path) -> dict[str, Any]:
-    from graphite_gen.network.storage import load_network_model
-
+    if not is_network_model(read_config(folder)):
+        return describe_model(load_checkpoint(folder), folder)
     model = load_network_model(folder)
 
     return {

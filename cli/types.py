@@ -38,16 +38,10 @@ ENCODER_FEATURES = ("identity", "constant", "degree", "random")
 
 
 class ParsedType(ParamType):
-    """A type given by a function of the text, which raises ValueError with the message to show.
-
-    Arguments:
-        name: The name of the type.
-        parse: The function.
-    """
+    """A type given by a function of the text, which raises ValueError with the message to show."""
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
-        self.name = name
-        self.parse = parse
+        self.name, self.parse = name, parse
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str):
@@ -92,11 +86,8 @@ def _decoding_steps(text: str) -> int:
 
 
 def _decoder(text: str) -> int:
-    steps = {"autoregressive": 0, "one-shot": 1}.get(text.strip())
-    if steps is not None:
-        return steps
     try:
-        return _decoding_steps(text)
+        return _decoding_steps({"autoregressive": "all", "one-shot": "1"}.get(text, text))
     except ValueError:
         raise ValueError(f"'{text}' is not a decoder: write 'autoregressive' or 'one-shot'.") from None
 

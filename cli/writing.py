@@ -86,11 +86,7 @@ def _noting_losses(graphs: Iterable[SimpleGraph], format: str) -> Iterator[Simpl
 
 
 def check_scores(path: Path, force: bool) -> None:
-    """Check that ranked pairs can be written to a file, before the work is done.
-
-    Raises:
-        OutputError: It exists, may not be written, or has another suffix than '.csv' and '.json'.
-    """
+    """Check that ranked pairs can be written to a file, before the work is done."""
     from graphite_gen.errors import OutputError
     from graphite_gen.io import check_target
 
@@ -104,11 +100,7 @@ def check_scores(path: Path, force: bool) -> None:
 
 
 def write_scores(scores: Ranked, path: Path, force: bool) -> None:
-    """Write ranked pairs as CSV or JSON by suffix; CSV to stdout.
-
-    Raises:
-        OutputError: The file cannot be written.
-    """
+    """Write ranked pairs as CSV or JSON by suffix; CSV to stdout."""
     from graphite_gen.io import open_output
 
     is_json = path.suffix.lower() == ".json"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 VALIDITIES = ("planar", "sbm", "tree")
 CONVENTIONS = ("tv", "emd", "rbf")
+
+
+_limit = partial(click.option, type=LIMIT, metavar="FIGURE=X", multiple=True)
 
 
 @click.command(
@@ -47,28 +51,9 @@ CONVENTIONS = ("tv", "emd", "rbf")
     multiple=True,
     help="MMD convention to show; may be repeated.  [default: all]",
 )
-@click.option(
-    "--most",
-    type=click.IntRange(2),
-    metavar="N",
-    default=1000,
-    show_default=True,
-    help="Maximum number of graphs of each set for the MMD; larger sets are subsampled.",
-)
-@click.option(
-    "--fail-above",
-    type=LIMIT,
-    metavar="FIGURE=X",
-    multiple=True,
-    help="Exit with 1 if 'ratio', 'discrepancy' or 'auc' is above X; may be repeated.",
-)
-@click.option(
-    "--fail-below",
-    type=LIMIT,
-    metavar="FIGURE=X",
-    multiple=True,
-    help="Exit with 1 if 'valid', 'unique', 'novel' or 'vun' is below X; may be repeated.",
-)
+@options.number("--most", low=2, default=1000, help="Graphs of each set for the MMD; larger sets are subsampled.")
+@_limit("--fail-above", help="Exit with 1 if 'ratio', 'discrepancy' or 'auc' is above X; may be repeated.")
+@_limit("--fail-below", help="Exit with 1 if 'valid', 'unique', 'novel' or 'vun' is below X; may be repeated.")
 @options.input_format()
 @options.simplify
 @options.seed
@@ -142,7 +127,7 @@ def evaluate(
 
 
 def _show(evaluation: Evaluation, conventions: Sequence[str]) -> None:
-    from ..console import show_facts
+    from ..console import show_facts, show_rows
 
     for line in evaluation.findings:
         click.echo(line)
@@ -166,9 +151,27 @@ def _show(evaluation: Evaluation, conventions: Sequence[str]) -> None:
         facts.append(("classifier", f"discrepancy {_score(evaluation.classifier)}{beside}"))
     show_facts(facts)
     click.echo()
-    _show_distances(evaluation, conventions)
+    columns: tuple[str, ...] = ("MMD²", "convention", "samples", "95 % interval", "training", "ratio")
+    rows = [
+        (
+            row.samples.descriptor,
+            row.samples.convention,
+            f"{row.samples.value:.5f}",
+            "-" if row.samples.low is None else f"{row.samples.low:.5f} to {row.samples.high:.5f}",
+            "-" if row.attainable is None else f"{row.attainable.value:.5f}",
+            "-" if row.ratio is None else f"{row.ratio:.2f}",
+        )
+        for row in evaluation.mmd
+        if row.samples.convention in conventions
+    ]
+    show_rows(columns, rows, numbers=columns[2:])
     click.echo()
-    _show_summaries(evaluation)
+    columns = ("mean ± deviation", "samples", "reference")
+    means = [
+        (row.name, _mean(row.samples, row.samples_deviation), _mean(row.reference, row.reference_deviation))
+        for row in evaluation.summaries
+    ]
+    show_rows(columns, means, numbers=columns[1:])
 
 
 def _proportion(own: Proportion, reference: Proportion | None) -> str:
@@ -183,37 +186,8 @@ def _score(score: ClassifierScore) -> str:
     return f"{score.discrepancy:.2f} ({score.low:.2f} to {score.high:.2f}), AUC {score.auc:.2f}"
 
 
-def _show_distances(evaluation: Evaluation, conventions: Sequence[str]) -> None:
-    from ..console import show_rows
-
-    columns = ("MMD²", "convention", "samples", "95 % interval", "training", "ratio")
-    rows = [
-        (
-            row.samples.descriptor,
-            row.samples.convention,
-            f"{row.samples.value:.5f}",
-            "-" if row.samples.low is None else f"{row.samples.low:.5f} to {row.samples.high:.5f}",
-            "-" if row.attainable is None else f"{row.attainable.value:.5f}",
-            "-" if row.ratio is None else f"{row.ratio:.2f}",
-        )
-        for row in evaluation.mmd
-        if row.samples.convention in conventions
-    ]
-    show_rows(columns, rows, numbers=columns[2:])
-
-
-def _show_summaries(evaluation: Evaluation) -> None:
-    from ..console import show_rows
-
-    def shown(value: float | None, deviation: float | None) -> str:
-        return "-" if value is None or deviation is None else f"{value:.3g} ± {deviation:.2g}"
-
-    columns = ("mean ± deviation", "samples", "reference")
-    rows = [
-        (row.name, shown(row.samples, row.samples_deviation), shown(row.reference, row.reference_deviation))
-        for row in evaluation.summaries
-    ]
-    show_rows(columns, rows, numbers=columns[1:])
+def _mean(value: float | None, deviation: float | None) -> str:
+    return "-" if value is None or deviation is None else f"{value:.3g} ± {deviation:.2g}"
 
 
 def _check_limits(

@@ -17,9 +17,7 @@ from ..command import Command
 )
 @options.family("Family; 'graphite-gen families' lists them.", required=True)
 @options.parameters
-@click.option(
-    "-n", "--graphs", type=click.IntRange(1), metavar="N", default=300, show_default=True, help="Number of graphs."
-)
+@options.number("-n", "--graphs", default=300, help="Number of graphs.")
 @options.nodes("10:20", "Nodes per graph, at most 5000 (2000 in trees); sizes of a range are uniform.")
 @options.output
 @options.output_format()

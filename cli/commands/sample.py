@@ -24,13 +24,7 @@ from ..types import PATH
         "Output": "output format union force",
     },
 )
-@click.option(
-    "-n",
-    "--count",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Number of graphs.  [default: 100; 1 for a model of one network]",
-)
+@options.number("-n", "--count", help="Number of graphs.  [default: 100; 1 for a model of one network]")
 @options.output
 @options.output_format()
 @options.model

@@ -39,15 +39,12 @@ def test_weights_names_and_features_are_counted(invoke: Invoke) -> None:
     assert "2 per node" in invoke("inspect", "own.jsonl").stdout
 
 
-def test_features_of_a_network_are_counted(invoke: Invoke) -> None:
+def test_features_of_a_network_are_counted_and_latents_recognised(invoke: Invoke, groups: Path) -> None:
     with h5py.File("one.h5", "w") as file:
         file["edge_index"] = np.array([[0, 1], [1, 2]], dtype=np.int32)
         file["features"] = np.ones((3, 7))
-
     assert only_json(invoke("inspect", "one.h5", "--json"))["features"] == [7]
 
-
-def test_a_file_of_latents_is_recognised(invoke: Invoke, groups: Path) -> None:
     assert invoke("embed", groups, "-o", "z.h5", "--epochs", 1, "--latent", 2, "--threads", 1).exit_code == 0
     result = invoke("inspect", "z.h5")
 

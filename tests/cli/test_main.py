@@ -155,4 +155,4 @@ def test_degrees_are_not_read_from_a_device(invoke: Invoke) -> None:
     result = invoke("sample", "-o", "a.g6", "--degrees", "/dev/zero")
 
     assert result.exit_code == 2
-    assert "no list of degrees" in result.stderr
+    assert "list of degrees" in result.stderr
