@@ -85,7 +85,7 @@ def marked_or_all(graphs: list[SimpleGraph], split: str, path: Path) -> list[Sim
 
     marked = [graph for graph in graphs if split_of(graph) == split]
     if marked:
-        note(f"From '{path}': {len(marked)} of {len(graphs)} graphs, those marked '{split}'.")
+        note(f"Using the split '{split}' of '{path}': {len(marked)} of {len(graphs)} graphs.")
 
     return marked or graphs
 
@@ -103,7 +103,7 @@ def read_sets(
         return test, marked_or_all(known, "train", train), provenance
     seen = [graph for graph in graphs if split_of(graph) == "train"]
     if seen and test is not graphs:
-        note(f"Training graphs: {len(seen)} marked 'train' in '{reference}'.")
+        note(f"Training graphs: the split 'train' of '{reference}', {len(seen)} graphs.")
         return test, seen, provenance
 
     return test, [], provenance

@@ -87,6 +87,6 @@ def test_advice_names_the_option_of_the_command(
     def read(**_: object) -> None:
         click.echo(advice.advice(GraphiteError("Found this.", reason="test", path="a.g6")))
 
-    told = "" if flag is None else f"Pass '{flag}' for 'a.g6', or '--model ego'."
-    assert CliRunner().invoke(read).stdout.strip() == told
+    expected = "" if flag is None else f"Pass '{flag}' for 'a.g6', or '--model ego'."
+    assert CliRunner().invoke(read).stdout.strip() == expected
     assert advice.advice(GraphiteError("Found this.")) == ""

@@ -204,11 +204,11 @@ def test_runs_that_differ_are_not_settled(
 ) -> None:
     found = Completion((), (), -5.0, spread, error, disagreement, -6.0, method)
 
-    told = completion_diagnosis(found)
+    text = completion_diagnosis(found)
 
-    assert word in told
-    assert told.startswith("Settled" if word == "Settled" else "Not settled")
-    assert ("all completions weighed" in told) == (method == "enumeration")
+    assert word in text
+    assert text.startswith("Settled" if word == "Settled" else "Not settled")
+    assert ("all completions weighed" in text) == (method == "enumeration")
 
 
 def test_long_work_prints_progress_to_a_pipe(invoke: Invoke, partial: Path, monkeypatch: pytest.MonkeyPatch) -> None:
