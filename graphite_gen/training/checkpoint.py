@@ -322,7 +322,8 @@ def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> Trained
     config, weights = read_model(folder)
     if is_network_model(config):
         raise CheckpointError(
-            f"'{folder}' was trained on one network, which can only be sampled from and inspected.", reason="network-model"
+            f"'{folder}' was trained on one network, which can only be sampled from and inspected.",
+            reason="network-model",
         )
     try:
         settings = ModelConfig.from_json(config["model"])
