@@ -4,7 +4,7 @@ from .assessment import Evaluation, Summary, evaluate
 from .classifier import ClassifierScore, score_classifier
 from .descriptors import DESCRIPTORS, describe
 from .isomorphism import are_isomorphic, find_isomorphic, isomorphism_classes
-from .mmd import CONVENTIONS, MMDEstimate, MMDRow, compare_graphs, estimate_mmd
+from .mmd import CONVENTIONS, MMDEstimate, MMDRow, compare_rows, estimate_mmd
 from .orbits import orbit_counts
 from .statistics import SUMMARIES, summarise_graphs
 from .validity import VALIDITY, is_planar, is_sbm, is_tree
@@ -23,7 +23,7 @@ __all__ = [
     "Proportion",
     "Summary",
     "are_isomorphic",
-    "compare_graphs",
+    "compare_rows",
     "describe",
     "estimate_mmd",
     "evaluate",

@@ -35,19 +35,16 @@ from scipy.spatial.distance import cdist
 from ..data.parcels import pack_record, unpack_record
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import ConfigError, DatasetError
-from ..graph import SimpleGraph
 from ..records import Record
 from ..rng import stream
-from .descriptors import CLUSTERING_BINS, DESCRIPTORS, describe
+from .descriptors import CLUSTERING_BINS, DESCRIPTORS
 
 __all__ = [
     "BANDWIDTHS",
     "CONVENTIONS",
-    "Kernel",
     "MMDEstimate",
     "MMDRow",
     "chance_level",
-    "compare_graphs",
     "compare_rows",
     "earth_mover",
     "estimate_mmd",
@@ -62,6 +59,8 @@ REPLICATES = 100
 COVERAGE = 0.95
 
 Matrix = NDArray[np.float64]
+Distance = Callable[[Matrix, Matrix], Matrix]
+Squares = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
 
 def total_variation(x: Matrix, y: Matrix) -> Matrix:
@@ -89,38 +88,25 @@ def _distances(x: Matrix, y: Matrix, metric: str) -> Matrix:
     return np.asarray(cdist(x[:, differs], y[:, differs], metric)) if differs.any() else np.zeros((len(x), len(y)))
 
 
-@dataclass(frozen=True)
-class Kernel:
-    r"""The Gaussian :math:`k = \exp(-d^2 / 2\sigma^2)` of a distance.
-
-    Attributes:
-        distance: The distance :math:`d` of all pairs of rows.
-        sigma: The bandwidth.
-    """
-
-    distance: Callable[[Matrix, Matrix], Matrix]
-    sigma: float
-
-
-CONVENTIONS: Mapping[str, Mapping[str, Kernel] | None] = MappingProxyType(
+CONVENTIONS: Mapping[str, Mapping[str, tuple[Distance, float]] | None] = MappingProxyType(
     {
         "tv": {
-            "degree": Kernel(total_variation, 1.0),
-            "clustering": Kernel(total_variation, 0.1),
-            "orbit": Kernel(total_variation, 30.0),
-            "spectrum": Kernel(total_variation, 1.0),
+            "degree": (total_variation, 1.0),
+            "clustering": (total_variation, 0.1),
+            "orbit": (total_variation, 30.0),
+            "spectrum": (total_variation, 1.0),
         },
         "emd": {
-            "degree": Kernel(earth_mover, 1.0),
+            "degree": (earth_mover, 1.0),
             # Bins 1/100 apart with bandwidth 0.1 are equivalent to bins 1 apart with bandwidth 10.
-            "clustering": Kernel(earth_mover, 0.1 * CLUSTERING_BINS),
-            "orbit": Kernel(euclidean, 30.0),
-            "spectrum": Kernel(earth_mover, 1.0),
+            "clustering": (earth_mover, 0.1 * CLUSTERING_BINS),
+            "orbit": (euclidean, 30.0),
+            "spectrum": (earth_mover, 1.0),
         },
         "rbf": None,
     }
 )
-"""The kernel of each descriptor in each convention; None where the bandwidth is chosen from data."""
+"""The distance and bandwidth of each descriptor in each convention; None where the data choose the bandwidth."""
 
 
 @dataclass(frozen=True)
@@ -170,41 +156,6 @@ class MMDRow(Record):
     ratio: float | None = None
 
 
-def compare_graphs(
-    samples: Sequence[SimpleGraph],
-    reference: Sequence[SimpleGraph],
-    train: Sequence[SimpleGraph] = (),
-    *,
-    conventions: Sequence[str] = tuple(CONVENTIONS),
-    descriptors: Sequence[str] = tuple(DESCRIPTORS),
-    replicates: int = REPLICATES,
-    seed: int = 0,
-) -> tuple[MMDRow, ...]:
-    """The MMDs of samples against a reference, beside those of training graphs.
-
-    Arguments:
-        samples: The samples.
-        reference: Test graphs.
-        train: Training graphs, whose distance to the reference is the attainable level.
-        conventions: Keys of :data:`CONVENTIONS`.
-        descriptors: Keys of :data:`DESCRIPTORS`.
-        replicates: The number of bootstrap replicates; 0 for no interval.
-        seed: The seed of the bootstrap.
-
-    Raises:
-        ConfigError: There is no such convention or descriptor.
-        DatasetError: There are too few graphs, or one has no nodes.
-    """
-    for name in descriptors:
-        _require("descriptor", name, DESCRIPTORS)
-    if not samples or not reference:
-        raise DatasetError("There should be at least one sample and one reference graph.")
-    x, y = describe(samples, descriptors), describe(reference, descriptors)
-    z = describe(train, descriptors) if train else None
-
-    return compare_rows(x, y, z, conventions=conventions, replicates=replicates, seed=seed)
-
-
 def compare_rows(
     x: Mapping[str, Matrix],
     y: Mapping[str, Matrix],
@@ -215,7 +166,21 @@ def compare_rows(
     seed: int = 0,
     group: ProcessGroup = SINGLE_PROCESS,
 ) -> tuple[MMDRow, ...]:
-    """:func:`compare_graphs` for descriptors of :func:`describe`, on every process of the group."""
+    """The MMDs of samples against a reference, beside those of training graphs, on every process of the group.
+
+    Arguments:
+        x: The descriptors of samples, from :func:`describe`.
+        y: Those of test graphs.
+        z: Those of training graphs, whose distance to the reference is the attainable level.
+        conventions: Keys of :data:`CONVENTIONS`.
+        replicates: The number of bootstrap replicates; 0 for no interval.
+        seed: The seed of the bootstrap.
+        group: The processes that share the work.
+
+    Raises:
+        ConfigError: There is no such convention or descriptor.
+        DatasetError: There are too few graphs.
+    """
     cases = [(convention, name) for convention in conventions for name in x]
 
     def compare(number: int) -> MMDRow:
@@ -258,7 +223,7 @@ def _with_unbiased_ratio(row: MMDRow, x: Matrix, y: Matrix, z: Matrix | None) ->
     if z is None:
         return replace(row, chance=chance)
     once = [np.ones((1, len(rows)), dtype=np.int64) for rows in (z, y)]
-    squares = _Distances.of(euclidean, z, y).squared(np.float64)
+    squares = _squared(_pairwise(euclidean, z, y), np.float64)
     level = max(float(_mmd(squares, sigma, *once, unbiased=True)[0]), 0.0) + chance
 
     return replace(row, chance=chance, level=level, ratio=(max(row.samples.value, 0.0) + chance) / level)
@@ -297,18 +262,18 @@ def estimate_mmd(
             f"The MMD '{convention}' of {len(x)} and {len(y)} graphs is undefined; it needs {least} in each set.",
             reason="too-few-graphs",
         )
-    kernel = Kernel(euclidean, 1.0) if kernels is None else kernels[descriptor]
-    between = _Distances.of(kernel.distance, x, y)
+    distance, fixed = (euclidean, 1.0) if kernels is None else kernels[descriptor]
+    distances = _pairwise(distance, x, y)
     rng = stream(seed, "bootstrap", convention, descriptor)
     counts = [rng.multinomial(len(rows), np.full(len(rows), 1 / len(rows)), replicates) for rows in (x, y)]
     # The first row is the sample itself. Single precision suffices for the choice of bandwidth and the replicates, and
     # is several times as fast.
     u, v = (np.concatenate([np.ones((1, rows.shape[1]), dtype=rows.dtype), rows]) for rows in counts)
-    sigmas = _bandwidths(between) if unbiased else [kernel.sigma]
-    single = between.squared(np.float32)
+    sigmas = _bandwidths(*distances) if unbiased else [fixed]
+    single = _squared(distances, np.float32)
     values = np.stack([_mmd(single, sigma, u, v, unbiased=unbiased) for sigma in sigmas])
     sigma = sigmas[int(values[:, 0].argmax())]
-    value = float(_mmd(between.squared(np.float64), sigma, u[:1], v[:1], unbiased=unbiased)[0])
+    value = float(_mmd(_squared(distances, np.float64), sigma, u[:1], v[:1], unbiased=unbiased)[0])
     low = high = None
     if replicates:
         # Maxima over bandwidths are biased upwards in replicates: only their spread is used.
@@ -336,33 +301,24 @@ def chance_level(x: Matrix, y: Matrix, sigma: float) -> float:
     return float(sum((1 - _within(k, np.ones((1, len(k))))[0]) / len(k) for k in kernels))
 
 
-@dataclass(frozen=True)
-class _Distances:
-    """The distances of the rows of two sets, within each and across."""
+def _pairwise(distance: Distance, x: Matrix, y: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    """The distances within x, within y and between them; missing columns are zeros."""
+    width = max(x.shape[1], y.shape[1])
+    x, y = (np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) for rows in (x, y))
 
-    xx: Matrix
-    yy: Matrix
-    xy: Matrix
-
-    @classmethod
-    def of(cls, distance: Callable[[Matrix, Matrix], Matrix], x: Matrix, y: Matrix) -> _Distances:
-        """The distances, missing columns taken as zeros."""
-        width = max(x.shape[1], y.shape[1])
-        x, y = (np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) for rows in (x, y))
-
-        return cls(distance(x, x), distance(y, y), distance(x, y))
-
-    def squared(self, precision: type[np.floating[Any]]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Their squares."""
-        xx, yy, xy = (np.square(part).astype(precision) for part in (self.xx, self.yy, self.xy))
-
-        return xx, yy, xy
+    return distance(x, x), distance(y, y), distance(x, y)
 
 
-def _bandwidths(between: _Distances) -> list[float]:
+def _squared(distances: tuple[Matrix, Matrix, Matrix], precision: type[np.floating[Any]]) -> Squares:
+    xx, yy, xy = (np.square(part).astype(precision) for part in distances)
+
+    return xx, yy, xy
+
+
+def _bandwidths(xx: Matrix, yy: Matrix, xy: Matrix) -> list[float]:
     # Over distinct pairs: the zero diagonal would bias small sets.
-    rows = sum(between.xy.shape)
-    mean = (between.xx.sum() + between.yy.sum() + 2 * between.xy.sum()) / (rows * (rows - 1))
+    rows = sum(xy.shape)
+    mean = (xx.sum() + yy.sum() + 2 * xy.sum()) / (rows * (rows - 1))
 
     return [multiple * (float(mean) or 1.0) for multiple in BANDWIDTHS]
 
@@ -373,7 +329,7 @@ def _gaussian(squares: NDArray[Any], sigma: float) -> NDArray[Any]:
 
 
 def _mmd(
-    squares: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
+    squares: Squares,
     sigma: float,
     u: NDArray[np.int64],
     v: NDArray[np.int64],
