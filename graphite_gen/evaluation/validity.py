@@ -85,7 +85,7 @@ def _description(a: NDArray[np.float64], labels: Labels) -> float:
 def _edges_and_pairs(
     a: NDArray[np.float64], member: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The edges and the pairs of nodes between each two blocks, each in both orders."""
+    """The numbers of edges and of node pairs between all blocks, each counted in both directions."""
     sizes = member.sum(0)
 
     return member.T @ a @ member, np.outer(sizes, sizes) - np.diag(sizes)
@@ -95,25 +95,21 @@ INSIDE, ACROSS = 0.3, 0.005
 BLOCKS = range(2, 6)
 BLOCK_SIZES = range(20, 41)
 AGREEMENT = 0.9
-# As in the published test; it also decides what becomes of two blocks without an edge between them.
+# As in the published test; it matters for two blocks without edges between them.
 TINY = 1e-6
 
 
 def is_planar(graph: SimpleGraph) -> bool:
-    """Whether the graph is connected and can be drawn in the plane without crossings, as the published test asks."""
+    """Whether the graph is connected and planar, as in the published test."""
     return is_connected(graph) and has_plane_drawing(graph)
 
 
 def is_sbm(graph: SimpleGraph) -> bool:
-    """Whether the graph looks like one of the published block models, by the test of Martinkus et al. (SPECTRE, 2022).
+    """Whether the graph fits the published block models, by the test of Martinkus et al. (SPECTRE, 2022).
 
-    Its blocks are recovered; there must be 2 to 5 of them, of 20 to 40 nodes each, and :func:`sbm_agreement` must be
-    above 0.9.
-
-    The published test recovers blocks by the description length of graph-tool, refined by Markov chains. Here a
-    spectral start is refined by likelihood and the number of blocks chosen by description length, see
-    :func:`find_blocks`. Blocks as clear as these come out the same up to a few nodes; graphs in which blocks can hardly
-    be seen may be judged otherwise, and so published figures are comparable but not identical.
+    There must be 2 to 5 blocks of 20 to 40 nodes, and :func:`sbm_agreement` must be above 0.9. The published test finds
+    blocks with graph-tool (minimum description length, MCMC), here :func:`find_blocks` does. Clear blocks are the same
+    up to a few nodes; graphs with weak blocks can differ, so published values are comparable but not identical.
     """
     if not BLOCKS[0] * BLOCK_SIZES[0] <= graph.nodes <= BLOCKS[-1] * BLOCK_SIZES[-1]:
         return False

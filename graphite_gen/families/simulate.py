@@ -44,7 +44,7 @@ def generate_graphs(
         nodes: The smallest and the largest number of nodes.
         seed: The seed, at least zero.
         splits: The number of graphs of each split, in the order train, validation, test; equal thirds by default.
-        crew: The processes that share the graphs, which come to the one that leads.
+        group: The processes that share the work; rank 0 yields the graphs.
 
     Raises:
         FamilyError: The family has no graphs of these sizes, or none that large are sampled.

@@ -18,9 +18,9 @@ def test_proportions_are_those_of_networkx() -> None:
     own, known = generate("barabasi", 9, seed=0).graphs, generate("powerlaw-tree", 9, seed=1).graphs
     found = {each.name: each for each in distributions(own, known)}
 
-    for side, shares in ((own, found["degree"].samples), (known, found["degree"].reference)):
+    for side, proportions in ((own, found["degree"].samples), (known, found["degree"].reference)):
         degrees = Counter(d for graph in side for _, d in graph.to_networkx().degree())
-        assert dict(zip(found["degree"].places, shares, strict=True)) == pytest.approx(
+        assert dict(zip(found["degree"].places, proportions, strict=True)) == pytest.approx(
             {place: degrees[int(place)] / degrees.total() for place in found["degree"].places}
         )
     coefficients = [c for graph in known for c in nx.clustering(graph.to_networkx()).values()]

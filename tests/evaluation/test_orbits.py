@@ -17,7 +17,7 @@ from graphite_gen.graph import SimpleGraph
 
 from .graphs import random_graph, small_graphs
 
-# The orbit of a node by the sorted degrees of its subgraph and its own degree in it, which tell all of them apart.
+# The orbit of a node by the sorted degrees of its subgraph and its own degree in it, which identify it.
 PARTS = {
     ((1, 1), 1): 0,
     ((1, 1, 2), 1): 1,

@@ -165,9 +165,9 @@ def test_the_table_is_for_default_parameters() -> None:
 @pytest.mark.slow
 def test_the_entropy_of_barabasi_in_the_table_agrees_with_new_samples() -> None:
     family = family_of("barabasi")
-    shipped, fresh = known_entropy(family, 12), EntropyEstimate.of(list(draw_nats(family, 12, 400, seed=99)))
+    known, new = known_entropy(family, 12), EntropyEstimate.of(list(draw_nats(family, 12, 400, seed=99)))
 
-    assert shipped is not None
-    assert shipped.standard_error is not None
-    assert fresh.standard_error is not None
-    assert fresh.nats == pytest.approx(shipped.nats, abs=4 * math.hypot(shipped.standard_error, fresh.standard_error))
+    assert known is not None
+    assert known.standard_error is not None
+    assert new.standard_error is not None
+    assert new.nats == pytest.approx(known.nats, abs=4 * math.hypot(known.standard_error, new.standard_error))
