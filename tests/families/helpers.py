@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from itertools import combinations
+from math import factorial
 
 import igraph
+import networkx as nx
 import numpy as np
 from scipy import stats
 
@@ -21,6 +23,14 @@ def all_graphs(n: int) -> Iterator[SimpleGraph]:
     pairs = list(combinations(range(n), 2))
     for bits in range(1 << len(pairs)):
         yield SimpleGraph.from_pairs(n, [pair for k, pair in enumerate(pairs) if bits >> k & 1])
+
+
+def all_shapes(n: int) -> Iterator[tuple[SimpleGraph, float]]:
+    """One graph of each isomorphism class on ``n`` < 8 nodes, and its number of labellings."""
+    for graph in nx.graph_atlas_g():
+        if len(graph) == n:
+            automorphisms = igraph.Graph(n, list(graph.edges)).count_automorphisms()
+            yield SimpleGraph.from_networkx(graph), factorial(n) / automorphisms
 
 
 def shape(graph: SimpleGraph) -> tuple[int, tuple[tuple[int, ...], ...]]:
