@@ -65,7 +65,7 @@ def _defaults(name: str) -> dict[str, str]:
     """What a setting is by each preset that has it, and with '--single' where that takes it."""
     # Free of everything heavy, and read only when someone asks for help.
     from graphite_gen.config import PRESETS
-    from graphite_gen.network.settings import GENERATION
+    from graphite_gen.network.hyperparameters import GENERATION
 
     sources: dict[str, tuple[Any, ...]] = {**PRESETS, "--single": (GENERATION,) if name in SINGLE_SETTINGS else ()}
 

@@ -14,7 +14,7 @@ from .types import PATH, PATH_OR_DASH
 if TYPE_CHECKING:
     from graphite_gen.network.fitting import TrainedAutoencoder
     from graphite_gen.network.network import Network
-    from graphite_gen.network.settings import LinkSettings
+    from graphite_gen.network.hyperparameters import LinkSettings
 
 __all__ = [
     "KINDS",
@@ -50,7 +50,7 @@ class SettingOption(click.Option):
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         # Free of everything heavy, and read only when someone asks for help.
-        from graphite_gen.network import settings
+        from graphite_gen.network import hyperparameters
 
         record = super().get_help_record(ctx)
         if record is None:
@@ -209,7 +209,7 @@ def read(path: Path, rest: dict[str, Any]) -> tuple[Network, bool]:
 
 def link_settings(kind: str, rest: Mapping[str, Any]) -> LinkSettings:
     """The settings of a kind of model, with those that were given."""
-    from graphite_gen.network.settings import LinkSettings
+    from graphite_gen.network.hyperparameters import LinkSettings
 
     return LinkSettings(kind=kind, **{name: value for name, value in rest.items() if value is not None})
 
@@ -233,7 +233,7 @@ def train_network(
     from dataclasses import replace
 
     from graphite_gen.network.generation import MOST_NODES, fit_network_model
-    from graphite_gen.network.settings import GENERATION
+    from graphite_gen.network.hyperparameters import GENERATION
     from graphite_gen.network.storage import save_network_model
     from graphite_gen.records import Provenance
 

@@ -91,7 +91,7 @@ def classify(
         run_nodes,
         summarise_classification,
     )
-    from graphite_gen.network.settings import ClassifierSettings
+    from graphite_gen.network.hyperparameters import ClassifierSettings
 
     from ..console import note, so_many, track
     from ..models import use_threads

@@ -14,7 +14,7 @@ from ..types import PATH_OR_DASH
 if TYPE_CHECKING:
     from graphite_gen.network.link_prediction import LinkResult, PredictedLink, ScoredLink
     from graphite_gen.network.network import Network
-    from graphite_gen.network.settings import LinkSettings
+    from graphite_gen.network.hyperparameters import LinkSettings
 
 BASELINES = ("spectral", "deepwalk", "node2vec", "adamic-adar", "pagerank")
 RANKER = "pagerank"

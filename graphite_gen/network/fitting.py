@@ -16,10 +16,10 @@ from ..nn.operators import SparseGraph
 from ..records import so_many
 from ..rng import derive_seed
 from .autoencoder import LinkNetwork, build_link_network
+from .hyperparameters import LinkSettings
 from .losses import exact_loss, pair_count, sampled_loss
 from .node_inputs import NodeInputs
 from .pair_logits import PairLogits
-from .settings import LinkSettings
 
 __all__ = ["TrainedAutoencoder", "check_step_memory", "hide_edges", "link_loss", "train_autoencoder"]
 

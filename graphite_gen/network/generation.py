@@ -23,11 +23,11 @@ from ..rng import derive_seed, stream
 from .autoencoder import PairDecoder
 from .calibration import density_shift, fit_biases
 from .edge_sampler import sample_edges
+from .hyperparameters import GENERATION, LinkSettings
 from .lift import Copy, lift
 from .link_prediction import train_on_all
 from .network import Network
 from .pair_logits import PairLogits
-from .settings import GENERATION, LinkSettings
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -19,10 +19,10 @@ from ..records import Record, mean_with_error
 from ..rng import derive_seed, stream
 from .baselines import PageRank, score_pairs
 from .fitting import TrainedAutoencoder, train_autoencoder
+from .hyperparameters import LinkSettings
 from .network import Network
 from .node_inputs import inputs_of
 from .pair_logits import PairLogits
-from .settings import LinkSettings
 from .splits import EdgeSplit, split_edges
 
 __all__ = [

@@ -21,9 +21,9 @@ from ..records import Record, mean_with_error, so_many
 from ..rng import derive_seed, stream
 from .autoencoder import InputConv, LinkNetwork, build_link_network
 from .fitting import check_step_memory, hide_edges, link_loss
+from .hyperparameters import ClassifierSettings, LinkSettings
 from .network import Network, NodeSplit
 from .node_inputs import IdentityInputs, NodeInputs, dropout, inputs_of
-from .settings import ClassifierSettings, LinkSettings
 
 __all__ = [
     "NODE_SPLITS",

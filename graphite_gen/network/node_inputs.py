@@ -12,7 +12,7 @@ from scipy import sparse
 from torch import Tensor
 
 from ..errors import DatasetError
-from ..nn.operators import compressed_rows, rows_product
+from ..nn.operators import csr_product, csr_tensor
 from .network import Network
 
 __all__ = ["IdentityInputs", "NodeInputs", "SparseInputs", "dropout", "inputs_of"]
@@ -208,11 +208,11 @@ def _largest(values: NDArray[np.float64], places: NDArray[np.integer[Any]], coun
 def _rows(x: sparse.csr_array, values: Tensor) -> Tensor:
     ends, columns = (torch.from_numpy(each.astype(np.int64)) for each in (x.indptr, x.indices))
 
-    return compressed_rows(ends, columns, values, x.shape[1])
+    return csr_tensor(ends, columns, values, x.shape[1])
 
 
 def _with(matrix: Tensor, values: Tensor) -> Tensor:
-    return compressed_rows(matrix.crow_indices(), matrix.col_indices(), values, matrix.shape[1])
+    return csr_tensor(matrix.crow_indices(), matrix.col_indices(), values, matrix.shape[1])
 
 
 class _Product(torch.autograd.Function):
@@ -222,8 +222,8 @@ class _Product(torch.autograd.Function):
     def forward(ctx: Any, matrix: Tensor, transposed: Tensor, weight: Tensor) -> Tensor:
         ctx.transposed = transposed
 
-        return rows_product(matrix, weight)
+        return csr_product(matrix, weight)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor]:
-        return None, None, rows_product(ctx.transposed, gradient)
+        return None, None, csr_product(ctx.transposed, gradient)

@@ -23,7 +23,7 @@ from ..training.checkpoint import (
 )
 from .autoencoder import build_pair_decoder
 from .generation import NetworkModel
-from .settings import LinkSettings
+from .hyperparameters import LinkSettings
 
 __all__ = ["load_network_model", "save_network_model"]
 

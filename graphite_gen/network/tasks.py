@@ -19,6 +19,7 @@ from ..graph import SimpleGraph, as_simple_graph
 from ..records import Provenance
 from .baselines import BASELINES
 from .generation import NetworkModel, fit_network_model
+from .hyperparameters import GENERATION, ClassifierSettings, LinkSettings
 from .link_prediction import (
     LinkResult,
     PredictedLink,
@@ -33,7 +34,6 @@ from .link_prediction import (
 )
 from .network import Network, from_simple_graph, read_network
 from .node_classification import ClassificationResult, iterate_classification, summarise_classification
-from .settings import GENERATION, ClassifierSettings, LinkSettings
 from .storage import load_network_model, save_network_model
 
 if TYPE_CHECKING:

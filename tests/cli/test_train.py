@@ -18,7 +18,7 @@ from graphite_gen.config import PRESETS, preset
 from graphite_gen.families import family
 from graphite_gen.families.simulate import TRAINING_GRAPHS, training_set
 from graphite_gen.io import read_graphs
-from graphite_gen.network.settings import GENERATION
+from graphite_gen.network.hyperparameters import GENERATION
 from graphite_gen.training.checkpoint import load_checkpoint
 
 from .conftest import TINY, Invoke, is_one_line, only_json, program

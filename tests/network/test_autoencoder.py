@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from graphite_gen.network.autoencoder import build_link_network
 from graphite_gen.network.fitting import link_loss
 from graphite_gen.network.node_inputs import IdentityInputs, NodeInputs, inputs_of
-from graphite_gen.network.settings import LinkSettings
+from graphite_gen.network.hyperparameters import LinkSettings
 from graphite_gen.nn.operators import SparseGraph, gcn_normalise
 
 from .graphs import planted

@@ -17,7 +17,7 @@ from graphite_gen.network.autoencoder import LinkNetwork, build_link_network
 from graphite_gen.network.fitting import hide_edges, link_loss, train_autoencoder
 from graphite_gen.network.node_inputs import inputs_of
 from graphite_gen.network.pair_logits import PairLogits
-from graphite_gen.network.settings import LinkSettings
+from graphite_gen.network.hyperparameters import LinkSettings
 from graphite_gen.nn.distributions import NodeNormal
 from graphite_gen.nn.operators import SparseGraph
 

@@ -20,7 +20,7 @@ from graphite_gen.network.generation import (
     fit_network_model,
 )
 from graphite_gen.network.network import Network
-from graphite_gen.network.settings import GENERATION
+from graphite_gen.network.hyperparameters import GENERATION
 from graphite_gen.network.storage import load_network_model, save_network_model
 from graphite_gen.training.checkpoint import load_checkpoint
 

@@ -30,7 +30,7 @@ from graphite_gen.network.link_prediction import (
 from graphite_gen.network.network import Network
 from graphite_gen.network.node_inputs import IdentityInputs
 from graphite_gen.network.pair_logits import PairLogits
-from graphite_gen.network.settings import LinkSettings
+from graphite_gen.network.hyperparameters import LinkSettings
 from graphite_gen.network.splits import EdgeSplit, Pairs
 
 from .graphs import MEMBERS, planted

@@ -22,7 +22,7 @@ from graphite_gen.network.node_classification import (
     summarise_classification,
 )
 from graphite_gen.network.node_inputs import inputs_of
-from graphite_gen.network.settings import ClassifierSettings
+from graphite_gen.network.hyperparameters import ClassifierSettings
 from graphite_gen.nn.operators import SparseGraph
 
 from .graphs import GROUPS, planted

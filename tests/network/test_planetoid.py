@@ -14,8 +14,7 @@ from scipy import sparse
 
 from graphite_gen.errors import FormatError
 from graphite_gen.network.network import read_network
-from graphite_gen.network.plain_pickle import read_plain
-from graphite_gen.network.planetoid import read_planetoid
+from graphite_gen.network.planetoid import read_pickle, read_planetoid
 
 KNOWN, TRAIN, WORDS, CLASSES = 510, 6, 7, 3
 
@@ -80,14 +79,14 @@ def test_arrays_of_every_protocol_come_back(tmp_path: Path, protocol: int, dtype
     for value in (np.arange(12).reshape(3, 4).astype(dtype), np.asfortranarray(np.arange(6).reshape(2, 3), dtype)):
         path.write_bytes(pickle.dumps(value, protocol=protocol))
 
-        assert (read_plain(path) == value).all()
+        assert (read_pickle(path) == value).all()
 
 
 def test_a_dict_as_python_2_wrote_it(tmp_path: Path) -> None:
     path = tmp_path / "graph"
     path.write_bytes(b"(dp1\nI0\n(lp2\nI633\naL1862L\nasS'a\\x00b'\np3\nF1.5\ns.")
 
-    assert read_plain(path) == {0: [633, 1862], "a\0b": 1.5}
+    assert read_pickle(path) == {0: [633, 1862], "a\0b": 1.5}
 
 
 class Harmful:
@@ -105,7 +104,7 @@ def test_nothing_but_plain_data_is_read(tmp_path: Path, monkeypatch: Any, protoc
     path.write_bytes(pickle.dumps(value, protocol=protocol))
 
     with pytest.raises(FormatError, match="not read"):
-        read_plain(path)
+        read_pickle(path)
     assert not (tmp_path / "harm").exists()
 
 
@@ -156,7 +155,7 @@ def test_a_matrix_of_something_else_is_damage(tmp_path: Path) -> None:
     path.write_bytes(b"\x80\x02cscipy.sparse._csr\ncsr_matrix\n)\x81}(" + parts + b"ub.")
 
     with pytest.raises(FormatError, match="is damaged"):
-        read_plain(path)
+        read_pickle(path)
 
 
 def test_a_long_name_does_not_make_the_line_long(tmp_path: Path) -> None:
@@ -164,5 +163,5 @@ def test_a_long_name_does_not_make_the_line_long(tmp_path: Path) -> None:
     path.write_bytes(b"c" + b"x" * 70_000 + b"\nname\n.")
 
     with pytest.raises(FormatError, match="which is not read") as caught:
-        read_plain(path)
+        read_pickle(path)
     assert len(str(caught.value)) < 1000

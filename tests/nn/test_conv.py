@@ -6,7 +6,7 @@ from tiny import as_matrix, normal, small_batch
 from torch import Tensor
 from torch_geometric.nn import GCNConv
 
-from graphite_gen.nn import GraphConv
+from graphite_gen.nn.conv import GraphConv
 from graphite_gen.nn.conv import ResidualMessages, masked_mean
 from graphite_gen.nn.encoder import GCNStack
 from graphite_gen.nn.operators import LowRankGraph, gcn_normalise

@@ -5,7 +5,7 @@ import torch
 from tiny import normal, permuted_rows, small_batch
 
 from graphite_gen.data.batch import GraphBatch
-from graphite_gen.nn import GraphEncoder, NodeFeatures
+from graphite_gen.nn.encoder import GraphEncoder, NodeFeatures
 from graphite_gen.nn.encoder import MAX_LOG_SIGMA, GCNStack, ResidualStack
 
 

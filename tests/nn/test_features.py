@@ -3,7 +3,7 @@ from __future__ import annotations
 import torch
 from tiny import normal, small_batch
 
-from graphite_gen.nn import NodeFeatures
+from graphite_gen.nn.encoder import NodeFeatures
 
 
 def test_each_kind_adds_its_columns_after_the_users_own_in_the_order_named() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import torch
 from tiny import normal
 
-from graphite_gen.nn import InnerProduct, SignedInnerProduct
+from graphite_gen.nn.one_shot import InnerProduct, SignedInnerProduct
 from graphite_gen.nn.one_shot import size_features
 
 

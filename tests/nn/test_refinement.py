@@ -4,7 +4,7 @@ import pytest
 import torch
 from tiny import normal, small_batch
 
-from graphite_gen.nn import GCNRefinement, ResidualRefinement, Skip
+from graphite_gen.nn.one_shot import GCNRefinement, ResidualRefinement, Skip
 
 
 @pytest.mark.parametrize("form", ["convex", "incremental"])

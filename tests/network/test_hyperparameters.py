@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from graphite_gen.errors import ConfigError
-from graphite_gen.network.settings import ClassifierSettings, LinkSettings
+from graphite_gen.network.hyperparameters import ClassifierSettings, LinkSettings
 
 
 @pytest.mark.parametrize(
