@@ -89,7 +89,7 @@ class BlockTree:
 
     @classmethod
     def of(cls, logits: PairLogits, smallest: int) -> BlockTree:
-        r"""Split blocks at the median of their widest coordinate, in :math:`O(N \log^2 N)`, to at least ``smallest``."""
+        r"""Split blocks at the median of their widest coordinate, down to ``smallest`` nodes: :math:`O(N \log^2 N)`."""
         factor, sign, bias = (leaf.detach().cpu().numpy() for leaf in (logits.factor, logits.sign, logits.bias))
         depth = max(logits.nodes // smallest, 1).bit_length() - 1
         places = -(-logits.nodes >> depth) << depth

@@ -74,7 +74,9 @@ class LinkSettings(Autoencoder, Settings):
             require_range(name, getattr(self, name), 0, 10**9)
         _require_fraction("edge_dropout", self.edge_dropout)
         if self.targets == "hidden" and self.edge_dropout == 0:
-            raise ConfigError("'targets' is 'hidden' and 'edge_dropout' is 0, which hides no edge: set targets='all'.")
+            raise ConfigError(
+                "'targets' is 'hidden' and 'edge_dropout' is 0, so no edge is a target.", reason="no-hidden-edges"
+            )
 
     @property
     def projection_width(self) -> int:

@@ -18,9 +18,9 @@ __all__ = [
     "LowRankGraph",
     "PageRankGraph",
     "SparseGraph",
+    "csr_product",
     "csr_tensor",
     "gcn_normalise",
-    "csr_product",
 ]
 
 

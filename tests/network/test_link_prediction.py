@@ -108,7 +108,7 @@ def test_a_model_learns_training_edges_is_chosen_by_validation_edges_and_scored_
         assert edges.T.tolist() == parts.train.tolist()
         # Nor does it know which nodes have edges that are held out.
         alone = sorted(set(range(60)) - set(parts.train.ravel().tolist()))
-        assert ([] if inputs.alone is None else inputs.alone.tolist()) == alone
+        assert ([] if inputs.isolated is None else inputs.isolated.tolist()) == alone
         assert bool(alone) == (split == "random")
         # Both areas of the validation pairs, which this opinion is right about.
         assert validate(logits) == pytest.approx(2)

@@ -85,7 +85,7 @@ def test_probabilities_are_those_of_the_predicted_classes(kind: str, monkeypatch
     found: list[Tensor] = []
 
     def odds(network: GCNClassifier, *args: Any) -> Tensor:
-        found.append(network.odds(args[0], network.hidden_states(*args)))
+        found.append(network.class_logits(args[0], network.hidden_states(*args)))
         return found[-1]
 
     monkeypatch.setattr(GCNClassifier, "forward", odds)

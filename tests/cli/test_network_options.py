@@ -16,7 +16,7 @@ from graphite_gen import config
 from graphite_gen.cli import console
 from graphite_gen.cli.commands.classify import classify
 from graphite_gen.cli.commands.link import link
-from graphite_gen.network import generation, link_prediction, settings
+from graphite_gen.network import generation, hyperparameters, link_prediction
 from graphite_gen.network.baselines import BASELINES
 from graphite_gen.network.node_classification import NODE_SPLITS
 from graphite_gen.network.splits import SPLITS
@@ -54,11 +54,11 @@ def test_the_choices_are_those_of_the_library() -> None:
     assert choices[link, "kinds"] == config.KINDS
     assert choices[link, "baselines"] == BASELINES
     assert choices[link, "split"] == SPLITS
-    assert choices[link, "skip"] == settings.SKIPS
-    assert choices[link, "head"] == settings.HEADS
-    assert choices[link, "targets"] == settings.TARGETS
+    assert choices[link, "skip"] == hyperparameters.SKIPS
+    assert choices[link, "head"] == hyperparameters.HEADS
+    assert choices[link, "targets"] == hyperparameters.TARGETS
     assert choices[classify, "split"] == NODE_SPLITS
-    assert sorted(choices[classify, "kinds"]) == sorted(settings.CLASSIFIERS)
+    assert sorted(choices[classify, "kinds"]) == sorted(hyperparameters.CLASSIFIERS)
 
 
 @pytest.mark.parametrize("command", ["link", "predict", "embed"])
@@ -67,7 +67,7 @@ def test_the_settings_of_the_papers_models_can_be_given(
 ) -> None:
     nx.write_graphml(cliques((8, 7, 6)), "graph.graphml")
     name, *options = COMMANDS[command]
-    seen: list[settings.LinkSettings] = []
+    seen: list[hyperparameters.LinkSettings] = []
 
     def noted(*args: Any, **kwargs: Any) -> Any:
         seen.append(args[1])
@@ -82,7 +82,7 @@ def test_the_settings_of_the_papers_models_can_be_given(
         result = invoke(name, "graph.graphml", *options, *given, "--force")
         assert result.exit_code == 0, result.stderr
 
-    tiny = settings.LinkSettings(epochs=3, latent=4)
+    tiny = hyperparameters.LinkSettings(epochs=3, latent=4)
     changes = {"width": 32, "hops": 1, "teleport": 0, "head": "inner", "targets": "all", "edge_dropout": 0}
     assert seen == [tiny, replace(tiny, **changes, kl_weight=0.5, subsample=0, balanced=False), tiny]
 

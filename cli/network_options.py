@@ -1,4 +1,4 @@
-"""What the commands about one large graph share: how the graph is read, and the settings of its autoencoder."""
+"""Options and helpers of the commands for one large network: 'link', 'classify', 'embed' and 'train --single'."""
 
 from __future__ import annotations
 
@@ -13,89 +13,89 @@ from .types import PATH, PATH_OR_DASH
 
 if TYPE_CHECKING:
     from graphite_gen.network.fitting import TrainedAutoencoder
-    from graphite_gen.network.network import Network
     from graphite_gen.network.hyperparameters import LinkSettings
+    from graphite_gen.network.network import Network
 
 __all__ = [
     "KINDS",
     "SettingOption",
     "autoencoder",
-    "averaged",
-    "doubt_few",
     "graph",
     "link_settings",
     "percent",
     "read",
     "refuse_idle",
     "refuse_settings",
-    "setting",
+    "runs_caption",
+    "settings",
     "train_network",
     "train_on_all",
+    "warn_few",
 ]
 
 KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
 
 FEW = 30
-"""Of fewer test edges or nodes than that, one more or less is several percent."""
+"""With fewer test edges or nodes, each is several percent of the score."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class SettingOption(click.Option):
-    """A setting whose default is the library's, shown when someone asks for help."""
+    """An option whose default is that of a settings class of the library, looked up when help is shown."""
 
     def __init__(self, *args: Any, owner: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.owner = owner
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        # Free of everything heavy, and read only when someone asks for help.
+        # Imports nothing heavy.
         from graphite_gen.network import hyperparameters
 
         record = super().get_help_record(ctx)
         if record is None:
             return None
-        value = getattr(getattr(settings, self.owner)(), str(self.name))
+        value = getattr(getattr(hyperparameters, self.owner)(), str(self.name))
         if isinstance(value, bool):
             shown = (self.opts if value else self.secondary_opts)[0].removeprefix("--")
         else:
             shown = f"{value:g}" if isinstance(value, float) else "auto" if value is None else str(value)
-        # What click adds at the end is the range.
+        # Click appends the range.
         text, _, bounds = record[1].partition("  [")
 
         return record[0], f"{text}  [default: {shown}{'; ' + bounds if bounds else ']'}"
 
 
-def setting(owner: str, flag: str, kind: Any, help: str) -> Callable[[F], F]:
-    """An option for a setting of a class in the library; None is its default, and the kind of one that is on or off."""
-    metavar = None if kind is None or isinstance(kind, click.Choice) else "N"
+def settings(owner: str, rows: Iterable[tuple[str, Any, str]]) -> Callable[[F], F]:
+    """Options for fields of a settings class, by flag, type (None for a switch) and help; None if not given."""
 
-    return click.option(flag, cls=SettingOption, owner=owner, type=kind, default=None, metavar=metavar, help=help)
+    def decorate(command: F) -> F:
+        for flag, kind, text in reversed(tuple(rows)):
+            metavar = None if kind is None or isinstance(kind, click.Choice) else "N"
+            option = click.option(flag, cls=SettingOption, owner=owner, type=kind, metavar=metavar, help=text)
+            command = option(command)
+        return command
+
+    return decorate
 
 
 _READING = (
     click.argument("graph", type=PATH_OR_DASH),
-    click.option(
-        "--features/--no-features",
-        default=None,
-        help="Whether node features are used.  [default: where there are any]",
-    ),
+    click.option("--features/--no-features", default=None, help="Use node features.  [default: if there are any]"),
     click.option(
         "--node-features",
         type=PATH,
         metavar="FILE",
-        help="Features by node id: '.csv' whose first column is the id, or '.npz' of 'features' and 'ids'. A column "
-        "that is not zero for more than two thirds of the nodes is standardised; where there is none, rows are scaled "
-        "to length one.  "
-        "[default: those of GRAPH]",
+        help="Features by node id: '.csv' with ids in the first column, or '.npz' with 'features' and 'ids'. Columns "
+        "that are nonzero for more than two thirds of the nodes are standardised; without any, rows are scaled to unit "
+        "norm.  [default: those of GRAPH]",
     ),
     click.option(
         "--node-labels",
         type=PATH,
         metavar="FILE",
-        help="Labels by node id: '.csv' whose first column is the id, with 'label' and maybe 'split', or '.npz' of "
-        "'labels', 'ids' and maybe 'split'.  "
-        "[default: those of GRAPH]",
+        help="Labels by node id: '.csv' with ids in the first column, 'label' and optionally 'split', or '.npz' with "
+        "'labels', 'ids' and optionally 'split'.  [default: those of GRAPH]",
     ),
     options.input_format(),
     options.simplify,
@@ -103,68 +103,55 @@ _READING = (
 
 _AUTOENCODER = (
     ("--latent", click.IntRange(1, 1024), "Latent dimensions per node."),
-    ("--width", click.IntRange(0, 4096), "Units of the encoder's hidden layer; 0 has none."),
-    ("--hops", click.IntRange(0, 100), "How far the encoder listens, in steps over the graph."),
-    ("--teleport", click.FloatRange(0, 1), "How soon it stops listening; with one hop, 0 is a GCN."),
-    ("--rounds", click.IntRange(0, 100), "Refinements in the decoder (Graphite)."),
-    ("--skip", click.Choice(("convex", "incremental")), "How a refinement joins its input."),
+    ("--width", click.IntRange(0, 4096), "Units of the encoder's hidden layer; 0 for none."),
+    ("--hops", click.IntRange(0, 100), "Propagation steps of the encoder (APPNP)."),
+    ("--teleport", click.FloatRange(0, 1), "Teleport probability of the propagation; 0 with one hop is a GCN."),
+    ("--rounds", click.IntRange(0, 100), "Refinement rounds of the decoder (Graphite)."),
+    ("--skip", click.Choice(("convex", "incremental")), "Skip connection of a refinement."),
     ("--skip-weight", click.FloatRange(0, 10), "Weight λ of a refinement; 0 is VGAE."),
     (
         "--head",
         click.Choice(("inner", "biased", "signed")),
-        "Inner product of the paper, with a bias per node, or with signs too.",
+        "Logits of pairs: the paper's inner product, with a bias per node, or also with negative dimensions.",
     ),
-    ("--edge-dropout", click.FloatRange(0, 1, max_open=True), "Part of the edges hidden from the encoder each epoch."),
-    ("--targets", click.Choice(("hidden", "all")), "Which edges are learned: the hidden ones, or all."),
-    ("--balanced/--unbalanced", None, "Whether edges count as much as all other pairs, or every pair once (ELBO)."),
+    ("--edge-dropout", click.FloatRange(0, 1, max_open=True), "Fraction of edges hidden from the encoder each epoch."),
+    ("--targets", click.Choice(("hidden", "all")), "Edges in the loss: the hidden ones, or all."),
+    ("--balanced/--unbalanced", None, "Give edges and non-edges the same total weight, or every pair weight 1 (ELBO)."),
     ("--kl-weight", click.FloatRange(0), "Weight of the KL term; 1 for the ELBO."),
-    ("--subsample", click.FloatRange(0), "Pairs without an edge scored in a step, per edge; 0 scores all."),
-    ("--epochs", click.IntRange(1), "Steps of training."),
-    ("--learning-rate", click.FloatRange(1e-9, 10), "Step size."),
+    ("--subsample", click.FloatRange(0), "Non-edges scored per edge in each step; 0 scores all."),
+    ("--epochs", click.IntRange(1), "Training steps."),
+    ("--learning-rate", click.FloatRange(1e-9, 10), "Learning rate of Adam."),
 )
 
-# Settings that not every kind of autoencoder reads, and the kinds that do.
-_READERS = {
+# Settings that only some kinds of autoencoder use.
+_USED_BY = {
     ("--rounds", "--skip", "--skip-weight"): {"graphite-vae", "graphite-ae"},
     ("--kl-weight",): {"graphite-vae", "vgae"},
 }
 
 
 def graph(command: F) -> F:
-    """The argument GRAPH, and how to read it."""
+    """The argument GRAPH and the options for reading it."""
     for decorate in reversed(_READING):
         command = decorate(command)
 
     return command
 
 
-def autoencoder(command: F) -> F:
-    """The settings of the autoencoder."""
-    for flag, kind, text in reversed(_AUTOENCODER):
-        command = setting("LinkSettings", flag, kind, text)(command)
-
-    return command
+autoencoder = settings("LinkSettings", _AUTOENCODER)
 
 
 def refuse_idle(kinds: Iterable[str]) -> None:
-    """Refuse settings that were given and that none of the chosen kinds of model reads.
-
-    Raises:
-        click.UsageError: One was given.
-    """
+    """Raise UsageError for given settings that none of the chosen kinds of model uses."""
     chosen = tuple(kinds)
     on = " and ".join(f"'{kind}'" for kind in chosen)
-    for flags, readers in _READERS.items():
-        if not readers & set(chosen):
+    for flags, users in _USED_BY.items():
+        if not users & set(chosen):
             options.refuse_without_effect({_name(flag): flag for flag in flags}, on)
 
 
 def refuse_settings(on: str) -> None:
-    """Refuse settings of the autoencoder, and features, that were given to what has none.
-
-    Raises:
-        click.UsageError: One was given.
-    """
+    """Raise UsageError for given settings of the autoencoder and options of features."""
     flags = [flag for flag, _, _ in _AUTOENCODER] + ["--features/--no-features", "--node-features"]
     options.refuse_without_effect({_name(flag): flag for flag in flags}, on)
 
@@ -174,11 +161,7 @@ def _name(flag: str) -> str:
 
 
 def read(path: Path, rest: dict[str, Any]) -> tuple[Network, bool]:
-    """The graph, and whether its features are used; takes the options of reading out of the rest.
-
-    Raises:
-        GraphiteError: It cannot be read.
-    """
+    """Read the network and decide whether to use its features; pops the reading options from ``rest``."""
     from graphite_gen.errors import DatasetError
     from graphite_gen.network.network import read_network
 
@@ -192,30 +175,27 @@ def read(path: Path, rest: dict[str, Any]) -> tuple[Network, bool]:
         features=rest.pop("node_features"),
         labels=rest.pop("node_labels"),
     )
-    own = found.features is not None and found.features.shape[1] > 0
-    if features and not own:
-        raise DatasetError("The graph has no features: pass them with '--node-features', or pass '--no-features'.")
-    uses = own if features is None else features
-    width = found.features.shape[1] if found.features is not None and uses else 0
-    note(
-        f"{so_many(found.nodes, 'node')}, {so_many(len(found.edges), 'edge')}, "
-        + (f"{so_many(width, 'feature')}." if uses else "no features." if not own else "features left out.")
-    )
+    width = 0 if found.features is None else found.features.shape[1]
+    if features and not width:
+        raise DatasetError("The graph has no node features.", reason="no-features")
+    uses = width > 0 if features is None else features
+    used = so_many(width, "feature") if uses else "features not used" if width else "no features"
+    note(f"{so_many(found.nodes, 'node')}, {so_many(len(found.edges), 'edge')}, {used}.")
     if found.graph.is_weighted:
-        note("Weights of edges are not used: an edge is there or not.")
+        note("Edge weights are ignored.")
 
     return found, uses
 
 
 def link_settings(kind: str, rest: Mapping[str, Any]) -> LinkSettings:
-    """The settings of a kind of model, with those that were given."""
+    """The settings of a kind of model, with the given options."""
     from graphite_gen.network.hyperparameters import LinkSettings
 
     return LinkSettings(kind=kind, **{name: value for name, value in rest.items() if value is not None})
 
 
 def train_on_all(graph: Network, settings: LinkSettings, seed: int, features: bool) -> TrainedAutoencoder:
-    """A model of all edges of a graph; its epochs are counted on stderr."""
+    """Train a model on all edges, with progress on stderr."""
     from graphite_gen.network import link_prediction
 
     from .console import counting
@@ -227,7 +207,7 @@ def train_on_all(graph: Network, settings: LinkSettings, seed: int, features: bo
 def train_network(
     source: Path, folder: Path, format: str | None, simplify: bool, given: Mapping[str, Any], seed: int, as_json: bool
 ) -> None:
-    """Learn one graph, keep the model in a folder, and say what to run next."""
+    """Train a generative model of one network ('train --single') and save it."""
     import shlex
     import time
     from dataclasses import replace
@@ -243,54 +223,43 @@ def train_network(
     graph, _ = read(source, reading)
     settings = replace(GENERATION, **given)
     if graph.nodes > MOST_NODES:
-        note(f"Of more than {MOST_NODES} nodes the mean degree is kept, and that of each node only as far as learned.")
+        note(f"With more than {MOST_NODES} nodes only the mean degree is calibrated, not that of each node.")
     started = time.monotonic()
+    provenance = Provenance(source=source.name, seed=None)
     with counting(f"Training {settings.kind}") as count_epochs:
         model = fit_network_model(
-            graph,
-            settings,
-            name=folder.name,
-            seed=seed,
-            provenance=Provenance(source=source.name, seed=None),
-            progress=count_epochs,
+            graph, settings, name=folder.name, seed=seed, provenance=provenance, progress=count_epochs
         )
     save_network_model(model, folder)
     minutes, seconds = divmod(round(time.monotonic() - started), 60)
     if as_json:
         results = {"nodes": model.nodes, "edges": model.edges, "epochs": settings.epochs}
         return show_json({"name": model.name, "folder": str(folder), "results": results})
-    show_facts(
-        [
-            ("model", str(folder)),
-            (
-                "graph",
-                f"{so_many(model.nodes, 'node')}, {so_many(model.edges, 'edge')}, mean degree {model.mean_degree:.3g}",
-            ),
-            ("trained", f"{so_many(settings.epochs, 'epoch')}, {minutes} min {seconds} s"),
-        ]
-    )
+    size = f"{so_many(model.nodes, 'node')}, {so_many(model.edges, 'edge')}, mean degree {model.mean_degree:.3g}"
+    duration = f"{so_many(settings.epochs, 'epoch')}, {minutes} min {seconds} s"
+    show_facts([("model", str(folder)), ("graph", size), ("trained", duration)])
 
     return note(f"Next: graphite-gen sample --model {shlex.quote(str(folder))} -o like-it.graphml")
 
 
-def averaged(runs: int, what: str) -> str:
-    """What figures of so many runs are."""
+def runs_caption(runs: int, what: str) -> str:
+    """Caption of a table of scores over runs."""
     from .console import so_many
 
     if runs == 1:
-        return f"From one {what}: with '--runs' 2 or more there is a standard error."
+        return f"From one {what}; '--runs 2' or more gives a standard error."
 
     return f"Mean ± standard error of {so_many(runs, what)}."
 
 
-def doubt_few(number: int, what: str) -> None:
-    """Say so where a score of so few test edges or nodes leaves much to chance."""
+def warn_few(number: int, what: str) -> None:
+    """Note that a score of few test edges or nodes is noisy."""
     from .console import note, so_many
 
     if number < FEW:
-        note(f"A score of {so_many(number, what)} says little: another split may give quite another.")
+        note(f"The score is noisy: it comes from {so_many(number, what)}.")
 
 
 def percent(value: float, error: float | None) -> str:
-    """A share in percent with its standard error, if there is one."""
+    """A fraction in percent, with its standard error if any."""
     return f"{100 * value:.2f}" + ("" if error is None else f" ± {100 * error:.2f}")
