@@ -72,8 +72,8 @@ def settings(owner: str, rows: Iterable[tuple[str, Any, str]]) -> Callable[[F], 
     def decorate(command: F) -> F:
         for flag, kind, text in reversed(tuple(rows)):
             metavar = None if kind is None or isinstance(kind, click.Choice) else "N"
-            option = click.option(flag, cls=SettingOption, owner=owner, type=kind, metavar=metavar, help=text)
-            command = option(command)
+            shown = {"type": kind, "default": None, "metavar": metavar, "help": text}
+            command = click.option(flag, cls=SettingOption, owner=owner, **shown)(command)
         return command
 
     return decorate
