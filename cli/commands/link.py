@@ -125,15 +125,14 @@ def link(
         for name in others:
             check_baseline(name)
     found, features = network_options.read(graph, rest)
-    if predict is not None and by_baseline:
-        return _rank(found, predict, top, force)
     if predict is not None:
-        return _predict(found, features, network_options.link_settings(chosen[0], rest), predict, top, force, seed)
+        settings = None if by_baseline else network_options.link_settings(chosen[0], rest)
+        _predict(found, features, settings, predict, top, force, seed)
+        return
     _note_split(found, split, seed)
     rows = [_score(found, features, network_options.link_settings(kind, rest), runs, seed, split) for kind in chosen]
     rows += [_score(found, False, name, runs, seed, split) for name in others]
-
-    return _show(rows, as_json)
+    _show(rows, as_json)
 
 
 def _note_split(graph: Network, split: str, seed: int) -> None:
@@ -167,7 +166,8 @@ def _show(rows: list[LinkResult], as_json: bool) -> None:
     from ..console import note, show_json, show_rows
 
     if as_json:
-        return show_json([row.to_json() for row in rows])
+        show_json([row.to_json() for row in rows])
+        return
     percent = network_options.percent
     cells = [
         (row.model, "yes" if row.features else "no", percent(row.auc, row.auc_se), percent(row.ap, row.ap_se))
@@ -176,33 +176,24 @@ def _show(rows: list[LinkResult], as_json: bool) -> None:
     show_rows(("model", "features", "AUC, %", "AP, %"), cells, numbers=("AUC, %", "AP, %"))
     note(network_options.runs_caption(rows[0].runs, f"{rows[0].split} split"))
 
-    return None
-
 
 def _predict(
-    graph: Network, features: bool, settings: LinkSettings, target: Path, top: int, force: bool, seed: int
+    graph: Network, features: bool, settings: LinkSettings | None, target: Path, top: int, force: bool, seed: int
 ) -> None:
-    from graphite_gen.network.link_prediction import check_misses_links, rank_missing_links
+    """Write the most likely missing edges by a model, or by PageRank without settings."""
+    from graphite_gen.network.link_prediction import check_misses_links, rank_by_pagerank, rank_missing_links
 
-    check_misses_links(graph)
-    trained = network_options.train_on_all(graph, settings, seed, features)
-    _write(rank_missing_links(graph, trained.logits(), top), target, top, force)
-
-
-def _rank(graph: Network, target: Path, top: int, force: bool) -> None:
-    from graphite_gen.network.link_prediction import rank_by_pagerank
-
-    from ..console import counting
-
-    with counting("Ranking") as count_nodes:
-        links = rank_by_pagerank(graph, top, progress=count_nodes)
-    _write(links, target, top, force)
-
-
-def _write(links: list[PredictedLink] | list[ScoredLink], target: Path, top: int, force: bool) -> None:
-    from ..console import note, so_many
+    from ..console import counting, note, so_many
     from ..ranking import write_scores
 
+    links: list[PredictedLink] | list[ScoredLink]
+    if settings is None:
+        with counting("Ranking") as count_nodes:
+            links = rank_by_pagerank(graph, top, progress=count_nodes)
+    else:
+        check_misses_links(graph)
+        trained = network_options.train_on_all(graph, settings, seed, features)
+        links = rank_missing_links(graph, trained.logits(), top)
     if len(links) < top:
         note(f"Only {so_many(len(links), 'pair')} can be ranked.")
     write_scores(links, target, force)

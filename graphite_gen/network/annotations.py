@@ -50,9 +50,6 @@ def csr_rows(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], sh
         indices: Column indices, with shape :math:`(S,)`.
         indptr: Row pointers, with shape :math:`(n + 1,)`.
         shape: The number of rows and columns.
-
-    Raises:
-        ValueError: The arrays are not a CSR matrix.
     """
     rows, columns = (int(each) for each in shape)
     if any(part.ndim != 1 for part in (data, indices, indptr)) or data.dtype.kind not in "biuf":
@@ -71,11 +68,7 @@ def csr_rows(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], sh
 
 
 def read_features(path: Path, graph: SimpleGraph) -> sparse.csr_array:
-    """Features of every node, with shape :math:`(n, F)`.
-
-    Raises:
-        FormatError: The file cannot be read, a node has no row, or a feature is not a finite number.
-    """
+    """Features of every node, with shape :math:`(n, F)`."""
     ids: Ids
     header: list[str] | None = None
     if _is_npz(path):
@@ -116,9 +109,6 @@ def read_labels(path: Path, graph: SimpleGraph) -> tuple[list[Any], list[Any] | 
     """Label of each node and its part of the split, None where the file has none.
 
     In npz files, which have no empty cells, -1 is None; in CSV files it is kept.
-
-    Raises:
-        FormatError: The file cannot be read, or has no labels.
     """
     ids: Ids
     if _is_npz(path):

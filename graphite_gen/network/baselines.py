@@ -52,9 +52,6 @@ def score_pairs(name: str, nodes: int, edges: Pairs, pairs: Pairs, seed: int) ->
         edges: The training edges, with shape :math:`(E, 2)`.
         pairs: The pairs to score, with shape :math:`(M, 2)`.
         seed: The seed of random walks.
-
-    Raises:
-        ConfigError: It needs a package that is not installed.
     """
     draw = np.random.default_rng(seed)
     methods: dict[str, Callable[[], Scores]] = {

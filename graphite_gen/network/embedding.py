@@ -36,12 +36,7 @@ GREY = "0.75"
 
 
 def check_embedding_target(target: Path, format: str | None = None, *, force: bool = False) -> str:
-    """Format of an embedding file: ``csv``, ``h5``, or a graph format with node attributes.
-
-    Raises:
-        OutputError: The file exists or cannot be written, or its format is unknown or has no node attributes.
-        FormatError: ``format`` is unknown.
-    """
+    """Format of an embedding file: ``csv``, ``h5``, or a graph format with node attributes."""
     if str(target) != "-":
         check_target(target, force)
     if format is None and (str(target) == "-" or target.suffix.lower() == ".csv"):
@@ -70,9 +65,6 @@ def write_embedding(
 
     CSV has a row per node: its id, its label if any, and ``z0``, ``z1``, …. HDF5 has ``latents (n, D)``, ``nodes (n,)``
     with the ids as text, and ``labels (n,)``. Graph formats hold the graph with node attributes ``z0``, ….
-
-    Raises:
-        OutputError: The file cannot be written.
     """
     name = check_embedding_target(target, format, force=force)
     path = None if str(target) == "-" else target
@@ -124,12 +116,7 @@ def _write_h5(file: Any, graph: Network, z: Latents, model: str) -> None:
 
 
 def check_embedding_picture(target: Path, *, force: bool = False) -> None:
-    """Raise an error if a figure cannot be drawn or written, before any work is done for it.
-
-    Raises:
-        ConfigError: scikit-learn or matplotlib is not installed.
-        OutputError: The file exists, cannot be written, or has no suffix of an image format.
-    """
+    """Raise an error if a figure cannot be drawn or written, before any work is done for it."""
     check_picture(target, force)
     new_figure(1, 1)
     _tsne()
@@ -157,12 +144,7 @@ def project_to_plane(z: Latents, seed: int) -> NDArray[np.float32]:
 
 
 def draw_embedding(graph: Network, points: NDArray[np.float32], target: Path, *, force: bool = False) -> None:
-    """Scatter plot of points of shape :math:`(n, 2)`, coloured by label; unlabelled nodes are grey.
-
-    Raises:
-        ConfigError: matplotlib is not installed.
-        OutputError: The file cannot be written, or has no suffix of an image format.
-    """
+    """Scatter plot of points of shape :math:`(n, 2)`, coloured by label; unlabelled nodes are grey."""
     check_picture(target, force)
 
     figure = new_figure(6, 6)

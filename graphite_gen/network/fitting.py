@@ -79,9 +79,6 @@ def train_autoencoder(
         seed: The seed of weights and training.
         validate: A validation score, higher is better; without it, the last epoch is kept.
         progress: Called with the number of finished epochs and of all epochs.
-
-    Raises:
-        TrainingError: A step does not fit in memory, or the loss is not finite.
     """
     check_step_memory(settings, edges.shape[1], nodes)
     network = build_link_network(settings, inputs.width, derive_seed(seed, "weights"))

@@ -142,12 +142,7 @@ def run_link(
     features: bool | None = None,
     split: str = "connected",
 ) -> LinkScore:
-    """Train a model on the split of a run, select the epoch by validation AUC + AP, and score it on the test edges.
-
-    Raises:
-        ConfigError: The split is unknown.
-        DatasetError: The graph has too few edges, or no features.
-    """
+    """Train a model on the split of a run, select the epoch by validation AUC + AP, and score it on the test edges."""
     parts = run_split(graph, split, seed, run)
     held = _tensor(parts.validation), _tensor(parts.validation_negatives)
     trained = train_autoencoder(
@@ -174,12 +169,7 @@ def iterate_baseline(
 
 
 def run_baseline(graph: Network, name: str, run: int, seed: int, *, split: str = "connected") -> LinkScore:
-    """Score a baseline on the split of a run; it uses neither validation edges nor features.
-
-    Raises:
-        DatasetError: The graph has too few edges.
-        ConfigError: The split is unknown, or a package is not installed.
-    """
+    """Score a baseline on the split of a run; it uses neither validation edges nor features."""
     parts = run_split(graph, split, seed, run)
     pairs = np.concatenate([parts.test, parts.test_negatives])
     scores = score_pairs(name, graph.nodes, parts.train, pairs, derive_seed(seed, "run", run))
@@ -203,11 +193,7 @@ def train_on_all(
     features: bool | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> TrainedAutoencoder:
-    """Train a model on all edges of a network, to the last epoch.
-
-    Raises:
-        DatasetError: The graph has no edges, or no features.
-    """
+    """Train a model on all edges of a network, to the last epoch."""
     _check_has_edges(graph)
 
     return train_autoencoder(
@@ -242,11 +228,7 @@ def rank_missing_links(graph: Network, logits: PairLogits, count: int) -> list[P
 def rank_by_pagerank(
     graph: Network, count: int, *, progress: Callable[[int, int], None] | None = None
 ) -> list[ScoredLink]:
-    """The ``count`` missing edges with the highest personalised PageRank, best first, without those of score zero.
-
-    Raises:
-        DatasetError: The graph has no edges, or is complete.
-    """
+    """The ``count`` missing edges with the highest personalised PageRank, best first, without those of score zero."""
     check_misses_links(graph)
     ranks = PageRank.from_edges(graph.nodes, graph.edges.astype(np.int64))
     pairs, best = _rank(graph, ranks, count, progress)

@@ -130,9 +130,6 @@ def node_split(graph: Network, seed: int) -> NodeSplit:
     """The split of the network, or a random one like Planetoid's: 20 nodes of each class to train, then 500 and 1000.
 
     With fewer labels, validation and test share the rest in the same proportion.
-
-    Raises:
-        DatasetError: There are fewer than two classes, or too few labels.
     """
     if graph.labels is None or len(graph.classes) < 2:
         raise DatasetError(
@@ -168,12 +165,7 @@ def _fresh_split(labels: NDArray[np.int64], classes: int, generator: np.random.G
 
 
 def run_nodes(graph: Network, split: str, seed: int, run: int) -> NodeSplit:
-    """The split of a run, the same for every model.
-
-    Raises:
-        ConfigError: The split is unknown.
-        DatasetError: There are too few labels.
-    """
+    """The split of a run, the same for every model."""
     require("split", split, NODE_SPLITS)
     if split == "own":
         return node_split(graph, seed)
@@ -206,13 +198,7 @@ def run_classification(
     features: bool | None = None,
     split: str = "own",
 ) -> ClassificationScore:
-    """Train a classifier and score it at its best epoch by validation.
-
-    Raises:
-        ConfigError: The split is unknown.
-        DatasetError: The graph has too few labels, no features, or neither edges nor features.
-        TrainingError: A step does not fit in memory, or the loss is not finite.
-    """
+    """Train a classifier and score it at its best epoch by validation."""
     parts = run_nodes(graph, split, seed, run)
     inputs = inputs_of(graph, features)
     if not len(graph.edges) and isinstance(inputs, IdentityInputs):

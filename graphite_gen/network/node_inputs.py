@@ -125,9 +125,6 @@ def inputs_of(graph: Network, features: bool | None = None, edges: NDArray[np.in
         graph: The network.
         features: Whether to use its features; None to use them if there are any.
         edges: The training edges, with shape :math:`(E, 2)`; None for all edges.
-
-    Raises:
-        DatasetError: Features are requested and there are none, or all nodes have the same.
     """
     if graph.features is not None and graph.features.shape[1] and features is not False:
         inputs = SparseInputs.from_features(graph.features)

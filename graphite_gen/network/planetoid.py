@@ -60,9 +60,6 @@ def read_planetoid(source: str | Path) -> PlanetoidGraph:
 
     ``test.index`` lists the nodes of the test papers in the order of their rows. Citeseer has nodes without rows: they
     have neither features nor labels.
-
-    Raises:
-        FormatError: A file is missing, holds anything but arrays and lists, or does not fit the others.
     """
     path = Path(source)
     match = _NAME.fullmatch(path.name)
@@ -160,11 +157,7 @@ def _read(path: Path) -> bytes:
 
 
 def read_pickle(path: Path) -> Any:
-    """Content of a pickle file: an array, a CSR matrix, or lists and dicts of numbers and strings.
-
-    Raises:
-        FormatError: The file cannot be read, is damaged, or holds anything else.
-    """
+    """Content of a pickle file: an array, a CSR matrix, or lists and dicts of numbers and strings."""
     data = _read(path)
     try:
         _check_opcodes(data)

@@ -61,10 +61,6 @@ def split_edges(
         form: ``connected`` or ``random``.
         validation: The fraction of edges held out for validation.
         test: The fraction of edges held out for test.
-
-    Raises:
-        ConfigError: The form is unknown.
-        DatasetError: There are too few edges or non-edges.
     """
     require("split", form, SPLITS)
     pairs = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
@@ -110,11 +106,7 @@ def _in_forest(nodes: int, pairs: Pairs) -> NDArray[np.bool_]:
 
 
 def sample_non_edges(nodes: int, edges: Pairs, count: int, generator: np.random.Generator) -> Pairs:
-    """Distinct pairs ``i < j`` that are not edges, drawn uniformly, in random order, with shape :math:`(M, 2)`.
-
-    Raises:
-        DatasetError: There are too few.
-    """
+    """Distinct pairs ``i < j`` that are not edges, drawn uniformly, in random order, with shape :math:`(M, 2)`."""
     total = nodes * (nodes - 1) // 2
     if total - len(edges) < count:
         raise DatasetError(

@@ -32,11 +32,7 @@ _NODES = ("mu", "log_sigma", "evidence", "degrees", "biases")
 
 
 def save_network_model(model: NetworkModel, folder: Path) -> None:
-    """Write a model as a checkpoint folder.
-
-    Raises:
-        OutputError: The folder cannot be written to.
-    """
+    """Write a model as a checkpoint folder."""
     nodes = (model.posterior.mu, model.posterior.log_sigma, model.evidence, model.degrees, model.biases)
     decoder = {f"{_DECODER}{name}": value for name, value in model.decoder.state_dict().items()}
     write_model(
@@ -57,11 +53,7 @@ def save_network_model(model: NetworkModel, folder: Path) -> None:
 
 
 def load_network_model(folder: Path) -> NetworkModel:
-    """Read a model of one network.
-
-    Raises:
-        CheckpointError: A file is missing or damaged, or the model was trained on many graphs.
-    """
+    """Read a model of one network."""
     config, tensors = read_model(folder)
     if not is_network_model(config):
         raise CheckpointError(f"'{folder}' is a model of many graphs: load it with 'graphite_gen.load'.")

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -211,17 +210,6 @@ def test_pagerank_ranks_missing_links_as_it_scores_pairs(monkeypatch: pytest.Mon
     assert done[-1] == (60, 60)
     assert len(done) == {1: 60, 500: 8, 10**6: 1}[tile]
     assert len(rank_by_pagerank(graph, 10**6)) == len(free)
-
-
-def test_missing_links_are_within_groups_and_have_node_names() -> None:
-    graph = planted()
-    names = tuple(f"n{node}" for node in range(60))
-    named = replace(graph, graph=replace(graph.graph, names=names))
-    links = rank_missing_links(named, train_on_all(named, QUICK, 0).logits(), 30)
-
-    groups = [(names.index(link.source) // MEMBERS, names.index(link.target) // MEMBERS) for link in links]
-    assert np.mean([a == b for a, b in groups]) > 0.8
-    assert all(x.probability >= y.probability for x, y in pairwise(links))
 
 
 def test_progress_is_reported_every_epoch() -> None:

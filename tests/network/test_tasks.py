@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ def test_predicted_links_are_within_groups() -> None:
     number = {f"person {node}": node // 15 for node in range(60)}
     assert np.mean([number[link.source] == number[link.target] for link in links]) > 0.8
     assert not any(named().has_edge(link.source, link.target) for link in links)
+    assert all(a.probability >= b.probability for a, b in pairwise(links))
 
 
 def test_pagerank_predicts_links_without_settings() -> None:
