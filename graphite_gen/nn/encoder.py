@@ -47,12 +47,7 @@ class NodeFeatures(nn.Module):
         self.out_features = sum(widths[kind] for kind in kinds) + node_features
 
     def forward(self, batch: GraphBatch, noise: Tensor) -> Tensor:
-        """Features with shape :math:`(*, B, N, F)`, zero at padding nodes.
-
-        Arguments:
-            batch: The graphs.
-            noise: Standard normal noise, with shape :math:`(*, B, N, R)`; :math:`R` may be zero.
-        """
+        """Features with shape :math:`(*, B, N, F)`, zero at padding; the noise has shape :math:`(*, B, N, R)`."""
         parts = [batch.x.expand(*noise.shape[:-1], -1)]
         for kind in self.kinds:
             if kind == "identity":

@@ -116,13 +116,7 @@ class SparseGraph:
 
     @classmethod
     def from_edges(cls, edges: Tensor, nodes: int, weights: Tensor | None = None) -> SparseGraph:
-        """Adjacency matrix of an undirected graph, on the device of its edges.
-
-        Arguments:
-            edges: The ends of every edge, each edge once and in either direction, with shape :math:`(2, E)`.
-            nodes: The number of nodes :math:`N`.
-            weights: Edge weights, with shape :math:`(E,)`; ones by default.
-        """
+        """Adjacency matrix of undirected edges :math:`(2, E)`, each once and in either direction."""
         if weights is None:
             weights = torch.ones(edges.shape[1], device=edges.device)
         diagonal = torch.arange(nodes, device=edges.device)
