@@ -389,7 +389,7 @@ def test_what_one_large_graph_is_no_model_for_is_told(invoke: Invoke, groups: Pa
         (("train", groups, "--name", "groups", "--resume"), 1, ""),
         (("sample", "--tree", "-o", "out.h5"), 2, "'--tree' has no use"),
         (("sample", "--stages", 4, "-o", "out.h5"), 2, "'--stages' has no use"),
-        (("sample", "--nodes", 2, "-o", "out.h5"), 1, "neighbours on average"),
+        (("sample", "--nodes", 2, "-o", "out.h5"), 1, "mean degree"),
         (("train", "--single"), 2, "the file of the graph"),
         (("train", "--single", groups, "--stages", 3), 2, "'--stages' has no use"),
         (("train", groups, "--subsample", 2), 2, "'--subsample' belongs to '--single'"),
