@@ -33,7 +33,15 @@ _LIKELIHOOD: dict[str, str] = {}
 
 _EVALUATION_AND_PICTURES: dict[str, str] = {}
 
-_NETWORKS: dict[str, str] = {}
+_NETWORKS: dict[str, str] = {
+    "diverged": "Pass a lower '--learning-rate'.",
+    "more-than-one-graph": "Write each to a file of its own with 'graphite-gen convert', and pass one of them.",
+    "no-features": "Pass a file with '--node-features', or '--no-features'.",
+    "no-hidden-edges": "Pass '--targets all', or an '--edge-dropout' above 0.",
+    "no-labels": "Pass a file with '--node-labels'.",
+    "split-disconnects": "Pass '--split random'.",
+    "uninformative-features": "Pass '--no-features', or others with '--node-features'.",
+}
 
 _DISTRIBUTED: dict[str, str] = {}
 
