@@ -1,4 +1,4 @@
-"""New graphs from a trained model."""
+"""Sample new graphs from a trained model."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ..types import PATH
     "--count",
     type=click.IntRange(1),
     metavar="N",
-    help="How many graphs.  [default: 100; 1 from a model of one large graph]",
+    help="Number of graphs.  [default: 100; 1 from a network model]",
 )
 @options.output
 @options.output_format()
 @options.model
-@options.nodes(None, "Nodes per graph, drawn evenly from a range.  [default: as in training]")
+@options.nodes(None, "Nodes per graph, or a range to sample from uniformly.  [default: as in training]")
 @constraint_options
 @click.option("--largest-component", is_flag=True, help="Keep the largest component of each graph.")
 @options.decoding_steps
@@ -33,7 +33,7 @@ from ..types import PATH
 @click.option(
     "--features",
     type=PATH,
-    help="Graphs whose node features the new graphs are for, used in turn.  [default: none]",
+    help="Graphs whose node features the model is conditioned on, used in turn.  [default: none]",
 )
 @options.simplify
 @options.union
@@ -63,15 +63,15 @@ def sample(
 ) -> None:
     """Sample new graphs from the prior, through the decoder.
 
-    Graph i is the same graph for a seed, however many are drawn. With '--features' the sizes are those of the graphs
-    in that file, which '--simplify' reads leniently.
+    With the same seed, graph i is the same graph for any '-n'. With '--features' the sizes are those of the graphs in
+    that file ('--simplify' reads it leniently).
 
-    '--tree', '--regular', '--degrees', '--connected', '--acyclic', '--planar', '--edges' and '--max-degree' always
-    hold, also together. Where plain draws often do what is asked, others are drawn again, which is exact; elsewhere the
-    pairs that would break it are not asked about, node by node. The graph attribute 'enforced' says which.
+    Constraints ('--tree', '--regular', '--degrees', '--connected', '--acyclic', '--planar', '--edges', '--max-degree')
+    can be combined and always hold. They are enforced by rejection where the model often satisfies them, which is
+    exact, and otherwise by masking infeasible edges. The graph attribute 'enforced' records which.
 
-    A model of one large graph ('graphite-gen train --single') gives graphs like it, with its mean degree, of its size
-    or of another by '--nodes'.
+    A model of one large network ('graphite-gen train --single') gives networks with its mean degree, of its size or of
+    '--nodes'.
 
     \b
     Example:
@@ -81,12 +81,14 @@ def sample(
         graphite-gen sample --model ego --nodes 15 --connected -o 'out/{index:04d}.graphml'
     """
     if features is not None and nodes is not None:
-        raise click.UsageError("'--nodes' and '--features' exclude each other: the file says how many nodes there are.")
+        raise click.UsageError(
+            "'--nodes' and '--features' exclude each other: the file determines the number of nodes."
+        )
 
     if constraints and largest_component:
         name = next(iter(constraints)).replace("_", "-")
         raise click.UsageError(
-            f"'--{name}' and '--largest-component' exclude each other: the one would undo the other."
+            f"'--{name}' and '--largest-component' exclude each other: the component need not satisfy the constraint."
         )
 
     from graphite_gen.io import check_node_attributes, format_of
@@ -111,8 +113,8 @@ def sample(
         given = [*constraints, *(["stages"] if decoding_steps is not None else []), *(["features"] if features else [])]
         if given:
             option = given[0].replace("_", "-")
-            raise click.UsageError(f"'--{option}' has no use here: '{folder}' was trained on one large graph.")
-        return _sample_like_one(
+            raise click.UsageError(f"'--{option}' has no effect: '{folder}' was trained on one large network.")
+        return _sample_network(
             folder,
             reason,
             count or 1,
@@ -123,7 +125,7 @@ def sample(
     trained = load_model(folder, reason, device)
     seen = trained.sizes.graphs
     if nodes is not None and not min(seen) <= nodes[0] <= nodes[1] <= max(seen):
-        note(f"'{trained.name}' was trained on {min(seen)} to {max(seen)} nodes: expect little of it beyond.")
+        note(f"'{trained.name}' was trained on {min(seen)} to {max(seen)} nodes; other sizes are an extrapolation.")
     sampler = Sampler(
         trained,
         count,
@@ -132,12 +134,12 @@ def sample(
         constraints=build(constraints),
         largest=largest_component,
         latents=with_latents,
-        evidence=[] if features is None else read_for_all(group, features, simplify=simplify)[0],
+        features=[] if features is None else read_for_all(group, features, simplify=simplify)[0],
         decoding_steps=decoding_steps,
         group=group,
     )
     if decoding_steps is not None and sampler.schedule.decoding_steps != decoding_steps:
-        note(f"Constraints need nodes that arrive one at a time: graphs take {sampler.schedule.decoding_steps} stages.")
+        note(f"Constraints need one decoding step per node or more: using {sampler.schedule.decoding_steps} steps.")
     write(
         sampler,
         output,
@@ -149,14 +151,14 @@ def sample(
         group=group,
     )
     if constraints and group.is_rank_zero:
-        label, rate = sampler.constraint.label, sampler.kept / sampler.drawn
-        made = f"; {sampler.made} more were held to it while deciding" if sampler.made else ""
-        note(f"{sampler.kept} of {sampler.drawn} plain draws were '{label}' ({rate:.1%}){made}.")
+        label, rate = sampler.constraint.label, sampler.accepted / sampler.drawn
+        masked = f"; {sampler.masked} more were sampled under constraints" if sampler.masked else ""
+        note(f"{sampler.accepted} of {sampler.drawn} unconstrained samples satisfied '{label}' ({rate:.1%}){masked}.")
 
     return None
 
 
-def _sample_like_one(folder: Path, reason: str, count: int, asked: dict[str, Any], target: dict[str, Any]) -> None:
+def _sample_network(folder: Path, reason: str, count: int, settings: dict[str, Any], target: dict[str, Any]) -> None:
     from graphite_gen.network.generation import LargeGraphSampler
     from graphite_gen.network.storage import load_network_model
     from graphite_gen.records import Provenance
@@ -165,13 +167,13 @@ def _sample_like_one(folder: Path, reason: str, count: int, asked: dict[str, Any
     from ..writing import write
 
     model = load_network_model(folder)
-    note(f"Model '{model.name}' of one graph in '{folder}': {reason}.")
-    sampler = LargeGraphSampler(model, count, **asked)
+    note(f"Model '{model.name}' of one network in '{folder}': {reason}.")
+    sampler = LargeGraphSampler(model, count, **settings)
     write(
         sampler,
         target.pop("output"),
-        provenance=Provenance(source="sample", model=model.name, seed=asked["seed"]),
+        provenance=Provenance(source="sample", model=model.name, seed=settings["seed"]),
         total=count,
-        group=asked["group"],
+        group=settings["group"],
         **target,
     )
