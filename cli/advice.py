@@ -28,7 +28,7 @@ _SAMPLING_AND_COMPLETION: dict[str, str] = {
     "infeasible-constraints": "Change the constraints, or the number of nodes with '--nodes'.",
     "no-prior": "Train with '--kind graphite-vae'.",
     "nothing-unknown": "Mark edges as unknown, or pass '--unlisted unknown' or '--add-nodes N'.",
-    "one-shot-decoding-steps": "Leave out '--decoding-steps', or train without '--preset one-shot'.",
+    "one-shot-decoding-steps": "Use an autoregressive model, trained without '--preset one-shot'.",
     "sampling-memory": "Pass smaller '--nodes'.",
     "sampling-memory-threads": "Pass smaller '--nodes', or '--threads 1'.",
     "sampling-memory-workers": "Pass smaller '--nodes', or fewer '--workers'.",
