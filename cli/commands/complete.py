@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from graphite_gen.training.checkpoint import TrainedModel
 
 
-@click.command(cls=Command, short_help="Complete a partially known graph.")
+@click.command(cls=Command, short_help="Complete a graph that is known in part.")
 @click.argument("partial", type=PATH_OR_DASH)
 @click.option(
     "-n",
@@ -197,11 +197,11 @@ def _read(path: Path, format: str | None, simplify: bool, index: int | None) -> 
     graphs = list(reader)
     if index is None and len(graphs) > 1:
         raise DatasetError(
-            f"'{path}' has {len(graphs)} graphs, and only one can be completed. Choose it with '--graph I'."
+            f"'{path}' holds {len(graphs)} graphs, and only one can be completed. Choose it with '--graph I'."
         )
     if index is not None and index >= len(graphs):
         raise DatasetError(
-            f"'{path}' has no graph {index}: it has {len(graphs)}, counted from 0. "
+            f"'{path}' has no graph {index}: it holds {len(graphs)}, counted from 0. "
             f"Pass '--graph' with at most {len(graphs) - 1}."
         )
 

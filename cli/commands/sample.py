@@ -1,4 +1,4 @@
-"""Sample new graphs from a trained model."""
+"""New graphs from a trained model."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ..types import PATH
     "--count",
     type=click.IntRange(1),
     metavar="N",
-    help="Number of graphs.  [default: 100; 1 from a network model]",
+    help="How many graphs.  [default: 100; 1 from a model of one large graph]",
 )
 @options.output
 @options.output_format()
 @options.model
-@options.nodes(None, "Nodes per graph, or a range to sample from uniformly.  [default: as in training]")
+@options.nodes(None, "Nodes per graph, drawn evenly from a range.  [default: as in training]")
 @constraint_options
 @click.option("--largest-component", is_flag=True, help="Keep the largest component of each graph.")
 @options.decoding_steps
@@ -33,7 +33,7 @@ from ..types import PATH
 @click.option(
     "--features",
     type=PATH,
-    help="Graphs whose node features the model is conditioned on, used in turn.  [default: none]",
+    help="Graphs whose node features the new graphs are for, used in turn.  [default: none]",
 )
 @options.simplify
 @options.union
@@ -63,15 +63,15 @@ def sample(
 ) -> None:
     """Sample new graphs from the prior, through the decoder.
 
-    With the same seed, graph i is the same graph for any '-n'. With '--features' the sizes are those of the graphs in
-    that file ('--simplify' reads it leniently).
+    Graph i is the same graph for a seed, however many are drawn. With '--features' the sizes are those of the graphs
+    in that file, which '--simplify' reads leniently.
 
-    Constraints ('--tree', '--regular', '--degrees', '--connected', '--acyclic', '--planar', '--edges', '--max-degree')
-    can be combined and always hold. They are enforced by rejection where the model often satisfies them, which is
-    exact, and otherwise by masking infeasible edges. The graph attribute 'enforced' records which.
+    '--tree', '--regular', '--degrees', '--connected', '--acyclic', '--planar', '--edges' and '--max-degree' always
+    hold, also together. Where plain draws often do what is asked, others are drawn again, which is exact; elsewhere the
+    pairs that would break it are not asked about, node by node. The graph attribute 'enforced' says which.
 
-    A model of one large network ('graphite-gen train --single') gives networks with its mean degree, of its size or of
-    '--nodes'.
+    A model of one large graph ('graphite-gen train --single') gives graphs like it, with its mean degree, of its size
+    or of another by '--nodes'.
 
     \b
     Example:
@@ -81,14 +81,12 @@ def sample(
         graphite-gen sample --model ego --nodes 15 --connected -o 'out/{index:04d}.graphml'
     """
     if features is not None and nodes is not None:
-        raise click.UsageError(
-            "'--nodes' and '--features' exclude each other: the file determines the number of nodes."
-        )
+        raise click.UsageError("'--nodes' and '--features' exclude each other: the file says how many nodes there are.")
 
     if constraints and largest_component:
         name = next(iter(constraints)).replace("_", "-")
         raise click.UsageError(
-            f"'--{name}' and '--largest-component' exclude each other: the component need not satisfy the constraint."
+            f"'--{name}' and '--largest-component' exclude each other: the one would undo the other."
         )
 
     from graphite_gen.io import check_node_attributes, format_of
@@ -113,8 +111,8 @@ def sample(
         given = [*constraints, *(["stages"] if decoding_steps is not None else []), *(["features"] if features else [])]
         if given:
             option = given[0].replace("_", "-")
-            raise click.UsageError(f"'--{option}' has no effect: '{folder}' was trained on one large network.")
-        return _sample_network(
+            raise click.UsageError(f"'--{option}' has no use here: '{folder}' was trained on one large graph.")
+        return _sample_like_one(
             folder,
             reason,
             count or 1,
@@ -125,7 +123,7 @@ def sample(
     trained = load_model(folder, reason, device)
     seen = trained.sizes.graphs
     if nodes is not None and not min(seen) <= nodes[0] <= nodes[1] <= max(seen):
-        note(f"'{trained.name}' was trained on {min(seen)} to {max(seen)} nodes; other sizes are an extrapolation.")
+        note(f"'{trained.name}' was trained on {min(seen)} to {max(seen)} nodes: expect little of it beyond.")
     sampler = Sampler(
         trained,
         count,
@@ -139,7 +137,7 @@ def sample(
         group=group,
     )
     if decoding_steps is not None and sampler.schedule.decoding_steps != decoding_steps:
-        note(f"Constraints need one decoding step per node or more: using {sampler.schedule.decoding_steps} steps.")
+        note(f"Constraints need nodes that arrive one at a time: graphs take {sampler.schedule.decoding_steps} stages.")
     write(
         sampler,
         output,
@@ -152,13 +150,13 @@ def sample(
     )
     if constraints and group.is_rank_zero:
         label, rate = sampler.constraint.label, sampler.accepted / sampler.drawn
-        masked = f"; {sampler.masked} more were sampled under constraints" if sampler.masked else ""
-        note(f"{sampler.accepted} of {sampler.drawn} unconstrained samples satisfied '{label}' ({rate:.1%}){masked}.")
+        made = f"; {sampler.masked} more were held to it while deciding" if sampler.masked else ""
+        note(f"{sampler.accepted} of {sampler.drawn} plain draws were '{label}' ({rate:.1%}){made}.")
 
     return None
 
 
-def _sample_network(folder: Path, reason: str, count: int, settings: dict[str, Any], target: dict[str, Any]) -> None:
+def _sample_like_one(folder: Path, reason: str, count: int, asked: dict[str, Any], target: dict[str, Any]) -> None:
     from graphite_gen.network.generation import LargeGraphSampler
     from graphite_gen.network.storage import load_network_model
     from graphite_gen.records import Provenance
@@ -167,13 +165,13 @@ def _sample_network(folder: Path, reason: str, count: int, settings: dict[str, A
     from ..writing import write
 
     model = load_network_model(folder)
-    note(f"Model '{model.name}' of one network in '{folder}': {reason}.")
-    sampler = LargeGraphSampler(model, count, **settings)
+    note(f"Model '{model.name}' of one graph in '{folder}': {reason}.")
+    sampler = LargeGraphSampler(model, count, **asked)
     write(
         sampler,
         target.pop("output"),
-        provenance=Provenance(source="sample", model=model.name, seed=settings["seed"]),
+        provenance=Provenance(source="sample", model=model.name, seed=asked["seed"]),
         total=count,
-        group=settings["group"],
+        group=asked["group"],
         **target,
     )

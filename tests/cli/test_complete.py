@@ -94,7 +94,7 @@ def test_steps_are_refused_by_a_model_that_has_no_chains(invoke: Invoke, model: 
     result = invoke("complete", partial, "--model", model, "--steps", 8)
 
     assert result.exit_code == 2
-    assert "'--steps' has no effect on a model that decides all pairs at once" in result.stderr
+    assert "'--steps' has no effect" in result.stderr
 
 
 def test_the_seed_decides(invoke: Invoke, model: Path, partial: Path) -> None:
@@ -134,7 +134,7 @@ def test_mistakes_are_told_in_one_line(
     ("edges", "message"),
     [
         ([("a", "b", {})], "nothing to complete"),
-        ([("a", "b", {"state": "perhaps"})], "marked 'perhaps'"),
+        ([("a", "b", {"state": "perhaps"})], "'perhaps'"),
         ([("a", "a", {"state": "unknown"})], "its own neighbour"),
     ],
 )
