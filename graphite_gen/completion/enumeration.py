@@ -35,16 +35,9 @@ def enumerate_completions(
     seed: int,
     tick: Callable[[], None] = lambda: None,
 ) -> Posterior:
-    """Weight all completions by their probability.
+    """Weight all completions by their probability, estimated from ``orderings`` node orderings each per run.
 
-    Arguments:
-        model: An autoregressive model.
-        partial: The known pairs; every further unknown pair doubles the cost.
-        runs: The number of independent runs.
-        orderings: The number of node orderings per completion and run.
-        schedule: Which pairs are decoded in parallel.
-        seed: The seed.
-        tick: Called after each completion.
+    Every further unknown pair doubles the cost; ``tick`` is called after each completion.
     """
     pairs = len(partial.unknown)
     completions = np.array(list(product((False, True), repeat=pairs)))

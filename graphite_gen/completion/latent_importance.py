@@ -69,15 +69,7 @@ class _KnownJoint(Joint):
 def decode_completions(
     model: TrainedModel, partial: PartialGraph, *, runs: int, particles: int, rng: np.random.Generator
 ) -> Posterior:
-    """Return the posterior of the unknown pairs under a one-shot model.
-
-    Arguments:
-        model: A one-shot model.
-        partial: The known pairs.
-        runs: The number of independent runs, which share the proposal.
-        particles: The number of latents per run.
-        rng: The random generator.
-    """
+    """Return the posterior of the unknown pairs under a one-shot model; runs share the proposal."""
     like, batch = next(model.network.parameters()), batch_for(model, partial.graph)
     joint = _KnownJoint(model.network, batch, torch.from_numpy(partial.known()).to(like.device))
     mixture = fit_mixture(joint, rng, CELLS)

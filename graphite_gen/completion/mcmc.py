@@ -42,15 +42,6 @@ def regular_completions(
 
     Hardly any random completion has one, as a single edge too many is enough to rule it out. Therefore nodes are
     removed one by one, each completed to the number of edges it should have had when it was attached.
-
-    Arguments:
-        partial: The known pairs.
-        density: The density of graphs of that size.
-        count: The number of completions.
-        rng: The random generator.
-
-    Returns:
-        True for unknown pairs that are edges.
     """
     nodes = np.array([partial.nodes])
     m = attachment_degree(density * nodes * (nodes - 1) / 2, nodes)
@@ -62,14 +53,7 @@ def regular_completions(
 
 
 def _add_regular_edges(graphs: NDArray[np.bool_], unknown: NDArray[np.bool_], m: int, rng: np.random.Generator) -> None:
-    """Add edges at unknown pairs so that nodes, the last one first, have :math:`m` edges to earlier ones if possible.
-
-    Arguments:
-        graphs: The known edges, with shape :math:`(G, N, N)`, to which edges are added.
-        unknown: True for unknown pairs, with shape :math:`(N, N)`.
-        m: The number of edges of each node after the first few.
-        rng: The random generator.
-    """
+    """Add edges at unknown pairs so that nodes, the last one first, have m edges to earlier ones where possible."""
     count, nodes = graphs.shape[:2]
     rows = np.arange(count)
     left = np.ones((count, nodes), dtype=np.bool_)
@@ -103,15 +87,8 @@ def move_particles(
 ) -> Posterior:
     """Run chains from weighted particles; return their states after the burn-in, with equal weights.
 
-    Arguments:
-        model: An autoregressive model.
-        partial: The known pairs.
-        start: Weighted completions. The chains of a run start from its own, resampled by weight, so that runs stay
-            independent and their differences show whether the chains have converged.
-        steps: The number of steps of each chain.
-        schedule: Which pairs are decoded in parallel.
-        rng: The random generator.
-        tick: Called after each step.
+    The chains of a run start from its own particles, resampled by weight, so that runs stay independent and their
+    differences show whether the chains have converged; ``tick`` is called after each step.
     """
     runs = len(start.log_weights)
     chains = Chains(model, partial, initial_edges(start, rng), schedule=schedule, rng=rng)
@@ -136,15 +113,7 @@ def initial_edges(start: Posterior, rng: np.random.Generator) -> NDArray[np.bool
 
 
 class Chains:
-    """Parallel Markov chains over the unknown pairs; iterating gives the edges after each step.
-
-    Arguments:
-        model: An autoregressive model.
-        partial: The known pairs.
-        edges: The initial states, True for an edge, with shape :math:`(C, U)`.
-        schedule: Which pairs are decoded in parallel.
-        rng: The random generator.
-    """
+    """Parallel Markov chains over the unknown pairs, from edges of shape :math:`(C, U)`; iterating gives each step."""
 
     def __init__(
         self,

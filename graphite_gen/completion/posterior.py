@@ -26,13 +26,7 @@ def batch_for(model: TrainedModel, graph: SimpleGraph) -> GraphBatch:
 
 
 def systematic_resample(log_weights: NDArray[np.float64], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return the indices of resampled particles in ascending order (systematic resampling).
-
-    Arguments:
-        log_weights: With shape :math:`(P,)`, in nats.
-        count: The number of indices.
-        rng: The random generator.
-    """
+    """Return ``count`` indices in ascending order by systematic resampling, from weights of shape :math:`(P,)`."""
     cumulative = np.exp(log_weights - log_weights.max()).cumsum()
     points = (np.arange(count) + rng.random()) / count * cumulative[-1]
 

@@ -67,11 +67,7 @@ class NextNodeProposal:
     def sample(
         self, earlier: NDArray[np.int64], rng: np.random.Generator
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Sample the next node of each particle.
-
-        Arguments:
-            earlier: The earlier nodes, with shape :math:`(K, t)`.
-            rng: The random generator.
+        """Sample the next node of each particle, given the earlier ones with shape :math:`(K, t)`.
 
         Returns:
             The nodes and their log-probabilities, each with shape :math:`(K,)`.
@@ -111,17 +107,7 @@ def extend_particles(
     rng: np.random.Generator,
     tick: Callable[[], None] = lambda: None,
 ) -> Posterior:
-    """Sample weighted completions.
-
-    Arguments:
-        model: An autoregressive model.
-        partial: The known pairs.
-        runs: The number of independent runs.
-        particles: The number of particles per run.
-        schedule: Which pairs are decoded in parallel.
-        rng: The random generator.
-        tick: Called after each node.
-    """
+    """Sample weighted completions under an autoregressive model; ``tick`` is called after each node."""
     nodes, count = partial.nodes, runs * particles
     known, edges = partial.known(), partial.graph.adjacency()
     state = _Particles.start(model, partial, count, rng)

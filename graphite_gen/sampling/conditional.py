@@ -113,14 +113,7 @@ def sample_spanning_tree(logits: NDArray[np.float64], rng: np.random.Generator) 
     its neighbours' pairs multiplies the sum over all trees by :math:`\sum_k w_{vk}`. So nodes are eliminated one by
     one, and inserted again in reverse order: each edge of the tree without :math:`v` is kept with the probability that
     it existed before the elimination, and :math:`v` is joined to each remaining component, in proportion to its odds.
-    Nothing is subtracted, so this is stable for odds of any size.
-
-    Arguments:
-        logits: Symmetric log-odds, with shape :math:`(n, n)`.
-        rng: The random generator.
-
-    Returns:
-        A symmetric adjacency matrix, with shape :math:`(n, n)`.
+    Nothing is subtracted, so this is stable for odds of any size. Log-odds and adjacency have shape :math:`(n, n)`.
     """
     nodes = len(logits)
     reduced = [logits]
@@ -153,16 +146,7 @@ def sample_edge_count(
 
     Multiplying all odds by a constant does not change the distribution given the number of edges. With the constant
     that makes the expected number the required one, about one sample in :math:`\sqrt{2 \pi} \sigma` has exactly that
-    number, and the first of these is returned.
-
-    Arguments:
-        logits: Symmetric log-odds, with shape :math:`(n, n)`.
-        rng: The random generator.
-        edges: The required number of edges.
-        tries: The largest number of samples.
-
-    Returns:
-        A symmetric adjacency matrix, with shape :math:`(n, n)`; None if no sample has the required number.
+    number. The first of these is returned, or None if ``tries`` samples were not enough.
     """
     nodes = len(logits)
     upper = np.triu_indices(nodes, 1)
