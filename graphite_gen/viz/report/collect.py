@@ -120,7 +120,7 @@ def collect_report(
     known, source = (list(reference), reference_source) if reference else _find_reference(model, family, found, seed)
     progress("Sampling")
     drawn = list(samples) or list(
-        Sampler(model, count, seed=seed, evidence=[graph for graph in known if graph.features is not None])
+        Sampler(model, count, seed=seed, features=[graph for graph in known if graph.features is not None])
     )
     progress("Evaluating the samples")
     evaluation = evaluate(drawn, known, seen, family=family, seed=seed) if min(len(drawn), len(known)) > 1 else None
