@@ -1,8 +1,4 @@
-r"""Enumeration of all completions under an autoregressive model, for few unknown pairs.
-
-The probability :math:`p(A) = \frac{1}{n!} \sum_\sigma p(A_\sigma)` of every completion is estimated by sampling node
-orderings and latents, without bias, as :func:`graphite_gen.likelihood.graph_log_weights` does for the NLL.
-"""
+"""Enumeration of all completions under an autoregressive model, for few unknown pairs."""
 
 from __future__ import annotations
 
@@ -35,9 +31,10 @@ def enumerate_completions(
     seed: int,
     tick: Callable[[], None] = lambda: None,
 ) -> Posterior:
-    """Weight all completions by their probability, estimated from ``orderings`` node orderings each per run.
+    r"""Weight all completions by their probability :math:`p(A) = \frac{1}{n!} \sum_\sigma p(A_\sigma)`.
 
-    Every further unknown pair doubles the cost; ``tick`` is called after each completion.
+    It is estimated without bias from ``orderings`` node orderings per run, as for the NLL. Every further unknown pair
+    doubles the cost; ``tick`` is called after each completion.
     """
     pairs = len(partial.unknown)
     completions = np.array(list(product((False, True), repeat=pairs)))

@@ -10,7 +10,7 @@ import torch
 from tiny import all_graphs, normal
 
 from graphite_gen.autoregressive import distribution
-from graphite_gen.autoregressive.decoder import AutoregressiveDecoder
+from graphite_gen.autoregressive.decoder import AutoregressiveDecoder, RowContext
 from graphite_gen.autoregressive.distribution import AutoregressiveGraphs, Schedule
 from graphite_gen.data.batch import collate
 
@@ -141,8 +141,8 @@ def test_a_row_takes_no_more_iterations_than_it_has_decoding_steps(
     decoder: AutoregressiveDecoder, decoding_steps: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     iterations: list[int] = []
-    of = decoder.row_logits
-    monkeypatch.setattr(decoder, "row_logits", lambda rows, edges: iterations.append(len(edges)) or of(rows, edges))
+    of = RowContext.logits
+    monkeypatch.setattr(RowContext, "logits", lambda rows, edges: iterations.append(len(edges)) or of(rows, edges))
 
     conditional(decoder, [8], 8, decoding_steps).sample(torch.rand(1, 8, 8, generator=torch.Generator().manual_seed(0)))
 

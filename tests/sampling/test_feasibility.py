@@ -49,13 +49,13 @@ def test_the_result_for_a_pair_does_not_depend_on_later_edges(constraints: tuple
     bounds = constraint(torch.arange(count), adj, rows, sizes)
     sampled, row_edges = (torch.rand(count, row + 1, generator=generator) < 0.5 for _ in range(2))
 
-    enforced = bounds.enforce(torch.arange(count), sampled, row_edges.double())
+    enforced = bounds(torch.arange(count), sampled, row_edges.double())
 
     for i in range(row):
         later = torch.arange(row + 1) >= i
         other = torch.where(later, torch.rand(count, row + 1, generator=generator) < 0.5, row_edges)
         changed = torch.where(torch.arange(row + 1) > i, ~sampled, sampled)
-        again = bounds.enforce(torch.arange(count), changed, other.double())
+        again = bounds(torch.arange(count), changed, other.double())
         assert torch.equal(enforced[:, i], again[:, i])
 
 
@@ -78,7 +78,7 @@ def test_the_fixed_point_is_the_sequential_sample(constraints: tuple[Constraint,
         sampled = (uniform < torch.sigmoid(logits))[:, row, : row + 1] & node_mask(torch.tensor([row]), row + 1)
         row_edges = torch.zeros(count, row + 1)
         for i in range(row):
-            row_edges[:, i] = bounds.enforce(every, sampled, row_edges)[:, i].to(row_edges)
+            row_edges[:, i] = bounds(every, sampled, row_edges)[:, i].to(row_edges)
         adj[:, row, : row + 1] = adj[:, : row + 1, row] = row_edges
     assert torch.equal(found, adj)
 

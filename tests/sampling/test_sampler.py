@@ -108,10 +108,10 @@ def test_a_rejected_graph_does_not_depend_on_the_count(monkeypatch: pytest.Monke
 
 def test_a_redrawn_graph_does_not_depend_on_the_others() -> None:
     draws = Sampler(small_model(), 16, nodes=(2, 6), latents=True)
-    sizes = draws._sizes(0, 16)
+    sizes = draws._sizes(0)
 
-    whole = draws._draw(0, 1, sizes, np.arange(16), 16)
-    some = draws._draw(0, 1, sizes, np.array([2, 5, 11]), 16)
+    whole = draws._draw(0, 1, sizes, np.arange(16))
+    some = draws._draw(0, 1, sizes, np.array([2, 5, 11]))
 
     assert all(map(same, some, [whole[2], whole[5], whole[11]]))
 
