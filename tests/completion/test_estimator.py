@@ -123,20 +123,22 @@ def test_few_completions_are_enumerated_and_progress_is_reported(
 
 
 @pytest.mark.parametrize(
-    ("model", "graph", "found"),
+    ("model", "graph", "options", "found"),
     [
-        (small_model(kind="gae"), path(4), "no-prior"),
-        (small_model(observation="normal"), path(4), "weighted-model"),
-        (small_model(node_features=3), path(4), "3 node features"),
-        (small_model(decoder_features=("identity",), max_nodes=3), path(4), "identity-features"),
-        (small_model(), replace(path(4), weights=[2.0, 1.0, 1.0]), "weighted-graph"),
+        (small_model(kind="gae"), path(4), {}, "no-prior"),
+        (small_model(observation="normal"), path(4), {}, "weighted-model"),
+        (small_model(node_features=3), path(4), {}, "3 node features"),
+        (small_model(decoder_features=("identity",), max_nodes=3), path(4), {}, "identity-features"),
+        (small_model(), replace(path(4), weights=np.array([2.0, 1.0, 1.0])), {}, "weighted-graph"),
+        (small_model(), path(4), {"decoding_steps": 3}, "one-shot-decoding-steps"),
+        (small_model(), path(4), {"runs": 1}, "'runs' 1"),
     ],
 )
-def test_models_and_graphs_that_do_not_match_are_refused(model: Any, graph: SimpleGraph, found: str) -> None:
-    if graph.weights is not None:
-        graph = replace(graph, weights=np.array(graph.weights))
+def test_models_and_graphs_that_do_not_match_are_refused(
+    model: Any, graph: SimpleGraph, options: dict[str, int], found: str
+) -> None:
     with pytest.raises(SamplingError) as error:
-        complete(model, PartialGraph.from_pairs(graph, [(0, 3)]), 1)
+        complete(model, PartialGraph.from_pairs(graph, [(0, 3)]), 1, **options)
 
     assert error.value.reason == found or found in str(error.value)
 
@@ -152,13 +154,6 @@ def test_known_pairs_of_probability_zero_are_refused(changes: dict[str, Any], me
         complete(model, PartialGraph.from_pairs(path(4), [(0, 3)]), 1, steps=20)
 
     assert error.value.reason == f"impossible-{method}"
-
-
-def test_decoding_steps_are_for_autoregressive_models() -> None:
-    with pytest.raises(SamplingError) as error:
-        complete(small_model(), PartialGraph.from_pairs(path(4), [(0, 3)]), 1, decoding_steps=3)
-
-    assert error.value.reason == "one-shot-decoding-steps"
 
 
 def test_unlisted_and_unknown_exclude_each_other() -> None:
