@@ -251,7 +251,7 @@ class RowContext:
         visible: One where a pair is conditioned on another, with shape :math:`(B, T, T)`.
         graphs: The graphs between pairs over which row edges send messages: all visible pairs, those whose nodes are
             neighbours, and by learned weights, with shape :math:`(B, T, (2 + k) T)`; None where no pair is visible.
-        first: Cached activations of the first layer; None without layers.
+        first: Activations of the first layer; None without layers.
         count_terms: Contributions of counts to every layer, each with shape :math:`(B, T, d)`.
         direct: Contributions of relative scores to the logits, with shape :math:`(B, T, 1)`.
     """
@@ -304,9 +304,7 @@ class _RowLayer(nn.Module):
 
     def count_term(self, counts: Tensor) -> Tensor:
         """The contribution of counts that do not depend on the row's edges."""
-        _, left, _, others = self._count_weights()
-
-        return F.linear(counts, torch.cat([left, others], dim=-1))
+        return F.linear(counts, torch.cat(self._count_weights()[1::2], dim=-1))
 
     def precompute(self, r: Tensor, count_term: Tensor, graphs: Tensor | None) -> _Activations:
         normed: Tensor = self.norm(r)

@@ -120,12 +120,12 @@ class AutoregressiveGraphs:
 
     def _score(self, adj: Tensor, graphs: NDArray[np.int64], rows: NDArray[np.int64]) -> Tensor:
         """The log-probability of each row, computed in chunks of rows of similar length."""
+        if not len(rows):
+            return adj.new_zeros(0)
         chunks = row_chunks(rows)
-        scores = [self._score_chunk(adj, graphs[part], rows[part]) for part in chunks]
-        order = np.concatenate([*chunks, np.zeros(0, dtype=np.int64)])
-        inverse = torch.from_numpy(np.argsort(order)).to(adj.device)
+        scores = torch.cat([self._score_chunk(adj, graphs[part], rows[part]) for part in chunks])
 
-        return torch.cat([*scores, adj.new_zeros(0)])[inverse]
+        return scores[torch.from_numpy(np.argsort(np.concatenate(chunks))).to(adj.device)]
 
     def _score_chunk(self, adj: Tensor, graphs: NDArray[np.int64], rows: NDArray[np.int64]) -> Tensor:
         partial = self.partial_graphs(adj, graphs, rows)

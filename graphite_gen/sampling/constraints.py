@@ -129,6 +129,9 @@ class Constraint(ABC):
 
     def conflict(self, nodes: int) -> str | None:
         """Return why no graph with this number of nodes satisfies the constraint, or None if no reason is known."""
+        if self.nodes not in (None, nodes):
+            return f"the degree sequence has length {self.nodes}"
+
         return self.requirements(nodes).conflict()
 
     @property
@@ -275,12 +278,6 @@ class Degrees(Constraint):
         degrees = np.array(self.degrees)
 
         return replace(Requirements.none(nodes), min_degree=degrees, max_degree=degrees)
-
-    def conflict(self, nodes: int) -> str | None:
-        if nodes != self.nodes:
-            return f"the degree sequence has length {self.nodes}"
-
-        return super().conflict(nodes)
 
     def holds(self, graph: SimpleGraph) -> bool:
         return graph.nodes == self.nodes and bool((graph.degrees() == np.array(self.degrees)).all())

@@ -46,31 +46,14 @@ class FeasibleEdges:
         nodes = adj.shape[-1]
         candidates = node_mask(rows, nodes)
         degrees = adj.sum(-1).long()
-        bounds = self._min_degree[graphs], self._max_degree[graphs]
-        low, high = ((bound[:, :nodes] - degrees) * candidates for bound in bounds)
-        still = sizes - 1 - rows
-        needed, free = low.clamp_min(0).sum(-1), high.sum(-1)
-
-        return RowBounds(
-            candidates & (high > 0),
-            candidates & (low > still.unsqueeze(-1)),
-            *self._edge_bounds(graphs, rows, sizes, degrees, needed, free),
-            _components(adj) if self._acyclic else None,
-            [PlanarRow(graph[:row, :row].cpu().numpy() > 0) for graph, row in zip(adj, rows.tolist(), strict=True)]
-            if self._planar
-            else None,
-        )
-
-    def _edge_bounds(
-        self, graphs: Tensor, rows: Tensor, sizes: Tensor, degrees: Tensor, needed: Tensor, free: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Bounds on the number of edges of the rows; earlier nodes still need ``needed`` and may have ``free``."""
+        edges, still = degrees.sum(-1) // 2, sizes - 1 - rows
         min_degree, max_degree = self._min_degree[graphs], self._max_degree[graphs]
         positions = torch.arange(min_degree.shape[-1], device=rows.device)
         later = ((positions > rows.unsqueeze(-1)) & (positions < sizes.unsqueeze(-1))).long()
         own_min, own_max = (bound.gather(-1, rows.unsqueeze(-1)).squeeze(-1) for bound in (min_degree, max_degree))
-        still = sizes - 1 - rows
-        edges = degrees.sum(-1) // 2
+        # What earlier nodes still need, and what they may have.
+        low, high = ((bound[:, :nodes] - degrees) * candidates for bound in (min_degree, max_degree))
+        needed, free = low.clamp_min(0).sum(-1), high.sum(-1)
 
         # Edges: bounds on those of later rows.
         pairs = (sizes * (sizes - 1) - (rows + 1) * rows) // 2
@@ -101,8 +84,16 @@ class FeasibleEdges:
             ]
         )
         most = torch.stack([own_max, self._max_edges[graphs] - edges - later_min, (free + own_max - required) // 2])
+        planar = zip(adj, rows.tolist(), strict=True) if self._planar else ()
 
-        return least.amax(0).clamp_min(0), most.amin(0)
+        return RowBounds(
+            candidates & (high > 0),
+            candidates & (low > still.unsqueeze(-1)),
+            least.amax(0).clamp_min(0),
+            most.amin(0),
+            _components(adj) if self._acyclic else None,
+            [PlanarRow(graph[:row, :row].cpu().numpy() > 0) for graph, row in planar],
+        )
 
 
 @dataclass(frozen=True)
@@ -115,15 +106,15 @@ class RowBounds:
         min_edges: The lower bound on the number of edges, with shape :math:`(M,)`.
         max_edges: The upper bound on the number of edges, with shape :math:`(M,)`.
         components: Labels of nodes, at most one of each label being a neighbour, with shape :math:`(M, T)`; or None.
-        planar: The graphs that have to stay planar; or None.
+        planar: The graphs that have to stay planar, one for each row or none.
     """
 
     feasible: Tensor
     forced: Tensor
     min_edges: Tensor
     max_edges: Tensor
-    components: Tensor | None = None
-    planar: list[PlanarRow] | None = None
+    components: Tensor | None
+    planar: list[PlanarRow]
 
     def __call__(self, rows: Tensor, sampled: Tensor, row_edges: Tensor) -> Tensor:
         """Return the sampled edges that are feasible, and the forced ones; see ``RowConstraints``."""
@@ -141,11 +132,9 @@ class RowBounds:
         short = before + feasible_later < min_edges
         enforced = feasible & (forced | ((sampled | short) & room))
 
-        if self.planar is not None:
-            for row, edges, possible, least in zip(
-                rows.tolist(), enforced, feasible, min_edges.flatten().tolist(), strict=True
-            ):
-                kept = self.planar[row].keep(edges.tolist(), possible.tolist(), least)
+        if self.planar:
+            for row, edges, possible, least in zip(rows.tolist(), enforced, feasible, min_edges.tolist(), strict=True):
+                kept = self.planar[row].keep(edges.tolist(), possible.tolist(), least[0])
                 edges.zero_()
                 edges[kept] = True
 

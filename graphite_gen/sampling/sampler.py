@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -52,6 +53,10 @@ MAX_REDRAWS = 50
 MAX_FAILURES = 200
 
 
+# The graphs of a block, and the counts of the sampler and why graphs are missing, if any are.
+_Block = tuple[list[SimpleGraph], list[Any]]
+
+
 class Sampler:
     """Iterable over sampled graphs.
 
@@ -59,8 +64,7 @@ class Sampler:
     while edges are sampled. The graph attributes ``constraints`` and ``enforced`` record which:
 
     - ``exact``: an unconstrained sample that was accepted.
-    - ``exact given latents``: an exact conditional sample of a one-shot model given latents from the prior; for trees
-      and for a number of edges.
+    - ``exact given latents``: an exact conditional sample of a one-shot model given latents from the prior.
     - ``masks``: infeasible edges were masked.
 
     Under constraints, infeasible sizes are not sampled, and an autoregressive model decodes nodes one at a time,
@@ -179,25 +183,38 @@ class Sampler:
 
     def __iter__(self) -> Iterator[SimpleGraph]:
         self.drawn = self.accepted = self.masked = 0
-        for block in self._blocks(range(-(-self.count // self._block_size))):
-            self.drawn += block.drawn
-            self.accepted += block.accepted
-            self.masked += block.masked
-            if block.failure is not None:
+        for graphs, (drawn, accepted, masked, failure) in self._blocks(-(-self.count // self._block_size)):
+            self.drawn += drawn
+            self.accepted += accepted
+            self.masked += masked
+            if failure is not None:
                 found = self.accepted + self.masked
                 raise SamplingError(
-                    f"Only {found} of {self.count} graphs were found: {block.failure}", reason="constraints-not-met"
+                    f"Only {found} of {self.count} graphs were found: {failure}", reason="constraints-not-met"
                 )
-            yield from block.graphs
+            yield from graphs
 
-    def _blocks(self, numbers: range) -> Iterator[_Block]:
+    def _blocks(self, count: int) -> Iterator[_Block]:
         """The blocks in order, sampled by several processes or on several threads."""
         if self._group.size > 1:
-            yield from self._group.ordered(len(numbers), self._block, _Block.pack, _Block.unpack)
+            yield from self._group.ordered(count, self._block, lambda block: pack_graphs(*block), unpack_graphs)
             return
         workers = self._workers()
-        for start in range(0, len(numbers), workers):
-            yield from _in_threads(self._block, numbers[start : start + workers])
+        for start in range(0, count, workers):
+            numbers = range(start, min(start + workers, count))
+            if len(numbers) == 1:
+                yield self._block(start)
+                continue
+            # Each block has its own thread, with torch itself single-threaded meanwhile.
+            threads = torch.get_num_threads()
+            torch.set_num_threads(1)
+            try:
+                with ThreadPoolExecutor(len(numbers)) as pool:
+                    blocks = [pool.submit(self._block, number) for number in numbers]
+            finally:
+                torch.set_num_threads(threads)
+            # Blocks before one that failed are yielded first, as with a single thread.
+            yield from (block.result() for block in blocks)
 
     def _workers(self) -> int:
         """The number of threads; the operations of autoregressive decoding are too small to be parallel themselves."""
@@ -256,9 +273,9 @@ class Sampler:
                     f"the last {failures} samples under masks, on {low if low == high else f'{low} to {high}'} nodes, "
                     f"violate '{self.constraint.label}'."
                 )
-                return _Block([], drawn, accepted, masked, failure)
+                return [], [drawn, accepted, masked, failure]
 
-        return _Block([graph for graph in graphs[:wanted] if graph is not None], drawn, accepted, masked)
+        return [graph for graph in graphs[:wanted] if graph is not None], [drawn, accepted, masked, None]
 
     def _labelled(self, graph: SimpleGraph, is_free: bool) -> SimpleGraph:
         if not self.constraint.constraints:
@@ -327,26 +344,6 @@ class Sampler:
         return SimpleGraph(graph.nodes, graph.edges, graph.weights, self._conditioning(index), node_attributes=columns)
 
 
-@dataclass(frozen=True)
-class _Block:
-    """The graphs of a block, the counts of :class:`Sampler`, and why graphs are missing, if any are."""
-
-    graphs: list[SimpleGraph]
-    drawn: int
-    accepted: int
-    masked: int
-    failure: str | None = None
-
-    def pack(self) -> bytes:
-        return pack_graphs(self.graphs, [self.drawn, self.accepted, self.masked, self.failure])
-
-    @classmethod
-    def unpack(cls, parcel: bytes) -> _Block:
-        graphs, facts = unpack_graphs(parcel)
-
-        return cls(graphs, *facts)
-
-
 def check_model(model: TrainedModel, schedule: Schedule, nodes: int) -> None:
     """Refuse models that are not distributions over graphs with this number of nodes, or not with this schedule."""
     config, name, steps = model.config, model.name, schedule.decoding_steps
@@ -364,23 +361,6 @@ def check_model(model: TrainedModel, schedule: Schedule, nodes: int) -> None:
             f"The identity features of '{name}' distinguish at most {config.max_nodes} nodes, not {nodes}.",
             reason="identity-features",
         )
-
-
-def _in_threads(draw: Callable[[int], _Block], numbers: Sequence[int]) -> Iterator[_Block]:
-    """The blocks of some numbers, each sampled in its own thread, with torch itself single-threaded meanwhile."""
-    if len(numbers) == 1:
-        yield draw(numbers[0])
-        return
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with ThreadPoolExecutor(len(numbers)) as pool:
-            blocks = [pool.submit(draw, number) for number in numbers]
-    finally:
-        torch.set_num_threads(threads)
-    # Blocks before one that failed are yielded first, as with a single thread.
-    for block in blocks:
-        yield block.result()
 
 
 def _node_range(nodes: int | tuple[int, int] | None) -> tuple[int, int] | None:
