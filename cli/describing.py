@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .console import nats, note, show_facts, show_json, show_rows, so_many, track
+from .console import count_of, nats, note, show_facts, show_json, show_rows, track
 
 __all__ = ["describe_graphs", "describe_model", "is_model", "list_models", "show_description"]
 
@@ -157,7 +157,7 @@ def _network_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     from graphite_gen.training.model_card import origin_in_words
 
     config = facts["config"]
-    rounds = f"{so_many(config['rounds'], 'round')}, {config['skip']} skip, λ = {config['skip_weight']:g}"
+    rounds = f"{count_of(config['rounds'], 'round')}, {config['skip']} skip, λ = {config['skip_weight']:g}"
 
     return [
         ("model", facts["name"]),
@@ -165,7 +165,7 @@ def _network_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("kind", f"{facts['kind']} of one large graph"),
         (
             "parameters",
-            f"{facts['parameters']:,} of the decoder, {so_many(config['latent'], 'latent')} a node".replace(
+            f"{facts['parameters']:,} of the decoder, {count_of(config['latent'], 'latent')} a node".replace(
                 ",", " ", 1
             ),
         ),
@@ -173,7 +173,7 @@ def _network_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("trained on", f"a graph from {origin_in_words(facts['provenance'])}"),
         ("nodes", str(facts["nodes"]["max"])),
         ("edges", f"{facts['edges']}, mean degree {facts['mean_degree']:.3g}"),
-        ("training", f"{so_many(config['epochs'], 'epoch')}, seed {facts['seed']}"),
+        ("training", f"{count_of(config['epochs'], 'epoch')}, seed {facts['seed']}"),
     ]
 
 

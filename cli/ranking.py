@@ -49,7 +49,7 @@ def write_scores(scores: Ranked, path: Path, force: bool) -> None:
     from graphite_gen.errors import OutputError
     from graphite_gen.io.atomic import replacing
 
-    from .console import note, so_many
+    from .console import count_of, note
 
     text = _json(scores) if path.suffix.lower() == ".json" else _csv(scores)
     if str(path) == "-":
@@ -61,7 +61,7 @@ def write_scores(scores: Ranked, path: Path, force: bool) -> None:
             stream.write(text.encode("utf-8"))
     except OSError as error:
         raise OutputError(f"'{path}' cannot be written: {error.strerror or error}.") from error
-    note(f"Wrote {so_many(len(scores), 'score')} to '{path}'.")
+    note(f"Wrote {count_of(len(scores), 'score')} to '{path}'.")
 
 
 def _json(scores: Ranked) -> str:

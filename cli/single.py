@@ -182,7 +182,7 @@ def read(path: Path, rest: dict[str, Any]) -> tuple[Network, bool]:
     from graphite_gen.errors import DatasetError
     from graphite_gen.network.network import read_network
 
-    from .console import note, so_many
+    from .console import count_of, note
 
     features = rest.pop("features")
     found = read_network(
@@ -198,8 +198,8 @@ def read(path: Path, rest: dict[str, Any]) -> tuple[Network, bool]:
     uses = own if features is None else features
     width = found.features.shape[1] if found.features is not None and uses else 0
     note(
-        f"{so_many(found.nodes, 'node')}, {so_many(len(found.edges), 'edge')}, "
-        + (f"{so_many(width, 'feature')}." if uses else "no features." if not own else "features left out.")
+        f"{count_of(found.nodes, 'node')}, {count_of(len(found.edges), 'edge')}, "
+        + (f"{count_of(width, 'feature')}." if uses else "no features." if not own else "features left out.")
     )
     if found.graph.is_weighted:
         note("Weights of edges are not used: an edge is there or not.")
@@ -237,7 +237,7 @@ def train_network(
     from graphite_gen.network.storage import save_network_model
     from graphite_gen.records import Provenance
 
-    from .console import counting, note, show_facts, show_json, so_many
+    from .console import count_of, counting, note, show_facts, show_json
 
     reading = {"features": False, "format": format, "simplify": simplify, "node_features": None, "node_labels": None}
     graph, _ = read(source, reading)
@@ -264,9 +264,10 @@ def train_network(
             ("model", str(folder)),
             (
                 "graph",
-                f"{so_many(model.nodes, 'node')}, {so_many(model.edges, 'edge')}, mean degree {model.mean_degree:.3g}",
+                f"{count_of(model.nodes, 'node')}, {count_of(model.edges, 'edge')}, "
+                f"mean degree {model.mean_degree:.3g}",
             ),
-            ("trained", f"{so_many(settings.epochs, 'epoch')}, {minutes} min {seconds} s"),
+            ("trained", f"{count_of(settings.epochs, 'epoch')}, {minutes} min {seconds} s"),
         ]
     )
 
@@ -275,20 +276,20 @@ def train_network(
 
 def averaged(runs: int, what: str) -> str:
     """What figures of so many runs are."""
-    from .console import so_many
+    from .console import count_of
 
     if runs == 1:
         return f"From one {what}: with '--runs' 2 or more there is a standard error."
 
-    return f"Mean ± standard error of {so_many(runs, what)}."
+    return f"Mean ± standard error of {count_of(runs, what)}."
 
 
 def doubt_few(number: int, what: str) -> None:
     """Say so where a score of so few test edges or nodes leaves much to chance."""
-    from .console import note, so_many
+    from .console import count_of, note
 
     if number < FEW:
-        note(f"A score of {so_many(number, what)} says little: another split may give quite another.")
+        note(f"A score of {count_of(number, what)} says little: another split may give quite another.")
 
 
 def percent(value: float, error: float | None) -> str:

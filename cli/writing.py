@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .console import note, so_many, track
+from .console import count_of, note, track
 
 if TYPE_CHECKING:
     from graphite_gen.distributed import ProcessGroup
@@ -47,7 +47,7 @@ def write(
     if to_stdout:
         return
 
-    note(f"Wrote {so_many(count, 'graph')} to '{output}'{' as their union' if union else ''}.")
+    note(f"Wrote {count_of(count, 'graph')} to '{output}'{' as their union' if union else ''}.")
     if count > 1 and not union and "{index" not in str(output) and name in ("graphml", "gml"):
         _tell_how_to_read(output, name)
 

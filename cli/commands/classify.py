@@ -93,7 +93,7 @@ def classify(
     )
     from graphite_gen.network.settings import ClassifierSettings
 
-    from ..console import note, so_many, track
+    from ..console import count_of, note, track
     from ..models import use_threads
 
     if output is not None:
@@ -102,7 +102,7 @@ def classify(
     found, features = single.read(graph, rest)
     parts = run_nodes(found, split, seed, 0)
     note(
-        f"Learning from {so_many(len(parts.train), 'node')}, choosing the epoch by {len(parts.validation)}, "
+        f"Learning from {count_of(len(parts.train), 'node')}, choosing the epoch by {len(parts.validation)}, "
         f"scoring {len(parts.test)}{' in each run' * (split == 'fresh')}."
     )
     single.doubt_few(len(parts.test), "test node")
@@ -144,11 +144,11 @@ def _show(rows: list[ClassificationResult], as_json: bool) -> None:
 
 def _tell(rows: list[ClassificationResult]) -> None:
     """The same beside classes that have taken stdout."""
-    from ..console import note, so_many
+    from ..console import count_of, note
 
     for row in rows:
         accuracy = single.percent(row.accuracy, row.accuracy_se)
-        note(f"Accuracy of {row.model}, {so_many(row.runs, 'run')}: {accuracy} %.")
+        note(f"Accuracy of {row.model}, {count_of(row.runs, 'run')}: {accuracy} %.")
 
 
 def _check(output: Path, force: bool) -> None:
@@ -170,7 +170,7 @@ def _write(graph: Network, score: ClassificationScore, model: str, output: Path,
 
     from graphite_gen.io.files import open_output
 
-    from ..console import note, so_many
+    from ..console import count_of, note
 
     assert graph.labels is not None
     is_known = graph.labels >= 0
@@ -187,6 +187,6 @@ def _write(graph: Network, score: ClassificationScore, model: str, output: Path,
     given = int(is_known.sum())
     place = "" if str(output) == "-" else f" to '{output}'"
     note(
-        f"Wrote the classes of {so_many(graph.nodes, 'node')}{place}: {given} as labelled, {graph.nodes - given} by "
+        f"Wrote the classes of {count_of(graph.nodes, 'node')}{place}: {given} as labelled, {graph.nodes - given} by "
         f"{model}."
     )

@@ -207,11 +207,11 @@ def _tell(partial: PartialGraph, model: TrainedModel) -> None:
     """Say how much is known, and what the model has not seen."""
     from math import comb
 
-    from ..console import note, so_many
+    from ..console import count_of, note
 
     pairs, unknown = comb(partial.nodes, 2), len(partial.unknown)
     edges = len(partial.graph.edges)
-    note(f"{so_many(pairs, 'pair')}: {unknown} unknown, {edges} present, {pairs - unknown - edges} absent.")
+    note(f"{count_of(pairs, 'pair')}: {unknown} unknown, {edges} present, {pairs - unknown - edges} absent.")
     seen = model.sizes.graphs
     if not min(seen) <= partial.nodes <= max(seen):
         note(

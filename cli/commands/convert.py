@@ -61,10 +61,10 @@ def _note_features(source: Path, nodes: int, target: Path) -> None:
     """Tell of features that stand beside the graph of a node classification set."""
     from graphite_gen.network.network import count_features
 
-    from ..console import note, so_many
+    from ..console import count_of, note
 
     if count := count_features(source, nodes):
         note(
-            f"Left out: {so_many(count, 'feature')} of each node, which '{target}' does not get; 'link', 'classify' "
+            f"Left out: {count_of(count, 'feature')} of each node, which '{target}' does not get; 'link', 'classify' "
             f"and 'embed' read them from '{source}'."
         )

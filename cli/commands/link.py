@@ -135,11 +135,11 @@ def link(
 def _announce(graph: Network, split: str, seed: int) -> None:
     from graphite_gen.network.link_prediction import run_split
 
-    from ..console import note, so_many
+    from ..console import count_of, note
 
     parts = run_split(graph, split, seed, 0)
     note(
-        f"Learning from {so_many(len(parts.train), 'edge')}, choosing the epoch by {len(parts.validation)}, scoring "
+        f"Learning from {count_of(len(parts.train), 'edge')}, choosing the epoch by {len(parts.validation)}, scoring "
         f"{len(parts.test)} and as many non-edges in each run."
     )
     single.doubt_few(len(parts.test), "test edge")
@@ -216,9 +216,9 @@ def _rank(graph: Network, target: Path, top: int, force: bool) -> None:
 
 
 def _write(links: list[PredictedLink] | list[ScoredLink], target: Path, top: int, force: bool) -> None:
-    from ..console import note, so_many
+    from ..console import count_of, note
     from ..ranking import write_scores
 
     if len(links) < top:
-        note(f"The graph has {so_many(len(links), 'pair')} without an edge: all of them are ranked.")
+        note(f"The graph has {count_of(len(links), 'pair')} without an edge: all of them are ranked.")
     write_scores(links, target, force)

@@ -76,7 +76,7 @@ def report(
     from graphite_gen.training.checkpoint import find_checkpoint
     from graphite_gen.viz.report import gather, render_page
 
-    from ..console import note, so_many
+    from ..console import count_of, note
     from ..models import use_threads
     from ..reading import marked_or_all, read_sets
 
@@ -89,7 +89,7 @@ def report(
     contents = gather(
         folder,
         reference=known,
-        reference_source=f"{so_many(len(known), 'graph')} of '{reference}'",
+        reference_source=f"{count_of(len(known), 'graph')} of '{reference}'",
         train=seen,
         samples=list(read_graphs(samples, simplify=simplify)) if samples else (),
         family=None if family is None else family_of(family, **dict(parameters)),

@@ -29,7 +29,7 @@ from scipy import sparse
 from ..errors import FormatError
 from ..graph import SimpleGraph
 from ..io.files import is_special
-from ..records import so_many
+from ..records import count_of
 
 __all__ = ["csr_rows", "read_features", "read_labels"]
 
@@ -149,7 +149,7 @@ def read_labels(path: Path, graph: SimpleGraph) -> tuple[list[Any], list[Any] | 
         parts = [row[words.index(SPLIT, 1)].strip() or None for row in rows] if SPLIT in words[1:] else None
     if parts is not None and len(parts) != len(labels):
         raise FormatError(
-            f"'{path}' has {so_many(len(labels), 'label')} and {so_many(len(parts), 'part')} of a split: wanted as "
+            f"'{path}' has {count_of(len(labels), 'label')} and {count_of(len(parts), 'part')} of a split: wanted as "
             f"many."
         )
     order = _rows_of_nodes(path, graph, ids, len(labels)).tolist()
@@ -166,12 +166,12 @@ def _rows_of_nodes(path: Path, graph: SimpleGraph, ids: Ids, rows: int) -> NDArr
     if ids is None:
         if rows != graph.nodes:
             raise FormatError(
-                f"'{path}' has {so_many(rows, 'row')} for {so_many(graph.nodes, 'node')}: wanted one each, or the "
+                f"'{path}' has {count_of(rows, 'row')} for {count_of(graph.nodes, 'node')}: wanted one each, or the "
                 f"nodes' 'ids' beside them."
             )
         return np.arange(rows)
     if len(ids) != rows:
-        raise FormatError(f"'{path}' has {so_many(len(ids), 'id')} for {so_many(rows, 'row')}: wanted one each.")
+        raise FormatError(f"'{path}' has {count_of(len(ids), 'id')} for {count_of(rows, 'row')}: wanted one each.")
 
     numbers = _numbers_of_nodes(graph)
     order = np.full(graph.nodes, -1)
@@ -232,7 +232,7 @@ def _csv(path: Path, graph: SimpleGraph) -> tuple[list[str], list[list[str]]]:
     for line, row in enumerate(rows[1:], 2):
         if len(row) != len(rows[0]):
             raise FormatError(
-                f"'{path}', row {line}: {so_many(len(row), 'cell')} where the first line names {len(rows[0])}."
+                f"'{path}', row {line}: {count_of(len(row), 'cell')} where the first line names {len(rows[0])}."
             )
 
     return rows[0], rows[1:]

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from ..config import require
 from ..errors import DatasetError
-from ..records import so_many
+from ..records import count_of
 
 __all__ = ["SPLITS", "EdgeSplit", "contains_pairs", "is_among", "sample_non_edges", "split_edges"]
 
@@ -72,7 +72,7 @@ def split_edges(
     held = sum(counts)
     if len(pairs) <= held:
         raise DatasetError(
-            f"The graph has {so_many(len(pairs), 'edge')}, too few to hold some out for validation and test: it "
+            f"The graph has {count_of(len(pairs), 'edge')}, too few to hold some out for validation and test: it "
             f"needs at least 3."
         )
 
@@ -120,7 +120,7 @@ def sample_non_edges(nodes: int, edges: Pairs, count: int, generator: np.random.
     total = nodes * (nodes - 1) // 2
     if total - len(edges) < count:
         raise DatasetError(
-            f"The graph has {so_many(total - len(edges), 'pair')} without an edge, and {count} are wanted to tell "
+            f"The graph has {count_of(total - len(edges), 'pair')} without an edge, and {count} are wanted to tell "
             f"edges from: it is too dense for link prediction."
         )
     taken = np.sort(edges[:, 0] * nodes + edges[:, 1])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..data.properties import has_plane_drawing, is_connected, is_tree
+from ..data.properties import has_planar_embedding, is_connected, is_tree
 from ..errors import SamplingError
 from ..graph import SimpleGraph
 from .requirements import Demands
@@ -118,7 +118,7 @@ class Planar(Constraint):
         return replace(Demands.nothing(nodes), planar=True)
 
     def holds(self, graph: SimpleGraph) -> bool:
-        return has_plane_drawing(graph)
+        return has_planar_embedding(graph)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphite_gen.cli.signals import Stopped, exit_code, heed_signals, instead_of_stopping
-from graphite_gen.io.locks import claimed
+from graphite_gen.io.locks import locked
 
 from .conftest import TINY, Invoke, is_one_line, program
 
@@ -86,7 +86,7 @@ def test_sigterm_ends_a_writer_with_nothing(own_folder: Path) -> None:
 
 @pytest.mark.parametrize("options", [(), ("--force",), ("--resume",)])
 def test_a_second_training_in_a_folder_is_refused(own_folder: Path, invoke: Invoke, options: tuple[str, ...]) -> None:
-    with claimed(Path("checkpoints/run")):
+    with locked(Path("checkpoints/run")):
         result = invoke(
             "train", "--family", "ego", *(() if options == ("--resume",) else TINY), "--name", "run", *options
         )

@@ -19,7 +19,7 @@ from string import Template
 from ...evaluation import Proportion
 from ...graph import SimpleGraph
 from ...io import graphml
-from ...records import Provenance, so_many
+from ...records import Provenance, count_of
 from .contents import Contents, SampleRow
 from .svg import SHADES, draw_chart, draw_graph, draw_history, draw_line_of_nats, is_drawable
 
@@ -227,7 +227,7 @@ def _key(highest: int) -> str:
 
 
 def _tile(graph: SimpleGraph, index: int, side: str, highest: int) -> str:
-    caption = f"{_name(graph, index)}: {so_many(graph.nodes, 'node')}, {so_many(len(graph.edges), 'edge')}"
+    caption = f"{_name(graph, index)}: {count_of(graph.nodes, 'node')}, {count_of(len(graph.edges), 'edge')}"
     if not is_drawable(graph):
         return f'<p class="note">{escape(caption)}, too large to draw</p>'
 
@@ -267,7 +267,7 @@ def _training(contents: Contents) -> str:
         '</svg>training loss</span><span><svg viewBox="0 0 12 12" aria-hidden="true"><circle class="second" cx="6" '
         'cy="6" r="4"/></svg>validation</span></p>'
     )
-    words = f"{so_many(last.epoch, 'epoch')}, {so_many(last.step, 'step')}, {last.seconds:.0f} s. Nats per graph."
+    words = f"{count_of(last.epoch, 'epoch')}, {count_of(last.step, 'step')}, {last.seconds:.0f} s. Nats per graph."
 
     return (
         f'{key}<div class="charts"><figure>{draw_history(contents.history)}</figure></div><p class="note">{words}</p>'
