@@ -57,8 +57,6 @@ WEIGHTS = "model.safetensors"
 DIGEST = "weights_sha256"
 SINGLE_GRAPH = "single graph"
 """The ``scope`` in the config of a network model."""
-MANY_GRAPHS = "'bundled:barabasi'"
-"""An example of a model of many graphs, for messages."""
 # A run may save while its model is read: read again this many times.
 _ATTEMPTS = 20
 # Checksums of a file of tensors and of a config, stored inside them.
