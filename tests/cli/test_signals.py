@@ -93,7 +93,7 @@ def test_a_second_training_in_a_folder_is_refused(own_folder: Path, invoke: Invo
 
     assert result.exit_code == 1
     assert is_one_line(result.stderr)
-    assert "Another training is at work in 'checkpoints/run'" in result.stderr
+    assert "'checkpoints/run' is locked by another run (pid " in result.stderr
 
 
 def test_a_folder_that_a_killed_run_left_before_it_saved_is_as_good_as_none(own_folder: Path, invoke: Invoke) -> None:
