@@ -4,7 +4,7 @@ To add a file format, write one module in this package with two functions,
 
 - ``read(stream, context)``, a generator of graphs, which builds them with :func:`graphite_gen.io.build.build_graph`
   and raises ``context.damage(where, problem)`` on invalid input, and
-- ``write(graphs, stream, provenance)``, which returns the number of graphs written,
+- ``write(graphs, stream, provenance)``, which writes a stream of graphs,
 
 and list its suffixes in :data:`FORMATS` below; the module has the name of the format and is imported on first use.
 ``jsonl.py`` is a short example. If the format cannot store everything, list what it drops in ``_DROPPED``. The command
@@ -288,36 +288,35 @@ def write_graphs(
     if union:
         check_node_attributes(name, "a union")
 
-    checked = _checked(graphs)
-    first = next(checked, None)
+    count = 0
+
+    def checked() -> Iterator[SimpleGraph]:
+        nonlocal count
+        for index, graph in enumerate(map(as_simple_graph, graphs)):
+            for what, values in (("weight", graph.weights), ("feature", graph.features)):
+                if values is not None and not np.isfinite(values).all():
+                    raise OutputError(f"Graph {index} has a {what} that is not a finite number.", index=index)
+            count = index + 1
+            yield graph
+
+    valid = checked()
+    first = next(valid, None)
     if first is None:
         raise OutputError(f"There are no graphs to write to '{target}'.", path=target)
     if provenance is None:
         provenance = provenance_of(first.attributes)
-    checked = chain((first,), checked)
-    count = None
+    every: Iterable[SimpleGraph] = chain((first,), valid)
     if union:
-        united, count = disjoint_union(checked)
-        checked = iter((united,))
+        every = (disjoint_union(every),)
 
     write = _module(name).write
-    written = 0
     if "{index" in str(target):
         with Template(str(target)).files(force) as open_next:
-            for written, graph in enumerate(checked, 1):  # noqa: B007
+            for graph in every:
                 with open_next() as stream:
                     write((graph,), stream, provenance)
     else:
         with open_output(path, force) as stream:
-            written = write(checked, stream, provenance)
+            write(every, stream, provenance)
 
-    return written if count is None else count
-
-
-def _checked(graphs: Iterable[SimpleGraph | nx.Graph]) -> Iterator[SimpleGraph]:
-    """The graphs, whose weights and features must be finite, as readers require."""
-    for index, graph in enumerate(map(as_simple_graph, graphs)):
-        for what, values in (("weight", graph.weights), ("feature", graph.features)):
-            if values is not None and not np.isfinite(values).all():
-                raise OutputError(f"Graph {index} has a {what} that is not a finite number.", index=index)
-        yield graph
+    return count

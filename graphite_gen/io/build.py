@@ -72,9 +72,8 @@ def build_graph(
         pairs: Node indices, with shape :math:`(E, 2)`.
         directed: Whether an edge is directed.
         names: The node names.
-        node_rows: Attributes of each node, or an empty sequence.
-        edge_rows: Attributes of each edge, or an empty sequence.
-        attributes: Attributes of the graph.
+        node_rows, edge_rows: Attributes of each node and edge, or an empty sequence.
+        attributes: Graph attributes.
 
     Raises:
         FormatError: The graph is not simple and the context does not simplify (``needs-simplify``), an index or the

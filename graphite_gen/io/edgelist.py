@@ -76,7 +76,7 @@ def _data(context: Context, where: str, text: str) -> Row:
     return {str(key): from_text(value) if isinstance(value, str) else value for key, value in data.items()}
 
 
-def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> int:
+def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> None:
     """Write the edges of the only graph."""
     graphs = iter(graphs)
     graph = next(graphs)
@@ -96,8 +96,6 @@ def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenanc
     for start in range(0, len(graph.edges), _BLOCK):
         block = enumerate(graph.edges[start : start + _BLOCK].tolist(), start)
         stream.write("".join(f"{ids[i]} {ids[j]}{_literal(rows[e]) if rows else ''}\n" for e, (i, j) in block).encode())
-
-    return 1
 
 
 def _words(names: tuple[Any, ...]) -> list[str]:

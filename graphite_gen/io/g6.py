@@ -43,10 +43,9 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
         yield SimpleGraph(nodes, _edges_at(ones, nodes))
 
 
-def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> int:
+def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> None:
     """Write graph6 lines."""
-    count = 0
-    for count, graph in enumerate(graphs, 1):  # noqa: B007
+    for graph in graphs:
         n = graph.nodes
         if n * (n - 1) // 12 > MAX_LINE - 16:
             raise OutputError(f"A graph with {n} nodes is too large for graph6; '.s6' and '.h5' can store it.")
@@ -54,8 +53,6 @@ def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenanc
         bits = np.zeros(-(-n * (n - 1) // 12) * 6, dtype=np.uint8)
         bits[j * (j - 1) // 2 + i] = 1
         stream.write(pack_size(n) + pack_bits(bits) + b"\n")
-
-    return count
 
 
 def _edges_at(ones: NDArray[np.intp], nodes: int) -> NDArray[np.int32]:

@@ -228,14 +228,11 @@ def _plain_value(value: Any) -> Any:
     return value
 
 
-def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> int:
+def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> None:
     """Write one ``graph`` block per graph."""
     common = provenance_attributes(provenance)
-    count = 0
-    for count, graph in enumerate(graphs, 1):  # noqa: B007
+    for graph in graphs:
         stream.write("".join(_block(graph, {**common, **graph.attributes})).encode("ascii"))
-
-    return count
 
 
 def _block(graph: SimpleGraph, attributes: Mapping[str, Any]) -> Iterator[str]:

@@ -299,17 +299,16 @@ _SMALL = 64
 _BLOCK = 1 << 14
 
 
-def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> int:
+def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> None:
     """Write one ``<graph>`` element per graph."""
     common = provenance_attributes(provenance)
     keys = _Keys()
     stream.write(_HEAD.encode())
-    count = 0
-    for count, graph in enumerate(graphs, 1):
+    for index, graph in enumerate(graphs):
         texts, integers = (None, {}) if graph.names is None else texts_from_names(graph.names)
         ids = None if texts is None else list(map(_quoted, texts))
         data = keys.data("graph", {**gather({**common, **graph.attributes}, _GRAPH_KEYS), **integers})
-        head = f'<graph id="G{count - 1}" edgedefault="undirected">\n{data}'
+        head = f'<graph id="G{index}" edgedefault="undirected">\n{data}'
         # Keys are found while the pieces are made. A large graph is made twice, to be written piece by piece.
         if graph.nodes + len(graph.edges) <= _BLOCK:
             body = "".join(_pieces(graph, ids, keys))
@@ -321,8 +320,6 @@ def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenanc
             stream.write(piece.encode())
         stream.write(b"</graph>\n")
     stream.write(b"</graphml>\n")
-
-    return count
 
 
 class _Keys:

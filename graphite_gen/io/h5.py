@@ -141,7 +141,7 @@ def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200]
 
 
-def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> int:
+def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> None:
     """Write a version 1 file."""
     common = provenance_attributes(provenance)
     target = PatientFile(stream)
@@ -165,5 +165,3 @@ def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenanc
         with undisturbed():
             file.close()
     target.check()
-
-    return writer.graphs

@@ -87,18 +87,15 @@ def _objects(
     return items
 
 
-def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> int:
+def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> None:
     """Write node-link lines."""
     common = provenance_attributes(provenance)
-    count = 0
-    for count, graph in enumerate(graphs, 1):  # noqa: B007
+    for graph in graphs:
         head = json.dumps(plain({**common, **graph.attributes}))
         stream.write(
             f'{{"directed": false, "multigraph": false, "graph": {head}, '
             f'"nodes": [{_nodes(graph)}], "edges": [{_edges(graph)}]}}\n'.encode()
         )
-
-    return count
 
 
 def _nodes(graph: SimpleGraph) -> str:

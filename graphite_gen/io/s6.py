@@ -53,13 +53,10 @@ def _pairs(nodes: int, bits: NDArray[np.uint8]) -> list[tuple[int, int]]:
     return pairs
 
 
-def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> int:
+def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> None:
     """Write sparse6 lines."""
-    count = 0
-    for count, graph in enumerate(graphs, 1):  # noqa: B007
+    for graph in graphs:
         stream.write(b":" + pack_size(graph.nodes) + pack_bits(_bits(graph)) + b"\n")
-
-    return count
 
 
 def _bits(graph: SimpleGraph) -> NDArray[np.uint8]:

@@ -14,8 +14,8 @@ from .build import MAX_NODES
 __all__ = ["disjoint_union", "joined"]
 
 
-def disjoint_union(graphs: Iterable[SimpleGraph]) -> tuple[SimpleGraph, int]:
-    """The disjoint union of graphs, and their number.
+def disjoint_union(graphs: Iterable[SimpleGraph]) -> SimpleGraph:
+    """The disjoint union of graphs.
 
     The node attribute ``graph`` is the index of the graph of a node, ``name`` its name in that graph. Graph attributes
     on which all graphs agree stay graph attributes, the others become node attributes.
@@ -46,7 +46,7 @@ def disjoint_union(graphs: Iterable[SimpleGraph]) -> tuple[SimpleGraph, int]:
         edge_columns["weight"] = _listed([part.weights for part in parts], counts)
     edges = edges.astype(np.int32)
 
-    return SimpleGraph(sum(nodes), edges, weights, features, None, node_columns, edge_columns, common), len(parts)
+    return SimpleGraph(sum(nodes), edges, weights, features, None, node_columns, edge_columns, common)
 
 
 def _names(parts: Sequence[SimpleGraph]) -> list[Any]:
