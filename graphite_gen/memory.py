@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from .errors import GraphiteError
 
@@ -32,13 +31,7 @@ _GROUPS = (
 
 
 def check_memory(
-    needed: float,
-    what: str,
-    remedy: str | Callable[[int], str],
-    error: type[GraphiteError],
-    *,
-    reason: str = "",
-    **facts: Any,
+    needed: float, what: str, remedy: str | Callable[[int], str], error: Callable[..., GraphiteError]
 ) -> None:
     """Raise an error if a computation does not fit into memory.
 
@@ -46,19 +39,15 @@ def check_memory(
         needed: The estimated number of bytes.
         what: The computation, as the subject of a sentence.
         remedy: What to do instead, as a sentence, or a function of the available bytes that returns one.
-        error: The exception to raise.
-        reason: The reason of the exception.
-        facts: Further facts of the exception, besides ``needed`` and ``available``.
+        error: The exception to raise, with facts ``needed`` and ``available``; a partial of it can add others.
     """
     if needed < _NEGLIGIBLE:
         return
     available = available_memory()
     if available is not None and needed > available:
         advice = remedy if isinstance(remedy, str) else remedy(available)
-        message = (
-            f"{what} needs about {_shown(needed)} of memory, and {_shown(available)} is available. {advice}".rstrip()
-        )
-        raise error(message, reason=reason, needed=needed, available=available, **facts)
+        text = f"{what} needs about {_shown(needed)} of memory, and {_shown(available)} is available. {advice}"
+        raise error(text.rstrip(), needed=needed, available=available)
 
 
 def available_memory() -> int | None:
