@@ -35,7 +35,10 @@ _IO: dict[str, str] = {
     "output-exists": "Pass '--force' to replace it, or another name.",
 }
 
-_DATA_AND_FAMILIES: dict[str, str] = {}
+_DATA_AND_FAMILIES: dict[str, str] = {
+    "unknown-family": "'graphite-gen families' lists them.",
+    "unknown-parameter": "'graphite-gen families' lists the parameters.",
+}
 
 _MODELS_AND_TRAINING: dict[str, str] = {
     "model-unknown": "Pass a folder that 'graphite-gen train' wrote, or a bundled name.",
@@ -62,7 +65,9 @@ _SAMPLING_AND_COMPLETION: dict[str, str] = {
 
 _LIKELIHOOD: dict[str, str] = {}
 
-_EVALUATION_AND_PICTURES: dict[str, str] = {}
+_EVALUATION_AND_PICTURES: dict[str, str] = {
+    "graph-too-large-to-draw": "'graphite-gen plot distributions' has no such limit.",
+}
 
 _NETWORKS: dict[str, str] = {
     "diverged": "Pass a lower '--learning-rate'.",
