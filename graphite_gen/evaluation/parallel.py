@@ -1,4 +1,4 @@
-"""Figures of many graphs, made by several processes."""
+"""Arrays of many graphs, computed by several processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..graph import SimpleGraph
 
 __all__ = ["arrays_of"]
 
-# So many graphs at a time; fewer where each process would not get several such parts.
+# The maximum number of graphs at a time; fewer where each process would not get several parts.
 MOST_AT_ONCE = 64
 PARTS = 4
 
@@ -24,23 +24,15 @@ Arrays = Mapping[str, NDArray[Any]]
 def arrays_of(
     graphs: Sequence[SimpleGraph], make: Callable[[Sequence[SimpleGraph]], Arrays], group: ProcessGroup
 ) -> Arrays:
-    """Named arrays of graphs, for every process.
+    """Named arrays of graphs, on every process, from a function that computes those of some graphs.
 
-    Arguments:
-        graphs: The graphs, the same for every process.
-        make: What gives arrays of some graphs, those of one after those of the other, which may not depend on what
-            others there are. Tables may have fewer columns than those of other graphs, which then are zero.
-        crew: The processes that share them.
+    Rows of one graph may not depend on the others, except for their number of columns: missing ones are zero.
     """
     if group.size == 1 or not graphs:
         return make(graphs)
     step = max(1, min(MOST_AT_ONCE, -(-len(graphs) // (PARTS * group.size))))
-    parts = group.shared(
-        -(-len(graphs) // step),
-        lambda number: make(graphs[number * step : (number + 1) * step]),
-        pack_arrays,
-        unpack_arrays,
-    )
+    starts = range(0, len(graphs), step)
+    parts = group.shared(len(starts), lambda number: make(graphs[starts[number] :][:step]), pack_arrays, unpack_arrays)
 
     return {name: _joined([part[name] for part in parts]) for name in parts[0]}
 

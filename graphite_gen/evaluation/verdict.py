@@ -14,14 +14,12 @@ if TYPE_CHECKING:
 
 __all__ = ["list_findings"]
 
+# MMD ratios up to which samples are as good as training graphs, and above which they clearly are not.
 CLOSE, FAR = 1.5, 3.0
-"""MMD ratios up to which samples are as good as training graphs, and above which they clearly are not."""
-
+# Standard errors above which two means differ.
 SIGNIFICANT = 3.0
-"""Standard errors above which two means differ."""
-
+# The AUC up to which an insignificant classifier is at chance level.
 WEAK_AUC = 0.6
-"""The AUC up to which an insignificant classifier is at chance level."""
 
 
 def list_findings(evaluation: Evaluation) -> tuple[str, ...]:
