@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,14 +81,12 @@ def spectra(graphs: Sequence[SimpleGraph]) -> list[Rows]:
     return found
 
 
-DESCRIPTORS: Mapping[str, Callable[[Sequence[SimpleGraph]], Rows]] = MappingProxyType(
-    {
-        "degree": degree_histograms,
-        "clustering": clustering_histograms,
-        "orbit": orbit_means,
-        "spectrum": spectrum_histograms,
-    }
-)
+DESCRIPTORS: Mapping[str, Callable[[Sequence[SimpleGraph]], Rows]] = {
+    "degree": degree_histograms,
+    "clustering": clustering_histograms,
+    "orbit": orbit_means,
+    "spectrum": spectrum_histograms,
+}
 """Every descriptor by its name."""
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -55,24 +54,22 @@ def _distances(x: Matrix, y: Matrix, metric: str) -> Matrix:
     return np.asarray(cdist(x[:, differs], y[:, differs], metric)) if differs.any() else np.zeros((len(x), len(y)))
 
 
-CONVENTIONS: Mapping[str, Mapping[str, tuple[Distance, float]] | None] = MappingProxyType(
-    {
-        "tv": {
-            "degree": (total_variation, 1.0),
-            "clustering": (total_variation, 0.1),
-            "orbit": (total_variation, 30.0),
-            "spectrum": (total_variation, 1.0),
-        },
-        "emd": {
-            "degree": (earth_mover, 1.0),
-            # Bins 1/100 apart with bandwidth 0.1 are equivalent to bins 1 apart with bandwidth 10.
-            "clustering": (earth_mover, 0.1 * CLUSTERING_BINS),
-            "orbit": (euclidean, 30.0),
-            "spectrum": (earth_mover, 1.0),
-        },
-        "rbf": None,
-    }
-)
+CONVENTIONS: Mapping[str, Mapping[str, tuple[Distance, float]] | None] = {
+    "tv": {
+        "degree": (total_variation, 1.0),
+        "clustering": (total_variation, 0.1),
+        "orbit": (total_variation, 30.0),
+        "spectrum": (total_variation, 1.0),
+    },
+    "emd": {
+        "degree": (earth_mover, 1.0),
+        # Bins 1/100 apart with bandwidth 0.1 are equivalent to bins 1 apart with bandwidth 10.
+        "clustering": (earth_mover, 0.1 * CLUSTERING_BINS),
+        "orbit": (euclidean, 30.0),
+        "spectrum": (earth_mover, 1.0),
+    },
+    "rbf": None,
+}
 r"""The distance :math:`d` and bandwidth of each descriptor in three conventions, whose values are not comparable.
 
 The kernel is :math:`k = \exp(-d^2 / 2\sigma^2)`. ``tv`` takes the total variation, as in tables of GRAN, SPECTRE and
@@ -99,11 +96,9 @@ class MMDEstimate(Record):
 
 @dataclass(frozen=True)
 class MMDRow(Record):
-    """The MMD of samples beside that of training graphs.
+    """The MMD of samples beside the attainable one of training graphs, if there are any.
 
     Attributes:
-        samples: Samples against the reference.
-        attainable: Training graphs against the reference; None without training graphs.
         chance: For ``rbf``, the :func:`chance_level` of training graphs; that of the samples without training graphs or
             if it is 0, and its maximum if both are 0. None for ``tv`` and ``emd``.
         level: For ``rbf``, the MMD of training graphs at the bandwidth of the samples, at least 0, plus ``chance``;
@@ -203,7 +198,12 @@ def estimate_mmd(
     # The first row is the sample itself. Single precision suffices for the choice of bandwidth and the replicates, and
     # is several times as fast.
     u, v = (np.concatenate([np.ones((1, rows.shape[1]), dtype=rows.dtype), rows]) for rows in counts)
-    sigmas = _bandwidths(*distances) if unbiased else [fixed]
+    sigmas = [fixed]
+    if unbiased:
+        # The mean over distinct pairs: the zero diagonal would bias small sets.
+        xx, yy, xy = (float(part.sum()) for part in distances)
+        rows = len(x) + len(y)
+        sigmas = [multiple * ((xx + yy + 2 * xy) / (rows * (rows - 1)) or 1.0) for multiple in BANDWIDTHS]
     squares = [np.square(part) for part in distances]
     single = [part.astype(np.float32) for part in squares]
     values = np.stack([_mmd(single, sigma, u, v, unbiased=unbiased) for sigma in sigmas])
@@ -237,14 +237,6 @@ def _pairwise(distance: Distance, x: Matrix, y: Matrix) -> tuple[Matrix, Matrix,
     x, y = (np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) for rows in (x, y))
 
     return distance(x, x), distance(y, y), distance(x, y)
-
-
-def _bandwidths(xx: Matrix, yy: Matrix, xy: Matrix) -> list[float]:
-    # Over distinct pairs: the zero diagonal would bias small sets.
-    rows = sum(xy.shape)
-    mean = (xx.sum() + yy.sum() + 2 * xy.sum()) / (rows * (rows - 1))
-
-    return [multiple * (float(mean) or 1.0) for multiple in BANDWIDTHS]
 
 
 def _gaussian(squares: NDArray[Any], sigma: float) -> NDArray[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,7 +137,5 @@ def sbm_agreement(graph: SimpleGraph, labels: Labels) -> float:
     return float(chi2.sf(wald, 1).mean())
 
 
-VALIDITY: Mapping[str, Callable[[SimpleGraph], bool]] = MappingProxyType(
-    {"planar": is_planar, "sbm": is_sbm, "tree": is_tree}
-)
+VALIDITY: Mapping[str, Callable[[SimpleGraph], bool]] = {"planar": is_planar, "sbm": is_sbm, "tree": is_tree}
 """Validity criteria of published datasets, by name."""

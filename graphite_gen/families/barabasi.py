@@ -109,7 +109,6 @@ class Barabasi(Family):
         return math.log(total) + log_scale if total > 0 else -math.inf
 
     def _has_counts(self, graph: SimpleGraph) -> bool:
-        """Whether the number of edges is right and no node is isolated."""
         n, m = graph.nodes, self.m
 
         return n > m and len(graph.edges) == m * (n - m) and bool(graph.degrees().min() > 0)

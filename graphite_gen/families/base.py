@@ -185,9 +185,8 @@ def family(name: str, **parameters: Any) -> Family:
     if kind is None:
         close = difflib.get_close_matches(name, kinds, n=1)
         hint = f" (did you mean '{close[0]}'?)" if close else ""
-        raise FamilyError(
-            f"There is no family '{name}'{hint}; there are {_listed(FAMILIES)}.", reason="unknown-family", name=name
-        )
+        message = f"There is no family '{name}'{hint}; there are {_listed(FAMILIES)}."
+        raise FamilyError(message, reason="unknown-family", name=name)
 
     hints = get_type_hints(kind)
     known = [field.name for field in fields(kind)]  # type: ignore[arg-type]

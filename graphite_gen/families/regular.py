@@ -36,8 +36,7 @@ class Regular(Family):
     r"""Uniform over the graphs where every node has degree :math:`d`.
 
     Samples are exactly uniform, except for large degrees on large graphs, which come from networkx. Its generator
-    (Steger and Wormald, 1999) is uniform only asymptotically: for d = 4 it is 0.7 % off in total variation over
-    isomorphism classes at n = 7, and 1.5 % at n = 8 and 9.
+    (Steger and Wormald, 1999) is uniform only asymptotically.
 
     With ``largest_component`` only the largest component of a sample is kept, which may have fewer than ``n`` nodes.
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -79,14 +78,6 @@ def save_picture(figure: Figure, target: Path, *, force: bool = False) -> None:
     check_picture(target, force)
     with open_output(target, force) as stream:
         figure.savefig(stream, format=target.suffix[1:].lower(), dpi=150)
-
-
-def to_png(figure: Figure, dpi: int = 150) -> bytes:
-    """The figure as the bytes of a PNG file."""
-    stream = io.BytesIO()
-    figure.savefig(stream, format="png", dpi=dpi)
-
-    return stream.getvalue()
 
 
 def plot_gallery(

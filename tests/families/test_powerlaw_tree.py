@@ -90,13 +90,13 @@ def test_the_entropy_is_the_mean_over_samples() -> None:
 @pytest.mark.slow
 def test_trees_of_networkx_are_close_to_the_distribution() -> None:
     # With the published number of tries, 1000, their mean -log p is 27.30 nats.
-    family, rng, draws = family_of("tree"), np.random.default_rng(0), 8000
+    family, rng, draws = family_of("tree"), np.random.default_rng(0), 5000
     theirs = Counter(shape(networkx_tree(8, 3.0, seed)) for seed in range(draws))
     ours = Counter(shape(family.sample(8, rng)) for _ in range(draws))
     costs = np.array(
-        [[-family.log_prob(networkx_tree(n, 3.0, seed, 1000)) for n in range(10, 21)] for seed in range(400)]
+        [[-family.log_prob(networkx_tree(n, 3.0, seed, 1000)) for n in range(10, 21)] for seed in range(250)]
     )
     error = float(np.sqrt(costs.var(axis=0).sum() / len(costs)) / 11)
 
-    assert sum(abs(theirs[key] - ours[key]) for key in theirs | ours) / 2 / draws < 0.035
+    assert sum(abs(theirs[key] - ours[key]) for key in theirs | ours) / 2 / draws < 0.04
     assert costs.mean() == pytest.approx(27.30, abs=3 * error + 0.005)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pytest
 
 import graphite_gen as gg
@@ -15,9 +16,8 @@ from graphite_gen.errors import ConfigError, DatasetError, OutputError
 from graphite_gen.evaluation import Proportion
 from graphite_gen.families.simulate import generate
 from graphite_gen.records import TrainRecord
-from graphite_gen.viz import save_picture
+from graphite_gen.viz import figures, save_picture
 from graphite_gen.viz.decoding_steps import DecodingStepsPoint
-from graphite_gen.viz.figures import ordered_adjacency
 
 pytest.importorskip("matplotlib")
 
@@ -51,7 +51,7 @@ def test_the_suffix_chooses_the_format(tmp_path: Path, suffix: str, start: bytes
 
 def test_ordered_adjacency_only_permutes_the_nodes() -> None:
     graph = generate("barabasi", 1, seed=0).graphs[0]
-    matrix = ordered_adjacency(graph)
+    matrix = figures.ordered_adjacency(graph)
 
     assert nx.is_isomorphic(nx.from_numpy_array(matrix), graph.to_networkx())
     assert len(gg.plot_adjacency([graph]).get_axes()) == 2
@@ -69,6 +69,14 @@ def test_curves_show_every_epoch_and_every_number_of_decoding_steps() -> None:
     assert list(valid.lines[0].get_ydata()) == [0.3, 1]
     assert list(nll.lines[0].get_ydata()) == [9, 7]
     assert len(gg.plot_decoding_steps([DecodingStepsPoint(1, None, 9.0, None)]).get_axes()) == 1
+
+
+def test_samples_and_reference_differ_in_lightness() -> None:
+    from matplotlib.colors import to_rgb
+
+    light, dark = (np.dot(to_rgb(colour), (0.2126, 0.7152, 0.0722)) for colour in (figures.REFERENCE, figures.SAMPLES))
+
+    assert light - dark > 0.3
 
 
 @pytest.mark.parametrize(

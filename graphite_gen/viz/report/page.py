@@ -71,7 +71,10 @@ def _hash(text: str) -> str:
 
 
 def _embed(figure: Figure, dpi: int = 150) -> str:
-    return f"data:image/png;base64,{base64.b64encode(figures.to_png(figure, dpi)).decode()}"
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", dpi=dpi)
+
+    return f"data:image/png;base64,{base64.b64encode(stream.getvalue()).decode()}"
 
 
 def _likelihood(report: ReportData) -> str:
