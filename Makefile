@@ -24,7 +24,7 @@ lint: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 checkpoints: $(VENV)/.core
-	$(BIN)/python benchmarks/train_checkpoints.py
+	$(BIN)/python -m benchmarks.reproduce.train_checkpoints
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info samples.graphml

@@ -1,7 +1,7 @@
 r"""Floors of families with their errors: in closed form, from the table that is shipped, or estimated afresh.
 
 Where a law has no closed form, its floor is a mean over graphs that take seconds each. The table holds such means for
-default parameters, so that nobody waits; ``benchmarks/floors.py`` makes it.
+default parameters, so that nobody waits; ``benchmarks/reproduce/entropies.py`` makes it.
 """
 
 from __future__ import annotations

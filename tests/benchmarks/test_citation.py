@@ -18,7 +18,7 @@ NODES = 90
 
 
 def citation(folder: Path) -> str:
-    command = [sys.executable, "benchmarks/citation.py", str(folder), "--quick", "--datasets", "cora"]
+    command = [sys.executable, "-m", "benchmarks.reproduce.citation", str(folder), "--quick", "--datasets", "cora"]
 
     return subprocess.run(
         [*command, "--log", str(folder / "log.jsonl")], cwd=ROOT, check=True, capture_output=True, text=True

@@ -13,7 +13,7 @@ from graphite_gen.families import FAMILIES
 @pytest.mark.slow
 def test_every_family_is_nearest_to_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
-    import confusion
+    from benchmarks.reproduce import confusion
 
     monkeypatch.setattr(confusion, "PICTURE", tmp_path / "confusion.png")
     matrix = confusion.ratios(40, 5)

@@ -11,8 +11,7 @@ import pytest
 
 @pytest.fixture
 def faults(monkeypatch: pytest.MonkeyPatch) -> Any:
-    import children
-    import faults
+    from benchmarks.robustness import children, faults
 
     monkeypatch.setattr(faults, "RUNS", {"one-shot": faults.RUNS["over another"]})
     children.load_libraries()

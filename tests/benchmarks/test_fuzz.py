@@ -18,12 +18,11 @@ from graphite_gen.errors import FormatError
 
 @pytest.fixture
 def fuzz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, single_precision: None) -> Any:
-    import fuzz
-    import tables
+    from benchmarks import tables
+    from benchmarks.robustness import fuzz
 
     monkeypatch.setattr(tables, "FOLDER", tmp_path / "results")
-    (tmp_path / "README.md").write_text("", encoding="utf-8")
-    monkeypatch.setattr(tables, "README", tmp_path / "README.md")
+    monkeypatch.setattr(tables, "DOCS", tmp_path / "docs")
 
     return fuzz
 
@@ -68,7 +67,7 @@ class Broken:
 
 
 def test_every_kind_of_failure_is_seen(fuzz: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fuzzing import supervision
+    from benchmarks.robustness.fuzzing import supervision
 
     monkeypatch.setattr(supervision, "SECONDS", 0.1)
     monkeypatch.setattr(supervision, "_WAITING", 0.5)

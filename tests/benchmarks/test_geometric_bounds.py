@@ -16,7 +16,7 @@ from graphite_gen.families.simulate import generate
 
 @pytest.fixture
 def script() -> Any:
-    import geometric_bounds
+    from benchmarks.reproduce import geometric_bounds
 
     return geometric_bounds
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def nll_cost(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The script, which runs plain Python instead of the program."""
-    import nll_cost
+    from benchmarks.performance import nll_cost
 
     monkeypatch.setattr(nll_cost, "PROGRAM", (sys.executable,))
 
@@ -32,8 +32,8 @@ def test_memory_and_time_are_those_of_the_child(nll_cost: Any) -> None:
 
 
 def test_the_script_itself_is_small_when_it_starts_the_program() -> None:
-    code = "import sys, nll_cost; print([name for name in ('torch', 'numpy') if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT / "benchmarks", capture_output=True, text=True)
+    code = "import sys, benchmarks.performance.nll_cost; print([x for x in ('torch', 'numpy') if x in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
 
     assert done.stdout.strip() == "[]", done.stderr
 

@@ -1,4 +1,4 @@
-"""Whatever bytes a file holds, it is read or refused in one line; 'benchmarks/fuzz.py' tries many more."""
+"""Whatever bytes a file holds, it is read or refused in one line; 'benchmarks/robustness/fuzz.py' tries many more."""
 
 from __future__ import annotations
 
