@@ -82,7 +82,7 @@ def _data(context: Context, where: str, text: str) -> Row:
 def _literals(text: str) -> Any:
     with warnings.catch_warnings():
         # Python has its doubts about '1or', which is then refused anyway.
-        warnings.simplefilter("ignore", SyntaxWarning)
+        warnings.simplefilter("ignore")
         return ast.literal_eval(text)
 
 

@@ -102,9 +102,9 @@ def split_edges(
 
 def _in_forest(nodes: int, pairs: Pairs) -> NDArray[np.bool_]:
     """Whether each edge is in the minimum spanning forest if weights fall from one to the next."""
-    # No weight may be zero, which would mean no edge.
+    # No weight may be zero, which would mean no edge; SciPy before 1.16 takes 32-bit indices only.
     weights = np.arange(len(pairs), 0, -1, dtype=np.float64)
-    forest = minimum_spanning_tree(sparse.csr_array((weights, tuple(pairs.T)), shape=(nodes, nodes)))
+    forest = minimum_spanning_tree(sparse.csr_array((weights, tuple(pairs.T.astype(np.int32))), shape=(nodes, nodes)))
     found = np.zeros(len(pairs), dtype=np.bool_)
     found[len(pairs) - forest.data.astype(np.int64)] = True
 
