@@ -56,8 +56,9 @@ def publish(name: str, title: str, header: Sequence[str], rows: Sequence[Sequenc
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / f"{name}.json").write_text(json.dumps(result, indent=2, default=str) + "\n", encoding="utf-8")
     (FOLDER / f"{name}.md").write_text(text, encoding="utf-8")
-    for page in DOCS.rglob("*.md"):
-        _update(page, name, text)
+    for page in (DOCS.parent / "README.md", *DOCS.rglob("*.md")):
+        if page.exists():
+            _update(page, name, text)
 
 
 def render(result: Mapping[str, Any]) -> str:

@@ -13,9 +13,7 @@ from graphite_gen.training.checkpoint import bundled_folder
 
 
 @pytest.mark.usefixtures("single_precision")
-def test_card_reports_the_bdmc_gap_with_its_error_and_settings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_card_reports_the_bdmc_gap_with_its_error_and_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from benchmarks.reproduce import train_checkpoints as checkpoints
 
     asked: list[tuple[Any, ...]] = []
