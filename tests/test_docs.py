@@ -33,6 +33,10 @@ SHORTER = {
 }
 
 
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
 @cache
 def text_of(page: Path) -> str:
     """Return a page as Markdown; the code cells of a notebook become Python blocks."""
@@ -99,7 +103,7 @@ def test_every_block_of_the_page_runs(
                 assert int(stars[1]) >= 18
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_options_and_commands_of_the_page_exist(page: Path) -> None:
     for command, line in re.findall(r"^(?:torchrun.*-m graphite_gen|graphite-gen) (\w+)(.*)$", text_of(page), re.M):
         assert command in COMMANDS, command
@@ -110,7 +114,7 @@ def test_options_and_commands_of_the_page_exist(page: Path) -> None:
             assert option in known, f"{command} {option}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_tables_of_the_page_are_those_of_the_benchmarks(page: Path) -> None:
     for name, text in re.findall(r"<!-- begin ([\w-]+) -->\n(.*?)<!-- end \1 -->", text_of(page), re.DOTALL):
         assert text == (ROOT / "benchmarks" / "results" / f"{name}.md").read_text(encoding="utf-8"), name
@@ -125,7 +129,7 @@ def test_every_result_is_on_a_page_and_rendered_from_its_json() -> None:
         assert path.read_text(encoding="utf-8") == render(json.loads(path.with_suffix(".json").read_text()))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_files_modules_and_links_of_the_page_exist(page: Path) -> None:
     text = text_of(page)
     for path in re.findall(r"`((?:graphite_gen|benchmarks|tests|cli|docs)/[\w./-]+)`", text):
