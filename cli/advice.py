@@ -1,23 +1,31 @@
 """What to do about an error of the library, in options of the command line.
 
 The library states facts in the terms of its Python API; every key below is the ``reason`` of a
-:class:`graphite_gen.errors.GraphiteError`, and the text may use its facts.
+:class:`graphite_gen.errors.GraphiteError`. A text may use the facts of the error, and three placeholders for what
+differs between commands: ``{input_format}`` and ``{output_format}`` are the options for the format of files read and
+written, and ``{model}`` is what comes before the name of a model. A command without such an option gives no advice.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import click
+
+from .command import Option
+
 if TYPE_CHECKING:
     from graphite_gen.errors import GraphiteError
 
-__all__ = ["advice"]
+__all__ = ["advice", "explain"]
 
 _IO: dict[str, str] = {}
 
 _DATA_AND_FAMILIES: dict[str, str] = {}
 
-_MODELS_AND_TRAINING: dict[str, str] = {}
+_MODELS_AND_TRAINING: dict[str, str] = {
+    "network-model": "Pass a model of many graphs, such as '{model}bundled:barabasi'.",
+}
 
 _SAMPLING_AND_COMPLETION: dict[str, str] = {}
 
@@ -42,5 +50,27 @@ ADVICE = (
 
 
 def advice(error: GraphiteError) -> str:
-    """What to pass to fix an error; empty if its message says all."""
-    return ADVICE.get(error.reason, "").format_map(error.facts)
+    """What to pass to fix an error; empty if its message says all, or if the command has no such option."""
+    try:
+        return ADVICE.get(error.reason, "").format_map({**_placeholders(), **error.facts})
+    except KeyError:
+        return ""
+
+
+def explain(error: GraphiteError) -> str:
+    """The message of an error and the advice."""
+    return f"{error} {advice(error)}".rstrip()
+
+
+def _placeholders() -> dict[str, str]:
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return {}
+    command: click.Command | None = context.command
+    if isinstance(command, click.Group) and context.invoked_subcommand is not None:
+        command = command.get_command(context, context.invoked_subcommand)
+    options = [] if command is None else [option for option in command.params if isinstance(option, click.Option)]
+    has_model = any(option.name == "model" for option in options)
+    roles = {option.role: option.opts[0] for option in options if isinstance(option, Option) and option.role}
+
+    return {"model": "--model " if has_model else "", **roles}

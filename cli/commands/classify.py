@@ -19,7 +19,15 @@ KINDS = ("graphite", "gcn")
 SPLITS = ("own", "fresh")
 
 
-@click.command(cls=Command, short_help="Classify the nodes of one large graph.")
+@click.command(
+    cls=Command,
+    short_help="Classify the nodes of a network.",
+    groups={
+        "Model": "kinds features node_features node_labels",
+        "Evaluation": "split runs seed",
+        "Output": "output force as_json",
+    },
+)
 @single.graph
 @click.option(
     "--kind",
@@ -94,7 +102,7 @@ def classify(
     from graphite_gen.network.settings import ClassifierSettings
 
     from ..console import note, so_many, track
-    from ..models import use_threads
+    from ..model_choice import use_threads
 
     if output is not None:
         _check(output, force)

@@ -17,7 +17,15 @@ if TYPE_CHECKING:
     from graphite_gen.training.checkpoint import TrainedModel
 
 
-@click.command(cls=Command, short_help="Complete a graph that is known in part.")
+@click.command(
+    cls=Command,
+    short_help="Complete a partially known graph.",
+    groups={
+        "Model": "model seed",
+        "Unknown pairs": "unlisted add_nodes index",
+        "Output": "count output format scores force",
+    },
+)
 @click.argument("partial", type=PATH_OR_DASH)
 @click.option(
     "-n",
@@ -35,11 +43,7 @@ if TYPE_CHECKING:
     help="A file, '-' for stdout, or a template like 'out/{index:04d}.graphml' for one file each.  "
     "[default: stdout; nothing if the scores go there]",
 )
-@click.option(
-    "--format",
-    type=click.Choice(options.FORMATS, case_sensitive=False),
-    help="Format of the graphs written.  [default: by suffix; that of PARTIAL for stdout]",
-)
+@options.output_format(default="by suffix; that of PARTIAL for stdout")
 @click.option(
     "--scores",
     type=PATH_OR_DASH,
@@ -135,16 +139,14 @@ def complete(
     from graphite_gen.records import Provenance
 
     from ..console import counting, note
-    from ..models import choose_model, use_threads
-    from ..ranking import check_scores, write_scores
+    from ..model_choice import choose_model, use_threads
     from ..trust import completion_diagnosis
-    from ..writing import write
+    from ..writing import check_scores, write, write_scores
 
     use_threads(threads)
     if scores is not None:
         check_scores(scores, force)
-    with options.naming_format("--input-format"):
-        graph, found, family = _read(partial, input_format, simplify, index)
+    graph, found, family = _read(partial, input_format, simplify, index)
     if output is None and str(scores) != "-":
         output = Path("-")
     if output is not None:

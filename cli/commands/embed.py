@@ -15,7 +15,14 @@ MANY_NODES = 2000
 """More than so many take t-SNE longer than anyone waits without a word."""
 
 
-@click.command(cls=Command, short_help="Embed the nodes of one large graph.")
+@click.command(
+    cls=Command,
+    short_help="Embed the nodes of a network.",
+    groups={
+        "Model": "kind latent epochs features node_features seed",
+        "Output": "output output_format plot force",
+    },
+)
 @single.graph
 @click.option(
     "-o",
@@ -70,7 +77,7 @@ def embed(
     )
 
     from ..console import note, so_many
-    from ..models import use_threads
+    from ..model_choice import use_threads
 
     if output is not None:
         check_embedding_target(output, output_format, force=force)

@@ -22,7 +22,16 @@ RANKER = "pagerank"
 HELD_OUT = {"runs": "--runs", "split": "--split", "as_json": "--json"}
 
 
-@click.command(cls=Command, short_help="Predict the edges of one large graph.")
+@click.command(
+    cls=Command,
+    short_help="Predict edges of a network.",
+    groups={
+        "Model": "kinds baselines compare features node_features",
+        "Evaluation": "runs split seed",
+        "Prediction": "predict top force",
+        "Output": "as_json",
+    },
+)
 @single.graph
 @click.option(
     "--kind",
@@ -111,11 +120,11 @@ def link(
     chosen = single.KINDS if compare else tuple(dict.fromkeys(kinds)) or single.KINDS[:1]
     single.refuse_idle(chosen)
 
-    from ..models import use_threads
+    from ..model_choice import use_threads
 
     use_threads(threads)
     if predict is not None:
-        from ..ranking import check_scores
+        from ..writing import check_scores
 
         check_scores(predict, force)
     others = tuple(dict.fromkeys([*baselines, *(("spectral", "adamic-adar", "pagerank") if compare else ())]))
@@ -217,7 +226,7 @@ def _rank(graph: Network, target: Path, top: int, force: bool) -> None:
 
 def _write(links: list[PredictedLink] | list[ScoredLink], target: Path, top: int, force: bool) -> None:
     from ..console import note, so_many
-    from ..ranking import write_scores
+    from ..writing import write_scores
 
     if len(links) < top:
         note(f"The graph has {so_many(len(links), 'pair')} without an edge: all of them are ranked.")
