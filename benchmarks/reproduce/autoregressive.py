@@ -104,7 +104,7 @@ def measure(name: str, graphs: int, orders: int, samples: int) -> dict[str, Any]
         "excess_one_order": float(one.mean()),
         "baseline": estimate.baseline,
         "khat": estimate.khat,
-        "judged": len(tested),
+        "tested": len(tested),
         "valid": vun.valid.value,
         "in_family": sum(map(process.contains, tested)) / len(tested),
         "distinct": vun.unique_of_valid.value,

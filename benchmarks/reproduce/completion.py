@@ -125,8 +125,8 @@ def summary(rankings: list[Ranking]) -> list[dict[str, Any]]:
                 "auc": mean,
                 "auc_se": error,
                 "pooled_auc": auc(np.concatenate([ranking.scores[name] for ranking in rankings]), edges),
-                "staged_gain": gain,
-                "staged_gain_se": gain_error,
+                "autoregressive_gain": gain,
+                "autoregressive_gain_se": gain_error,
                 **{f"median_{fact}": float(np.median([facts[fact] for facts in known])) for fact in (known or [{}])[0]},
             }
         )
@@ -176,7 +176,9 @@ def main() -> None:
             row["method"],
             f"{row['auc']:.3f} ± {row['auc_se']:.3f}",
             f"{row['pooled_auc']:.3f}",
-            "–" if row["method"] == AUTOREGRESSIVE else f"{row['staged_gain']:.3f} ± {row['staged_gain_se']:.3f}",
+            "–"
+            if row["method"] == AUTOREGRESSIVE
+            else f"{row['autoregressive_gain']:.3f} ± {row['autoregressive_gain_se']:.3f}",
         ]
         for row in figures
     ]

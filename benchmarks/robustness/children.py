@@ -1,4 +1,4 @@
-"""The real program in forked children: libraries are loaded once, and each child can be struck at a chosen moment."""
+"""The real program in forked children: libraries are imported once, and a fault can be injected at a chosen moment."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from graphite_gen.families.simulate import generate
 
 __all__ = ["Ending", "at_operation", "load_libraries", "operations", "run", "run_for"]
 
-# What Python reports before it is done: an open, a rename, a removal, a new folder.
+# Audit events that Python raises before an operation on files.
 OPERATIONS = frozenset({"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir"})
 COUNT = "operations.txt"
 
-Strike = Callable[[], object]
+Fault = Callable[[], object]
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How a child ended.
+    """The exit of a child process.
 
     Attributes:
-        code: Its exit code, as a shell tells it: 137 if it was killed.
-        line: The last line it wrote to stderr.
+        code: Its exit code, as in a shell: 137 after SIGKILL.
+        line: The last line of stderr.
     """
 
     code: int
@@ -45,29 +45,29 @@ class Ending:
 
 
 def load_libraries() -> None:
-    """Import what commands import, so that children need not."""
+    """Import what commands import, so that children need not do so."""
     torch.set_num_threads(1)
     for name in ("training.runs", "io.h5", "io.graphml", "io.g6", "sampling", "network.generation"):
         importlib.import_module(f"graphite_gen.{name}")
     for name in ("train", "sample", "generate", "nll", "evaluate"):
         importlib.import_module(f"graphite_gen.cli.commands.{name}")
-    # Some of torch is loaded at the first step of an optimiser alone.
+    # Parts of torch are imported at the first optimiser step.
     fit(generate("ego", 4, (4, 6)).graphs, preset_name="paper", epochs=1)
 
 
-def run(folder: Path, *args: object, before: Strike | None = None) -> Ending:
-    """Run a command in a folder to its end.
+def run(folder: Path, *args: object, before: Fault | None = None) -> Ending:
+    """Run a command in a folder until it exits.
 
     Arguments:
         folder: The folder to run in.
         args: The command line.
-        before: What the child does first, such as setting up when it is struck.
+        before: Called in the child first, for example to install a fault.
     """
     return _ending(_start(folder, args, before), folder)
 
 
 def run_for(seconds: float, folder: Path, *args: object) -> Ending:
-    """Run a command in a folder and kill it after some time, if it has not ended by then."""
+    """Run a command in a folder and kill it after some time, unless it has exited."""
     child = _start(folder, args, None)
     time.sleep(seconds)
     os.kill(child, signal.SIGKILL)
@@ -75,13 +75,13 @@ def run_for(seconds: float, folder: Path, *args: object) -> Ending:
     return _ending(child, folder)
 
 
-def at_operation(folder: Path, number: int, strike: Strike, name: str = "") -> Strike:
-    """Set up a child to be struck right before its n-th operation on files in a folder, counted from 0.
+def at_operation(folder: Path, number: int, fault: Fault, name: str = "") -> Fault:
+    """Return a set-up that injects a fault before the n-th operation on files in a folder, counted from 0.
 
     Arguments:
         folder: The folder.
-        number: Which operation.
-        strike: What happens then.
+        number: The index of the operation.
+        fault: The fault.
         name: Count only operations on files of that name.
     """
 
@@ -93,7 +93,7 @@ def at_operation(folder: Path, number: int, strike: Strike, name: str = "") -> S
                 return
             left[0] -= 1
             if left[0] == -1:
-                strike()
+                fault()
 
         sys.addaudithook(hook)
 
@@ -101,7 +101,7 @@ def at_operation(folder: Path, number: int, strike: Strike, name: str = "") -> S
 
 
 def operations(folder: Path, *args: object) -> int:
-    """How many operations on files in a folder a command makes when nothing strikes it."""
+    """Return the number of operations on files in a folder that a command makes without a fault."""
     count = 0
 
     def set_up() -> None:
@@ -122,7 +122,7 @@ def operations(folder: Path, *args: object) -> int:
 
 
 def _concerns(event: str, values: tuple[Any, ...], folder: Path, name: str = "") -> bool:
-    """Whether an event is an operation on a file in a folder."""
+    """Return whether an event is an operation on a file in a folder."""
     if event not in OPERATIONS:
         return False
     given = values[:2] if event == "os.rename" else values[:1]
@@ -131,7 +131,7 @@ def _concerns(event: str, values: tuple[Any, ...], folder: Path, name: str = "")
     return any(path.is_relative_to(folder) and (not name or path.name == name) for path in paths)
 
 
-def _start(folder: Path, args: tuple[object, ...], before: Strike | None, after: Strike | None = None) -> int:
+def _start(folder: Path, args: tuple[object, ...], before: Fault | None, after: Fault | None = None) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()

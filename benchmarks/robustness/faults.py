@@ -1,7 +1,8 @@
-"""What faults leave behind: programs killed at random while they train and write, and every other fault once.
+"""Fault injection: programs are killed at random while they train and write, and other faults are injected once each.
 
-Half of the kills come at a random time, half right before a random operation on the files. After each the folder is
-read as a user would; a run is taken up again, an output written again, until the end is what an undisturbed one gives.
+Half of the kills come at a random time, half right before a random operation on files. After each kill the folder is
+read as a user would read it, the run is resumed or the output is written again, and the result is compared with that of
+an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -36,20 +37,20 @@ MODEL = Path("checkpoints") / "run"
 TRAIN = ("train", "graphs.h5", "--name", "run", "--width", 16, "--validate-every", 1, "--epoch-graphs", 0)
 TRAIN = (*TRAIN, "--threads", 1)
 RESUME = ("train", "graphs.h5", "--name", "run", "--resume")
-# Staged and one-shot, and one that replaces a model of another shape.
+# Autoregressive and one-shot, and a run that replaces a model of another shape.
 RUNS = {
-    "staged": ("--epochs", 4),
+    "autoregressive": ("--epochs", 4),
     "one-shot": ("--epochs", 6, "--preset", "one-shot"),
     "over another": ("--epochs", 5, "--preset", "one-shot", "--force"),
 }
 KILLS_PER_RUN = 4
 NOBODY = 65534
-# Bytes that are left to a program where memory is scarce.
+# Memory that is left to a program, in bytes.
 SPARE = 60 << 20
 
 
 def writings() -> dict[str, tuple[object, ...]]:
-    """Commands that write, and what their output is called."""
+    """Return commands that write, by the name of their output."""
     generate, sample = ("generate", "--family", "ego", "--seed", 3), ("sample", "--model", "model", "--seed", 3)
 
     return {
@@ -63,7 +64,7 @@ def writings() -> dict[str, tuple[object, ...]]:
 
 @contextmanager
 def workplace() -> Iterator[Path]:
-    """An empty folder to run in, with room beside it for what is printed."""
+    """Create an empty folder to run in; stdout and stderr go to its parent."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place).resolve() / "work"
         folder.mkdir()
@@ -71,23 +72,23 @@ def workplace() -> Iterator[Path]:
 
 
 def digest(path: Path) -> str:
-    """The digest of a file, or of all visible files of a folder."""
+    """Return the digest of a file, or of all visible files of a folder."""
     if not path.exists():
         return "nothing"
     files = [path] if path.is_file() else sorted(each for each in path.iterdir() if not each.name.startswith("."))
-    # When a run was started is no part of what it gives.
+    # It contains the time of the run.
     files = [file for file in files if file.name != "state.json"]
 
     return hashlib.sha256(b"".join(file.name.encode() + file.read_bytes() for file in files)).hexdigest()
 
 
 def hidden(folder: Path) -> list[str]:
-    """What is left over in a folder and below."""
+    """Return the temporary files in a folder and below."""
     return [str(path) for path in folder.rglob(".graphite-gen.*")]
 
 
 def weights(folder: Path) -> str:
-    """The digest of the best and the last weights of a run."""
+    """Return the digest of the best and the last weights of a run."""
     tensors, _ = read_tensors(folder / RUN)
     parts = [(folder / "model.safetensors").read_bytes()]
     parts += [tensors[name].numpy().tobytes() for name in sorted(tensors)]
@@ -95,8 +96,8 @@ def weights(folder: Path) -> str:
     return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
-def strike_at(rng: random.Random, folder: Path, steps: int, seconds: float, args: tuple[object, ...]) -> Ending:
-    """Run a command that is killed at a random time, or before a random operation on files."""
+def killed_at_random(rng: random.Random, folder: Path, steps: int, seconds: float, args: tuple[object, ...]) -> Ending:
+    """Run a command and kill it at a random time, or before a random operation on files."""
     if rng.random() < 0.5:
         return run_for(rng.uniform(0.01, seconds), folder, *args)
     kill = at_operation(folder, rng.randrange(steps), lambda: os.kill(os.getpid(), signal.SIGKILL))
@@ -108,15 +109,15 @@ def strike_at(rng: random.Random, folder: Path, steps: int, seconds: float, args
 
 
 def prepare(folder: Path) -> None:
-    """The graphs to train on, and a model to sample from and to replace."""
+    """Create graphs to train on, and a model to sample from and to replace."""
     assert run(folder, "generate", "--family", "ego", "-n", 24, "--nodes", "5:8", "-o", "graphs.h5").code == 0
     assert run(folder, "generate", "--family", "barabasi", "-n", 1, "--nodes", 40, "-o", "one.g6").code == 0
     settings = ("--width", 8, "--epochs", 1, "--preset", "one-shot", "--threads", 1)
     assert run(folder, "train", "graphs.h5", "--out", ".", "--name", "model", *settings).code == 0
 
 
-def undisturbed(origin: Path, args: tuple[object, ...]) -> tuple[str, int, float]:
-    """The weights of a run that nothing strikes, its operations on files, and its seconds."""
+def uninterrupted(origin: Path, args: tuple[object, ...]) -> tuple[str, int, float]:
+    """Return the weights of a run without faults, its number of operations on files, and its seconds."""
     with copied(origin) as folder:
         started = time.monotonic()
         assert run(folder, *args).code == 0
@@ -127,7 +128,7 @@ def undisturbed(origin: Path, args: tuple[object, ...]) -> tuple[str, int, float
 
 @contextmanager
 def copied(origin: Path, old: bool = True) -> Iterator[Path]:
-    """A workplace like another; the run's folder holds another model to begin with if asked for."""
+    """Copy a workplace, optionally with another model in the folder of the run."""
     with workplace() as folder:
         shutil.copytree(origin, folder, dirs_exist_ok=True)
         if old:
@@ -136,45 +137,45 @@ def copied(origin: Path, old: bool = True) -> Iterator[Path]:
 
 
 def train_killed(rng: random.Random, kills: int) -> Counter[str]:
-    """Kill trainings, take them up again, and hold their ends against undisturbed ones."""
+    """Kill training runs, resume them, and compare the weights with those of uninterrupted runs."""
     found: Counter[str] = Counter()
     with workplace() as origin:
         prepare(origin)
         models = {name: (*TRAIN, *args) for name, args in RUNS.items()}
         wanted = {}
         for name, args in models.items():
-            wanted[name] = undisturbed(origin, args if "--force" in args else (*args, "--force"))
+            wanted[name] = uninterrupted(origin, args if "--force" in args else (*args, "--force"))
         while found["kills"] < kills:
             name = list(models)[found["runs"] % len(models)]
             with copied(origin, old="--force" in models[name]) as folder:
-                found.update(_train_struck(rng, folder, models[name], *wanted[name]))
+                found.update(_train_with_kills(rng, folder, models[name], *wanted[name]))
             found["runs"] += 1
 
     return found
 
 
-def _train_struck(
+def _train_with_kills(
     rng: random.Random, folder: Path, args: tuple[object, ...], end: str, steps: int, seconds: float
 ) -> Counter[str]:
-    """One run, killed some times and taken up after each."""
+    """Train one run, killed a few times and resumed after each kill."""
     found: Counter[str] = Counter()
     model = folder / MODEL
     old = {name: digest(model / name) for name in ("model.safetensors", RUN)}
     line = args
     for _ in range(KILLS_PER_RUN):
-        if not strike_at(rng, folder, steps, seconds, line).is_killed:
+        if not killed_at_random(rng, folder, steps, seconds, line).is_killed:
             break
         found["kills"] += 1
         line = _line_after(model, args, old, found)
     for _ in range(2):
         done = run(folder, *line)
-        # Killed before it had saved a run to take up: then it is begun again, in place of what it left.
+        # Killed before its first checkpoint: the run is started again.
         if done.code == 0:
             break
         line = (*args, "--force")
     if done.code != 0 or weights(model) != end:
         found["other ends"] += 1
-        print(f"another end: {args}, after {line}: {done}", flush=True)
+        print(f"other weights: {args}, after {line}: {done}", flush=True)
     left = hidden(folder)
     found["left over"] += len(left)
     if left:
@@ -184,8 +185,8 @@ def _train_struck(
 
 
 def _line_after(model: Path, args: tuple[object, ...], old: dict[str, str], found: Counter[str]) -> tuple[object, ...]:
-    """Read what a killed run has left, and tell how a user goes on."""
-    # Until a run that replaces another has saved, what could be resumed is the other.
+    """Check what a killed run has left, and return the command to continue with."""
+    # Before its first checkpoint, a run that replaces another one would resume the other one.
     is_saved = digest(model / RUN) not in ("nothing", old[RUN])
     found["while it could be resumed"] += is_saved
     if (model / "config.json").exists():
@@ -207,11 +208,11 @@ def _line_after(model: Path, args: tuple[object, ...], old: dict[str, str], foun
 
 
 def write_killed(rng: random.Random, kills: int) -> Counter[str]:
-    """Kill what writes, and look whether there is all of it or what was there before."""
+    """Kill commands that write, and check that the output is complete or as before."""
     found: Counter[str] = Counter()
     with workplace() as folder:
         prepare(folder)
-        # A new file, folder or model, and one in the place of another.
+        # A new file, folder or model, and one that replaces another.
         jobs = []
         for name, args in writings().items():
             other = _other(folder, name, args)
@@ -221,13 +222,13 @@ def write_killed(rng: random.Random, kills: int) -> Counter[str]:
                 steps = operations(folder, *args, "--force")
                 jobs.append((name, old, digest(folder / name), steps, time.monotonic() - started))
         while found["kills"] < kills:
-            found.update(_write_struck(rng, folder, *rng.choice(jobs)))
+            found.update(_write_with_kill(rng, folder, *rng.choice(jobs)))
 
     return found
 
 
 def _other(folder: Path, name: str, args: tuple[object, ...]) -> Path:
-    """Another output of that name, kept aside."""
+    """Create another output of that name and move it aside."""
     target, aside = folder / name, folder.parent / f"old-{Path(name).name}"
     changed = tuple(4 if word == 3 else word for word in args)
     assert run(folder, *changed, "--force").code == 0
@@ -237,21 +238,21 @@ def _other(folder: Path, name: str, args: tuple[object, ...]) -> Path:
 
 
 def _lay_out(target: Path, old: Path | None) -> None:
-    """Have something old at a target, or nothing."""
+    """Place an old output at the target, or remove it."""
     shutil.rmtree(target, ignore_errors=True) if target.is_dir() else target.unlink(missing_ok=True)
     if old is not None:
         (shutil.copytree if old.is_dir() else shutil.copyfile)(old, target)
 
 
-def _write_struck(
+def _write_with_kill(
     rng: random.Random, folder: Path, name: str, old: Path | None, end: str, steps: int, seconds: float
 ) -> Counter[str]:
     found: Counter[str] = Counter()
     target, args = folder / name, (*writings()[name], "--force")
     _lay_out(target, old)
     before = digest(target)
-    if not strike_at(rng, folder, steps, seconds, args).is_killed:
-        # It was done before its time came.
+    if not killed_at_random(rng, folder, steps, seconds, args).is_killed:
+        # It finished before the kill.
         return found
     found["kills"] += 1
     found["while something was replaced"] += old is not None
@@ -269,14 +270,12 @@ def _write_struck(
 
 
 def _read_again(target: Path) -> str:
-    """The digest of what is there once it was read; where files are half moved that is refused, and the next command
-    that writes there moves them to the end.
-    """
+    """Return the digest after reading; partly moved folders must be refused, and are finished by the next writer."""
     if target.exists() and not (target / "config.json").exists() and target.name != "one":
         if target.is_dir() and not is_settled(target):
             with suppress(FormatError):
                 list(read_graphs(target))
-                return "half a folder was read"
+                return "a partly moved folder was read"
             sweep(target)
         for _ in read_graphs(target):
             pass
@@ -285,7 +284,7 @@ def _read_again(target: Path) -> str:
 
 
 def _is_whole_model(target: Path, before: str, end: str) -> bool:
-    """Whether a folder is a model, none yet, or the weights of one."""
+    """Return whether a folder is a complete model, or no model yet."""
     if target.name != "one":
         return False
     if not (target / "config.json").exists():
@@ -305,22 +304,22 @@ Row = tuple[str, Ending, str]
 
 
 def other_faults() -> Iterator[Row]:
-    """Each fault once: what it is, how the program ended, and what became of the model or the file."""
+    """Inject each fault once; yield its name, the exit of the program, and the consequence."""
     with workplace() as origin:
         prepare(origin)
         args = (*TRAIN, "--epochs", 4)
-        end, _, _ = undisturbed(origin, (*args, "--force"))
-        for name, strike, repair in _strikes():
+        end, _, _ = uninterrupted(origin, (*args, "--force"))
+        for name, fault, repair in _faults():
             with copied(origin, old=False) as folder:
-                yield _faulty(name, folder, args, end, strike, repair)
-        yield _two_trainings(origin, args, end)
+                yield _faulty(name, folder, args, end, fault, repair)
+        yield _two_runs(origin, args, end)
         yield _clock(origin, args)
         yield from _full_disk(origin, args, end)
         yield from _read_only(origin, args, end)
         yield from _little_memory(origin)
 
 
-def _strikes() -> list[tuple[str, Callable[[Path], object], Callable[[Path], object]]]:
+def _faults() -> list[tuple[str, Callable[[Path], object], Callable[[Path], object]]]:
     def nothing(folder: Path) -> None:
         pass
 
@@ -345,20 +344,20 @@ def _faulty(
     folder: Path,
     args: tuple[object, ...],
     end: str,
-    strike: Callable[[Path], object],
+    fault: Callable[[Path], object],
     repair: Callable[[Path], object],
 ) -> Row:
-    """A training that is struck when it has saved, then set right and taken up again."""
-    ending = run(folder, *args, before=at_a_save(folder, lambda: strike(folder)))
+    """Inject a fault into training after a checkpoint, repair it and resume."""
+    ending = run(folder, *args, before=at_a_save(folder, lambda: fault(folder)))
     repair(folder)
 
     return name, ending, _resumed(folder, end)
 
 
-def at_a_save(folder: Path, strike: Callable[[], object]) -> Callable[[], object]:
-    """Set up a training to be struck as it begins its second save."""
-    # Each looks at the weights that are there, and the first gives them their name.
-    return at_operation(folder, 2, strike, "model.safetensors")
+def at_a_save(folder: Path, fault: Callable[[], object]) -> Callable[[], object]:
+    """Return a set-up that injects a fault at the start of the second checkpoint."""
+    # Each save opens the existing weights, and the first renames them.
+    return at_operation(folder, 2, fault, "model.safetensors")
 
 
 def _resumed(folder: Path, end: str) -> str:
@@ -369,8 +368,8 @@ def _resumed(folder: Path, end: str) -> str:
     return "resumed to the same weights" if weights(folder / MODEL) == end else "RESUMED TO OTHER WEIGHTS"
 
 
-def _two_trainings(origin: Path, args: tuple[object, ...], end: str) -> Row:
-    """A second training in the folder of one that runs."""
+def _two_runs(origin: Path, args: tuple[object, ...], end: str) -> Row:
+    """Start a second run in the folder of a running one."""
     seen: list[Ending] = []
     with copied(origin, old=False) as folder:
         second = [sys.executable, "-m", "graphite_gen", *map(str, args), "--force"]
@@ -384,13 +383,13 @@ def _two_trainings(origin: Path, args: tuple[object, ...], end: str) -> Row:
         seen.append(Ending(int(code), line))
 
         done = first.code == 0 and seen[0].code == 1 and weights(folder / MODEL) == end
-        outcome = "the first ends with the same weights" if done else "THE FIRST IS DISTURBED"
+        outcome = "the first ends with the same weights" if done else "THE FIRST CHANGED"
 
-    return "a second training in the same folder", seen[0], outcome
+    return "a second run in the same folder", seen[0], outcome
 
 
 def _clock(origin: Path, args: tuple[object, ...]) -> Row:
-    """The clock is set back between two runs: the later one is still the last."""
+    """Set the clock back between two runs: the later one is still the last."""
     with copied(origin, old=False) as folder:
         for name in ("run", "run-2"):
             line = tuple(name if word == "run" else word for word in args)
@@ -464,12 +463,12 @@ def _read_only(origin: Path, args: tuple[object, ...], end: str) -> Iterator[Row
         (folder / "checkpoints").mkdir()
         (folder / "checkpoints").chmod(0o777)
 
-        def strike() -> None:
+        def fault() -> None:
             (folder / MODEL).chmod(0o555)
 
         def set_up() -> None:
             demote()
-            at_a_save(folder, strike)()
+            at_a_save(folder, fault)()
 
         ending = run(folder, *args, before=set_up)
         (folder / MODEL).chmod(0o777)
@@ -487,7 +486,7 @@ def _read_only(origin: Path, args: tuple[object, ...], end: str) -> Iterator[Row
 
 
 def _little_memory(origin: Path) -> Iterator[Row]:
-    """Work that cannot fit in what memory there is."""
+    """Run work that exceeds the available memory."""
 
     def confine() -> None:
         taken = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
@@ -509,13 +508,13 @@ def _little_memory(origin: Path) -> Iterator[Row]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=200, help="kills while training, and as many while writing")
+    parser.add_argument("--kills", type=int, default=200, help="number of kills while training, and while writing")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--quick", action="store_true", help="few kills, and nothing is published")
+    parser.add_argument("--quick", action="store_true", help="few kills, without publishing")
     arguments = parser.parse_args()
 
     load_libraries()
-    # Also where this runs under 'nohup', whose children would not mind.
+    # Under 'nohup' children would ignore it.
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     rng, kills = random.Random(arguments.seed), 8 if arguments.quick else arguments.kills
     faults = list(other_faults())
@@ -531,7 +530,7 @@ def main() -> int:
         ["", "", f"{written['left over']} files left over when they are written", "", ""],
         *([name, 1, outcome, ending.code, shown(ending.line)] for name, ending, outcome in faults),
     ]
-    header = ["fault", "times", "what is left", "exit code", "what the user sees last"]
+    header = ["fault", "times", "consequence", "exit code", "last line on stderr"]
     details = {"training": trained, "writing": written, **vars(arguments)}
     bad = [trained["unreadable"], trained["other ends"], trained["left over"]]
     bad += [written["half-written"], written["other ends"], written["left over"]]
@@ -539,13 +538,13 @@ def main() -> int:
         print(details)
         print(*rows, sep="\n")
     else:
-        publish("faults", "Faults, and what they leave behind", header, rows, details)
+        publish("faults", "Injected faults and their consequences", header, rows, details)
 
     return int(any(bad) or any(outcome.isupper() for _, _, outcome in faults))
 
 
 def shown(line: str) -> str:
-    """A line as it fits a table, without the folder it was run in."""
+    """Return a line that fits into a table cell."""
     return line.replace("|", "/") if line else "–"
 
 

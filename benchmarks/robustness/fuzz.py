@@ -1,7 +1,7 @@
-"""Hostile input: spoilt files of every kind, read until something gives.
+"""Fuzzing of every reader with corrupted files.
 
-An input ends well if it is refused in one line or read right. It fails by a traceback, by taking more than 5 seconds or
-1 GB, by ending the process, or by giving something else than what was written and than what other readers find in it.
+An input passes if it is refused with a one-line error or read correctly. It fails on a traceback, more than 5 seconds
+or 1 GB, a crash, or a result that differs from what was written and from what independent readers find.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KEPT = 20
 
 
 def tally(found: Sequence[Outcome]) -> dict[str, Any]:
-    """What became of a reader's inputs."""
+    """Count the outcomes of a reader's inputs."""
     endings = Counter(outcome.ending for outcome in found)
 
     return {
@@ -38,15 +38,17 @@ def tally(found: Sequence[Outcome]) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--inputs", type=int, default=200_000, help="inputs in all")
+    parser.add_argument("--inputs", type=int, default=200_000, help="total number of inputs")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", metavar="READER", help="readers whose names contain that")
-    parser.add_argument("--quick", action="store_true", help="a hundredth of the inputs")
-    parser.add_argument("--replay", type=int, metavar="INDEX", help="read one input in this process and show its end")
+    parser.add_argument("--only", metavar="READER", help="only readers whose names contain this")
+    parser.add_argument("--quick", action="store_true", help="one percent of the inputs")
+    parser.add_argument(
+        "--replay", type=int, metavar="INDEX", help="read one input in this process and show its outcome"
+    )
     options = parser.parse_args(arguments)
 
     torch.set_num_threads(1)
-    # In memory where there is such a place: these are millions of small files.
+    # In memory if possible: these are millions of small files.
     memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(dir=memory) as place:
         known = readers(Path(place))
@@ -55,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             reader = next(each for each in known if options.only in each.name)
             print(run_one(reader, options.seed, options.replay, folder, debug=True))
             return
-        total = sum(reader.share for reader in known)
+        total = sum(reader.weight for reader in known)
         inputs = options.inputs // (100 if options.quick else 1)
         rows, details = [], {}
         started = time.perf_counter()
@@ -63,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if options.only is not None and options.only not in reader.name:
                 continue
             begun = time.perf_counter()
-            found = list(outcomes(reader, options.seed, math.ceil(inputs * reader.share / total), folder))
+            found = list(outcomes(reader, options.seed, math.ceil(inputs * reader.weight / total), folder))
             counts = tally(found)
             seconds = time.perf_counter() - begun
             print(f"{reader.name}: {len(found)} inputs, {seconds:.1f} s", flush=True)
@@ -78,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "inputs",
         "refused",
         "read",
-        "cut unseen",
+        "truncated, accepted",
         "tracebacks",
         "over 5 s",
         "over 1 GB",
@@ -88,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     wall = round(time.perf_counter() - started)
     publish(
         "fuzz",
-        "Hostile input: how spoilt files end",
+        "Fuzzing: outcome for corrupted inputs, by reader",
         header,
         rows,
         {**vars(options), "seconds": wall, "readers": details},

@@ -1,8 +1,8 @@
-"""Whether memory stays flat: a million graphs sampled, written and read again, and an hour of training.
+"""Memory of long runs: a million graphs sampled, written and read, and an hour of training.
 
-Graphs go through the commands that a user runs, each in a process of its own whose peak the system reports. A training
-run is looked at every few seconds; what it holds in the last quarter is compared with what it held in the second, when
-all that is made once has been made.
+Sampling and reading run as separate processes, whose peak memory the system reports. The memory of the training run is
+read every few seconds; its maximum in the last quarter is compared with that in the second quarter, after all one-time
+allocations.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ READ = "import sys; from graphite_gen.io import read_graphs; print(sum(1 for _ i
 
 
 def peak(command: Sequence[str]) -> tuple[float, float, str]:
-    """The most megabytes a command ever held, its seconds of CPU, and what it printed."""
+    """Return the peak memory of a command in megabytes, its CPU seconds, and its stdout."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     text = process.stdout.read()
@@ -39,7 +39,7 @@ def peak(command: Sequence[str]) -> tuple[float, float, str]:
 
 
 def sample_and_read(count: int, suffix: str, folder: Path) -> tuple[float, float, float, float]:
-    """Peak megabytes and CPU seconds of drawing graphs into a file, and of reading them all."""
+    """Return peak megabytes and CPU seconds of sampling graphs into a file, and of reading them."""
     file = folder / f"{count}.{suffix}"
     program = [sys.executable, "-m", "graphite_gen", "sample", "--model", f"bundled:{MODEL}", "--threads", "1"]
     drawn, draw_seconds, _ = peak([*program, "-n", str(count), "-o", str(file)])
@@ -52,7 +52,7 @@ def sample_and_read(count: int, suffix: str, folder: Path) -> tuple[float, float
 
 
 def train(minutes: float, folder: Path) -> tuple[list[tuple[float, float]], int]:
-    """Seconds since the start and megabytes held of a run that is stopped after some minutes, and its steps."""
+    """Train for some minutes; return the memory in megabytes over time, and the number of steps."""
     command = [sys.executable, "-m", "graphite_gen", "train", "--family", "barabasi", "--threads", "1"]
     command += ["--graphs", "2000", "--epochs", "1000000", "--patience", "0", "--out", str(folder)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -73,8 +73,8 @@ def train(minutes: float, folder: Path) -> tuple[list[tuple[float, float]], int]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--graphs", type=int, default=1_000_000, help="graphs to sample")
-    parser.add_argument("--minutes", type=float, default=60, help="how long to train")
-    parser.add_argument("--only", choices=("sampling", "training"), help="one part")
+    parser.add_argument("--minutes", type=float, default=60, help="minutes of training")
+    parser.add_argument("--only", choices=("sampling", "training"), help="run one part only")
     arguments = parser.parse_args()
 
     with tempfile.TemporaryDirectory() as name:
@@ -86,7 +86,7 @@ def main() -> None:
 
 
 def soak_sampling(count: int, folder: Path) -> None:
-    """Draw and read few graphs and many."""
+    """Sample and read few graphs and many."""
     rows, details = [], []
     for suffix in FORMATS:
         few, many = (sample_and_read(each, suffix, folder) for each in (FEW, count))
@@ -94,17 +94,17 @@ def soak_sampling(count: int, folder: Path) -> None:
             rows.append([task, f"{few[at]:.0f}", f"{many[at]:.0f}", f"{many[at] / few[at]:.2f}", f"{many[at + 1]:.0f}"])
         details.append({"format": suffix, "few": few, "many": many})
     header = ["", f"MB, {FEW:,} graphs", f"MB, {count:,} graphs", "ratio", "CPU s"]
-    publish("soak_sampling", f"Peak memory of drawing and reading graphs, {MODEL}", header, rows, details)
+    publish("soak_sampling", f"Peak memory of sampling and reading graphs, {MODEL}", header, rows, details)
 
 
 def soak_training(minutes: float, folder: Path) -> None:
-    """Train for long."""
+    """Measure the memory of a long training run."""
     seen, steps = train(minutes, folder)
     quarter = len(seen) // 4
     second, last = (max(held for _, held in part) for part in (seen[quarter : 2 * quarter], seen[3 * quarter :]))
     rows = [[f"{minutes:g}", steps, f"{second:.0f}", f"{last:.0f}", f"{last / second:.3f}"]]
     header = ["minutes", "steps", "MB, second quarter", "MB, last quarter", "ratio"]
-    publish("soak_training", "The most memory that a training run held", header, rows, {"seen": seen})
+    publish("soak_training", "Peak resident memory of a training run", header, rows, {"seen": seen})
 
 
 if __name__ == "__main__":

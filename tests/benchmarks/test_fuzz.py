@@ -1,4 +1,4 @@
-"""A seeded run of the fuzzer: every reader, with no failure of any kind; and it does find failures."""
+"""A seeded run of the fuzzer finds no failure, and the fuzzer detects every kind of failure."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def test_no_reader_fails_on_a_seeded_run(fuzz: Any, tmp_path: Path) -> None:
     assert failures == {}
     assert found["rows"][-1][1] >= 1900
     assert found["rows"][-1][-5:] == [0] * 5
-    # Inputs of every reader are spoilt enough to be refused, at least some of them.
+    # Every reader refuses some of its inputs.
     assert all(row[2] > 0 for row in found["rows"])
 
 
 class Broken:
-    """Ends in a way of its own for each input."""
+    """Fails in another way for each input."""
 
     name = "broken"
-    share = 1.0
+    weight = 1.0
 
     def trial(self, rng: random.Random, folder: Path) -> tuple[str, Callable[[], Any], Callable[[Any], str | None]]:
         kind = int((folder.parent / "next").read_text()) % 6
@@ -66,7 +66,7 @@ class Broken:
         return str(kind), read, lambda value: "not what was written"
 
 
-def test_every_kind_of_failure_is_seen(fuzz: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_kind_of_failure_is_detected(fuzz: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from benchmarks.robustness.fuzzing import supervision
 
     monkeypatch.setattr(supervision, "SECONDS", 0.1)

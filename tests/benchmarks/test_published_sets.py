@@ -1,4 +1,4 @@
-"""The benchmark of the published sets runs on any file of that layout, remembers, and goes on."""
+"""The benchmark of published datasets runs one dataset at a time and keeps earlier results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.usefixtures("single_precision")
-def test_sets_are_run_one_at_a_time_and_remembered(sets: Any, tmp_path: Path) -> None:
+def test_datasets_run_one_at_a_time_and_results_are_kept(sets: Any, tmp_path: Path) -> None:
     for name in ("ego_small", "tree"):
         write_graphs(generate("powerlaw-tree", 18, nodes=(5, 7), seed=0), tmp_path / f"{name}.h5")
     options = [str(tmp_path), "--samples", "12", "--models", str(tmp_path / "models")]
@@ -46,7 +46,7 @@ def test_sets_are_run_one_at_a_time_and_remembered(sets: Any, tmp_path: Path) ->
 
     sets.main([*options, "--sets", "tree"])
     again = json.loads((tmp_path / "results" / "published_sets.json").read_text(encoding="utf-8"))["details"]["sets"]
-    # The same model, not trained again.
+    # The model was not trained again.
     assert [row["training_seconds"] for row in again[1:]] == [row["training_seconds"] for row in (free, held)]
     assert again[1]["mmd"] == free["mmd"]
 

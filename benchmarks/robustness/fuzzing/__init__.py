@@ -1,1 +1,1 @@
-"""Hostile inputs for every reader: how they are made, what they must not do, and who watches over them."""
+"""Corrupted inputs for every reader: mutations, independent readers, and supervision of the reading process."""

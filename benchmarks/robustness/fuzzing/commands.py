@@ -1,4 +1,4 @@
-"""Options of every command with values that no one should give, in this process."""
+"""Fuzzing of the options of every command, in this process."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from .mutations import HOSTILE as ANY
 
 __all__ = ["Commands"]
 
-# What a shell can pass: no nulls, and no halves of characters.
+# Arguments that a shell can pass: no null characters, and no surrogates.
 HOSTILE = tuple(word for word in ANY if "\0" not in word and "\ud800" not in word)
-# What each command is given besides: small work, or a file that is not there where even that takes long.
+# The other arguments of each command: little work, or a missing file for slow commands.
 _TINY = ("--threads", "1", "--model", "MODEL")
 _LINES: dict[str, tuple[str, ...]] = {
     "train": ("missing.g6",),
@@ -42,7 +42,7 @@ _LINES: dict[str, tuple[str, ...]] = {
     "convert": ("trees.g6", "out.jsonl"),
     "inspect": ("trees.g6",),
 }
-# These set how much work is done: a great number is no mistake, and takes as long as it takes.
+# Options that set the amount of work: large numbers are valid, and slow.
 _WORK = {
     *(
         "count",
@@ -57,7 +57,7 @@ _WORK = {
         "add_nodes",
         "seed",
     ),
-    *("columns", "rows", "nodes", "floor", "examples"),
+    *("columns", "rows", "nodes", "floor", "entropy", "examples"),
 }
 _SMALL = tuple(word for word in HOSTILE if not word.strip().isdigit() or word in ("0", "1", "007"))
 _NAMES = (
@@ -77,18 +77,18 @@ _NAMES = (
 
 
 class RefusalError(GraphiteError):
-    """What a command said in one line."""
+    """A one-line error of a command."""
 
 
 class Commands:
-    """The command line, one or two of its options spoilt."""
+    """The command line with one or two corrupted options."""
 
     name = "options"
 
-    def __init__(self, share: float, root: Path) -> None:
+    def __init__(self, weight: float, root: Path) -> None:
         from .readers import _train
 
-        self.share = share
+        self.weight = weight
         self._root = root
         _train(root / "model")
         trees = generate("powerlaw-tree", 4, nodes=(4, 6), seed=3).graphs
@@ -108,7 +108,7 @@ class Commands:
         words = [word.replace("MODEL", str(self._root / "model")) for word in _LINES[name]]
         for option in rng.sample(self._options[name], k=min(rng.choice((1, 1, 2)), len(self._options[name]))):
             words += [rng.choice(option.opts), self._value(rng, option)]
-        # What is not there must not become something that is: training takes as long as it takes.
+        # A missing file must stay missing, since training would be slow.
         if rng.random() < 0.1 and words and not words[0].startswith("missing"):
             words[rng.randrange(len(words))] = rng.choice((*_NAMES, *_SMALL))
         for path in ("trees.g6", "tree.graphml"):

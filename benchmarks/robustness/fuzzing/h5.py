@@ -1,4 +1,4 @@
-"""HDF5 files that are sound as files and hostile as graphs."""
+"""Valid HDF5 files with invalid graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ways to spoil bytes and texts: blindly, and knowing what numbers, words, elements and lists are."""
+"""Mutations of bytes and texts: random, and aware of numbers, words, elements and lists."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["CUT", "HOSTILE", "VALUES", "packed", "spoil_bytes", "spoil_json", "s
 
 CUT = "cut short"
 
-# Words that stand where a number or a name was.
+# Replacements of numbers and names.
 HOSTILE = (
     *("NaN", "nan", "Infinity", "-inf", "1e999", "-1e999", "1e-400", "-0", "-1", "0", "1", "007", "1_0", "0x1F", "+5"),
     *("2147483647", "2147483648", "-2147483649", "4294967296", "9223372036854775808", "10000001", "9" * 30),
@@ -63,7 +63,7 @@ HOSTILE = (
         "&bomb;",
     ),
 )
-# What stands where JSON had something else.
+# Replacements of JSON values.
 VALUES: tuple[Any, ...] = (
     *(
         None,

@@ -1,4 +1,4 @@
-"""What a spoilt file says by other means than our readers: the standard library, networkx and h5py."""
+"""Independent readers of corrupted files, based on the standard library, networkx and h5py."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from graphite_gen.graph import SimpleGraph
 __all__ = ["PLAIN_READERS", "Plain", "plain_h5", "plain_of", "whole_of"]
 
 Plain = tuple[int, list[tuple[int, int]], dict[tuple[int, int], float] | None]
-"""The nodes of a graph, its pairs in order, and the weights by pair where every edge has one."""
+"""The number of nodes, the sorted pairs, and the weights by pair if every edge has one."""
 
 
 def plain_of(graph: SimpleGraph) -> Plain:
-    """What any reader must agree on."""
+    """Return what all readers must agree on."""
     pairs = [(i, j) for i, j in graph.edges.tolist()]
     weights = None if graph.weights is None else dict(zip(pairs, graph.weights.tolist(), strict=True))
 
@@ -31,7 +31,7 @@ def plain_of(graph: SimpleGraph) -> Plain:
 
 
 def whole_of(graph: SimpleGraph) -> tuple[Any, ...]:
-    """All there is of a graph, for comparing it with the one that was written."""
+    """Return the whole content of a graph, for comparison with the one that was written."""
     arrays = (graph.edges, graph.weights, graph.features)
 
     return (
@@ -50,13 +50,13 @@ def _plain(nodes: int, ends: Sequence[tuple[int, int]], weights: Sequence[Any]) 
 
 
 def graphml(data: bytes) -> list[Plain]:
-    """GraphML by ElementTree."""
+    """Read GraphML with ElementTree."""
     root = ElementTree.fromstring(data)
 
     def kind(element: ElementTree.Element) -> str:
         return element.tag.rpartition("}")[2]
 
-    # A key may be declared again, and then means something else to what follows.
+    # A key may be redeclared with another meaning.
     found, keys, defaults = [], {}, {}
     for child in root:
         if kind(child) == "key":
@@ -82,7 +82,7 @@ def graphml(data: bytes) -> list[Plain]:
 
 
 def gml(data: bytes) -> list[Plain]:
-    """GML by a small scanner of its own."""
+    """Read GML with a small scanner."""
     text = data.decode("utf-8-sig")
     words = re.findall(r'"[^"]*"|\[|\]|#[^\n]*|[A-Za-z_]\w*|[^\s\[\]"#A-Za-z_][^\s\[\]"#]*', text)
     stack: list[list[Any]] = [[]]
@@ -108,13 +108,13 @@ def gml(data: bytes) -> list[Plain]:
 
 
 def jsonl(data: bytes) -> list[Plain]:
-    """Node-link lines by the standard library."""
+    """Read node-link lines with the standard library."""
     found = []
     for line in data.decode("utf-8-sig").split("\n"):
         if not line.strip():
             continue
         tree = json.loads(line)
-        # As in networkx, 1 and 1.0 are one name.
+        # As in networkx, 1 and 1.0 are the same name.
         index = {_name(node["id"]): i for i, node in enumerate(tree["nodes"])}
         edges = tree["edges"] if "edges" in tree else tree.get("links", [])
         ends = [(index[_name(edge["source"])], index[_name(edge["target"])]) for edge in edges]
@@ -128,7 +128,7 @@ def _name(value: Any) -> Any:
 
 
 def edgelist(data: bytes) -> list[Plain]:
-    """An edge list, line by line."""
+    """Read an edge list line by line."""
     index: dict[str, int] = {}
     ends, weights = [], []
     for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
@@ -166,7 +166,7 @@ PLAIN_READERS: dict[str, Callable[[bytes], list[Plain]]] = {
 
 
 def plain_h5(path: Path) -> list[Plain]:
-    """HDF5 by the arrays themselves."""
+    """Read the arrays of an HDF5 file."""
     with h5py.File(path, "r") as file:
         if "edge_index" in file:
             ends = file["edge_index"][:].T.tolist()

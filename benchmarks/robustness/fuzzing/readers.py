@@ -1,4 +1,4 @@
-"""Every reader, with sound inputs to start from and what a spoilt one may give."""
+"""The readers under test, with valid inputs to mutate and checks of the result."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def _seeds(format: str) -> list[list[SimpleGraph]]:
 class GraphFile:
     """A text format, or the same packed."""
 
-    def __init__(self, format: str, share: float, *, gz: bool, root: Path) -> None:
+    def __init__(self, format: str, weight: float, *, gz: bool, root: Path) -> None:
         self.name = f"{format}.gz" if gz else format
-        self.share = share
+        self.weight = weight
         self._format, self._gz = format, gz
         self._spoil = _SPOILS.get(format, spoil_text)
         self._seeds: list[tuple[bytes, list[Any], list[Any]]] = []
@@ -131,8 +131,8 @@ class H5File:
 
     name = "h5, bytes"
 
-    def __init__(self, share: float, root: Path) -> None:
-        self.share = share
+    def __init__(self, weight: float, root: Path) -> None:
+        self.weight = weight
         self._seeds = []
         for number, graphs in enumerate(_seeds("h5")):
             path = root / f"{number}.h5"
@@ -156,8 +156,8 @@ class H5Structure:
 
     name = "h5, structure"
 
-    def __init__(self, share: float, root: Path) -> None:
-        self.share = share
+    def __init__(self, weight: float, root: Path) -> None:
+        self.weight = weight
         self._seeds = [root / f"{number}.h5" for number in range(3)]
         for path, graphs in zip(self._seeds, _seeds("h5"), strict=True):
             write_graphs(graphs, path)
@@ -199,12 +199,12 @@ def _write_foreign(path: Path, graphs: Sequence[SimpleGraph]) -> None:
 class SingleH5:
     """A node classification set in HDF5."""
 
-    name = "single graph h5"
+    name = "network, h5"
 
-    def __init__(self, share: float, root: Path) -> None:
+    def __init__(self, weight: float, root: Path) -> None:
         import h5py
 
-        self.share = share
+        self.weight = weight
         self._seeds = [root / "csr.h5", root / "dense.h5"]
         graph = generate("barabasi", 1, nodes=(9, 9), seed=2).graphs[0]
         x = sparse.csr_array(np.random.default_rng(0).random((9, 4)).round(1).astype(np.float32))
@@ -252,9 +252,9 @@ def _node_fault(found: Any) -> str | None:
 class Annotations:
     """Features or labels beside a graph."""
 
-    def __init__(self, kind: str, suffix: str, share: float, root: Path) -> None:
+    def __init__(self, kind: str, suffix: str, weight: float, root: Path) -> None:
         self.name = f"{kind}, {suffix}"
-        self.share = share
+        self.weight = weight
         self._kind, self._suffix = kind, suffix
         self._graph = root / "graph.edgelist"
         self._graph.write_text("a b\nb c\nc d\nd a\n")
@@ -385,8 +385,8 @@ class Planetoid:
 
     name = "planetoid"
 
-    def __init__(self, share: float, root: Path) -> None:
-        self.share = share
+    def __init__(self, weight: float, root: Path) -> None:
+        self.weight = weight
         self._root = root
         draw = np.random.default_rng(0)
         x = sparse.csr_matrix((draw.random((506, 3)) < 0.4).astype(np.float32))
@@ -511,9 +511,9 @@ def _spoil_config(rng: random.Random, data: bytes) -> tuple[str, bytes]:
 class Checkpoint:
     """A model of many graphs or of one, one part of it spoilt."""
 
-    def __init__(self, part: str, share: float, root: Path, *, single: bool = False) -> None:
-        self.name = f"{'single-graph ' if single else ''}checkpoint, {part}"
-        self.share = share
+    def __init__(self, part: str, weight: float, root: Path, *, single: bool = False) -> None:
+        self.name = f"{'network ' if single else ''}checkpoint, {part}"
+        self.weight = weight
         self._part, self._root = part, root / "model"
         self._load: Callable[[Path], Any] = load_network_model if single else load_checkpoint
         if single:
@@ -599,8 +599,8 @@ class Places:
 
     name = "folders and links"
 
-    def __init__(self, share: float, root: Path) -> None:
-        self.share = share
+    def __init__(self, weight: float, root: Path) -> None:
+        self.weight = weight
         self._seeds = {}
         for format in ("g6", "jsonl", "graphml", "h5"):
             path = root / f"a.{format}"
@@ -696,8 +696,8 @@ class Endless:
 
     name = "endless devices"
 
-    def __init__(self, share: float, root: Path) -> None:
-        self.share = share
+    def __init__(self, weight: float, root: Path) -> None:
+        self.weight = weight
         self._graph = root / "graph.edgelist"
         self._graph.write_text("a b\nb c\n")
         self._formats = ("g6", "s6", "jsonl", "gml", "edgelist", "graphml", "h5")
@@ -733,8 +733,8 @@ class Targets:
 
     name = "output templates"
 
-    def __init__(self, share: float, root: Path) -> None:
-        self.share = share
+    def __init__(self, weight: float, root: Path) -> None:
+        self.weight = weight
         self._graphs = _seeds("g6")[0]
 
     def trial(self, rng: random.Random, folder: Path) -> Trial:
@@ -842,9 +842,9 @@ def readers(root: Path) -> list[Reader]:
     from .commands import Commands
 
     made: list[Reader] = []
-    for format, share in (("graphml", 16), ("gml", 12), ("jsonl", 14), ("edgelist", 12), ("g6", 8), ("s6", 8)):
-        made.append(GraphFile(format, share, gz=False, root=under(format)))
-        made.append(GraphFile(format, share / 4, gz=True, root=under(f"{format}.gz")))
+    for format, weight in (("graphml", 16), ("gml", 12), ("jsonl", 14), ("edgelist", 12), ("g6", 8), ("s6", 8)):
+        made.append(GraphFile(format, weight, gz=False, root=under(format)))
+        made.append(GraphFile(format, weight / 4, gz=True, root=under(f"{format}.gz")))
     made.append(H5File(10, under("h5")))
     made.append(H5Structure(9, under("structure")))
     made.append(SingleH5(5, under("single")))
@@ -852,13 +852,13 @@ def readers(root: Path) -> list[Reader]:
         for suffix in ("csv", "npz"):
             made.append(Annotations(kind, suffix, 6, under(f"{kind}{suffix}")))
     made.append(Planetoid(6, under("planetoid")))
-    for part, share in (
+    for part, weight in (
         ("config.json", 6),
         ("model.safetensors", 6),
         ("optimizer.safetensors", 4),
         ("history.jsonl", 3),
     ):
-        made.append(Checkpoint(part, share, under(part)))
+        made.append(Checkpoint(part, weight, under(part)))
     for part in ("config.json", "model.safetensors"):
         made.append(Checkpoint(part, 4, under(f"single {part}"), single=True))
     made.append(Places(4, under("places")))

@@ -1,4 +1,4 @@
-"""Inputs are read in a process of their own, under the eyes of one that can end it."""
+"""Inputs are read in a child process that is supervised and can be killed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["FAILURES", "MEMORY", "SECONDS", "Outcome", "Reader", "attempt", "out
 SECONDS = 5.0
 MEMORY = 1 << 30
 FAILURES = ("traceback", "hang", "memory", "crash", "corrupt")
-# A process that waits, for a pipe that no one writes to, uses no time of the processor.
+# A blocked process, such as one that reads from a silent pipe, uses no CPU time.
 _WAITING = 6 * SECONDS
 _TICKS = os.sysconf("SC_CLK_TCK")
 _MARK = struct.Struct("qdd")
@@ -33,13 +33,13 @@ _MARK = struct.Struct("qdd")
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an input ended.
+    """The outcome of an input.
 
     Attributes:
-        index: Which input it was; with the seed and the reader it can be made again.
-        mutation: What was done to it.
-        ending: ``refused``, ``read``, ``cut`` (a line format that ends early and cannot tell), or one of ``FAILURES``.
-        detail: The kind of the error, or what went wrong.
+        index: The index of the input; seed, reader and index reproduce it.
+        mutation: The mutation.
+        ending: ``refused``, ``read``, ``cut`` (undetectably truncated), or one of ``FAILURES``.
+        detail: The type of the error, or a description of the failure.
     """
 
     index: int
@@ -49,20 +49,20 @@ class Outcome:
 
 
 class Reader(Protocol):
-    """Something that reads, with the means to make inputs for it."""
+    """A reader under test, with a generator of inputs."""
 
     name: str
-    share: float
+    weight: float
 
     def trial(self, rng: random.Random, folder: Path) -> tuple[str, Callable[[], Any], Callable[[Any], str | None]]:
-        """Make an input in an empty folder: what was done, a call that reads it, and one that finds fault with it.
+        """Create an input in an empty folder; return the mutation, a function that reads it, and a check of the result.
 
-        What finds fault gives None for all well, ``cut`` for what no reader could have known, else what is wrong.
+        The check returns None if the result is correct, ``cut`` for an undetectable truncation, else a description.
         """
 
 
 def attempt(read: Callable[[], Any], fault: Callable[[Any], str | None], debug: bool = False) -> tuple[str, str]:
-    """Read an input: how that ended, and a detail."""
+    """Read an input; return the outcome and a detail."""
     try:
         value = read()
     except GraphiteError as error:
@@ -90,7 +90,7 @@ def attempt(read: Callable[[], Any], fault: Callable[[Any], str | None], debug: 
 
 
 def _place(error: BaseException) -> str:
-    """The error and the last line of ours it passed."""
+    """Return the error and its innermost frame in this project."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "fuzzing" not in frame.filename]
     last = frames[-1] if frames else None
     ours = [frame for frame in frames if "graphite_gen" in frame.filename or "/cli/" in frame.filename]
@@ -104,7 +104,7 @@ def _place(error: BaseException) -> str:
 
 
 def run_one(reader: Reader, seed: int, index: int, folder: Path, debug: bool = False) -> Outcome:
-    """One input, made and read."""
+    """Create and read one input."""
     rng = random.Random(f"{seed}/{reader.name}/{index}")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -115,7 +115,7 @@ def run_one(reader: Reader, seed: int, index: int, folder: Path, debug: bool = F
 
 
 def outcomes(reader: Reader, seed: int, count: int, folder: Path) -> Iterator[Outcome]:
-    """How each of so many inputs ended, whatever becomes of the processes that read them."""
+    """Yield the outcomes of all inputs, restarting the child process after a failure."""
     start = 0
     while start < count:
         for outcome in _watched(reader, seed, start, count, folder):
@@ -124,7 +124,7 @@ def outcomes(reader: Reader, seed: int, count: int, folder: Path) -> Iterator[Ou
 
 
 def _watched(reader: Reader, seed: int, start: int, count: int, folder: Path) -> Iterator[Outcome]:
-    """The outcomes of one process, up to the input that ended it."""
+    """Yield the outcomes of one child process, until it ends."""
     shared = mmap.mmap(-1, mmap.PAGESIZE)
     _MARK.pack_into(shared, 0, start, time.monotonic(), 0.0)
     inlet, outlet = os.pipe()
@@ -159,7 +159,7 @@ def _watched(reader: Reader, seed: int, start: int, count: int, folder: Path) ->
 
 
 def _hangs(child: int, shared: mmap.mmap) -> bool:
-    """Whether the input at hand takes too long; other programs on the machine are no fault of its."""
+    """Return whether the current input takes too long, in CPU time, so that other load does not count."""
     _, since, cpu = _MARK.unpack_from(shared, 0)
     waited = time.monotonic() - since
     if waited < SECONDS:
@@ -171,7 +171,7 @@ def _hangs(child: int, shared: mmap.mmap) -> bool:
 
 
 def _work(reader: Reader, seed: int, indices: range, folder: Path, shared: mmap.mmap, outlet: int) -> None:
-    """Go through inputs in the child, and never come back."""
+    """Process inputs in the child, and exit."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY,) * 2)
