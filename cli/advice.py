@@ -27,13 +27,36 @@ _MODELS_AND_TRAINING: dict[str, str] = {
     "network-model": "Pass a model of many graphs, such as '{model}bundled:barabasi'.",
 }
 
-_SAMPLING_AND_COMPLETION: dict[str, str] = {}
+_SAMPLING_AND_COMPLETION: dict[str, str] = {
+    "constraints-not-met": "Relax the constraints, or try another number of nodes with '--nodes'.",
+    "features-required": "Pass graphs that have them with '--features FILE'.",
+    "identity-features": "Use smaller graphs, or a model trained with '--preset default'.",
+    "impossible-enumeration": "Use a model of such graphs, or more '--steps'.",
+    "impossible-particles": "Use a model of such graphs, or more '--particles'.",
+    "infeasible-constraints": "Change the constraints, or the number of nodes with '--nodes'.",
+    "no-prior": "Train with '--kind graphite-vae'.",
+    "nothing-unknown": "Mark edges as unknown, or pass '--unlisted unknown' or '--add-nodes N'.",
+    "one-shot-decoding-steps": "Use an autoregressive model, trained without '--preset one-shot'.",
+    "sampling-memory": "Pass smaller '--nodes'.",
+    "sampling-memory-threads": "Pass smaller '--nodes', or '--threads 1'.",
+    "sampling-memory-workers": "Pass smaller '--nodes', or fewer '--workers'.",
+    "weighted-graph": "Pass '--ignore-weights'.",
+    "weighted-model": "Train with '--ignore-weights'.",
+}
 
 _LIKELIHOOD: dict[str, str] = {}
 
 _EVALUATION_AND_PICTURES: dict[str, str] = {}
 
-_NETWORKS: dict[str, str] = {}
+_NETWORKS: dict[str, str] = {
+    "diverged": "Pass a lower '--learning-rate'.",
+    "more-than-one-graph": "Write each to a file of its own with 'graphite-gen convert', and pass one of them.",
+    "no-features": "Pass a file with '--node-features', or '--no-features'.",
+    "no-hidden-edges": "Pass '--targets all', or an '--edge-dropout' above 0.",
+    "no-labels": "Pass a file with '--node-labels'.",
+    "split-disconnects": "Pass '--split random'.",
+    "uninformative-features": "Pass '--no-features', or others with '--node-features'.",
+}
 
 _DISTRIBUTED: dict[str, str] = {}
 

@@ -102,7 +102,7 @@ def naming_options() -> Iterator[None]:
 def _defaults(name: str) -> str:
     """A setting's default, then the presets, and '--single', that have another."""
     from graphite_gen.config import PRESETS
-    from graphite_gen.network.settings import GENERATION
+    from graphite_gen.network.hyperparameters import GENERATION
 
     sources: dict[str, tuple[Any, ...]] = {**PRESETS, "--single": (GENERATION,) if name in NETWORK_SETTINGS else ()}
     values = [

@@ -32,10 +32,10 @@ from benchmarks.logs import Row, add_options, parse, read_log, run_all
 from benchmarks.peers import EPOCHS, PEERS, build_peer
 from benchmarks.tables import DOCS, FOLDER, lines, publish
 from graphite_gen.evaluation.ranking import area_under_curve, average_precision
+from graphite_gen.network.hyperparameters import ClassifierSettings, LinkSettings
 from graphite_gen.network.link_prediction import run_baseline, run_link, run_split
 from graphite_gen.network.network import Network, read_network
 from graphite_gen.network.node_classification import run_classification
-from graphite_gen.network.settings import ClassifierSettings, LinkSettings
 from graphite_gen.rng import derive_seed
 
 LOG = FOLDER / "citation.jsonl"

@@ -135,7 +135,7 @@ def sample(
         constraints=build(constraints),
         largest=largest_component,
         latents=with_latents,
-        evidence=[] if features is None else read_for_all(group, features, simplify=simplify)[0],
+        features=[] if features is None else read_for_all(group, features, simplify=simplify)[0],
         decoding_steps=decoding_steps,
         group=group,
     )
@@ -145,9 +145,9 @@ def sample(
     provenance = Provenance(source="sample", model=trained.name, seed=seed)
     write(sampler, output, provenance=provenance, total=count, **target)
     if constraints and group.is_rank_zero:
-        label, rate = sampler.constraint.label, sampler.kept / sampler.drawn
-        masked = f"; {sampler.made} graphs were sampled by masking" if sampler.made else ""
-        note(f"{sampler.kept} of {sampler.drawn} unconstrained samples were '{label}' ({rate:.1%}){masked}.")
+        label, rate = sampler.constraint.label, sampler.accepted / sampler.drawn
+        masked = f"; {sampler.masked} graphs were sampled by masking" if sampler.masked else ""
+        note(f"{sampler.accepted} of {sampler.drawn} unconstrained samples were '{label}' ({rate:.1%}){masked}.")
 
 
 def _flag(name: str) -> str:

@@ -229,7 +229,7 @@ def _train_network(
     from graphite_gen.training.runs import claim_folder, free_folder
 
     from ..model_choice import use_threads
-    from ..single import KINDS, refuse_idle, train_network
+    from ..network_options import KINDS, refuse_idle, train_network
 
     refuse_idle([values["kind"] or KINDS[0]])
     use_threads(threads)

@@ -18,7 +18,7 @@ from graphite_gen.config import PRESETS, preset
 from graphite_gen.families import family
 from graphite_gen.families.simulate import TRAINING_GRAPHS, training_set
 from graphite_gen.io import read_graphs
-from graphite_gen.network.settings import GENERATION
+from graphite_gen.network.hyperparameters import GENERATION
 from graphite_gen.training.checkpoint import load_checkpoint
 
 from .conftest import TINY, Invoke, is_one_line, only_json, program
@@ -389,7 +389,7 @@ def test_what_one_large_graph_is_no_model_for_is_told(invoke: Invoke, groups: Pa
         (("train", groups, "--name", "groups", "--resume"), 1, ""),
         (("sample", "--tree", "-o", "out.h5"), 2, "'--tree' has no effect"),
         (("sample", "--stages", 4, "-o", "out.h5"), 2, "'--stages' has no effect"),
-        (("sample", "--nodes", 2, "-o", "out.h5"), 1, "neighbours on average"),
+        (("sample", "--nodes", 2, "-o", "out.h5"), 1, "mean degree"),
         (("train", "--single"), 2, "the file of the graph"),
         (("train", "--single", groups, "--stages", 3), 2, "'--decoder' has no use"),
         (("train", groups, "--subsample", 2), 2, "'--subsample' belongs to '--single'"),
