@@ -43,7 +43,7 @@ class Family(ABC):
         summary: One line for the table of families.
         has_law: Whether :meth:`log_prob` is tractable for some parameters.
         most_nodes: The largest graphs it draws: they take :math:`n^2` memory on the way, here about a gigabyte.
-        ordering: The node ordering that autoregressive models of it are trained with (``benchmarks/reproduce/orderings.py``).
+        ordering: The node ordering of autoregressive models of it (``benchmarks/reproduce/orderings.py``).
         most_judged: How many graphs are judged valid or not when many are at hand, where that takes seconds.
     """
 
