@@ -19,12 +19,31 @@ if TYPE_CHECKING:
 
 __all__ = ["advice", "explain"]
 
-_IO: dict[str, str] = {}
+_IO: dict[str, str] = {
+    "embedding-not-graphs": "'graphite-gen embed' wrote it: pass the file of the graph instead.",
+    "file-damaged": "Write the file again, or pass '{input_format}' if its suffix does not match its content.",
+    "format-mismatch": "Pass '{input_format}' with the right format.",
+    "format-unknown": "Rename the file, or pass '{input_format}'.",
+    "output-format-unknown": "Pass another name, or '{output_format}'.",
+    "folder-locked": "Wait for it or stop it, or train under another '--name'.",
+    "folder-not-writable": "Choose another folder with '--out'.",
+    "h5-not-seekable": "Pass a file, or another '{output_format}'.",
+    "input-missing": "Pass an existing file, or make one with 'graphite-gen generate --family NAME -o FILE'.",
+    "model-not-graphs": "Pass it with '--model', and a file of graphs here.",
+    "needs-simplify": "Pass '--simplify' to ignore edge directions and drop self-loops and repeated edges.",
+    "no-graphs": "Pass another file, or make one with 'graphite-gen generate --family NAME -o FILE'.",
+    "output-exists": "Pass '--force' to replace it, or another name.",
+}
 
-_DATA_AND_FAMILIES: dict[str, str] = {}
+_DATA_AND_FAMILIES: dict[str, str] = {
+    "unknown-family": "'graphite-gen families' lists them.",
+    "unknown-parameter": "'graphite-gen families' lists the parameters.",
+}
 
 _MODELS_AND_TRAINING: dict[str, str] = {
+    "model-unknown": "Pass a folder that 'graphite-gen train' wrote, or a bundled name.",
     "network-model": "Pass a model of many graphs, such as '{model}bundled:barabasi'.",
+    "not-a-model": "Pass a folder that 'graphite-gen train' wrote.",
 }
 
 _SAMPLING_AND_COMPLETION: dict[str, str] = {
@@ -46,7 +65,9 @@ _SAMPLING_AND_COMPLETION: dict[str, str] = {
 
 _LIKELIHOOD: dict[str, str] = {}
 
-_EVALUATION_AND_PICTURES: dict[str, str] = {}
+_EVALUATION_AND_PICTURES: dict[str, str] = {
+    "graph-too-large-to-draw": "'graphite-gen plot distributions' has no such limit.",
+}
 
 _NETWORKS: dict[str, str] = {
     "diverged": "Pass a lower '--learning-rate'.",

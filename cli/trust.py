@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .console import nats, so_many
+from .console import count_of, nats
 
 if TYPE_CHECKING:
     from graphite_gen.completion import Completion
@@ -109,7 +109,7 @@ def _cross(bdmc: BDMCEstimate, method: str) -> bool:
 def verdict(bdmc: BDMCEstimate, method: str, *, anneals: bool = True) -> str:
     """Whether what a method gives can be trusted, and what to do if not; a staged model cannot be annealed."""
     off, gap = _Distance.of_method(bdmc, method), _Distance.of_method(bdmc, "ais")
-    where = f"on {so_many(bdmc.graphs, 'graph')} of the model itself"
+    where = f"on {count_of(bdmc.graphs, 'graph')} of the model itself"
     stands = _standing(bdmc, method)
     again = "Check again with more " + ("'--steps' or '--chains'." if anneals else "samples ('-k').")
     if _cross(bdmc, method):

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .console import duration, nats, note, progress_bar, show_facts, show_json, so_many
+from .console import count_of, duration, nats, note, progress_bar, show_facts, show_json
 from .remarks import training_remark
 from .signals import instead_of_stopping
 
@@ -74,14 +74,14 @@ def show_outcome(trainer: Trainer, folder: Path, as_json: bool) -> None:
         return
 
     figure = "validation NLL" if model.config.is_variational else "validation reconstruction"
-    epochs = so_many(results["epochs"], "epoch")
+    epochs = count_of(results["epochs"], "epoch")
     show_facts(
         [
             ("model", str(folder)),
             (figure, f"{nats(results['validation'])} nats per graph (epoch {results['best_epoch']})"),
             *([] if baseline is None else [("ER baseline", f"{nats(baseline)} nats per graph")]),
             *([("remark", remark)] if remark else []),
-            ("trained", f"{epochs}, {so_many(results['steps'], 'step')}, {duration(results['seconds'])}"),
+            ("trained", f"{epochs}, {count_of(results['steps'], 'step')}, {duration(results['seconds'])}"),
         ]
     )
     if model.config.is_variational:

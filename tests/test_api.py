@@ -143,7 +143,7 @@ def test_wrong_settings_and_graphs_are_refused_before_training() -> None:
         fit([random_graph(4, 0)], colour=1)
     with pytest.raises(ConfigError, match="Unknown setting 'law'"):
         fit([random_graph(4, 0)], law=3)
-    with pytest.raises(ConfigError, match="'seed' is 'x'; it should be a whole number"):
+    with pytest.raises(ConfigError, match="'seed' is 'x'"):
         fit([random_graph(4, 0)], seed="x")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="'epochs' should be int"):
         fit([random_graph(4, 0)], epochs="many")
@@ -189,7 +189,7 @@ def test_fit_keeps_a_run_in_its_folder_and_load_finds_the_last_one(
     for found in (load(), load("mine"), load(tmp_path / "checkpoints" / "mine")):
         assert found.trained.name == "mine"
         assert same_graphs(found.sample(3), model.sample(3))
-    with pytest.raises(CheckpointError, match="No model called 'other'"):
+    with pytest.raises(CheckpointError, match="no model 'other'"):
         load("other")
 
 
@@ -232,7 +232,7 @@ def test_other_spellings_of_validation_are_understood_and_unknown_marks_refused(
 
     with pytest.raises(DatasetError, match="'dev'"):
         split_graphs([marked("train"), marked("dev")], 0)
-    with pytest.raises(DatasetError, match="All graphs are marked 'test'"):
+    with pytest.raises(DatasetError, match="'test'"):
         split_graphs([marked("test")], 0)
 
 

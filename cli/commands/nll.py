@@ -213,7 +213,7 @@ def _choose_split(graphs: list[SimpleGraph], split: str | None) -> list[SimpleGr
     from graphite_gen.data.dataset import Dataset
     from graphite_gen.records import Provenance
 
-    from ..console import note, so_many
+    from ..console import count_of, note
 
     if split is None:
         marked = any(graph.attributes.get("split") == "test" for graph in graphs)
@@ -222,7 +222,7 @@ def _choose_split(graphs: list[SimpleGraph], split: str | None) -> list[SimpleGr
     else:
         why = "as asked"
     chosen = graphs if split == "all" else Dataset(graphs, Provenance()).split(split)
-    whole = so_many(len(graphs), "graph")
+    whole = count_of(len(graphs), "graph")
     count = whole if len(graphs) == 1 else f"all {whole}" if split == "all" else f"{len(chosen)} of {whole}"
     note(f"Scoring {count}: {why}.")
 

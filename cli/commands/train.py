@@ -115,7 +115,7 @@ def train(
 
     from graphite_gen.distributed import join
     from graphite_gen.errors import DistributedError, OutputError
-    from graphite_gen.io.locks import claimed
+    from graphite_gen.io.locks import locked
     from graphite_gen.training.runs import resume_run, start_run
     from graphite_gen.training.trainer import RUN, read_run
 
@@ -130,7 +130,7 @@ def train(
     trainer: Trainer | None = None
     try:
         if group.is_rank_zero:
-            ctx.with_resource(claimed(folder))
+            ctx.with_resource(locked(folder))
         if resumes:
             if group.size == 1:
                 # Sums depend on how many threads share them: a run goes on with as many as it began with.
@@ -186,11 +186,11 @@ def _choose_folder(
 
 def _announce(trainer: Trainer, folder: Path, resume: bool, is_file: bool) -> None:
     """Say what is about to be done."""
-    from ..console import note, so_many
+    from ..console import count_of, note
 
-    after = f"Resuming '{folder.name}' after {so_many(trainer.epoch, 'epoch')}"
+    after = f"Resuming '{folder.name}' after {count_of(trainer.epoch, 'epoch')}"
     begin = after if resume else f"Training '{folder.name}'"
-    note(f"{begin} on {so_many(len(trainer.graphs), 'graph')}, validating on {len(trainer.validation)}.")
+    note(f"{begin} on {count_of(len(trainer.graphs), 'graph')}, validating on {len(trainer.validation)}.")
     if is_file and not resume and len(trainer.graphs) == 1 and not trainer.validation:
         note("There is one graph, and none to validate on: to learn graphs like this one, pass '--single'.")
     if trainer.config.observation == "normal":
@@ -225,7 +225,7 @@ def _train_network(
     if place().size > 1:
         raise click.UsageError("'--single' trains in one process. Run 'graphite-gen train --single' without torchrun.")
 
-    from graphite_gen.io.locks import claimed
+    from graphite_gen.io.locks import locked
     from graphite_gen.training.runs import claim_folder, free_folder
 
     from ..model_choice import use_threads
@@ -235,7 +235,7 @@ def _train_network(
     use_threads(threads)
     base = name or _stem(source)
     folder = out / base if name or force else free_folder(out, base)
-    ctx.with_resource(claimed(folder))
+    ctx.with_resource(locked(folder))
     claim_folder(folder, force, resumes=False)
     settings = {key: values[key] for key in NETWORK_SETTINGS if values[key] is not None}
 

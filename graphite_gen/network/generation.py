@@ -18,7 +18,7 @@ from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import SamplingError
 from ..graph import SimpleGraph
 from ..nn.distributions import NodeNormal
-from ..records import Provenance, so_many
+from ..records import Provenance, count_of
 from ..rng import derive_seed, stream
 from .autoencoder import PairDecoder
 from .calibration import density_shift, fit_biases
@@ -72,7 +72,7 @@ class NetworkModel:
     _fraction_biases: dict[int, Tensor] = field(default_factory=dict, init=False, repr=False)
 
     def __repr__(self) -> str:
-        graph = f"{so_many(self.nodes, 'node')}, {so_many(self.edges, 'edge')}"
+        graph = f"{count_of(self.nodes, 'node')}, {count_of(self.edges, 'edge')}"
 
         return f"NetworkModel('{self.name}', {self.settings.kind}, {graph})"
 

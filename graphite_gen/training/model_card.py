@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..records import so_many
+from ..records import count_of
 from .checkpoint import TrainedModel
 
 __all__ = ["describe_model", "model_facts", "origin_in_words"]
@@ -43,12 +43,12 @@ def model_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("exchangeable", "yes" if facts["exchangeable"] else "no: NLL depends on how nodes are numbered"),
         (
             "trained on",
-            f"{so_many(results.get('training_graphs', '?'), 'graph')} from {origin_in_words(facts['provenance'])}",
+            f"{count_of(results.get('training_graphs', '?'), 'graph')} from {origin_in_words(facts['provenance'])}",
         ),
         ("nodes", f"{facts['nodes']['min']} to {facts['nodes']['max']}"),
         (
             "training",
-            f"{results.get('epochs', '?')} of {so_many(training['epochs'], 'epoch')}, seed {training['seed']}",
+            f"{results.get('epochs', '?')} of {count_of(training['epochs'], 'epoch')}, seed {training['seed']}",
         ),
         ("validation", f"{_nats(results.get('validation'))} nats per graph (epoch {results.get('best_epoch', '?')})"),
     ]
@@ -64,7 +64,7 @@ def _encoder(config: Mapping[str, Any]) -> str:
 
 def _decoder(config: Mapping[str, Any]) -> str:
     if config["decoding_steps"] == 1:
-        rounds = f"{so_many(config['rounds'], 'round')}, {config['skip']} skip, λ = {config['skip_weight']:g}"
+        rounds = f"{count_of(config['rounds'], 'round')}, {config['skip']} skip, λ = {config['skip_weight']:g}"
         return f"all pairs at once, latent {config['latent']}, {config['refinement']}, {rounds}, {config['head']} head"
     decoding_steps = f"in {config['decoding_steps']} stages" if config["decoding_steps"] else "one pair at a time"
     layers = f"{config['rounds']} layers of {config['width']}"

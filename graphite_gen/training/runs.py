@@ -24,10 +24,10 @@ from ..families import family
 from ..families.simulate import generate, training_set
 from ..graph import SimpleGraph
 from ..io import format_of, read_graphs
-from ..io.locks import HIDDEN, is_claimed
+from ..io.locks import HIDDEN, is_locked
 from ..memory import check_memory
 from ..records import Provenance, Record, typed
-from .checkpoint import check_writable, is_checkpoint, last_started, load_checkpoint, settle
+from .checkpoint import check_writable, is_checkpoint, last_started, load_checkpoint, recover_save
 from .trainer import FIRST_SAVE, RUN, Trainer, prepare, read_run, resolve_device
 
 __all__ = [
@@ -263,7 +263,7 @@ def _at_hand(folder: Path, group: ProcessGroup) -> Iterator[Path]:
     names = ("config.json", "model.safetensors", RUN, "history.jsonl")
     if group.is_rank_zero:
         # A run that was killed as it saved has its weights under a hidden name, and may have no further save.
-        settle(folder)
+        recover_save(folder)
         if group.size > 1:
             found = [path for path in (folder / name for name in names) if path.is_file()]
             group.everywhere([part for path in found for part in (path.name.encode(), path.read_bytes())])
@@ -357,7 +357,7 @@ def is_finished(folder: Path) -> bool:
 def free_folder(out: Path, name: str) -> Path:
     """The first of ``name``, ``name-2``, ``name-3``, … that is free under ``out``."""
     folder, number = out / name, 1
-    while _is_taken(folder) or is_claimed(folder):
+    while _is_taken(folder) or is_locked(folder):
         number += 1
         folder = out / f"{name}-{number}"
 

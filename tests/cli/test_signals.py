@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphite_gen.cli.signals import Stopped, exit_code, heed_signals, instead_of_stopping
-from graphite_gen.io.locks import claimed
+from graphite_gen.io.locks import locked
 
 from .conftest import TINY, Invoke, is_one_line, program
 
@@ -86,14 +86,14 @@ def test_sigterm_ends_a_writer_with_nothing(own_folder: Path) -> None:
 
 @pytest.mark.parametrize("options", [(), ("--force",), ("--resume",)])
 def test_a_second_training_in_a_folder_is_refused(own_folder: Path, invoke: Invoke, options: tuple[str, ...]) -> None:
-    with claimed(Path("checkpoints/run")):
+    with locked(Path("checkpoints/run")):
         result = invoke(
             "train", "--family", "ego", *(() if options == ("--resume",) else TINY), "--name", "run", *options
         )
 
     assert result.exit_code == 1
     assert is_one_line(result.stderr)
-    assert "Another training is at work in 'checkpoints/run'" in result.stderr
+    assert "'checkpoints/run' is locked by another run (pid " in result.stderr
 
 
 def test_a_folder_that_a_killed_run_left_before_it_saved_is_as_good_as_none(own_folder: Path, invoke: Invoke) -> None:
