@@ -27,7 +27,10 @@ _EVALUATION_AND_PICTURES: dict[str, str] = {}
 
 _NETWORKS: dict[str, str] = {}
 
-_DISTRIBUTED: dict[str, str] = {}
+_DISTRIBUTED: dict[str, str] = {
+    "not-connected": "Start all of them with torchrun, or use '--workers'.",
+    "worker-died": "No output file was written.",
+}
 
 ADVICE = (
     _IO

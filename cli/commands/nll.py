@@ -128,9 +128,9 @@ def nll(
     from ..models import choose_model, use_threads
     from ..reading import find_entropy, find_law, read_for_all
     from ..scoring import Score
-    from ..sharing import gather
+    from ..sharing import process_group
 
-    group = gather(workers)
+    group = process_group(workers)
     use_threads(threads, workers)
     found, provenance = read_for_all(group, graphs, format=format, simplify=simplify)
     law = find_law(family, dict(parameters), provenance)

@@ -101,10 +101,10 @@ def sample(
     from ..console import note
     from ..models import choose_folder, load_model, use_threads
     from ..reading import read_for_all
-    from ..sharing import gather
+    from ..sharing import process_group
     from ..writing import write
 
-    group = gather(workers)
+    group = process_group(workers)
     use_threads(threads, workers)
     folder, reason = choose_folder(model)
     if is_network_model(read_config(folder)):

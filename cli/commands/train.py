@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,6 @@ import click
 from .. import options
 from ..command import Command
 from ..settings import SETTINGS, SINGLE_SETTINGS, naming_options, settings
-from ..sharing import GROUP
 from ..signals import exit_code
 from ..types import NAME, PATH, PATH_OR_DASH
 
@@ -104,7 +102,7 @@ def train(
     given = {key: value for key, value in values.items() if options.is_given(key)}
     _check_usage(source, family, bool(parameters), name, resume, force, given)
 
-    from graphite_gen.distributed import join
+    from graphite_gen.distributed import connect
     from graphite_gen.errors import DistributedError, OutputError
     from graphite_gen.io.locks import claimed
     from graphite_gen.training.runs import resume_run, start_run
@@ -116,14 +114,14 @@ def train(
 
     use_threads(threads)
     law = _law(family, parameters)
-    ctx.meta[GROUP] = group = join()
+    group = connect()
     folder, resumes = _choose_folder(group, out, name, name or law.get("family") or _stem(source), resume, force)
     trainer: Trainer | None = None
     try:
         if group.is_rank_zero:
             ctx.with_resource(claimed(folder))
         if resumes:
-            if group.size == 1:
+            if group.world_size == 1:
                 # Sums depend on how many threads share them: a run goes on with as many as it began with.
                 threads = threads or read_run(folder).get("threads")
                 use_threads(threads)
@@ -159,20 +157,19 @@ def train(
 def _choose_folder(
     group: ProcessGroup, out: Path, name: str | None, base: str, resume: bool, force: bool
 ) -> tuple[Path, bool]:
-    """The run's folder and whether to go on with the run in it, as the leader finds them, for everyone."""
+    """The run's folder and whether to resume the run in it, as rank 0 finds them."""
     from graphite_gen.training.runs import find_run, free_folder, lost_run
 
-    found: list[bytes] = []
+    folder, resumes = out, resume
     if group.is_rank_zero:
         lost = None if resume else lost_run(out, base)
         if resume:
             folder = out / name if name else find_run(out, base)
         else:
             folder = lost or (out / base if name or force else free_folder(out, base))
-        found = [os.fsencode(folder), b"resume" if resume or lost else b"start"]
-    place, what = group.everywhere(found)
+        resumes = resume or lost is not None
 
-    return Path(os.fsdecode(place)), what == b"resume"
+    return group.broadcast((folder, resumes))
 
 
 def _announce(trainer: Trainer, folder: Path, resume: bool, is_file: bool) -> None:
@@ -211,9 +208,9 @@ def _train_network(
     if source is None:
         raise click.UsageError("Pass the file of the graph: 'graphite-gen train --single GRAPH'.")
 
-    from graphite_gen.distributed import place
+    from graphite_gen.distributed import group_from_environment
 
-    if place().size > 1:
+    if group_from_environment().world_size > 1:
         raise click.UsageError("'--single' trains in one process. Run 'graphite-gen train --single' without torchrun.")
 
     from graphite_gen.io.locks import claimed
@@ -299,7 +296,7 @@ def _stem(source: Path | None) -> str:
 
 
 def _resume_command(source: Path | None, family: str | None, folder: Path, device: str, threads: int | None) -> str:
-    from graphite_gen.distributed import program
+    from ..sharing import program
 
     words = ["train"]
     words += [str(source)] if source is not None else ["--family", family] if family is not None else []

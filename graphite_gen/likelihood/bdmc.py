@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
@@ -20,7 +19,6 @@ from torch import Tensor
 from ..autoregressive.distribution import Schedule
 from ..autoregressive.ordering import ANY_ORDER, chosen_log_prob
 from ..data.batch import GraphBatch
-from ..data.parcels import pack_record, unpack_record
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import ConfigError, DatasetError
 from ..graph import SimpleGraph
@@ -290,7 +288,7 @@ def iterate_bdmc(
             khat=plain.khat,
         )
 
-    yield from group.ordered(graphs, bound, pack_record, partial(unpack_record, GraphBDMC))
+    yield from group.gather_in_order(graphs, bound)
 
 
 @torch.no_grad()

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from ..data.dataset import split_graphs
-from ..data.parcels import pack_graphs, pack_record, unpack_graphs, unpack_record
 from ..distributed import SINGLE_PROCESS, ProcessGroup, launch, restarts
 from ..errors import CheckpointError, DatasetError, GraphiteError
 from ..families import family
@@ -89,20 +88,8 @@ class TrainingData(Record):
         return *split_graphs(graphs, self.seed), provenance
 
     def share(self, group: ProcessGroup) -> tuple[list[SimpleGraph], list[SimpleGraph], Provenance]:
-        """The same for everyone: the leader reads or draws them and sends them to the others.
-
-        Raises:
-            CrewError: A process was lost.
-        """
-        if group.size == 1:
-            return self.load()
-        parcels = []
-        if group.is_rank_zero:
-            *splits, provenance = self.load()
-            parcels = [*map(pack_graphs, splits), pack_record(provenance)]
-        train, validation, about = group.everywhere(parcels)
-
-        return unpack_graphs(train)[0], unpack_graphs(validation)[0], unpack_record(Provenance, about)
+        """The same on every rank: rank 0 reads or draws the graphs and broadcasts them."""
+        return group.broadcast(self.load() if group.is_rank_zero else ([], [], Provenance()))
 
 
 def _check_file(file: str, format: str | None) -> None:
@@ -259,20 +246,19 @@ def resume_run(
 
 @contextmanager
 def _at_hand(folder: Path, group: ProcessGroup) -> Iterator[Path]:
-    """A run's folder, and for those that do not lead, who may be on other hosts, a copy of what resuming reads."""
+    """A run's folder, and on other ranks, which may be on other hosts, a copy of the files that resuming reads."""
     names = ("config.json", "model.safetensors", RUN, "history.jsonl")
     if group.is_rank_zero:
         # A run that was killed as it saved has its weights under a hidden name, and may have no further save.
         settle(folder)
-        if group.size > 1:
+        if group.world_size > 1:
             found = [path for path in (folder / name for name in names) if path.is_file()]
-            group.everywhere([part for path in found for part in (path.name.encode(), path.read_bytes())])
+            group.broadcast({path.name: path.read_bytes() for path in found})
         yield folder
         return
     with tempfile.TemporaryDirectory() as copy:
-        parts = group.everywhere([])
-        for name, content in zip(parts[::2], parts[1::2], strict=True):
-            Path(copy, name.decode()).write_bytes(content)
+        for name, content in group.broadcast(dict[str, bytes]()).items():
+            Path(copy, name).write_bytes(content)
         yield Path(copy)
 
 

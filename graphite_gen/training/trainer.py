@@ -45,7 +45,7 @@ from .checkpoint import (
 )
 from .model import GraphNetwork, build_network
 from .objectives import autoregressive_log_weights, log_weights, reconstruction
-from .step import SharedLoss, draw_step, normal_noise
+from .step import BatchLoss, draw_step, normal_noise
 
 __all__ = [
     "FIRST_SAVE",
@@ -261,9 +261,9 @@ class Trainer:
         if not group.is_rank_zero:
             self.folder = None
         self._group = group
-        # What is wrong with one that gets no further is better told than that it is missing.
-        group.assemble()
-        self._loss = SharedLoss(self.network, training.convention, group)
+        # An error of a rank that gets no further is raised here.
+        group.barrier()
+        self._loss = BatchLoss(self.network, training.convention, group)
 
     def stop(self) -> None:
         """Ask the run to save and raise ``KeyboardInterrupt`` after the step it is in; for signal handlers."""
@@ -627,11 +627,11 @@ def validation_figure(
     network.eval()
     parts = _validation_parts(graphs, training)
     sums = [0.0] * len(parts)
-    for number in range(group.rank, len(parts), group.size):
+    for number in range(group.rank, len(parts), group.world_size):
         sums[number] = float(_validation_nats(network, graphs, training, *parts[number]).sum())
     network.train()
 
-    return sum(group.sum(sums)) / len(graphs)
+    return sum(group.all_reduce_sum(sums)) / len(graphs)
 
 
 def validation_nats(model: TrainedModel, graphs: Sequence[SimpleGraph]) -> list[float]:

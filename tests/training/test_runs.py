@@ -65,7 +65,7 @@ def test_a_run_is_resumed_with_the_graphs_it_began_with(tmp_path: Path) -> None:
 def test_a_save_that_was_cut_off_is_whole_for_those_who_get_a_copy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, sent = tmp_path / "a", list[bytes]()
+    folder, sent = tmp_path / "a", dict[str, bytes]()
     list(start_run("a", folder, DATA, {**SETTINGS, "epochs": 1}))
     old = (folder / "model.safetensors").read_bytes()
     list(start_run("a", folder, DATA, SETTINGS, force=True))
@@ -74,11 +74,11 @@ def test_a_save_that_was_cut_off_is_whole_for_those_who_get_a_copy(
     (folder / "model.safetensors").rename(folder / f"{HIDDEN}{digest[:16]}.safetensors")
     (folder / "model.safetensors").write_bytes(old)
 
-    def pass_on(group: ProcessGroup, things: list[bytes]) -> list[bytes]:
-        sent.extend(things)
+    def broadcast(group: ProcessGroup, files: dict[str, bytes]) -> dict[str, bytes]:
+        sent.update(files)
         return sent
 
-    monkeypatch.setattr(ProcessGroup, "everywhere", pass_on)
+    monkeypatch.setattr(ProcessGroup, "broadcast", broadcast)
     with runs._at_hand(folder, ProcessGroup(0, 2)), runs._at_hand(folder, ProcessGroup(1, 2)) as copy:
         assert copy != folder
         ours, theirs = (load_checkpoint(place).network.state_dict() for place in (folder, copy))
