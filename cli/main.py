@@ -11,18 +11,11 @@ from typing import Any, NoReturn
 
 import click
 
-from graphite_gen.distributed import (
-    exit_worker,
-    finish,
-    group_from_environment,
-    is_connected,
-    is_spawned,
-    report_failure,
-)
+from graphite_gen.distributed import group_from_environment, is_spawned
 
 from .advice import advice
 from .command import Command
-from .sharing import ARGUMENTS, watch_parent
+from .sharing import ARGUMENTS, end_with_error, end_worker, end_workers, watch_parent
 from .signals import exit_code, heed_signals
 
 __all__ = ["main", "run"]
@@ -92,7 +85,7 @@ class Program(Command, click.Group):
             if ctx.params["debug"]:
                 traceback.print_exc()
             if isinstance(error, Exception):
-                report_failure(error)
+                end_with_error(error)
             click.echo(_shortened(_line(error)), err=True)
             ctx.exit(exit_code(error) if isinstance(error, KeyboardInterrupt) else 1)
 
@@ -125,12 +118,7 @@ def run() -> None:
     try:
         _run()
     except SystemExit as end:
-        if is_connected():
-            # Without the cleanup of the interpreter, which would wait for pending communication.
-            code = end.code if isinstance(end.code, int) else int(bool(end.code))
-            finish(code)
-            sys.stderr.flush()
-            os._exit(code)
+        end_workers(end.code if isinstance(end.code, int) else int(bool(end.code)))
         raise
 
 
@@ -149,7 +137,7 @@ def _run_worker() -> NoReturn:
     except SystemExit as end:
         is_failed = bool(end.code)
     finally:
-        exit_worker(is_failed)
+        end_worker(is_failed)
 
 
 def _run() -> None:

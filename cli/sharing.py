@@ -8,25 +8,42 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
+from typing import Any, NoReturn
 
 import click
 
 from graphite_gen.distributed import (
-    GRACE,
     STORE,
     ProcessGroup,
     connect,
-    connect_group,
+    connected_store,
     disconnect,
     group_from_environment,
     is_spawned,
-    launch,
+    report_failure,
 )
 
-__all__ = ["ARGUMENTS", "process_group", "program", "spawn_workers", "use_one_thread", "watch_parent"]
+__all__ = [
+    "ARGUMENTS",
+    "connect_ranks",
+    "end_with_error",
+    "end_worker",
+    "end_workers",
+    "process_group",
+    "program",
+    "spawn_workers",
+    "use_one_thread",
+    "watch_parent",
+]
+
+# Seconds to wait until a process that should end has ended, and until rank 0 has reported the error of a worker.
+GRACE = 5.0
+REPORT_TIMEOUT = 600.0
 
 ARGUMENTS = "graphite_gen.arguments"
 """The key of all command-line arguments in the context of a command."""
@@ -48,7 +65,7 @@ def process_group(workers: int) -> ProcessGroup:
             f"Leave it out."
         )
     if workers == 1 or group.world_size > 1:
-        return connect()
+        return connect_ranks()
     arguments = context.meta[ARGUMENTS]
 
     return context.with_resource(spawn_workers(workers, arguments, show_stderr="--debug" in arguments))
@@ -84,8 +101,7 @@ def spawn_workers(world_size: int, arguments: Sequence[str], *, show_stderr: boo
                         stderr=None if show_stderr else subprocess.DEVNULL,
                     )
                 )
-            connect_group(group, store, workers)
-            yield group
+            yield connect(group, store, workers)
         finally:
             os.close(reader)
             os.close(writer)
@@ -96,6 +112,63 @@ def spawn_workers(world_size: int, arguments: Sequence[str], *, show_stderr: boo
                     worker.kill()
                     worker.wait()
             disconnect()
+
+
+def connect_ranks() -> ProcessGroup:
+    """Connect the processes of torchrun, if it has started this one; workers end when rank 0 does."""
+    group = connect()
+    if not group.is_rank_zero and not is_spawned():
+        threading.Thread(target=_watch_store, args=(connected_store(is_new=True), group.rank), daemon=True).start()
+
+    return group
+
+
+def _watch_store(store: Any, rank: int) -> None:
+    """End this worker when rank 0 ends, with its exit code, or when torchrun does."""
+    try:
+        store.wait(["exit"], timedelta(days=365))
+        code = int(store.get("exit"))
+        store.set(f"ended/{rank}", b"")
+    except RuntimeError:
+        code = 1
+    os._exit(1 if code else 0)
+
+
+def end_workers(code: int) -> None:
+    """End the workers of torchrun with the exit code of rank 0, and this process too, if there are any."""
+    store = connected_store()
+    if store is None:
+        return
+    ended = [f"ended/{rank}" for rank in range(1, group_from_environment().world_size)]
+    deadline = time.monotonic() + GRACE
+    with suppress(RuntimeError):
+        store.set("exit", str(code))
+        # The store may end with this process, and a worker that finds it gone fails.
+        while not code and not store.check(ended) and time.monotonic() < deadline:
+            time.sleep(0.01)
+    sys.stderr.flush()
+    # Without the cleanup of the interpreter, which would wait for pending communication.
+    os._exit(code)
+
+
+def end_with_error(error: Exception) -> None:
+    """End a worker such that rank 0 reports its error; anywhere else this does nothing."""
+    if report_failure(error):
+        # torchrun stops all ranks when one fails, so rank 0 has to report first; it then ends this process.
+        threading.Event().wait(0 if is_spawned() else REPORT_TIMEOUT)
+        os._exit(1)
+
+
+def end_worker(is_failed: bool) -> NoReturn:
+    """End a worker that has done its part: with rank 0, but not long after a failure."""
+    if is_failed:
+        disconnect()
+        # Rank 0 has to report first.
+        threading.Event().wait(0 if is_spawned() else GRACE)
+    elif connected_store() is not None:
+        # Rank 0 ends this process when it ends.
+        threading.Event().wait()
+    os._exit(int(is_failed))
 
 
 def watch_parent() -> None:
@@ -113,7 +186,7 @@ def watch_parent() -> None:
 
 def program() -> str:
     """The command that starts this program again, up to the name of the subcommand."""
-    if launch() is None:
+    if "TORCHELASTIC_RUN_ID" not in os.environ:
         return "graphite-gen"
     local = os.environ.get("LOCAL_WORLD_SIZE")
     # The rendezvous of several hosts is not known here.

@@ -1,7 +1,7 @@
 """Runs of several processes, built on ``torch.distributed``: gloo for objects and CPU tensors, nccl for CUDA tensors.
 
-``torchrun`` starts the processes, on one host or several, or :func:`spawn_workers` does on this host. Every rank runs
-the same program. Work is divided by index, results are gathered in order on rank 0, and rank 0 does all I/O. The result
+``torchrun`` starts the processes, on one host or several, or the command line does on its host. Every rank runs the
+same program. Work is divided by index, results are gathered in order on rank 0, and rank 0 does all I/O. The result
 for an index depends on the index alone, so results do not depend on the world size.
 """
 
@@ -12,7 +12,6 @@ import pickle
 import secrets
 import socket
 import subprocess
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -21,8 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import DistributedError
 
@@ -30,33 +28,24 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 __all__ = [
-    "GRACE",
     "SINGLE_PROCESS",
     "STORE",
     "ProcessGroup",
     "connect",
-    "connect_group",
+    "connected_store",
     "disconnect",
-    "exit_worker",
-    "finish",
     "group_from_environment",
-    "is_connected",
     "is_spawned",
-    "launch",
-    "local_rank",
     "report_failure",
-    "restarts",
 ]
 
 T = TypeVar("T")
 
 STORE = "GRAPHITE_GEN_STORE"
-"""The environment variable of a process of :func:`spawn_workers`: the path of the store where the ranks meet."""
+"""The environment variable of a spawned worker: the path of the store where the ranks meet."""
 
-# Seconds to wait until all ranks have started, until rank 0 has reported an error, and until a process has ended.
+# Seconds to wait until all ranks have started.
 START_TIMEOUT = 600.0
-REPORT_TIMEOUT = 600.0
-GRACE = 5.0
 # A process that dies is noticed at once, by its closed connection. This bounds the time between two messages of a
 # healthy rank, and the wait for a host that vanished without closing its connections.
 TIMEOUT = timedelta(days=1)
@@ -95,25 +84,21 @@ class ProcessGroup:
         Rank ``r`` computes the indices ``r, r + world_size, …`` and waits while it is ahead of rank 0, so memory stays
         bounded. An error is raised where the sequence reaches its index.
         """
-        if self.world_size == 1:
-            yield from map(make, range(count))
-        elif self.is_rank_zero:
-            yield from self._receive_in_order(count, make)
-        else:
+        if not self.is_rank_zero:
             for index in range(self.rank, count, self.world_size):
                 self._wait(_submit("send_object_list", make(index), 0))
-
-    def _receive_in_order(self, count: int, make: Callable[[int], T]) -> Iterator[T]:
+            return
         sources = (index % self.world_size for index in range(count) if index % self.world_size)
+        receiving = (_submit("recv_object_list", None, source) for source in sources)
         # Received in the background, at most one object of each worker ahead.
-        pending = deque(_submit("recv_object_list", None, source) for source in islice(sources, self.world_size - 1))
+        pending = deque(islice(receiving, self.world_size - 1))
         for index in range(count):
             source = index % self.world_size
             if not source:
                 yield make(index)
                 continue
             received = self._wait(pending.popleft(), source)
-            pending.extend(_submit("recv_object_list", None, following) for following in islice(sources, 1))
+            pending.extend(islice(receiving, 1))
             yield received
 
     def all_gather_in_order(self, count: int, make: Callable[[int], T]) -> list[T]:
@@ -167,13 +152,14 @@ SINGLE_PROCESS = ProcessGroup()
 
 @dataclass(frozen=True)
 class _Connection:
-    """A connected group, the key-value store that its ranks share, and the thread that communicates.
+    """A connected group, the store that its ranks share, the prefix of their keys, and the thread that communicates.
 
     The main thread waits for that thread and not for gloo, since signals do not interrupt a call of gloo.
     """
 
     group: ProcessGroup
     store: Any
+    prefix: str
     thread: ThreadPoolExecutor
 
 
@@ -191,7 +177,7 @@ def _torch() -> Any:
 
 
 def group_from_environment() -> ProcessGroup:
-    """The group that torchrun or :func:`spawn_workers` has started this process in, which may not be connected yet.
+    """The group that this process was started in, by torchrun or as a spawned worker; it may not be connected yet.
 
     Other schedulers may set the same variables for processes that are independent of each other.
     """
@@ -205,44 +191,42 @@ def group_from_environment() -> ProcessGroup:
     return ProcessGroup(rank, world_size) if 0 <= rank < world_size else SINGLE_PROCESS
 
 
-def is_connected() -> bool:
-    """Whether this process is connected to others."""
-    return _connection is not None
-
-
 def is_spawned() -> bool:
-    """Whether :func:`spawn_workers` has started this process."""
+    """Whether a process of the same command has started this one."""
     return STORE in os.environ
 
 
-def connect() -> ProcessGroup:
+def connect(
+    group: ProcessGroup | None = None, path: str | None = None, workers: Sequence[subprocess.Popen[bytes]] = ()
+) -> ProcessGroup:
     """Connect this process to the others of its run, if there are any.
+
+    Arguments:
+        group: The group; None for that of the environment.
+        path: The file where its ranks meet; None for that of the environment, or the store of torchrun.
+        workers: The processes of the other ranks, as far as they were started by this one.
 
     Raises:
         DistributedError: They did not start, or cannot reach each other.
     """
-    group = group_from_environment()
-    if group.world_size > 1 and _connection is None:
-        connect_group(group, os.environ.get(STORE))
-
-    return group
-
-
-def connect_group(group: ProcessGroup, path: str | None, workers: Sequence[subprocess.Popen[bytes]] = ()) -> None:
     global _connection
-    # Its warnings about closed connections would follow our error message.
+    group = group or group_from_environment()
+    if group.world_size == 1 or _connection is not None:
+        return group
+    # Otherwise its warnings about closed connections would follow our error messages.
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     torch = _torch()
     try:
         if "GLOO_SOCKET_IFNAME" not in os.environ and (name := _interface(group)):
             os.environ["GLOO_SOCKET_IFNAME"] = name
-        store = _open_store(group) if path is None else torch.distributed.FileStore(path, group.world_size)
-        store.set_timeout(timedelta(seconds=START_TIMEOUT))
+        store = _open_store(group, path or os.environ.get(STORE))
         prefix = _meet(group, store, workers)
-        store = torch.distributed.PrefixStore(prefix, store)
-        backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
         torch.distributed.init_process_group(
-            backend, store=store, rank=group.rank, world_size=group.world_size, timeout=TIMEOUT
+            "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo",
+            store=torch.distributed.PrefixStore(prefix, store),
+            rank=group.rank,
+            world_size=group.world_size,
+            timeout=TIMEOUT,
         )
         # No rank may close its connections while another one is still connecting.
         torch.distributed.all_reduce(torch.zeros(1))
@@ -251,24 +235,32 @@ def connect_group(group: ProcessGroup, path: str | None, workers: Sequence[subpr
         raise DistributedError(
             f"The {group.world_size} processes of this run could not connect: {found}.", reason="not-connected"
         ) from error
-    _connection = _Connection(group, store, ThreadPoolExecutor(1))
-    if path is None and not group.is_rank_zero:
-        # A connection of its own, since a pending request blocks others.
-        watched = torch.distributed.PrefixStore(prefix, _open_store(group))
-        threading.Thread(target=_watch_store, args=(watched, group.rank), daemon=True).start()
+    _connection = _Connection(group, torch.distributed.PrefixStore(prefix, store), prefix, ThreadPoolExecutor(1))
+
+    return group
 
 
-def _open_store(group: ProcessGroup) -> Any:
-    """The store of torchrun, or that of rank 0 where torchrun has none."""
+def connected_store(is_new: bool = False) -> Any:
+    """The key-value store of the connected ranks, or None; ``is_new`` opens a connection for blocking requests."""
+    if _connection is None:
+        return None
+    if not is_new:
+        return _connection.store
+
+    return _torch().distributed.PrefixStore(_connection.prefix, _open_store(_connection.group, os.environ.get(STORE)))
+
+
+def _open_store(group: ProcessGroup, path: str | None) -> Any:
+    """A store in a file, or that of torchrun, or that of rank 0 where torchrun has none."""
+    distributed, timeout = _torch().distributed, timedelta(seconds=START_TIMEOUT)
+    if path is not None:
+        store = distributed.FileStore(path, group.world_size)
+        store.set_timeout(timeout)
+        return store
+    host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
     is_server = group.is_rank_zero and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
 
-    return _torch().distributed.TCPStore(
-        os.environ["MASTER_ADDR"],
-        int(os.environ["MASTER_PORT"]),
-        is_master=is_server,
-        timeout=timedelta(seconds=START_TIMEOUT),
-        wait_for_workers=False,
-    )
+    return distributed.TCPStore(host, port, is_master=is_server, timeout=timeout, wait_for_workers=False)
 
 
 def _meet(group: ProcessGroup, store: Any, workers: Sequence[subprocess.Popen[bytes]]) -> str:
@@ -350,10 +342,10 @@ def _communicate(operation: str, value: Any, peer: int | None = None) -> Any:
 # Failing and ending -------------------------------------------------------------------------------------------
 
 
-def report_failure(error: Exception) -> None:
-    """End a connected worker such that rank 0 raises its error; anywhere else this does nothing."""
-    if _connection is None or not _connection.group.rank or isinstance(error, DistributedError):
-        return
+def report_failure(error: Exception) -> bool:
+    """Have rank 0 raise an error of this worker, which is disconnected; whether it could be reported."""
+    if _connection is None or _connection.group.is_rank_zero or isinstance(error, DistributedError):
+        return False
     try:
         content = pickle.dumps(error.__reduce__())
     except (pickle.PicklingError, AttributeError, TypeError):
@@ -361,10 +353,8 @@ def report_failure(error: Exception) -> None:
     with suppress(RuntimeError):
         _connection.store.set(f"error/{_connection.group.rank}", content)
     disconnect()
-    if not is_spawned():
-        # torchrun stops all ranks when one fails, so rank 0 has to report the error first; it then ends this process.
-        threading.Event().wait(REPORT_TIMEOUT)
-    os._exit(1)
+
+    return True
 
 
 def _failure_of(ranks: Sequence[int]) -> Exception:
@@ -393,75 +383,3 @@ def disconnect() -> None:
         _torch().distributed.destroy_process_group()
         _connection.thread.shutdown(wait=False)
         _connection = None
-
-
-def finish(code: int) -> None:
-    """End the workers of torchrun with the exit code of rank 0."""
-    if _connection is None:
-        return
-    ended = [f"ended/{rank}" for rank in range(1, _connection.group.world_size)]
-    deadline = time.monotonic() + GRACE
-    with suppress(RuntimeError):
-        _connection.store.set("exit", str(code))
-        # The store may end with this process, and a worker that finds it gone fails.
-        while not code and not _connection.store.check(ended) and time.monotonic() < deadline:
-            time.sleep(0.01)
-
-
-def exit_worker(is_failed: bool) -> NoReturn:
-    """End a worker that has done its part: with rank 0, but not long after a failure."""
-    if is_failed:
-        disconnect()
-    if not is_spawned() or not is_failed:
-        # Rank 0 reports first, and ends this process when it ends.
-        threading.Event().wait(GRACE if is_failed or _connection is None else None)
-    os._exit(int(is_failed))
-
-
-def _watch_store(store: Any, rank: int) -> None:
-    """End this worker when rank 0 ends, with its exit code, or when torchrun does."""
-    try:
-        store.wait(["exit"], timedelta(days=365))
-        code = int(store.get("exit"))
-        store.set(f"ended/{rank}", b"")
-    except RuntimeError:
-        code = 1
-    os._exit(1 if code else 0)
-
-
-# torchrun -----------------------------------------------------------------------------------------------------
-
-
-def restarts() -> int:
-    """How often torchrun has restarted this run after a failure."""
-    count = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-
-    return int(count) if count.isdecimal() else 0
-
-
-def launch() -> str | None:
-    """An identifier of this start of torchrun that its restarts share; None without torchrun."""
-    name = os.environ.get("TORCHELASTIC_RUN_ID")
-    if name is None:
-        return None
-    # The name alone may be a default, and process ids are reused, in containers at once.
-    return f"{name}, process {os.getppid()}{_start_of(os.getppid())}"
-
-
-def _start_of(process: int) -> str:
-    """The start time of a process, where the system has it."""
-    try:
-        # The name of the program, in parentheses, may contain any character.
-        ticks = Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except (OSError, IndexError):
-        return ""
-
-    return f" from {ticks} of {boot}"
-
-
-def local_rank() -> int | None:
-    """The rank of this process on its host, which is also the index of its device; None without torchrun."""
-    rank = os.environ.get("LOCAL_RANK", "")
-
-    return int(rank) if rank.isdecimal() else None

@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from tiny import random_graph
 
-from graphite_gen.distributed import SINGLE_PROCESS, ProcessGroup, connect, exit_worker, finish
+from graphite_gen.cli.sharing import connect_ranks, end_worker, end_workers
+from graphite_gen.distributed import SINGLE_PROCESS, ProcessGroup
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.training import step as steps
 from graphite_gen.training.trainer import Trainer, configure
@@ -42,12 +43,12 @@ def trained(name: str, graphs: list[SimpleGraph], changes: dict[str, Any], group
 if __name__ == "__main__":
     torch.set_num_threads(1)
     steps.PART_CELLS = 64
-    group = connect()
+    group = connect_ranks()
     for title, case in CASES.items():
         together = trained(*case, group)
         alone = group.broadcast(trained(*case, SINGLE_PROCESS) if group.is_rank_zero else together)
         if group.is_rank_zero:
             print(f"{title}: {float((together - alone).abs().max()):.3g}", flush=True)
     if not group.is_rank_zero:
-        exit_worker(is_failed=False)
-    finish(0)
+        end_worker(is_failed=False)
+    end_workers(0)

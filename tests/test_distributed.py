@@ -21,12 +21,12 @@ from graphite_gen.distributed import (
     ProcessGroup,
     connect,
     group_from_environment,
-    launch,
     report_failure,
 )
 from graphite_gen.errors import CheckpointError, DistributedError, SamplingError, UnusedSettingError
 from graphite_gen.evaluation.mmd import MMDEstimate, MMDRow
 from graphite_gen.graph import SimpleGraph
+from graphite_gen.training.torchrun import launch
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -47,8 +47,8 @@ def run(tmp_path: Path) -> Run:
             try:
                 results.put((rank, work(connect())))
             except Exception as error:
-                # Does not return on a connected worker.
-                report_failure(error)
+                if report_failure(error):
+                    os._exit(1)
                 results.put((rank, error))
 
         processes = [fork.Process(target=run_rank, args=(rank,)) for rank in range(world_size)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,7 +57,12 @@ OUT = Path("checkpoints")
 @settings
 @options.seed
 @options.device
-@options.threads
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 4096),
+    metavar="N",
+    help="CPU threads.  [default: 1; all with '--single']",
+)
 @click.option("--resume", is_flag=True, help="Continue the run in OUT/NAME, or the last one of that family or file.")
 @options.force
 @options.as_json
@@ -86,8 +92,8 @@ def train(
     graphs like it, of its size or another. Of the settings it takes '--kind', '--epochs', '--learning-rate',
     '--latent', '--width', '--rounds', '--skip', '--skip-weight' and '--subsample', and it cannot be resumed.
 
-    'torchrun --nproc-per-node 2 -m graphite_gen train' shares every batch out to two processes, on one host or more, to
-    learn what one would. A run of one goes on with two, and the other way.
+    'torchrun --nproc-per-node 2 -m graphite_gen train' trains data-parallel with two processes, on one host or more,
+    to the same result up to rounding. A run can be resumed with another number of processes.
 
     \b
     Example:
@@ -102,7 +108,6 @@ def train(
     given = {key: value for key, value in values.items() if options.is_given(key)}
     _check_usage(source, family, bool(parameters), name, resume, force, given)
 
-    from graphite_gen.distributed import connect
     from graphite_gen.errors import DistributedError, OutputError
     from graphite_gen.io.locks import claimed
     from graphite_gen.training.runs import resume_run, start_run
@@ -110,11 +115,14 @@ def train(
 
     from ..console import note
     from ..models import use_threads
+    from ..sharing import connect_ranks
     from ..watching import show_outcome, watch
 
-    use_threads(threads)
+    # One thread is as fast as two on a quiet machine, and much faster on a busy one.
+    default = None if "OMP_NUM_THREADS" in os.environ else 1
+    use_threads(threads or default)
     law = _law(family, parameters)
-    group = connect()
+    group = connect_ranks()
     folder, resumes = _choose_folder(group, out, name, name or law.get("family") or _stem(source), resume, force)
     trainer: Trainer | None = None
     try:
@@ -122,9 +130,9 @@ def train(
             ctx.with_resource(claimed(folder))
         if resumes:
             if group.world_size == 1:
-                # Sums depend on how many threads share them: a run goes on with as many as it began with.
+                # Sums depend on the number of threads: a run is resumed with as many as before.
                 threads = threads or read_run(folder).get("threads")
-                use_threads(threads)
+                use_threads(threads or default)
             file = None if source is None else str(source)
             trainer = resume_run(folder, given | law, file=file, device=device, group=group)
         else:

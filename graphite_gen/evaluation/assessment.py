@@ -141,7 +141,7 @@ def evaluate(
         most: The most graphs of a set that MMDs and classifiers compare; of larger sets some are chosen at random.
             Summaries and what is valid, unique and novel are of all.
         seed: The seed of all that is random.
-        crew: The processes that share most of the work, all of which have all graphs; each gets the result.
+        group: The processes that divide the work; all pass the same graphs, and each gets the result.
 
     Raises:
         DatasetError: There are too few graphs, or one has no nodes.

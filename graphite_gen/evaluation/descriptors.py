@@ -116,7 +116,7 @@ def describe(
     Arguments:
         graphs: The graphs.
         names: Keys of :data:`DESCRIPTORS`.
-        crew: The processes that share them; each gets all rows.
+        group: The processes that divide the graphs; each gets all rows.
 
     Raises:
         DatasetError: A graph has no nodes, so that nothing can be said of them.

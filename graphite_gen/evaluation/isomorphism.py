@@ -58,7 +58,7 @@ def isomorphism_classes(graphs: Sequence[SimpleGraph], *, group: ProcessGroup = 
 
     Arguments:
         graphs: The graphs.
-        crew: The processes that share most of the work; each gets all classes.
+        group: The processes that divide the work; each gets all classes.
     """
     shapes = [_shape(graph) for graph in graphs]
     counts = Counter(shapes)
@@ -82,7 +82,7 @@ def find_isomorphic(
     Arguments:
         graphs: The graphs.
         among: The others.
-        crew: The processes that share most of the work; each gets all answers.
+        group: The processes that divide the work; each gets the whole result.
     """
     shapes, others = ([_shape(graph) for graph in side] for side in (graphs, among))
     wanted, offered = set(shapes), set(others)

@@ -98,7 +98,7 @@ def score_vun(
         samples: The graphs to judge.
         train: What the model was trained on.
         validity: What tells whether a graph is valid, or the family that it should belong to.
-        crew: The processes that share most of the work; each gets the result.
+        group: The processes that divide the work; each gets the result.
 
     Raises:
         DatasetError: There are no samples.

@@ -44,7 +44,7 @@ def generate_graphs(
         nodes: The smallest and the largest number of nodes.
         seed: The seed, at least zero. Another seed gives other graphs, for a test set that shares none.
         splits: How many graphs go to each split, in the order train, validation, test; even thirds by default.
-        crew: The processes that share the graphs, which come to the one that leads.
+        group: The processes that divide the graphs, which are gathered on rank 0.
 
     Raises:
         FamilyError: The family has no graphs of any of these sizes, or draws none so large.

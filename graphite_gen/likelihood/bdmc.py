@@ -254,7 +254,7 @@ def iterate_bdmc(
     decoding_steps: int | None = None,
     group: ProcessGroup = SINGLE_PROCESS,
 ) -> Iterator[GraphBDMC]:
-    """The bounds of :func:`sandwich_nll`, graph by graph; of a crew, for the process that leads."""
+    """The bounds of :func:`sandwich_nll`, graph by graph, gathered on rank 0."""
     for name, count in (("graphs", graphs), ("samples", samples), ("chains", chains), ("steps", steps)):
         if count < 1:
             raise ConfigError(f"'{name}' is {count}; it should be at least 1.")

@@ -69,7 +69,7 @@ def iterate_nll(
         steps: Temperatures of each chain.
         curve: Whether to keep the estimates that fewer samples would have given.
         stages: The stages of a staged model, 0 for one pair at a time; None for its default.
-        crew: The processes that share the graphs; the estimates come to the one that leads.
+        group: The processes that divide the graphs; the estimates are gathered on rank 0.
 
     Raises:
         ConfigError: There is no such convention or method, or there are no samples.

@@ -244,7 +244,7 @@ class LargeGraphSampler:
             seed: The run's seed.
             largest: Keep the largest component of each graph.
             latents: Keep each node's latents as node attributes ``z0``, ``z1``, ….
-            crew: The processes that share the graphs, which come to the one that leads.
+            group: The processes that divide the graphs, which are gathered on rank 0.
 
         Raises:
             SamplingError: No graph is so small and has the mean degree of the observed one.

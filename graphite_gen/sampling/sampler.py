@@ -101,8 +101,7 @@ class Sampler:
             latents: Keep each node's latents as node attributes ``z0``, ``z1``, ….
             evidence: Graphs whose node features condition the model, used in turn.
             stages: In how many stages a staged model decides, 0 for one pair at a time; None for the model's default.
-            crew: The processes that share the blocks, each drawing one at a time; the graphs come to the one that
-                leads, and so do the counts.
+            group: The processes that divide the blocks; graphs and counts are gathered on rank 0.
 
         Raises:
             SamplingError: The model cannot be sampled as asked, or no graph does what it must.

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..data.dataset import split_graphs
-from ..distributed import SINGLE_PROCESS, ProcessGroup, launch, restarts
+from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import CheckpointError, DatasetError, GraphiteError
 from ..families import family
 from ..families.simulate import generate, training_set
@@ -27,6 +27,7 @@ from ..io.locks import HIDDEN, is_claimed
 from ..memory import check_memory
 from ..records import Provenance, Record, typed
 from .checkpoint import check_writable, is_checkpoint, last_started, load_checkpoint, settle
+from .torchrun import launch, restarts
 from .trainer import FIRST_SAVE, RUN, Trainer, prepare, read_run, resolve_device
 
 __all__ = [
@@ -131,12 +132,12 @@ def start_run(
         settings: Settings of the model and the run that differ from the preset's.
         device: ``auto``, ``cpu`` or ``cuda``.
         force: Whether to replace a checkpoint that is there.
-        crew: The processes that train it together, of which only the leader needs the folder and the file.
+        group: The processes that train it; only rank 0 needs the folder and the file.
 
     Raises:
         CheckpointError: The folder is taken.
         ConfigError: A setting is unknown, would change nothing or does not fit.
-        CrewError: A process was lost.
+        DistributedError: A worker died.
     """
     if group.is_rank_zero:
         claim_folder(folder, force)
@@ -204,11 +205,11 @@ def resume_run(
         given: Settings of the model, the run or its data that it should have.
         file: Where the file it was trained on is now; None for where it was.
         device: ``auto``, ``cpu`` or ``cuda``.
-        crew: The processes that go on with it, of which only the leader needs the folder and the file.
+        group: The processes that resume it; only rank 0 needs the folder and the file.
 
     Raises:
         CheckpointError: There is no such run, it is another one, or its graphs have changed.
-        CrewError: A process was lost.
+        DistributedError: A worker died.
     """
     with _at_hand(folder, group) as place:
         data, print_of_data = _read_data(place)

@@ -24,7 +24,7 @@ from ..autoregressive.ordering import arrange
 from ..config import ModelConfig, TrainConfig, current_names, preset
 from ..data.batch import GraphBatch, bucket, collate, consecutive_batches
 from ..data.sizes import SizeDistribution
-from ..distributed import SINGLE_PROCESS, ProcessGroup, launch, local_rank
+from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import CheckpointError, ConfigError, DatasetError, TrainingError, UnusedSettingError
 from ..families import Family
 from ..graph import SimpleGraph
@@ -46,6 +46,7 @@ from .checkpoint import (
 from .model import GraphNetwork, build_network
 from .objectives import autoregressive_log_weights, log_weights, reconstruction
 from .step import BatchLoss, draw_step, normal_noise
+from .torchrun import launch, local_rank
 
 __all__ = [
     "FIRST_SAVE",
@@ -213,11 +214,11 @@ class Trainer:
             data: What makes the graphs again, as JSON; kept with the run for whoever resumes it.
             device: Where to train.
             resume: Whether to continue the run in the folder.
-            crew: The processes that train it together, of which one writes.
+            group: The processes that train it; rank 0 writes.
 
         Raises:
             CheckpointError: There is no run to resume, or it was another one.
-            CrewError: A process was lost.
+            DistributedError: A worker died.
             DatasetError: The validation graphs do not suit the training graphs.
             TrainingError: A step does not fit in memory.
         """
@@ -564,11 +565,11 @@ def prepare(
         provenance: Where the graphs come from.
         data: What makes the graphs again, as JSON.
         device: ``auto``, ``cpu`` or ``cuda``.
-        crew: The processes that train it together.
+        group: The processes that train it.
 
     Raises:
         ConfigError: The preset or a setting is unknown, a value does not fit, or a setting would change nothing.
-        CrewError: A process was lost.
+        DistributedError: A worker died.
         DatasetError: There are no graphs, or they are of mixed kinds.
         TrainingError: The device is not there.
     """

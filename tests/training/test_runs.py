@@ -10,13 +10,12 @@ import pytest
 import torch
 from killing import killed_at
 
-from graphite_gen import distributed as launch
 from graphite_gen.distributed import ProcessGroup
 from graphite_gen.errors import CheckpointError
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.io import write_graphs
 from graphite_gen.io.locks import HIDDEN
-from graphite_gen.training import runs
+from graphite_gen.training import runs, torchrun
 from graphite_gen.training.checkpoint import is_checkpoint, load_checkpoint
 from graphite_gen.training.runs import (
     TrainingData,
@@ -185,7 +184,7 @@ def test_a_run_is_continued_by_the_launch_that_started_it_and_by_no_other(
     # The last started one of several.
     assert lost_run(tmp_path, "a") == tmp_path / "a"
     # A process of the same number that started at another time.
-    monkeypatch.setattr(launch, "_start_of", lambda process: " from another time")
+    monkeypatch.setattr(torchrun, "_start_of", lambda process: " from another time")
     assert lost_run(tmp_path, "a") is None
 
 
