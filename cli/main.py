@@ -16,7 +16,7 @@ from graphite_gen.distributed import group_from_environment, is_spawned
 from .advice import advice
 from .command import Command
 from .sharing import ARGUMENTS, end_with_error, end_worker, end_workers, watch_parent
-from .signals import exit_code, heed_signals
+from .signals import exit_code, raise_on_signals
 
 __all__ = ["main", "run"]
 
@@ -146,7 +146,7 @@ def _run() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
-        heed_signals()
+        raise_on_signals()
         main(prog_name="graphite-gen")
     except KeyboardInterrupt as error:
         click.echo(_line(error), err=True)
