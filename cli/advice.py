@@ -1,31 +1,62 @@
 """What to do about an error of the library, in options of the command line.
 
 The library states facts in the terms of its Python API; every key below is the ``reason`` of a
-:class:`graphite_gen.errors.GraphiteError`, and the text may use its facts.
+:class:`graphite_gen.errors.GraphiteError`. A text may use the facts of the error, and three placeholders for what
+differs between commands: ``{input_format}`` and ``{output_format}`` are the options for the format of files read and
+written, and ``{model}`` is what comes before the name of a model. A command without such an option gives no advice.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import click
+
+from .command import Option
+
 if TYPE_CHECKING:
     from graphite_gen.errors import GraphiteError
 
-__all__ = ["advice"]
+__all__ = ["advice", "explain"]
 
 _IO: dict[str, str] = {}
 
 _DATA_AND_FAMILIES: dict[str, str] = {}
 
-_MODELS_AND_TRAINING: dict[str, str] = {}
+_MODELS_AND_TRAINING: dict[str, str] = {
+    "network-model": "Pass a model of many graphs, such as '{model}bundled:barabasi'.",
+}
 
-_SAMPLING_AND_COMPLETION: dict[str, str] = {}
+_SAMPLING_AND_COMPLETION: dict[str, str] = {
+    "constraints-not-met": "Relax the constraints, or try another number of nodes with '--nodes'.",
+    "features-required": "Pass graphs that have them with '--features FILE'.",
+    "identity-features": "Use smaller graphs, or a model trained with '--preset default'.",
+    "impossible-enumeration": "Use a model of such graphs, or more '--steps'.",
+    "impossible-particles": "Use a model of such graphs, or more '--particles'.",
+    "infeasible-constraints": "Change the constraints, or the number of nodes with '--nodes'.",
+    "no-prior": "Train with '--kind graphite-vae'.",
+    "nothing-unknown": "Mark edges as unknown, or pass '--unlisted unknown' or '--add-nodes N'.",
+    "one-shot-decoding-steps": "Use an autoregressive model, trained without '--preset one-shot'.",
+    "sampling-memory": "Pass smaller '--nodes'.",
+    "sampling-memory-threads": "Pass smaller '--nodes', or '--threads 1'.",
+    "sampling-memory-workers": "Pass smaller '--nodes', or fewer '--workers'.",
+    "weighted-graph": "Pass '--ignore-weights'.",
+    "weighted-model": "Train with '--ignore-weights'.",
+}
 
 _LIKELIHOOD: dict[str, str] = {}
 
 _EVALUATION_AND_PICTURES: dict[str, str] = {}
 
-_NETWORKS: dict[str, str] = {}
+_NETWORKS: dict[str, str] = {
+    "diverged": "Pass a lower '--learning-rate'.",
+    "more-than-one-graph": "Write each to a file of its own with 'graphite-gen convert', and pass one of them.",
+    "no-features": "Pass a file with '--node-features', or '--no-features'.",
+    "no-hidden-edges": "Pass '--targets all', or an '--edge-dropout' above 0.",
+    "no-labels": "Pass a file with '--node-labels'.",
+    "split-disconnects": "Pass '--split random'.",
+    "uninformative-features": "Pass '--no-features', or others with '--node-features'.",
+}
 
 _DISTRIBUTED: dict[str, str] = {
     "not-connected": "Start all of them with torchrun, or use '--workers'.",
@@ -45,5 +76,27 @@ ADVICE = (
 
 
 def advice(error: GraphiteError) -> str:
-    """What to pass to fix an error; empty if its message says all."""
-    return ADVICE.get(error.reason, "").format_map(error.facts)
+    """What to pass to fix an error; empty if its message says all, or if the command has no such option."""
+    try:
+        return ADVICE.get(error.reason, "").format_map({**_placeholders(), **error.facts})
+    except KeyError:
+        return ""
+
+
+def explain(error: GraphiteError) -> str:
+    """The message of an error and the advice."""
+    return f"{error} {advice(error)}".rstrip()
+
+
+def _placeholders() -> dict[str, str]:
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return {}
+    command: click.Command | None = context.command
+    if isinstance(command, click.Group) and context.invoked_subcommand is not None:
+        command = command.get_command(context, context.invoked_subcommand)
+    options = [] if command is None else [option for option in command.params if isinstance(option, click.Option)]
+    has_model = any(option.name == "model" for option in options)
+    roles = {option.role: option.opts[0] for option in options if isinstance(option, Option) and option.role}
+
+    return {"model": "--model " if has_model else "", **roles}

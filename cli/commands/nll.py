@@ -23,7 +23,15 @@ SPLITS = ("test", "validation", "train", "all")
 OF_ANNEALING = {"chains": "--chains", "steps": "--steps"}
 
 
-@click.command(cls=Command, short_help="Estimate the NLL of graphs.")
+@click.command(
+    cls=Command,
+    short_help="Estimate the NLL of graphs.",
+    groups={
+        "Model and graphs": "model split family parameters",
+        "Estimate": "samples method check seed",
+        "Output": "per_graph curve as_json",
+    },
+)
 @click.argument("graphs", type=PATH_OR_DASH)
 @options.model
 @click.option(
@@ -125,15 +133,15 @@ def nll(
     from graphite_gen.likelihood.estimate import check_model, default_samples
 
     from ..console import track
-    from ..models import choose_model, use_threads
-    from ..reading import find_entropy, find_law, read_for_all
+    from ..model_choice import choose_model, use_threads
+    from ..reading import find_entropy, find_family, read_for_all
     from ..scoring import Score
     from ..sharing import process_group
 
     group = process_group(workers)
     use_threads(threads, workers)
     found, provenance = read_for_all(group, graphs, format=format, simplify=simplify)
-    law = find_law(family, dict(parameters), provenance)
+    law = find_family(family, dict(parameters), provenance)
     chosen = _choose_split([graph.unweighted() if ignore_weights else graph for graph in found], split)
     trained = choose_model(model, device, prefer=None if law is None else law.name)
     check_model(trained, convention)

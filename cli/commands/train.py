@@ -11,8 +11,8 @@ import click
 
 from .. import options
 from ..command import Command
-from ..settings import SETTINGS, SINGLE_SETTINGS, naming_options, settings
 from ..signals import exit_code
+from ..train_options import NETWORK_SETTINGS, SETTINGS, naming_options, settings
 from ..types import NAME, PATH, PATH_OR_DASH
 
 if TYPE_CHECKING:
@@ -22,7 +22,16 @@ if TYPE_CHECKING:
 OUT = Path("checkpoints")
 
 
-@click.command(cls=Command, short_help="Train a model on a family or on your own graphs.")
+@click.command(
+    cls=Command,
+    short_help="Train a model on a family or on your own graphs.",
+    groups={
+        "Training graphs": "family parameters graphs nodes single",
+        "Model": "preset kind decoding_steps ordering latent width",
+        "Training": "epochs batch_size learning_rate seed resume",
+        "Output": "name out force as_json",
+    },
+)
 @click.argument("source", metavar="[GRAPHS]", type=PATH_OR_DASH, required=False)
 @click.option(
     "--single",
@@ -43,7 +52,7 @@ OUT = Path("checkpoints")
     type=click.Choice(("default", "one-shot", "paper")),
     default="default",
     show_default=True,
-    help="Settings to start from: staged decoding, all pairs at once, or the paper's.",
+    help="Defaults of all settings: autoregressive decoder, one-shot decoder, or those of the paper.",
 )
 @click.option("--name", type=NAME, metavar="NAME", help="The model's name.  [default: the family's or the file's]")
 @click.option(
@@ -114,7 +123,7 @@ def train(
     from graphite_gen.training.trainer import RUN, read_run
 
     from ..console import note
-    from ..models import use_threads
+    from ..model_choice import use_threads
     from ..sharing import connect_ranks
     from ..watching import show_outcome, watch
 
@@ -196,7 +205,7 @@ def _announce(trainer: Trainer, folder: Path, resume: bool, is_file: bool) -> No
 # What a run on one large graph can be told.
 SINGLE = {
     *("source", "single", "format", "simplify", "ignore_weights", "name", "out", "seed", "threads", "force", "as_json"),
-    *SINGLE_SETTINGS,
+    *NETWORK_SETTINGS,
 }
 
 
@@ -212,7 +221,7 @@ def _train_network(
 ) -> None:
     for parameter in ctx.command.params:
         if options.is_given(str(parameter.name)) and parameter.name not in SINGLE:
-            raise click.UsageError(f"'{parameter.opts[-1]}' has no use with '--single'. Leave it out.")
+            raise click.UsageError(f"'{parameter.opts[0]}' has no use with '--single'. Leave it out.")
     if source is None:
         raise click.UsageError("Pass the file of the graph: 'graphite-gen train --single GRAPH'.")
 
@@ -224,8 +233,8 @@ def _train_network(
     from graphite_gen.io.locks import claimed
     from graphite_gen.training.runs import claim_folder, free_folder
 
-    from ..models import use_threads
-    from ..single import KINDS, refuse_idle, train_network
+    from ..model_choice import use_threads
+    from ..network_options import KINDS, refuse_idle, train_network
 
     refuse_idle([values["kind"] or KINDS[0]])
     use_threads(threads)
@@ -233,7 +242,7 @@ def _train_network(
     folder = out / base if name or force else free_folder(out, base)
     ctx.with_resource(claimed(folder))
     claim_folder(folder, force, resumes=False)
-    settings = {key: values[key] for key in SINGLE_SETTINGS if values[key] is not None}
+    settings = {key: values[key] for key in NETWORK_SETTINGS if values[key] is not None}
 
     return train_network(source, folder, values["format"], values["simplify"], settings, values["seed"], as_json)
 

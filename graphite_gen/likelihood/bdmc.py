@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from ..autoregressive.distribution import Schedule
-from ..autoregressive.ordering import ANY_ORDER, chosen_log_prob
+from ..autoregressive.ordering import UNIFORM_FRACTION, proposal_log_prob
 from ..data.batch import GraphBatch
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import ConfigError, DatasetError
@@ -116,7 +116,9 @@ def autoregressive_bounds(
     rng = stream(seed, "growth bounds", index)
     grown, z = _grow(model, schedule, rng, evidence)
     true = _true_log_weight(model, schedule, grown, z, rng)
-    proposed = graph_log_weights(model.network, grown, samples, seed, index, schedule=schedule, any_order=ANY_ORDER)
+    proposed = graph_log_weights(
+        model.network, grown, samples, seed, index, schedule=schedule, any_order=UNIFORM_FRACTION
+    )
     # Method 'is' keeps to the orders of the rule, and is held against the bounds as it is.
     plain = smooth_weights(graph_log_weights(model.network, grown, samples, seed, index, schedule=schedule).numpy())
 
@@ -152,8 +154,8 @@ def _true_log_weight(
     """The log-weight of the order and the latents that the graph was grown with, with shape :math:`(1,)`."""
     nodes = grown.adj.shape[-1]
     order = np.arange(nodes)[None]
-    log_q = chosen_log_prob(
-        grown.adj.cpu().numpy() > 0, np.array([nodes]), model.config.ordering, order, rng, ANY_ORDER
+    log_q = proposal_log_prob(
+        grown.adj.cpu().numpy() > 0, np.array([nodes]), model.config.ordering, order, rng, UNIFORM_FRACTION
     )
 
     return order_log_weights(model.network, grown, order, log_q, schedule, rng, z)

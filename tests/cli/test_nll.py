@@ -104,10 +104,10 @@ def test_a_law_can_be_named_and_must_contain_the_graphs(invoke: Invoke, graphs: 
         np.mean([graph.nodes * (graph.nodes - 1) / 2 * np.log(2) for graph in read_graphs(graphs)])
     )
     assert only_json(tree)["floor"] is None
-    assert "No floor: " in tree.stderr
+    assert "No entropy: " in tree.stderr
     geometric = invoke(*line, "--family", "geometric")
     assert only_json(geometric)["excess"] is None
-    assert "No floor: " in geometric.stderr
+    assert "No entropy: " in geometric.stderr
     assert is_one_line(invoke("nll", graphs, "--family", "nobody").stderr)
 
 
@@ -157,7 +157,7 @@ def test_a_floor_that_is_not_in_the_table_is_null_with_one_line_how_to_get_it(
 
     for key in ("floor", "excess", "excess_standard_error", "paired", "covered"):
         assert value[key] is None
-    notes = [text for text in result.stderr.splitlines() if text.startswith("No floor: ")]
+    notes = [text for text in result.stderr.splitlines() if text.startswith("No entropy: ")]
     assert len(notes) == 1
     assert "graphite-gen families --floor geometric --param r=0.6 --nodes 10:12" in notes[0]
 

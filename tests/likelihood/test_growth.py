@@ -13,7 +13,7 @@ from tiny import autoregressive_model as autoregressive
 
 from graphite_gen.autoregressive import ordering as orders_module
 from graphite_gen.autoregressive.distribution import Schedule
-from graphite_gen.autoregressive.ordering import chosen_log_prob, in_order
+from graphite_gen.autoregressive.ordering import permute_nodes, proposal_log_prob
 from graphite_gen.config import ORDERINGS
 from graphite_gen.data.batch import collate
 from graphite_gen.errors import ConfigError, DatasetError
@@ -33,7 +33,7 @@ def exact_log_prob(model: TrainedModel, graph: SimpleGraph, decoding_steps: int 
     n = graph.nodes
     orders = torch.tensor(list(itertools.permutations(range(n))))
     batch = collate([graph] * len(orders))
-    ordered = in_order(batch, orders)
+    ordered = permute_nodes(batch, orders)
     z = torch.zeros(len(orders), n, model.config.latent)
     law = model.network.decode_autoregressive(z, ordered.x, ordered.sizes, Schedule(decoding_steps))
 
@@ -55,7 +55,7 @@ def test_the_mean_weight_is_the_law_over_all_orders_whatever_the_rule(
 ) -> None:
     # An untrained model keeps to no rule, so what a rule leaves out counts: with as few orders of no rule as are in use
     # the noise would hide it.
-    monkeypatch.setattr(orders_module, "UNEVEN", 0.3)
+    monkeypatch.setattr(orders_module, "IRREGULAR_WEIGHT", 0.3)
     model = autoregressive(order)
     for index, graph in enumerate([random_graph(4, 0), random_graph(4, 2), SimpleGraph.from_pairs(4, [(0, 1)])]):
         weights = graph_log_weights(model.network, collate([graph]), 800, 0, index, any_order=0.5)
@@ -95,7 +95,7 @@ def quadrature_log_prob(model: TrainedModel, graph: SimpleGraph, points: int = 1
     log_mass = torch.from_numpy(np.log(mass / mass.sum())[np.indices([points] * n).reshape(n, -1)].sum(0))
     terms = []
     for order in itertools.permutations(range(n)):
-        ordered = in_order(collate([graph] * len(grid)), torch.tensor([order] * len(grid)))
+        ordered = permute_nodes(collate([graph] * len(grid)), torch.tensor([order] * len(grid)))
         law = model.network.decode_autoregressive(grid, ordered.x, ordered.sizes, Schedule(0))
         terms.append((law.log_prob(ordered.adj) + log_mass).logsumexp(0))
 
@@ -160,8 +160,8 @@ def test_the_bounds_close_on_the_exact_law_of_graphs_that_the_model_grows(
 ) -> None:
     # An untrained model keeps to no rule: with as few orders of no rule as are in use, bounds would be too loose to
     # tell a wrong one from a right one.
-    monkeypatch.setattr(growth, "ANY_ORDER", 0.5)
-    monkeypatch.setattr(orders_module, "UNEVEN", 0.3)
+    monkeypatch.setattr(growth, "UNIFORM_FRACTION", 0.5)
+    monkeypatch.setattr(orders_module, "IRREGULAR_WEIGHT", 0.3)
     model = autoregressive(order)
     rows = bdmc_nll(model, 12, samples=400).per_graph
     exact = [-exact_log_prob(model, graph) for graph in grown_for_the_check(model, len(rows))]
@@ -199,7 +199,7 @@ def test_a_true_order_among_others_has_the_inverse_law_as_its_mean() -> None:
     means = [
         float(
             posterior
-            @ torch.from_numpy(np.exp(chosen_log_prob(adj, sizes, "attachment", orders, rng))).div(weights.exp())
+            @ torch.from_numpy(np.exp(proposal_log_prob(adj, sizes, "attachment", orders, rng))).div(weights.exp())
         )
         for _ in range(600)
     ]
