@@ -21,7 +21,10 @@ __all__ = ["advice", "explain"]
 
 _IO: dict[str, str] = {}
 
-_DATA_AND_FAMILIES: dict[str, str] = {}
+_DATA_AND_FAMILIES: dict[str, str] = {
+    "unknown-family": "'graphite-gen families' lists them.",
+    "unknown-parameter": "'graphite-gen families' lists the parameters.",
+}
 
 _MODELS_AND_TRAINING: dict[str, str] = {
     "network-model": "Pass a model of many graphs, such as '{model}bundled:barabasi'.",
@@ -46,7 +49,9 @@ _SAMPLING_AND_COMPLETION: dict[str, str] = {
 
 _LIKELIHOOD: dict[str, str] = {}
 
-_EVALUATION_AND_PICTURES: dict[str, str] = {}
+_EVALUATION_AND_PICTURES: dict[str, str] = {
+    "graph-too-large-to-draw": "'graphite-gen plot distributions' has no such limit.",
+}
 
 _NETWORKS: dict[str, str] = {
     "diverged": "Pass a lower '--learning-rate'.",
