@@ -79,7 +79,10 @@ _NETWORKS: dict[str, str] = {
     "uninformative-features": "Pass '--no-features', or others with '--node-features'.",
 }
 
-_DISTRIBUTED: dict[str, str] = {}
+_DISTRIBUTED: dict[str, str] = {
+    "not-connected": "Start all of them with torchrun, or use '--workers'.",
+    "worker-died": "No output file was written.",
+}
 
 ADVICE = (
     _IO

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .console import count_of, duration, nats, note, progress_bar, show_facts, show_json
 from .remarks import training_remark
-from .signals import instead_of_stopping
+from .signals import stop_gracefully
 
 if TYPE_CHECKING:
     from graphite_gen.records import TrainRecord
@@ -24,7 +24,7 @@ LINES = 20
 def watch(trainer: Trainer) -> None:
     """Train to the end, with a bar on a terminal and now and then a line elsewhere."""
     # Where it can be resumed; a second signal ends it at once.
-    with instead_of_stopping(trainer.stop):
+    with stop_gracefully(trainer.stop):
         if sys.stderr.isatty():
             _watch_bar(trainer)
         else:

@@ -136,9 +136,9 @@ def nll(
     from ..model_choice import choose_model, use_threads
     from ..reading import find_entropy, find_family, read_for_all
     from ..scoring import Score
-    from ..sharing import gather
+    from ..sharing import process_group
 
-    group = gather(workers)
+    group = process_group(workers)
     use_threads(threads, workers)
     found, provenance = read_for_all(group, graphs, format=format, simplify=simplify)
     law = find_family(family, dict(parameters), provenance)

@@ -11,7 +11,6 @@ import click
 
 from .. import options
 from ..command import Command
-from ..sharing import GROUP
 from ..signals import exit_code
 from ..train_options import NETWORK_SETTINGS, SETTINGS, naming_options, settings
 from ..types import NAME, PATH, PATH_OR_DASH
@@ -67,7 +66,12 @@ OUT = Path("checkpoints")
 @settings
 @options.seed
 @options.device
-@options.threads
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 4096),
+    metavar="N",
+    help="CPU threads.  [default: 1; all with '--single']",
+)
 @click.option("--resume", is_flag=True, help="Continue the run in OUT/NAME, or the last one of that family or file.")
 @options.force
 @options.as_json
@@ -97,8 +101,8 @@ def train(
     graphs like it, of its size or another. Of the settings it takes '--kind', '--epochs', '--learning-rate',
     '--latent', '--width', '--rounds', '--skip', '--skip-weight' and '--subsample', and it cannot be resumed.
 
-    'torchrun --nproc-per-node 2 -m graphite_gen train' shares every batch out to two processes, on one host or more, to
-    learn what one would. A run of one goes on with two, and the other way.
+    'torchrun --nproc-per-node 2 -m graphite_gen train' trains data-parallel with two processes, on one host or more,
+    to the same result up to rounding. A run can be resumed with another number of processes.
 
     \b
     Example:
@@ -113,7 +117,6 @@ def train(
     given = {key: value for key, value in values.items() if options.is_given(key)}
     _check_usage(source, family, bool(parameters), name, resume, force, given)
 
-    from graphite_gen.distributed import join
     from graphite_gen.errors import DistributedError, OutputError
     from graphite_gen.io.locks import locked
     from graphite_gen.training.runs import resume_run, start_run
@@ -121,21 +124,24 @@ def train(
 
     from ..console import note
     from ..model_choice import use_threads
+    from ..sharing import connect_ranks
     from ..watching import show_outcome, watch
 
-    use_threads(threads)
+    # One thread is as fast as two on a quiet machine, and much faster on a busy one.
+    default = None if "OMP_NUM_THREADS" in os.environ else 1
+    use_threads(threads or default)
     law = _law(family, parameters)
-    ctx.meta[GROUP] = group = join()
+    group = connect_ranks()
     folder, resumes = _choose_folder(group, out, name, name or law.get("family") or _stem(source), resume, force)
     trainer: Trainer | None = None
     try:
         if group.is_rank_zero:
             ctx.with_resource(locked(folder))
         if resumes:
-            if group.size == 1:
-                # Sums depend on how many threads share them: a run goes on with as many as it began with.
+            if group.world_size == 1:
+                # Sums depend on the number of threads: a run is resumed with as many as before.
                 threads = threads or read_run(folder).get("threads")
-                use_threads(threads)
+                use_threads(threads or default)
             file = None if source is None else str(source)
             trainer = resume_run(folder, given | law, file=file, device=device, group=group)
         else:
@@ -168,20 +174,19 @@ def train(
 def _choose_folder(
     group: ProcessGroup, out: Path, name: str | None, base: str, resume: bool, force: bool
 ) -> tuple[Path, bool]:
-    """The run's folder and whether to go on with the run in it, as the leader finds them, for everyone."""
+    """The run's folder and whether to resume the run in it, as rank 0 finds them."""
     from graphite_gen.training.runs import find_run, free_folder, lost_run
 
-    found: list[bytes] = []
+    folder, resumes = out, resume
     if group.is_rank_zero:
         lost = None if resume else lost_run(out, base)
         if resume:
             folder = out / name if name else find_run(out, base)
         else:
             folder = lost or (out / base if name or force else free_folder(out, base))
-        found = [os.fsencode(folder), b"resume" if resume or lost else b"start"]
-    place, what = group.everywhere(found)
+        resumes = resume or lost is not None
 
-    return Path(os.fsdecode(place)), what == b"resume"
+    return group.broadcast((folder, resumes))
 
 
 def _announce(trainer: Trainer, folder: Path, resume: bool, is_file: bool) -> None:
@@ -220,9 +225,9 @@ def _train_network(
     if source is None:
         raise click.UsageError("Pass the file of the graph: 'graphite-gen train --single GRAPH'.")
 
-    from graphite_gen.distributed import place
+    from graphite_gen.distributed import group_from_environment
 
-    if place().size > 1:
+    if group_from_environment().world_size > 1:
         raise click.UsageError("'--single' trains in one process. Run 'graphite-gen train --single' without torchrun.")
 
     from graphite_gen.io.locks import locked
@@ -308,7 +313,7 @@ def _stem(source: Path | None) -> str:
 
 
 def _resume_command(source: Path | None, family: str | None, folder: Path, device: str, threads: int | None) -> str:
-    from graphite_gen.distributed import program
+    from ..sharing import program
 
     words = ["train"]
     words += [str(source)] if source is not None else ["--family", family] if family is not None else []

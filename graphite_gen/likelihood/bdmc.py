@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
@@ -20,7 +19,6 @@ from torch import Tensor
 from ..autoregressive.distribution import Schedule
 from ..autoregressive.ordering import UNIFORM_FRACTION, proposal_log_prob
 from ..data.batch import GraphBatch
-from ..data.parcels import pack_record, unpack_record
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import ConfigError, DatasetError
 from ..graph import SimpleGraph
@@ -258,7 +256,7 @@ def iterate_bdmc(
     decoding_steps: int | None = None,
     group: ProcessGroup = SINGLE_PROCESS,
 ) -> Iterator[GraphBDMC]:
-    """The bounds of :func:`sandwich_nll`, graph by graph; of a crew, for the process that leads."""
+    """The bounds of :func:`sandwich_nll`, graph by graph, gathered on rank 0."""
     for name, count in (("graphs", graphs), ("samples", samples), ("chains", chains), ("steps", steps)):
         if count < 1:
             raise ConfigError(f"'{name}' is {count}; it should be at least 1.")
@@ -292,7 +290,7 @@ def iterate_bdmc(
             khat=plain.khat,
         )
 
-    yield from group.ordered(graphs, bound, pack_record, partial(unpack_record, GraphBDMC))
+    yield from group.gather_in_order(graphs, bound)
 
 
 @torch.no_grad()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from itertools import starmap
 
 import numpy as np
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 
 from ..autoregressive.distribution import CHUNK_CELLS, Schedule
 from ..data.batch import collate
-from ..data.parcels import pack_record, unpack_record
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import ConfigError, DatasetError
 from ..graph import SimpleGraph
@@ -71,7 +69,7 @@ def iterate_nll(
         steps: Temperatures of each chain.
         curve: Whether to keep the estimates that fewer samples would have given.
         stages: The stages of a staged model, 0 for one pair at a time; None for its default.
-        crew: The processes that share the graphs; the estimates come to the one that leads.
+        group: The processes that divide the graphs; the estimates are gathered on rank 0.
 
     Raises:
         ConfigError: There is no such convention or method, or there are no samples.
@@ -85,7 +83,7 @@ def iterate_nll(
     def score(index: int, graph: SimpleGraph) -> GraphNLL:
         check_suits(model, graph, index)
         width = max(graph.nodes, model.sizes.largest) if convention == "paper" else graph.nodes
-        _check_memory(model, width, index, samples if method == "is" else max(samples, chains), group.size_here)
+        _check_memory(model, width, index, samples if method == "is" else max(samples, chains), group.local_world_size)
         batch = collate([graph], width).to(model.device)
         row: GraphNLL | None = None
         points: tuple[tuple[int, float], ...] = ()
@@ -100,13 +98,11 @@ def iterate_nll(
 
         return row
 
-    if group.size == 1:
+    if group.world_size == 1:
         yield from starmap(score, enumerate(graphs))
         return
     known = list(graphs)
-    yield from group.ordered(
-        len(known), lambda index: score(index, known[index]), pack_record, partial(unpack_record, GraphNLL)
-    )
+    yield from group.gather_in_order(len(known), lambda index: score(index, known[index]))
 
 
 def default_samples(model: TrainedModel) -> int:

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..data.dataset import split_graphs
-from ..data.parcels import pack_graphs, pack_record, unpack_graphs, unpack_record
-from ..distributed import SINGLE_PROCESS, ProcessGroup, launch, restarts
+from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import CheckpointError, DatasetError, GraphiteError
 from ..families import family
 from ..families.simulate import generate, training_set
@@ -28,6 +27,7 @@ from ..io.locks import HIDDEN, is_locked
 from ..memory import check_memory
 from ..records import Provenance, Record, typed
 from .checkpoint import check_writable, is_checkpoint, last_started, load_checkpoint, recover_save
+from .torchrun import launch, restarts
 from .trainer import FIRST_SAVE, RUN, Trainer, prepare, read_run, resolve_device
 
 __all__ = [
@@ -89,20 +89,8 @@ class TrainingData(Record):
         return *split_graphs(graphs, self.seed), provenance
 
     def share(self, group: ProcessGroup) -> tuple[list[SimpleGraph], list[SimpleGraph], Provenance]:
-        """The same for everyone: the leader reads or draws them and sends them to the others.
-
-        Raises:
-            CrewError: A process was lost.
-        """
-        if group.size == 1:
-            return self.load()
-        parcels = []
-        if group.is_rank_zero:
-            *splits, provenance = self.load()
-            parcels = [*map(pack_graphs, splits), pack_record(provenance)]
-        train, validation, about = group.everywhere(parcels)
-
-        return unpack_graphs(train)[0], unpack_graphs(validation)[0], unpack_record(Provenance, about)
+        """The same on every rank: rank 0 reads or draws the graphs and broadcasts them."""
+        return group.broadcast(self.load() if group.is_rank_zero else ([], [], Provenance()))
 
 
 def _check_file(file: str, format: str | None) -> None:
@@ -144,12 +132,12 @@ def start_run(
         settings: Settings of the model and the run that differ from the preset's.
         device: ``auto``, ``cpu`` or ``cuda``.
         force: Whether to replace a checkpoint that is there.
-        crew: The processes that train it together, of which only the leader needs the folder and the file.
+        group: The processes that train it; only rank 0 needs the folder and the file.
 
     Raises:
         CheckpointError: The folder is taken.
         ConfigError: A setting is unknown, would change nothing or does not fit.
-        CrewError: A process was lost.
+        DistributedError: A worker died.
     """
     if group.is_rank_zero:
         claim_folder(folder, force)
@@ -217,11 +205,11 @@ def resume_run(
         given: Settings of the model, the run or its data that it should have.
         file: Where the file it was trained on is now; None for where it was.
         device: ``auto``, ``cpu`` or ``cuda``.
-        crew: The processes that go on with it, of which only the leader needs the folder and the file.
+        group: The processes that resume it; only rank 0 needs the folder and the file.
 
     Raises:
         CheckpointError: There is no such run, it is another one, or its graphs have changed.
-        CrewError: A process was lost.
+        DistributedError: A worker died.
     """
     with _at_hand(folder, group) as place:
         data, print_of_data = _read_data(place)
@@ -259,20 +247,19 @@ def resume_run(
 
 @contextmanager
 def _at_hand(folder: Path, group: ProcessGroup) -> Iterator[Path]:
-    """A run's folder, and for those that do not lead, who may be on other hosts, a copy of what resuming reads."""
+    """A run's folder, and on other ranks, which may be on other hosts, a copy of the files that resuming reads."""
     names = ("config.json", "model.safetensors", RUN, "history.jsonl")
     if group.is_rank_zero:
         # A run that was killed as it saved has its weights under a hidden name, and may have no further save.
         recover_save(folder)
-        if group.size > 1:
+        if group.world_size > 1:
             found = [path for path in (folder / name for name in names) if path.is_file()]
-            group.everywhere([part for path in found for part in (path.name.encode(), path.read_bytes())])
+            group.broadcast({path.name: path.read_bytes() for path in found})
         yield folder
         return
     with tempfile.TemporaryDirectory() as copy:
-        parts = group.everywhere([])
-        for name, content in zip(parts[::2], parts[1::2], strict=True):
-            Path(copy, name.decode()).write_bytes(content)
+        for name, content in group.broadcast(dict[str, bytes]()).items():
+            Path(copy, name).write_bytes(content)
         yield Path(copy)
 
 

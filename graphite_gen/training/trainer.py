@@ -24,7 +24,7 @@ from ..autoregressive.ordering import permute_to_ordering
 from ..config import ModelConfig, TrainConfig, current_names, preset
 from ..data.batch import GraphBatch, bucket, collate, consecutive_batches
 from ..data.sizes import SizeDistribution
-from ..distributed import SINGLE_PROCESS, ProcessGroup, launch, local_rank
+from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import CheckpointError, ConfigError, DatasetError, TrainingError, UnusedSettingError
 from ..families import Family
 from ..graph import SimpleGraph
@@ -45,7 +45,8 @@ from .checkpoint import (
 )
 from .model import GraphNetwork, build_network
 from .objectives import autoregressive_log_weights, log_weights, reconstruction
-from .step import SharedLoss, draw_step, normal_noise
+from .step import BatchLoss, draw_step, normal_noise
+from .torchrun import launch, local_rank
 
 __all__ = [
     "FIRST_SAVE",
@@ -213,11 +214,11 @@ class Trainer:
             data: What makes the graphs again, as JSON; kept with the run for whoever resumes it.
             device: Where to train.
             resume: Whether to continue the run in the folder.
-            crew: The processes that train it together, of which one writes.
+            group: The processes that train it; rank 0 writes.
 
         Raises:
             CheckpointError: There is no run to resume, or it was another one.
-            CrewError: A process was lost.
+            DistributedError: A worker died.
             DatasetError: The validation graphs do not suit the training graphs.
             TrainingError: A step does not fit in memory.
         """
@@ -261,9 +262,9 @@ class Trainer:
         if not group.is_rank_zero:
             self.folder = None
         self._group = group
-        # What is wrong with one that gets no further is better told than that it is missing.
-        group.assemble()
-        self._loss = SharedLoss(self.network, training.convention, group)
+        # An error of a rank that gets no further is raised here.
+        group.barrier()
+        self._loss = BatchLoss(self.network, training.convention, group)
 
     def stop(self) -> None:
         """Ask the run to save and raise ``KeyboardInterrupt`` after the step it is in; for signal handlers."""
@@ -564,11 +565,11 @@ def prepare(
         provenance: Where the graphs come from.
         data: What makes the graphs again, as JSON.
         device: ``auto``, ``cpu`` or ``cuda``.
-        crew: The processes that train it together.
+        group: The processes that train it.
 
     Raises:
         ConfigError: The preset or a setting is unknown, a value does not fit, or a setting would change nothing.
-        CrewError: A process was lost.
+        DistributedError: A worker died.
         DatasetError: There are no graphs, or they are of mixed kinds.
         TrainingError: The device is not there.
     """
@@ -627,11 +628,11 @@ def validation_figure(
     network.eval()
     parts = _validation_parts(graphs, training)
     sums = [0.0] * len(parts)
-    for number in range(group.rank, len(parts), group.size):
+    for number in range(group.rank, len(parts), group.world_size):
         sums[number] = float(_validation_nats(network, graphs, training, *parts[number]).sum())
     network.train()
 
-    return sum(group.sum(sums)) / len(graphs)
+    return sum(group.all_reduce_sum(sums)) / len(graphs)
 
 
 def validation_nats(model: TrainedModel, graphs: Sequence[SimpleGraph]) -> list[float]:

@@ -10,13 +10,12 @@ import pytest
 import torch
 from killing import killed_at
 
-from graphite_gen import distributed as launch
 from graphite_gen.distributed import ProcessGroup
 from graphite_gen.errors import CheckpointError
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.io import write_graphs
 from graphite_gen.io.locks import HIDDEN
-from graphite_gen.training import runs
+from graphite_gen.training import runs, torchrun
 from graphite_gen.training.checkpoint import is_checkpoint, load_checkpoint
 from graphite_gen.training.runs import (
     TrainingData,
@@ -65,7 +64,7 @@ def test_a_run_is_resumed_with_the_graphs_it_began_with(tmp_path: Path) -> None:
 def test_a_save_that_was_cut_off_is_whole_for_those_who_get_a_copy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, sent = tmp_path / "a", list[bytes]()
+    folder, sent = tmp_path / "a", dict[str, bytes]()
     list(start_run("a", folder, DATA, {**SETTINGS, "epochs": 1}))
     old = (folder / "model.safetensors").read_bytes()
     list(start_run("a", folder, DATA, SETTINGS, force=True))
@@ -74,11 +73,11 @@ def test_a_save_that_was_cut_off_is_whole_for_those_who_get_a_copy(
     (folder / "model.safetensors").rename(folder / f"{HIDDEN}{digest[:16]}.safetensors")
     (folder / "model.safetensors").write_bytes(old)
 
-    def pass_on(group: ProcessGroup, things: list[bytes]) -> list[bytes]:
-        sent.extend(things)
+    def broadcast(group: ProcessGroup, files: dict[str, bytes]) -> dict[str, bytes]:
+        sent.update(files)
         return sent
 
-    monkeypatch.setattr(ProcessGroup, "everywhere", pass_on)
+    monkeypatch.setattr(ProcessGroup, "broadcast", broadcast)
     with runs._at_hand(folder, ProcessGroup(0, 2)), runs._at_hand(folder, ProcessGroup(1, 2)) as copy:
         assert copy != folder
         ours, theirs = (load_checkpoint(place).network.state_dict() for place in (folder, copy))
@@ -185,7 +184,7 @@ def test_a_run_is_continued_by_the_launch_that_started_it_and_by_no_other(
     # The last started one of several.
     assert lost_run(tmp_path, "a") == tmp_path / "a"
     # A process of the same number that started at another time.
-    monkeypatch.setattr(launch, "_start_of", lambda process: " from another time")
+    monkeypatch.setattr(torchrun, "_start_of", lambda process: " from another time")
     assert lost_run(tmp_path, "a") is None
 
 
