@@ -20,7 +20,7 @@ from graphite_gen.api import NODES, fit
 from graphite_gen.config import ORDERINGS
 from graphite_gen.families import FAMILIES, family
 from graphite_gen.families.simulate import generate, training_set
-from graphite_gen.likelihood import estimate_nll
+from graphite_gen.likelihood import NLLOptions, estimate_nll
 from graphite_gen.sampling import Sampler
 
 TEST_SEED = 1000
@@ -33,7 +33,7 @@ def measure(name: str, order: str, epochs: int, graphs: int) -> Row:
     data = training_set(law, preset_name="default", count=None, nodes=NODES, seed=0)
     model = fit(data, name=f"{name}-{order}", ordering=order, epochs=epochs, coarse=0.0).trained
     test = generate(law, graphs, seed=TEST_SEED).graphs
-    estimate = estimate_nll(model, test, 16)
+    estimate = estimate_nll(model, test, NLLOptions(16))
     excess = np.array([row.nll for row in estimate.per_graph]) - entropies(law, test)
     one = np.array([-row.elbo for row in estimate.per_graph]) - entropies(law, test)
     drawn = list(Sampler(model, JUDGED.get(name, 256), seed=1))

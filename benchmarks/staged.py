@@ -27,7 +27,7 @@ from graphite_gen.evaluation import score_vun
 from graphite_gen.families import FAMILIES, Family, family
 from graphite_gen.families.simulate import generate, training_set
 from graphite_gen.graph import SimpleGraph
-from graphite_gen.likelihood import estimate_nll
+from graphite_gen.likelihood import NLLOptions, estimate_nll
 from graphite_gen.records import NLLEstimate
 from graphite_gen.sampling import Sampler
 from graphite_gen.sampling.constraints import Regular, Tree
@@ -79,7 +79,7 @@ def measure(name: str, graphs: int, orders: int, samples: int) -> dict[str, Any]
     """The figures of one family."""
     law, model = family(name), load_checkpoint(bundled_folder() / name)
     test = generate(law, graphs, seed=TEST_SEED).graphs
-    estimate = estimate_nll(model, test, orders, curve=True)
+    estimate = estimate_nll(model, test, NLLOptions(orders, curve=True))
     bounds = upper_bounds(estimate)
     excess = bounds - entropies(law, test)
     one = np.array([-row.elbo for row in estimate.per_graph]) - entropies(law, test)
@@ -121,9 +121,9 @@ def curve(name: str, graphs: int, orders: int, samples: int) -> list[dict[str, A
     rows = []
     for decoding_steps in DECODING_STEPS:
         drawn = list(Sampler(model, samples, seed=1, decoding_steps=decoding_steps)) if name not in JUDGED else []
-        excess = upper_bounds(estimate_nll(model, test, orders, curve=True, decoding_steps=decoding_steps)) - entropies(
-            law, test
-        )
+        excess = upper_bounds(
+            estimate_nll(model, test, NLLOptions(orders, curve=True, decoding_steps=decoding_steps))
+        ) - entropies(law, test)
         rows.append(
             {
                 "family": name,

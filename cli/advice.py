@@ -6,7 +6,8 @@ The library states facts in the terms of its Python API; every key below is the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from graphite_gen.errors import GraphiteError
@@ -17,11 +18,35 @@ _IO: dict[str, str] = {}
 
 _DATA_AND_FAMILIES: dict[str, str] = {}
 
-_MODELS_AND_TRAINING: dict[str, str] = {}
+_MODELS_AND_TRAINING: dict[str, str] = {
+    "diverged": "Start again with a lower '--learning-rate' (now {learning_rate:g}).",
+    "few-cuda-devices": "Lower '--nproc-per-node' of torchrun, or use '--device cpu'.",
+    "folder-exists": "Pass '--force' to replace it, or another '--name'.",
+    "folder-exists-resume": "Pass '--resume' to continue its run, '--force' to replace it, or another '--name'.",
+    "identity-is-one-shot": "Pass '--stages 1', or another '--preset'.",
+    "kind-is-one-shot": "Pass '--stages 1', or '--kind graphite-vae'.",
+    "no-cuda": "Use '--device cpu'.",
+    "no-graphs": "Check the file with 'graphite-gen inspect'.",
+    "no-run": "Start one without '--resume'.",
+    "no-run-but-model": "Start one without '--resume', with '--force'.",
+    "not-a-model": "Pass another '--name' or '--out'.",
+    "other-run": "Resume it with its own settings and graphs, or start again with '--force'.",
+    "resume-other-graphs": "Restore them to resume, or start another run with a new '--name'.",
+    "resume-other-setting": "Omit that option to resume, or start another run with a new '--name'.",
+    "run-damaged": "Restore the file, or start again with '--force'.",
+    "weighted-is-one-shot": "Pass '--stages 1', or '--ignore-weights'.",
+}
 
 _SAMPLING_AND_COMPLETION: dict[str, str] = {}
 
-_LIKELIHOOD: dict[str, str] = {}
+_LIKELIHOOD: dict[str, str] = {
+    "entropy-unknown": "Estimate it with 'graphite-gen families --floor {family}{parameters} --nodes {nodes}'.",
+    "identity-too-small": "Train with '--preset default', or on graphs of that size.",
+    "needs-pairs": "Use '--convention pairs'.",
+    "no-likelihood": "Train with '--kind graphite-vae'.",
+    "one-shot-decoding": "Omit '--stages'.",
+    "weighted-unlike-model": "Train on such graphs with 'graphite-gen train FILE', or pass '--ignore-weights'.",
+}
 
 _EVALUATION_AND_PICTURES: dict[str, str] = {}
 
@@ -43,4 +68,10 @@ ADVICE = (
 
 def advice(error: GraphiteError) -> str:
     """What to pass to fix an error; empty if its message says all."""
-    return ADVICE.get(error.reason, "").format_map(error.facts)
+    facts = {name: _as_options(fact) if isinstance(fact, Mapping) else fact for name, fact in error.facts.items()}
+
+    return ADVICE.get(error.reason, "").format_map(facts)
+
+
+def _as_options(parameters: Mapping[str, Any]) -> str:
+    return "".join(f" --param {name}={str(value).lower()}" for name, value in parameters.items())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .advice import advice
 from .console import note
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def find_entropy(law: Family | None, graphs: list[SimpleGraph], nlls: list[float
     try:
         return entropy_of(law, graphs, nlls)
     except (DatasetError, FamilyError) as error:
-        note(f"No floor: {error}")
+        note(f"No entropy: {error} {advice(error)}".rstrip())
         return None
 
 

@@ -16,7 +16,7 @@ from tiny import random_graph, small_model
 
 from graphite_gen import memory
 from graphite_gen.errors import DatasetError, SamplingError, TrainingError
-from graphite_gen.likelihood import estimate_nll
+from graphite_gen.likelihood import NLLOptions, estimate_nll
 from graphite_gen.memory import available_memory, check_memory
 from graphite_gen.training.trainer import prepare
 
@@ -78,4 +78,4 @@ def test_a_batch_or_samples_that_fit_are_named(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(TrainingError, match=r"A step on 93 graphs of 150 nodes .* Pass '--batch-size 16'\."):
         prepare("x", [graph], [], {"batch_size": 200, "samples": 1}, preset_name="one-shot")
     with pytest.raises(DatasetError, match=r"Graph 0, on 150 nodes, .* Pass '--samples 44'\."):
-        estimate_nll(small_model(), [graph], 1000)
+        estimate_nll(small_model(), [graph], NLLOptions(1000))

@@ -135,9 +135,9 @@ def complete(
     from graphite_gen.records import Provenance
 
     from ..console import counting, note
+    from ..diagnosis import completion_diagnosis
     from ..models import choose_model, use_threads
     from ..ranking import check_scores, write_scores
-    from ..trust import completion_diagnosis
     from ..writing import write
 
     use_threads(threads)

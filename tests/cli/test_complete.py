@@ -10,7 +10,7 @@ import pytest
 from tiny import autoregressive_model
 
 from graphite_gen.cli import console
-from graphite_gen.cli.trust import completion_diagnosis
+from graphite_gen.cli.diagnosis import completion_diagnosis
 from graphite_gen.completion import Completion
 from graphite_gen.io import read_graphs
 from graphite_gen.training.checkpoint import save_checkpoint
