@@ -31,10 +31,10 @@ from tables import FOLDER, lines, publish
 from torch import Tensor
 
 from graphite_gen.evaluation.ranking import area_under_curve, average_precision
+from graphite_gen.network.hyperparameters import ClassifierSettings, LinkSettings
 from graphite_gen.network.link_prediction import run_baseline, run_link, run_split
 from graphite_gen.network.network import Network, read_network
 from graphite_gen.network.node_classification import run_classification
-from graphite_gen.network.settings import ClassifierSettings, LinkSettings
 from graphite_gen.rng import derive_seed
 
 LOG = FOLDER / "citation.jsonl"

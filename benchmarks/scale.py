@@ -68,8 +68,8 @@ def featureless(nodes: int) -> tuple[Any, Any]:
     from scipy import sparse
 
     from graphite_gen.network.autoencoder import build_link_network
+    from graphite_gen.network.hyperparameters import LinkSettings
     from graphite_gen.network.node_inputs import SparseInputs
-    from graphite_gen.network.settings import LinkSettings
 
     x = torch.randn(nodes, 16, generator=torch.Generator().manual_seed(1)).numpy()
     settings = LinkSettings(kind="graphite-vae", width=WIDTH, latent=LATENT, hops=1, subsample=1.0)
@@ -159,8 +159,8 @@ def sampled_graph(nodes: int, rounds: int, dense: bool) -> dict[str, float]:
 
     from graphite_gen.graph import SimpleGraph
     from graphite_gen.network.generation import LargeGraphSampler, fit_network_model
+    from graphite_gen.network.hyperparameters import GENERATION
     from graphite_gen.network.network import Network
-    from graphite_gen.network.settings import GENERATION
 
     observed = Network(SimpleGraph.from_pairs(nodes, synthetic(nodes).T.numpy()))
     model = fit_network_model(observed, replace(GENERATION, epochs=1))
@@ -202,9 +202,9 @@ def citation_step(file: Path, way: str, rounds: int) -> dict[str, float]:
 
     from graphite_gen.network.autoencoder import build_link_network
     from graphite_gen.network.fitting import hide_edges, link_loss
+    from graphite_gen.network.hyperparameters import LinkSettings
     from graphite_gen.network.network import read_network
     from graphite_gen.network.node_inputs import inputs_of
-    from graphite_gen.network.settings import LinkSettings
     from graphite_gen.nn.operators import SparseGraph
 
     data = read_network(file)

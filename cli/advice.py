@@ -1,7 +1,9 @@
 """What to do about an error of the library, in options of the command line.
 
 The library states facts in the terms of its Python API; every key below is the ``reason`` of a
-:class:`graphite_gen.errors.GraphiteError`, and the text may use its facts.
+:class:`graphite_gen.errors.GraphiteError`. A text may use the facts of the error, and three placeholders for what
+differs between commands: ``{input_format}`` and ``{output_format}`` are the options for the format of files read and
+written, and ``{model}`` is what comes before the name of a model. A command without such an option gives no advice.
 """
 
 from __future__ import annotations
@@ -9,10 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import click
+
+from .command import Option
+
 if TYPE_CHECKING:
     from graphite_gen.errors import GraphiteError
 
-__all__ = ["advice"]
+__all__ = ["advice", "explain"]
 
 _IO: dict[str, str] = {}
 
@@ -23,8 +29,8 @@ _MODELS_AND_TRAINING: dict[str, str] = {
     "few-cuda-devices": "Lower '--nproc-per-node' of torchrun, or use '--device cpu'.",
     "folder-exists": "Pass '--force' to replace it, or another '--name'.",
     "folder-exists-resume": "Pass '--resume' to continue its run, '--force' to replace it, or another '--name'.",
-    "identity-is-one-shot": "Pass '--stages 1', or another '--preset'.",
-    "kind-is-one-shot": "Pass '--stages 1', or '--kind graphite-vae'.",
+    "identity-is-one-shot": "Pass '--decoder one-shot', or another '--preset'.",
+    "kind-is-one-shot": "Pass '--decoder one-shot', or '--kind graphite-vae'.",
     "no-cuda": "Use '--device cpu'.",
     "no-graphs": "Check the file with 'graphite-gen inspect'.",
     "no-run": "Start one without '--resume'.",
@@ -34,13 +40,29 @@ _MODELS_AND_TRAINING: dict[str, str] = {
     "resume-other-graphs": "Restore them to resume, or start another run with a new '--name'.",
     "resume-other-setting": "Omit that option to resume, or start another run with a new '--name'.",
     "run-damaged": "Restore the file, or start again with '--force'.",
-    "weighted-is-one-shot": "Pass '--stages 1', or '--ignore-weights'.",
+    "weighted-is-one-shot": "Pass '--decoder one-shot', or '--ignore-weights'.",
+    "network-model": "Pass a model of many graphs, such as '{model}bundled:barabasi'.",
 }
 
-_SAMPLING_AND_COMPLETION: dict[str, str] = {}
+_SAMPLING_AND_COMPLETION: dict[str, str] = {
+    "constraints-not-met": "Relax the constraints, or try another number of nodes with '--nodes'.",
+    "features-required": "Pass graphs that have them with '--features FILE'.",
+    "identity-features": "Use smaller graphs, or a model trained with '--preset default'.",
+    "impossible-enumeration": "Use a model of such graphs, or more '--steps'.",
+    "impossible-particles": "Use a model of such graphs, or more '--particles'.",
+    "infeasible-constraints": "Change the constraints, or the number of nodes with '--nodes'.",
+    "no-prior": "Train with '--kind graphite-vae'.",
+    "nothing-unknown": "Mark edges as unknown, or pass '--unlisted unknown' or '--add-nodes N'.",
+    "one-shot-decoding-steps": "Use an autoregressive model, trained without '--preset one-shot'.",
+    "sampling-memory": "Pass smaller '--nodes'.",
+    "sampling-memory-threads": "Pass smaller '--nodes', or '--threads 1'.",
+    "sampling-memory-workers": "Pass smaller '--nodes', or fewer '--workers'.",
+    "weighted-graph": "Pass '--ignore-weights'.",
+    "weighted-model": "Train with '--ignore-weights'.",
+}
 
 _LIKELIHOOD: dict[str, str] = {
-    "entropy-unknown": "Estimate it with 'graphite-gen families --floor {family}{parameters} --nodes {nodes}'.",
+    "entropy-unknown": "Estimate it with 'graphite-gen families --entropy {family}{parameters} --nodes {nodes}'.",
     "identity-too-small": "Train with '--preset default', or on graphs of that size.",
     "needs-pairs": "Use '--convention pairs'.",
     "no-likelihood": "Train with '--kind graphite-vae'.",
@@ -50,7 +72,15 @@ _LIKELIHOOD: dict[str, str] = {
 
 _EVALUATION_AND_PICTURES: dict[str, str] = {}
 
-_NETWORKS: dict[str, str] = {}
+_NETWORKS: dict[str, str] = {
+    "diverged": "Pass a lower '--learning-rate'.",
+    "more-than-one-graph": "Write each to a file of its own with 'graphite-gen convert', and pass one of them.",
+    "no-features": "Pass a file with '--node-features', or '--no-features'.",
+    "no-hidden-edges": "Pass '--targets all', or an '--edge-dropout' above 0.",
+    "no-labels": "Pass a file with '--node-labels'.",
+    "split-disconnects": "Pass '--split random'.",
+    "uninformative-features": "Pass '--no-features', or others with '--node-features'.",
+}
 
 _DISTRIBUTED: dict[str, str] = {}
 
@@ -67,11 +97,32 @@ ADVICE = (
 
 
 def advice(error: GraphiteError) -> str:
-    """What to pass to fix an error; empty if its message says all."""
+    """What to pass to fix an error; empty if its message says all, or if the command has no such option."""
     facts = {name: _as_options(fact) if isinstance(fact, Mapping) else fact for name, fact in error.facts.items()}
+    try:
+        return ADVICE.get(error.reason, "").format_map({**_placeholders(), **facts})
+    except KeyError:
+        return ""
 
-    return ADVICE.get(error.reason, "").format_map(facts)
+
+def explain(error: GraphiteError) -> str:
+    """The message of an error and the advice."""
+    return f"{error} {advice(error)}".rstrip()
 
 
 def _as_options(parameters: Mapping[str, Any]) -> str:
     return "".join(f" --param {name}={str(value).lower()}" for name, value in parameters.items())
+
+
+def _placeholders() -> dict[str, str]:
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return {}
+    command: click.Command | None = context.command
+    if isinstance(command, click.Group) and context.invoked_subcommand is not None:
+        command = command.get_command(context, context.invoked_subcommand)
+    options = [] if command is None else [option for option in command.params if isinstance(option, click.Option)]
+    has_model = any(option.name == "model" for option in options)
+    roles = {option.role: option.opts[0] for option in options if isinstance(option, Option) and option.role}
+
+    return {"model": "--model " if has_model else "", **roles}

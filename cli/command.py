@@ -1,41 +1,110 @@
-"""A command whose help ends with its example."""
+"""Commands and options whose help is grouped: common options first, the others under 'Advanced', an example last."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from inspect import cleandoc
 from typing import Any
 
 import click
 
-__all__ = ["Command", "Option"]
+__all__ = ["Command", "CommandGroup", "Option"]
 
-MARK = "\b\nExample:"
+EXAMPLE = "\b\nExample:"
+# Click shows a range such as '[x>=1]' for every number.
+RANGE = re.compile(r"  \[[-\d.e<=]*x[-\d.e<>=]*\]|; [-\d.e<=]*x[-\d.e<>=]*(?=\])")
+WIDEST_TERM = 26
 
 
 class Command(click.Command):
-    """Takes the example off the end of the docstring and shows it below the options."""
+    """A command whose help shows options in named groups and ends with the example of its docstring.
 
-    def __init__(self, name: str | None, *, help: str | None = None, **kwargs: Any) -> None:
-        text, mark, example = cleandoc(help or "").partition(MARK)
+    Arguments:
+        groups: The parameter names of each group, separated by spaces; all other options are 'Advanced'.
+    """
+
+    def __init__(
+        self, name: str | None, *, help: str | None = None, groups: Mapping[str, str] | None = None, **kwargs: Any
+    ) -> None:
+        text, mark, example = cleandoc(help or "").partition(EXAMPLE)
         super().__init__(name, help=text.rstrip(), epilog=mark + example, **kwargs)
+        self.groups = groups or {}
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        records = {
+            str(option.name): record
+            for option in self.get_params(ctx)
+            if isinstance(option, click.Option) and (record := option.get_help_record(ctx)) is not None
+        }
+        # The same column for the descriptions of all groups.
+        width = min(WIDEST_TERM, max(len(term) for term, _ in records.values()))
+        sections = {title: [records.pop(name) for name in names.split()] for title, names in self.groups.items()}
+        only_help = len(records) == 1
+        sections["Advanced" if sections and not only_help else "Options"] = list(records.values())
+        for title, rows in sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(term.ljust(width), RANGE.sub("", text)) for term, text in rows], WIDEST_TERM)
+
+
+class CommandGroup(Command, click.Group):
+    """A group of commands whose help lists them in named sections.
+
+    Arguments:
+        sections: The names of the commands of each section.
+    """
+
+    def __init__(self, *args: Any, sections: Mapping[str, Sequence[str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.sections = sections
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for names in self.sections.values() for name in names]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, self.list_commands(ctx)))
+        for title, names in self.sections.items():
+            commands = [(name, self.get_command(ctx, name)) for name in names]
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name.ljust(width), command.get_short_help_str()) for name, command in commands if command]
+                )
+        super().format_options(ctx, formatter)
 
 
 class Option(click.Option):
-    """An option that still takes its earlier spellings, which the help leaves out.
+    """An option with earlier spellings that the help does not show, and a default that only the help looks up.
 
     Arguments:
         earlier: The earlier spellings.
+        find_default: What the help shows as the default, where the parser's default is None.
+        role: What the option is for, where its flag differs between commands.
     """
 
-    def __init__(self, declarations: Sequence[str], /, earlier: Sequence[str] = (), **attributes: Any) -> None:
+    def __init__(
+        self,
+        declarations: Sequence[str],
+        /,
+        earlier: Sequence[str] = (),
+        find_default: Callable[[], str] | None = None,
+        role: str = "",
+        **attributes: Any,
+    ) -> None:
         super().__init__([*declarations, *earlier], **attributes)
         self.earlier = tuple(earlier)
+        self.find_default = find_default
+        self.role = role
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         every = self.opts
         self.opts = [spelling for spelling in every if spelling not in self.earlier]
         try:
-            return super().get_help_record(ctx)
+            record = super().get_help_record(ctx)
         finally:
             self.opts = every
+        if record is None or self.find_default is None:
+            return record
+        # What click adds at the end is the range.
+        text, _, bounds = record[1].partition("  [")
+
+        return record[0], f"{text}  [default: {self.find_default()}{'; ' + bounds if bounds else ']'}"

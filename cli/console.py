@@ -1,4 +1,4 @@
-"""What the commands show: results on stdout, notes and progress on stderr."""
+"""Output of the commands: results to stdout, notes and progress to stderr."""
 
 from __future__ import annotations
 
@@ -33,20 +33,18 @@ __all__ = [
 
 T = TypeVar("T")
 
+# Without a terminal, the first line of progress is due after 10 seconds, and each further one after half as much again.
 PATIENCE = 10.0
-"""Seconds of work without a terminal before the first line on how far it is."""
-
 LATER = 1.5
-"""How many times longer the work has taken by each further line."""
 
 
 def note(text: str) -> None:
-    """A line for the person watching."""
+    """Print a line to stderr."""
     click.echo(text, err=True)
 
 
 def show_json(value: Any) -> None:
-    """The result as JSON; what is not a finite number becomes null."""
+    """Print JSON to stdout; numbers that are not finite become null."""
     click.echo(json.dumps(_finite(value), indent=2, allow_nan=False))
 
 
@@ -64,14 +62,7 @@ def _finite(value: Any) -> Any:
 def show_rows(
     columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Sequence[str] = (), whole: Sequence[str] = ()
 ) -> None:
-    """A table with a heading.
-
-    Arguments:
-        columns: The headings.
-        rows: A text for each column.
-        numbers: The columns that are set to the right.
-        whole: The columns whose lines are not broken.
-    """
+    """Print a table to stdout, with some columns aligned right as numbers and others never wrapped."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -83,11 +74,11 @@ def show_rows(
     show(table)
 
 
-def show_facts(facts: Iterable[tuple[str, str]], *, title: str | None = None) -> None:
-    """A table of names and what they are."""
+def show_facts(facts: Iterable[tuple[str, str]]) -> None:
+    """Print a table of names and values to stdout."""
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, show_header=False, title=title, title_justify="left", title_style="bold")
+    table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in facts:
@@ -96,19 +87,18 @@ def show_facts(facts: Iterable[tuple[str, str]], *, title: str | None = None) ->
 
 
 def show(renderable: Any) -> None:
-    """Anything that rich draws, on stdout."""
+    """Print anything that rich renders to stdout."""
     from rich.console import Console
 
     console = Console(highlight=False, markup=False, emoji=False)
     with console.capture() as captured:
         console.print(renderable)
-    # Cells are padded to their column; what is behind the last word of a line only gets in the way of a pipe.
-    lines = captured.get().splitlines()
-    click.echo("\n".join(line.rstrip() for line in lines), color=True)
+    # Rich pads every cell to the width of its column.
+    click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()), color=True)
 
 
 def nats(value: float | None, error: float | None = None) -> str:
-    """A figure in nats with its standard error, or a dash where it is not known."""
+    """Format a number in nats with its standard error; a dash if unknown."""
     if value is None:
         return "-"
 
@@ -116,18 +106,14 @@ def nats(value: float | None, error: float | None = None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time for people."""
+    """Format seconds, as in ``12 min 34 s``."""
     minutes, rest = divmod(round(seconds), 60)
 
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def progress_bar(*columns: str) -> Progress:
-    """A progress bar on stderr, silent unless that is a terminal.
-
-    Arguments:
-        columns: What to show beside it, such as ``{task.fields[loss]}``.
-    """
+    """A progress bar on stderr, disabled unless that is a terminal, with further columns by their format."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -144,7 +130,7 @@ def progress_bar(*columns: str) -> Progress:
 
 
 def track(items: Iterable[T], total: int | None, description: str) -> Iterator[T]:
-    """The items, counted on stderr as they pass: by a bar on a terminal, elsewhere by few lines if they take long."""
+    """Iterate with progress on stderr: a bar on a terminal, elsewhere a few lines if it takes long."""
     with counting(description) as count:
         count(0, total)
         for done, item in enumerate(items, 1):
@@ -154,7 +140,7 @@ def track(items: Iterable[T], total: int | None, description: str) -> Iterator[T
 
 @contextmanager
 def counting(description: str) -> Iterator[Callable[[int, int | None], None]]:
-    """What to call with how much is done, and of how much: shown like :func:`track`, from the first call on."""
+    """A function to call with the amount done and the total, which shows progress like :func:`track`."""
     if not sys.stderr.isatty():
         yield _count_by_lines(description)
         return

@@ -27,38 +27,25 @@ from graphite_gen.distributed import (
 )
 from graphite_gen.errors import DistributedError
 
-from .advice import advice
-from .command import Command
+from .advice import explain
+from .command import CommandGroup
 from .sharing import ARGUMENTS, GROUP
 from .signals import exit_code, heed_signals
 
 __all__ = ["main", "run"]
 
-COMMANDS = (
-    "train",
-    "sample",
-    "complete",
-    "nll",
-    "evaluate",
-    "plot",
-    "report",
-    "generate",
-    "families",
-    "link",
-    "classify",
-    "embed",
-    "convert",
-    "inspect",
-)
+SECTIONS = {
+    "Models": ("train", "sample", "complete", "nll", "evaluate", "plot", "report"),
+    "Graphs and files": ("generate", "families", "convert", "inspect"),
+    "One network": ("link", "classify", "embed"),
+}
+COMMANDS = tuple(name for names in SECTIONS.values() for name in names)
 SHARED = ("train", "sample", "nll", "evaluate", "generate")
 """The commands whose work processes can share."""
 
 
-class Program(Command, click.Group):
+class Program(CommandGroup):
     """A group whose commands are modules that are imported when they are asked for."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
@@ -109,6 +96,7 @@ class Program(Command, click.Group):
 
 @click.group(
     cls=Program,
+    sections=SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     no_args_is_help=True,
 )
@@ -202,7 +190,7 @@ def _line(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "Interrupted."
     if isinstance(error, GraphiteError):
-        return f"Error: {text} {advice(error)}".rstrip()
+        return "Error: " + " ".join(explain(error).split())
     if isinstance(error, MemoryError) or "allocate memory" in text or "out of memory" in text:
         return "Error: There is not enough memory. Use fewer or smaller graphs, or a smaller batch."
     if isinstance(error, OSError):

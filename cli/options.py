@@ -1,14 +1,15 @@
-"""Options that commands share, and the types of their values."""
+"""Options that commands share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
+from .command import Option
 from .types import DECODING_STEPS, NODES, PARAMETER, PATH_OR_DASH, PATH_OR_NAME, SEED
 
 __all__ = [
@@ -22,8 +23,8 @@ __all__ = [
     "input_format",
     "is_given",
     "model",
-    "naming_format",
     "nodes",
+    "number",
     "output",
     "output_format",
     "parameters",
@@ -41,48 +42,35 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def is_given(name: str) -> bool:
-    """Whether the command was given that option, rather than left to its default."""
+    """Whether an option was passed on the command line."""
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def refuse_without_effect(flags: Mapping[str, str], on: str) -> None:
-    """Refuse options that were given and change nothing.
-
-    Arguments:
-        flags: The flag of each option by its name.
-        on: What they have no effect on.
-
-    Raises:
-        click.UsageError: One was given.
-    """
+    """Raise a usage error if one of the options, given as flag by name, was passed."""
     for name, flag in flags.items():
         if is_given(name):
             raise click.UsageError(f"'{flag}' has no effect on {on}. Leave it out.")
 
 
-def _format(flag: str, help: str) -> Callable[[F], F]:
-    return click.option(flag, type=click.Choice(FORMATS, case_sensitive=False), help=help)
+_format = partial(click.option, cls=Option, type=click.Choice(FORMATS, case_sensitive=False))
 
 
 def input_format(flag: str = "--format") -> Callable[[F], F]:
     """The format of the graphs read."""
-    return _format(flag, "Format of the graphs read.  [default: by suffix]")
+    return _format(flag, role="input_format", help="Input format.  [default: by suffix]")
 
 
-def output_format(flag: str = "--format") -> Callable[[F], F]:
+def output_format(flag: str = "--format", default: str = "by suffix") -> Callable[[F], F]:
     """The format of the graphs written."""
-    return _format(flag, "Format of the graphs written.  [default: by suffix]")
+    return _format(flag, role="output_format", help=f"Output format.  [default: {default}]")
 
 
-@contextmanager
-def naming_format(flag: str) -> Iterator[None]:
-    """Let errors about a file advise the option by which this command is told its format."""
-    from graphite_gen.errors import FormatError
-
-    try:
-        yield
-    except FormatError as error:
-        raise FormatError(str(error).replace("pass --format", f"pass {flag}")) from error
+def number(*names: str, help: str, low: int = 1, default: int | None = None, metavar: str = "N") -> Callable[[F], F]:
+    """A whole number with a lower bound."""
+    return click.option(
+        *names, type=click.IntRange(low), metavar=metavar, default=default, show_default=True, help=help
+    )
 
 
 def nodes(default: str | None, help: str) -> Callable[[F], F]:
@@ -101,19 +89,17 @@ parameters = click.option(
     type=PARAMETER,
     metavar="KEY=VALUE",
     multiple=True,
-    help="A parameter of the family, as in m=3 or largest_component=true; may be repeated.  [default: the family's]",
+    help="Parameter of the family, as in m=3; may be repeated.  [default: see 'graphite-gen families']",
 )
 model = click.option(
     "--model",
     type=PATH_OR_NAME,
     metavar="PATH_OR_NAME",
-    help="The model.  [default: the last one trained under ./checkpoints, else a bundled one]",
+    help="Model.  [default: the last one trained under ./checkpoints, else a bundled one]",
 )
-seed = click.option(
-    "--seed", type=SEED, metavar="N", default=0, show_default=True, help="The run's one seed, at least 0."
-)
+seed = click.option("--seed", type=SEED, metavar="N", default=0, show_default=True, help="Random seed.")
 device = click.option(
-    "--device", type=click.Choice(("auto", "cpu", "cuda")), default="auto", show_default=True, help="Where to compute."
+    "--device", type=click.Choice(("auto", "cpu", "cuda")), default="auto", show_default=True, help="Device."
 )
 threads = click.option("--threads", type=click.IntRange(1, 4096), metavar="N", help="CPU threads.  [default: all]")
 workers = click.option(
@@ -122,28 +108,26 @@ workers = click.option(
     metavar="N",
     default=1,
     show_default=True,
-    help="Processes on this machine that share the work; the result is the same.",
+    help="Worker processes on this machine; the result does not depend on their number.",
 )
 simplify = click.option(
-    "--simplify", is_flag=True, help="Ignore directions, drop self-loops and repeated edges.  [default: refuse them]"
+    "--simplify",
+    is_flag=True,
+    help="Ignore edge directions, self-loops and repeated edges.  [default: such graphs are an error]",
 )
 ignore_weights = click.option(
-    "--ignore-weights", is_flag=True, help="Take the edges alone.  [default: weighted graphs need a weighted model]"
+    "--ignore-weights", is_flag=True, help="Ignore edge weights.  [default: weighted graphs need a weighted model]"
 )
-force = click.option("--force", is_flag=True, help="Replace what exists.  [default: refuse]")
-decoding_steps = click.option(
-    "--stages",
-    "decoding_steps",
-    type=DECODING_STEPS,
-    metavar="N|all",
-    help="In how many stages a staged model decides; 'all' is one pair at a time.  [default: the model's]",
+force = click.option("--force", is_flag=True, help="Overwrite existing files.")
+decoding_steps = click.option("--stages", "decoding_steps", type=DECODING_STEPS, hidden=True)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+union = click.option(
+    "--union", is_flag=True, help="Write one graph, the disjoint union, with a node attribute 'graph'."
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.  [default: a table]")
-union = click.option("--union", is_flag=True, help="Write one graph, the disjoint union; nodes say which 'graph'.")
 output = click.option(
     "-o",
     "--output",
     type=PATH_OR_DASH,
     required=True,
-    help="A file, '-' for stdout, or a template like 'out/{index:04d}.graphml' for one file each.",
+    help="File, '-' for stdout, or a template such as 'out/{index:04d}.graphml' for one file per graph.",
 )

@@ -1,11 +1,11 @@
-"""Which graphs of a file a command takes, and which law they follow."""
+"""Graphs of files by split, and the family they come from."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .advice import advice
+from .advice import explain
 from .console import note
 
 if TYPE_CHECKING:
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from graphite_gen.likelihood.excess import Entropy
     from graphite_gen.records import Provenance
 
-__all__ = ["find_entropy", "find_law", "marked_or_all", "read_for_all", "read_sets"]
+__all__ = ["find_entropy", "find_family", "marked_or_all", "read_for_all", "read_sets"]
 
-# So many graphs at a time go from one process to another.
+# Graphs per message between processes.
 CHUNK = 1000
 
 
 def read_for_all(
     group: ProcessGroup | None, source: Path, *, format: str | None = None, simplify: bool = False
 ) -> tuple[list[SimpleGraph], Provenance]:
-    """The graphs of a file and where they come from, read by the process that leads and passed on to the others."""
+    """Read the graphs of a file and their provenance on rank 0, and broadcast them."""
     from graphite_gen.data.parcels import pack_graphs, unpack_graphs
     from graphite_gen.io import read_graphs
     from graphite_gen.records import Provenance
@@ -49,8 +49,8 @@ def read_for_all(
     return graphs, Provenance(**facts)
 
 
-def find_law(family: str | None, parameters: dict[str, Any], provenance: Provenance) -> Family | None:
-    """The family asked for, or the one written in the file."""
+def find_family(family: str | None, parameters: dict[str, Any], provenance: Provenance) -> Family | None:
+    """The family given by name, else the one recorded in the file."""
     from graphite_gen.errors import FamilyError
     from graphite_gen.families import family as family_of
 
@@ -61,31 +61,31 @@ def find_law(family: str | None, parameters: dict[str, Any], provenance: Provena
     try:
         return family_of(provenance.family, **provenance.parameters)
     except FamilyError as error:
-        note(f"The law written in the file is not one we know. {error}")
+        note(f"The family recorded in the file is ignored. {explain(error)}")
         return None
 
 
-def find_entropy(law: Family | None, graphs: list[SimpleGraph], nlls: list[float]) -> Entropy | None:
-    """The floor of graphs and how far NLLs are above it, where there is one to compare with."""
+def find_entropy(family: Family | None, graphs: list[SimpleGraph], nlls: list[float]) -> Entropy | None:
+    """The entropy of the family and the excess of NLLs over it; None if it is not known."""
     from graphite_gen.errors import DatasetError, FamilyError
     from graphite_gen.likelihood.excess import find_entropy as entropy_of
 
-    if law is None or any(graph.is_weighted for graph in graphs):
+    if family is None or any(graph.is_weighted for graph in graphs):
         return None
     try:
-        return entropy_of(law, graphs, nlls)
+        return entropy_of(family, graphs, nlls)
     except (DatasetError, FamilyError) as error:
-        note(f"No entropy: {error} {advice(error)}".rstrip())
+        note(f"No entropy: {explain(error)}")
         return None
 
 
 def marked_or_all(graphs: list[SimpleGraph], split: str, path: Path) -> list[SimpleGraph]:
-    """The graphs that a file marks as that split, all of them if it marks none so; which of the two is said."""
+    """The graphs of a split, with a note on stderr; all graphs if the file has none of that split."""
     from graphite_gen.data.dataset import split_of
 
     marked = [graph for graph in graphs if split_of(graph) == split]
     if marked:
-        note(f"From '{path}': {len(marked)} of {len(graphs)} graphs, those marked '{split}'.")
+        note(f"Using the split '{split}' of '{path}': {len(marked)} of {len(graphs)} graphs.")
 
     return marked or graphs
 
@@ -93,11 +93,7 @@ def marked_or_all(graphs: list[SimpleGraph], split: str, path: Path) -> list[Sim
 def read_sets(
     reference: Path, train: Path | None, *, simplify: bool, group: ProcessGroup | None = None
 ) -> tuple[list[SimpleGraph], list[SimpleGraph], Provenance]:
-    """The reference, the training graphs, and where the reference comes from.
-
-    Of a file that holds all splits, the reference is what it marks 'test'. Without a file of training graphs, they are
-    what the reference's own file marks 'train'.
-    """
+    """Reference graphs (split 'test'), training graphs (by default split 'train'), and the reference's provenance."""
     from graphite_gen.data.dataset import split_of
 
     graphs, provenance = read_for_all(group, reference, simplify=simplify)
@@ -107,7 +103,7 @@ def read_sets(
         return test, marked_or_all(known, "train", train), provenance
     seen = [graph for graph in graphs if split_of(graph) == "train"]
     if seen and test is not graphs:
-        note(f"Training graphs: {len(seen)} marked 'train' in '{reference}'.")
+        note(f"Training graphs: the split 'train' of '{reference}', {len(seen)} graphs.")
         return test, seen, provenance
 
     return test, [], provenance

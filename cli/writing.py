@@ -1,21 +1,32 @@
-"""Writing graphs as they come, and telling how to read them."""
+"""Files of graphs, and of ranked pairs."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import click
 
 from .console import note, so_many, track
 
 if TYPE_CHECKING:
+    from graphite_gen.completion import EdgeScore
     from graphite_gen.distributed import ProcessGroup
     from graphite_gen.graph import SimpleGraph
+    from graphite_gen.network.link_prediction import PredictedLink, ScoredLink
     from graphite_gen.records import Provenance
 
-__all__ = ["write"]
+    Ranked = Sequence[EdgeScore] | Sequence[PredictedLink] | Sequence[ScoredLink]
+
+__all__ = ["check_scores", "write", "write_scores"]
+
+PROBABILITY, SCORE, ERROR = "probability", "score", "standard_error"
 
 
 def write(
@@ -25,14 +36,11 @@ def write(
     format: str | None,
     provenance: Provenance | None,
     force: bool,
-    union: bool,
+    union: bool = False,
     total: int | None = None,
     group: ProcessGroup | None = None,
 ) -> None:
-    """Write a stream of graphs, counting on stderr, and say what was written.
-
-    Of processes that share the graphs one writes them, and the others run through their share.
-    """
+    """Write a stream of graphs with progress on stderr; ranks other than 0 only exhaust the stream."""
     from graphite_gen.io import format_of, write_graphs
 
     if group is not None and not group.is_rank_zero:
@@ -47,31 +55,73 @@ def write(
     if to_stdout:
         return
 
-    note(f"Wrote {so_many(count, 'graph')} to '{output}'{' as their union' if union else ''}.")
+    note(f"Wrote {so_many(count, 'graph')} to '{output}'{' as their disjoint union' if union else ''}.")
     if count > 1 and not union and "{index" not in str(output) and name in ("graphml", "gml"):
-        _tell_how_to_read(output, name)
+        _explain_reading(output, name)
 
 
-def _tell_how_to_read(output: Path, format: str) -> None:
-    """What other programs make of many graphs in one file."""
+def _explain_reading(output: Path, format: str) -> None:
+    """How networkx reads many graphs in one file."""
     if format == "graphml":
         note(
-            "Many graphs in one GraphML file: networkx.read_graphml opens the first alone. For all of them:\n"
+            "networkx.read_graphml reads only the first graph of a file. To read all of them:\n"
             "    from networkx.readwrite.graphml import GraphMLReader\n"
             f"    graphs = list(GraphMLReader()(path={str(output)!r}))"
         )
     else:
-        note("Many graphs in one GML file: networkx.read_gml opens files of one graph alone.")
-    note(f"Or write one file each with -o '{output.stem}/{{index:04d}}.{format}', or one graph with --union.")
+        note("networkx.read_gml reads only files with one graph.")
+    note(f"Or write one file per graph, -o '{output.stem}/{{index:04d}}.{format}', or one graph, '--union'.")
 
 
 def _noting_losses(graphs: Iterable[SimpleGraph], format: str) -> Iterator[SimpleGraph]:
-    """The graphs, with a note on what the format drops of the first one that loses anything."""
+    """The graphs, with one note on what the format cannot store."""
     from graphite_gen.io import dropped_by
 
     noted = False
     for graph in graphs:
         if not noted and (dropped := dropped_by(format, graph)):
-            note(f"'{format}' does not hold {' and '.join(dropped)}: only the rest of the graphs is written.")
+            note(f"Format '{format}' cannot store {' and '.join(dropped)}, which are dropped.")
             noted = True
         yield graph
+
+
+def check_scores(path: Path, force: bool) -> None:
+    """Check that ranked pairs can be written to a file, before the work is done."""
+    from graphite_gen.errors import OutputError
+    from graphite_gen.io import check_target
+
+    if str(path) == "-":
+        return
+    if path.suffix.lower() not in (".csv", ".json"):
+        raise OutputError(f"Scores cannot be written to '{path}': use '.csv', '.json', or '-' for CSV on stdout.")
+    if path.is_dir():
+        raise OutputError(f"'{path}' is a folder: pass a file for the scores.")
+    check_target(path, force)
+
+
+def write_scores(scores: Ranked, path: Path, force: bool) -> None:
+    """Write ranked pairs as CSV or JSON by suffix; CSV to stdout."""
+    from graphite_gen.io import open_output
+
+    is_json = path.suffix.lower() == ".json"
+    text = json.dumps([score.to_json() for score in scores], indent=2, default=str) + "\n" if is_json else _csv(scores)
+    if str(path) == "-":
+        click.echo(text, nl=False)
+        return
+    with open_output(path, force) as stream:
+        stream.write(text.encode("utf-8"))
+    note(f"Wrote {so_many(len(scores), 'score')} to '{path}'.")
+
+
+def _csv(scores: Ranked) -> str:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    # A trained autoencoder has no standard errors, and a baseline has scores instead of probabilities.
+    has_errors = bool(scores) and all(hasattr(score, ERROR) for score in scores)
+    figure = SCORE if scores and all(hasattr(score, SCORE) for score in scores) else PROBABILITY
+    writer.writerow(("source", "target", figure, *([ERROR] if has_errors else [])))
+    for score in scores:
+        row = [score.source, score.target, f"{getattr(score, figure):.6g}"]
+        writer.writerow([*row, f"{getattr(score, ERROR):.3g}"] if has_errors else row)
+
+    return buffer.getvalue()

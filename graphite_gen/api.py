@@ -98,7 +98,7 @@ class Model:
             constraints=constraints,
             largest=largest_component,
             latents=with_latents,
-            evidence=[as_simple_graph(graph) for graph in features],
+            features=[as_simple_graph(graph) for graph in features],
             decoding_steps=decoding_steps,
         )
 

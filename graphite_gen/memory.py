@@ -30,7 +30,9 @@ _GROUPS = (
 )
 
 
-def check_memory(needed: float, what: str, remedy: str | Callable[[int], str], error: type[GraphiteError]) -> None:
+def check_memory(
+    needed: float, what: str, remedy: str | Callable[[int], str], error: Callable[[str], GraphiteError]
+) -> None:
     """Refuse what cannot fit.
 
     Arguments:
@@ -44,7 +46,9 @@ def check_memory(needed: float, what: str, remedy: str | Callable[[int], str], e
     available = available_memory()
     if available is not None and needed > available:
         advice = remedy if isinstance(remedy, str) else remedy(available)
-        raise error(f"{what} needs about {_shown(needed)} of memory, and {_shown(available)} is there. {advice}")
+        raise error(
+            f"{what} needs about {_shown(needed)} of memory, and {_shown(available)} is there. {advice}".rstrip()
+        )
 
 
 def available_memory() -> int | None:

@@ -20,9 +20,9 @@ from graphite_gen.api import load
 from graphite_gen.evaluation.descriptors import spectra
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.likelihood import NLLOptions, estimate_nll
+from graphite_gen.network.hyperparameters import GENERATION
 from graphite_gen.network.link_prediction import train_on_all
 from graphite_gen.network.network import Network
-from graphite_gen.network.settings import GENERATION
 from graphite_gen.sampling import Sampler
 from graphite_gen.training.trainer import prepare
 

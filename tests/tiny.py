@@ -1,4 +1,4 @@
-"""Small graphs and small untrained models, for tests."""
+"""Small graphs and small untrained models for tests."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def small_model(name: str = "one-shot", graphs: list[SimpleGraph] | None = None,
 
 
 def autoregressive_model(order: str = "bfs", scale: float = 0.3, **changes: Any) -> TrainedModel:
-    """An untrained staged model; without weights on its latents every order has an exact probability."""
+    """An untrained autoregressive model that ignores its latents, so that every ordering has an exact probability."""
     model = small_model(**({"decoding_steps": 0, "encoder": "none", "ordering": order, "latent": 1} | changes))
     with torch.no_grad():
         for parameter in model.network.decoder.parameters():
@@ -96,7 +96,7 @@ def autoregressive_model(order: str = "bfs", scale: float = 0.3, **changes: Any)
 
 
 def coin_model(log_odds: float, **changes: Any) -> TrainedModel:
-    """A model whose edges are coins of given odds, whatever the latents; its posterior is the prior."""
+    """A model whose edges have given log-odds whatever the latents, so that its posterior is the prior."""
     model = small_model(**changes)
     with torch.no_grad():
         for parameter in model.network.parameters():
@@ -107,7 +107,7 @@ def coin_model(log_odds: float, **changes: Any) -> TrainedModel:
 
 
 def mild_model(name: str = "one-shot", **changes: Any) -> TrainedModel:
-    """A model whose posterior is near enough to its prior for a few thousand samples to do."""
+    """A model whose posterior is close enough to its prior for a few thousand samples."""
     model = small_model(name, scale=0.7, **changes)
     with torch.no_grad():
         for parameter in model.network.encoder.stack.out.parameters():
@@ -117,7 +117,7 @@ def mild_model(name: str = "one-shot", **changes: Any) -> TrainedModel:
 
 
 def poor_model(**changes: Any) -> TrainedModel:
-    """A model whose encoder is far too sure of itself: a poor proposal."""
+    """A model whose encoder is overconfident: a poor proposal."""
     model = mild_model(**changes)
     with torch.no_grad():
         model.network.encoder.stack.out.bias[model.config.latent :] = -1.8
@@ -127,7 +127,7 @@ def poor_model(**changes: Any) -> TrainedModel:
 
 @torch.no_grad()
 def exact_nll(model: TrainedModel, graph: SimpleGraph, points: int = 40) -> float:
-    """The NLL by Gauss-Hermite quadrature over all latents: few nodes with few latents only."""
+    """The NLL by Gauss-Hermite quadrature over all latents; for few nodes and latents only."""
     size = graph.nodes * model.config.latent
     at, weights = np.polynomial.hermite_e.hermegauss(points)
     grid = torch.from_numpy(
@@ -142,7 +142,7 @@ def exact_nll(model: TrainedModel, graph: SimpleGraph, points: int = 40) -> floa
 
 
 def as_matrix(graph: Graph, nodes: int, dtype: torch.dtype | None = None) -> Tensor:
-    """What multiplies by a graph, as a dense matrix."""
+    """A graph operator as a dense matrix."""
     return graph @ torch.eye(nodes, dtype=dtype)
 
 
@@ -151,7 +151,7 @@ def normal(*shape: int, seed: int = 0) -> Tensor:
 
 
 def small_batch(padding: int = 2, **kind: Any) -> GraphBatch:
-    """Graphs on three, five and four nodes, all with dummy nodes."""
+    """Graphs on three, five and four nodes, all with padding."""
     graphs = [random_graph(nodes, 1, **kind) for nodes in (3, 5, 4)]
 
     return collate(graphs, 5 + padding)

@@ -24,8 +24,8 @@ from graphite_gen.families.simulate import generate
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.io import read_graphs, write_graphs
 from graphite_gen.network.generation import fit_network_model
+from graphite_gen.network.hyperparameters import GENERATION
 from graphite_gen.network.network import Network, read_network
-from graphite_gen.network.settings import GENERATION
 from graphite_gen.network.storage import load_network_model, save_network_model
 from graphite_gen.records import Provenance
 from graphite_gen.training.checkpoint import TrainedModel, load_checkpoint

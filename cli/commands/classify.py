@@ -1,4 +1,4 @@
-"""Semi-supervised classification of the nodes of one large graph."""
+"""Semi-supervised node classification in one large network."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .. import options, single
+from .. import network_options, options
 from ..command import Command
 from ..types import PATH_OR_DASH
 
@@ -17,10 +17,28 @@ if TYPE_CHECKING:
 
 KINDS = ("graphite", "gcn")
 SPLITS = ("own", "fresh")
+SETTINGS = (
+    ("--latent", click.IntRange(1, 1024), "Latent dimensions of the hybrid."),
+    ("--width", click.IntRange(1, 4096), "Units of the hidden layer."),
+    ("--dropout", click.FloatRange(0, 1, max_open=True), "Dropout rate."),
+    ("--weight-decay", click.FloatRange(0, 1), "Weight decay of the first layer."),
+    ("--reconstruction", click.FloatRange(0), "Weight of the autoencoder's loss."),
+    ("--epochs", click.IntRange(1), "Training steps."),
+    ("--learning-rate", click.FloatRange(1e-9, 10), "Learning rate of Adam."),
+    ("--patience", click.IntRange(0), "Epochs without improvement before early stopping; 0 never stops."),
+)
 
 
-@click.command(cls=Command, short_help="Classify the nodes of one large graph.")
-@single.graph
+@click.command(
+    cls=Command,
+    short_help="Classify the nodes of a network.",
+    groups={
+        "Model": "kinds features node_features node_labels",
+        "Evaluation": "split runs seed",
+        "Output": "output force as_json",
+    },
+)
+@network_options.graph
 @click.option(
     "--kind",
     "kinds",
@@ -33,27 +51,18 @@ SPLITS = ("own", "fresh")
     type=click.Choice(SPLITS),
     default=SPLITS[0],
     show_default=True,
-    help="Learn from the same nodes in all runs, the graph's own where it has a split, or from fresh ones in each.",
+    help="The same split in all runs, that of GRAPH if it has one, or a random one in each run.",
 )
-@click.option("--runs", type=click.IntRange(1), metavar="N", default=10, show_default=True, help="Starts to average.")
+@click.option("--runs", type=click.IntRange(1), metavar="N", default=10, show_default=True, help="Number of runs.")
 @click.option(
     "-o",
     "--output",
     type=PATH_OR_DASH,
     metavar="FILE",
-    help="Write the class of each node as CSV: its label, or what the first model gives where there is none, best run "
-    "by validation, and how likely that is; '-' is stdout.",
+    help="Write the class of each node as CSV: its label, or else the prediction of the first model's best run, with "
+    "its probability; '-' is stdout.",
 )
-@single.setting("ClassifierSettings", "--latent", click.IntRange(1, 1024), "Latent dimensions of the hybrid.")
-@single.setting("ClassifierSettings", "--width", click.IntRange(1, 4096), "Units of the hidden layer.")
-@single.setting("ClassifierSettings", "--dropout", click.FloatRange(0, 1, max_open=True), "Part of the units dropped.")
-@single.setting(
-    "ClassifierSettings", "--weight-decay", click.FloatRange(0, 1), "Penalty on weights of the first layer."
-)
-@single.setting("ClassifierSettings", "--reconstruction", click.FloatRange(0), "Weight of the autoencoder's objective.")
-@single.setting("ClassifierSettings", "--epochs", click.IntRange(1), "Steps of training.")
-@single.setting("ClassifierSettings", "--learning-rate", click.FloatRange(1e-9, 10), "Step size.")
-@single.setting("ClassifierSettings", "--patience", click.IntRange(0), "Epochs without progress; 0 never stops.")
+@network_options.settings("ClassifierSettings", SETTINGS)
 @options.force
 @options.seed
 @options.threads
@@ -70,11 +79,11 @@ def classify(
     as_json: bool,
     **rest: Any,
 ) -> None:
-    """Learn the classes of GRAPH's nodes from a few labels, and say how often those of test nodes are right.
+    """Train a node classifier on the labels of GRAPH, and report its accuracy on test nodes.
 
-    'gcn' is a graph convolutional network; 'graphite' also learns to give the graph back, with the same encoder. The
-    split is the graph's own, or one like Planetoid's: 20 labels of each class to learn from, 500 nodes to choose the
-    epoch by, 1000 to score.
+    'gcn' is a graph convolutional network; 'graphite' also trains an autoencoder with the same encoder. Without a
+    split of its own, GRAPH gets one like Planetoid's: 20 nodes of each class for training, 500 for validation, 1000
+    for test.
 
     \b
     Example:
@@ -86,69 +95,54 @@ def classify(
     if set(kinds) == {"gcn"}:
         options.refuse_without_effect({"latent": "--latent", "reconstruction": "--reconstruction"}, "'gcn'")
 
+    from graphite_gen.network.hyperparameters import ClassifierSettings
     from graphite_gen.network.node_classification import (
         iterate_classification,
         run_nodes,
         summarise_classification,
     )
-    from graphite_gen.network.settings import ClassifierSettings
 
-    from ..console import note, so_many, track
-    from ..models import use_threads
+    from ..console import note, track
+    from ..model_choice import use_threads
 
     if output is not None:
         _check(output, force)
     use_threads(threads)
-    found, features = single.read(graph, rest)
+    found, features = network_options.read(graph, rest)
     parts = run_nodes(found, split, seed, 0)
     note(
-        f"Learning from {so_many(len(parts.train), 'node')}, choosing the epoch by {len(parts.validation)}, "
-        f"scoring {len(parts.test)}{' in each run' * (split == 'fresh')}."
+        f"Nodes{' of each run' * (split == 'fresh')}: {len(parts.train)} for training, {len(parts.validation)} for "
+        f"validation, {len(parts.test)} for test."
     )
-    single.doubt_few(len(parts.test), "test node")
+    network_options.warn_few(len(parts.test), "test node")
     given = {name: value for name, value in rest.items() if value is not None}
     results: list[ClassificationResult] = []
     best: ClassificationScore | None = None
     for kind in dict.fromkeys(kinds or KINDS):
         settings = ClassifierSettings(kind=kind, **given)
-        scores = list(
-            track(
-                iterate_classification(found, settings, runs, seed, features=features, split=split),
-                runs,
-                f"Training {kind}",
-            )
-        )
+        iterator = iterate_classification(found, settings, runs, seed, features=features, split=split)
+        scores = list(track(iterator, runs, f"Training {kind}"))
         best = best or max(scores, key=lambda score: score.validation)
         results.append(summarise_classification(kind, features, scores))
     if output is not None and best is not None:
         _write(found, best, results[0].model, output, force)
-    if output is None or str(output) != "-":
-        _show(results, as_json)
+    _show(results, as_json, on_stderr=str(output) == "-")
+
+
+def _show(rows: list[ClassificationResult], as_json: bool, on_stderr: bool) -> None:
+    from ..console import note, show_json, show_rows, so_many
+
+    percent = network_options.percent
+    if on_stderr:
+        for row in rows:
+            accuracy = percent(row.accuracy, row.accuracy_se)
+            note(f"Accuracy of {row.model}, {so_many(row.runs, 'run')}: {accuracy} %.")
+    elif as_json:
+        show_json([row.to_json() for row in rows])
     else:
-        _tell(results)
-
-
-def _show(rows: list[ClassificationResult], as_json: bool) -> None:
-    from ..console import note, show_json, show_rows
-
-    if as_json:
-        return show_json([row.to_json() for row in rows])
-    cells = [
-        (row.model, "yes" if row.features else "no", single.percent(row.accuracy, row.accuracy_se)) for row in rows
-    ]
-    show_rows(("model", "features", "accuracy, %"), cells, numbers=("accuracy, %",))
-    note(single.averaged(rows[0].runs, "run"))
-
-    return None
-
-
-def _tell(rows: list[ClassificationResult]) -> None:
-    """The same beside classes that have taken stdout."""
-    from ..console import note, so_many
-
-    for row in rows:
-        accuracy = single.percent(row.accuracy, row.accuracy_se)
-        note(f"Accuracy of {row.model}, {so_many(row.runs, 'run')}: {accuracy} %.")
+        cells = [(row.model, "yes" if row.features else "no", percent(row.accuracy, row.accuracy_se)) for row in rows]
+        show_rows(("model", "features", "accuracy, %"), cells, numbers=("accuracy, %",))
+        note(network_options.runs_caption(rows[0].runs, "run"))
 
 
 def _check(output: Path, force: bool) -> None:
@@ -158,7 +152,7 @@ def _check(output: Path, force: bool) -> None:
     if str(output) == "-":
         return
     if output.suffix.lower() != ".csv":
-        raise OutputError(f"'{output}' is no file for classes: name it '.csv', or pass '-' for CSV on stdout.")
+        raise OutputError(f"'{output}' has no suffix '.csv': pass a '.csv' file, or '-' for CSV on stdout.")
     check_target(output, force)
 
 
@@ -174,19 +168,19 @@ def _write(graph: Network, score: ClassificationScore, model: str, output: Path,
 
     assert graph.labels is not None
     is_known = graph.labels >= 0
-    # A label that was given is no guess, even where the model would guess another.
+    # Known labels take precedence over predictions.
     codes = np.where(is_known, graph.labels, score.predictions).tolist()
-    chances = np.where(is_known, 1, score.probabilities).tolist()
+    probabilities = np.where(is_known, 1, score.probabilities).tolist()
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("node", "label", "known", "probability"))
-    for node, (code, known, chance) in enumerate(zip(codes, is_known.tolist(), chances, strict=True)):
-        writer.writerow((graph.name(node), graph.classes[code], str(known).lower(), f"{chance:.6g}"))
+    for node, (code, known, p) in enumerate(zip(codes, is_known.tolist(), probabilities, strict=True)):
+        writer.writerow((graph.name(node), graph.classes[code], str(known).lower(), f"{p:.6g}"))
     with open_output(None if str(output) == "-" else output, force) as stream:
         stream.write(text.getvalue().encode())
-    given = int(is_known.sum())
+    labelled = int(is_known.sum())
     place = "" if str(output) == "-" else f" to '{output}'"
     note(
-        f"Wrote the classes of {so_many(graph.nodes, 'node')}{place}: {given} as labelled, {graph.nodes - given} by "
-        f"{model}."
+        f"Wrote the classes of {so_many(graph.nodes, 'node')}{place}: {labelled} labelled, {graph.nodes - labelled} "
+        f"predicted by {model}."
     )

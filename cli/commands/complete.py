@@ -1,4 +1,4 @@
-"""The rest of a graph that is known in part."""
+"""Complete a partially known graph."""
 
 from __future__ import annotations
 
@@ -17,7 +17,15 @@ if TYPE_CHECKING:
     from graphite_gen.training.checkpoint import TrainedModel
 
 
-@click.command(cls=Command, short_help="Complete a graph that is known in part.")
+@click.command(
+    cls=Command,
+    short_help="Complete a partially known graph.",
+    groups={
+        "Model": "model seed",
+        "Unknown pairs": "unlisted add_nodes index",
+        "Output": "count output format scores force",
+    },
+)
 @click.argument("partial", type=PATH_OR_DASH)
 @click.option(
     "-n",
@@ -26,7 +34,7 @@ if TYPE_CHECKING:
     metavar="N",
     default=10,
     show_default=True,
-    help="How many completed graphs.",
+    help="Number of completed graphs.",
 )
 @click.option(
     "-o",
@@ -35,15 +43,11 @@ if TYPE_CHECKING:
     help="A file, '-' for stdout, or a template like 'out/{index:04d}.graphml' for one file each.  "
     "[default: stdout; nothing if the scores go there]",
 )
-@click.option(
-    "--format",
-    type=click.Choice(options.FORMATS, case_sensitive=False),
-    help="Format of the graphs written.  [default: by suffix; that of PARTIAL for stdout]",
-)
+@options.output_format(default="by suffix; that of PARTIAL for stdout")
 @click.option(
     "--scores",
     type=PATH_OR_DASH,
-    help="Write unknown pairs with the probability of an edge, likeliest first, to a '.csv' or '.json' file; "
+    help="Write unknown pairs with the probability of an edge, most likely first, to a '.csv' or '.json' file; "
     "'-' is CSV on stdout.  [default: none]",
 )
 @click.option(
@@ -52,21 +56,24 @@ if TYPE_CHECKING:
     metavar="N",
     default=0,
     show_default=True,
-    help="Nodes to add, pairs unknown.",
+    help="Number of nodes to add, with all pairs unknown.",
 )
 @click.option(
     "--unlisted",
     type=click.Choice(("absent", "unknown")),
-    help="What pairs are that the file does not list.  [default: unknown if it lists absent but no unknown ones, else "
-    "absent]",
+    help="State of pairs that the file does not list.  [default: unknown if it lists absent but no unknown pairs, "
+    "else absent]",
 )
-@click.option("--graph", "index", type=click.IntRange(0), metavar="I", help="Which graph of a file of many, from 0.")
+@click.option(
+    "--graph", "index", type=click.IntRange(0), metavar="I", help="Index of the graph in a file of several, from 0."
+)
 @options.model
 @click.option(
     "--particles",
     type=click.IntRange(1),
     metavar="N",
-    help="Particles of each run.  [default: 256; 64 of a staged model, or all completions if they are few]",
+    help="Particles per run.  [default: 256 with a one-shot model; 64 with an autoregressive one, which enumerates all "
+    "completions if they are few]",
 )
 @click.option(
     "--steps",
@@ -74,7 +81,7 @@ if TYPE_CHECKING:
     metavar="N",
     default=200,
     show_default=True,
-    help="Steps by which the particles of a staged model are moved, or as much work; more are more exact.",
+    help="Steps of the Markov chains of an autoregressive model, and the budget for enumeration.",
 )
 @click.option(
     "--runs",
@@ -82,7 +89,7 @@ if TYPE_CHECKING:
     metavar="N",
     default=4,
     show_default=True,
-    help="Runs, whose differences tell how exact.",
+    help="Independent runs, from which errors are estimated.",
 )
 @options.decoding_steps
 @options.input_format("--input-format")
@@ -114,10 +121,10 @@ def complete(
     device: str,
     threads: int | None,
 ) -> None:
-    """Sample what is unknown of the graph PARTIAL, given what is known.
+    """Sample the unknown pairs of the graph PARTIAL, given the known ones.
 
-    An edge attribute 'state' says of a pair of nodes that it is 'present', 'absent' or 'unknown'; an edge without it is
-    present. Nodes keep their names; an attribute 'sampled' tells new edges from known ones, and 'added' new nodes.
+    The edge attribute 'state' is 'present', 'absent' or 'unknown'; an edge without it is present. Nodes keep their
+    names. In completed graphs, the edge attribute 'sampled' marks new edges, and the node attribute 'added' new nodes.
 
     \b
     Example:
@@ -127,7 +134,7 @@ def complete(
     """
     if output is not None and scores is not None and _is_same(output, scores):
         where = "stdout" if str(output) == "-" else f"'{output}'"
-        raise click.UsageError(f"'-o' and '--scores' cannot both be {where}: the one would spoil the other.")
+        raise click.UsageError(f"'-o' and '--scores' cannot both be {where}.")
 
     from graphite_gen.completion import PartialGraph
     from graphite_gen.completion import complete as complete_graph
@@ -136,15 +143,13 @@ def complete(
 
     from ..console import counting, note
     from ..diagnosis import completion_diagnosis
-    from ..models import choose_model, use_threads
-    from ..ranking import check_scores, write_scores
-    from ..writing import write
+    from ..model_choice import choose_model, use_threads
+    from ..writing import check_scores, write, write_scores
 
     use_threads(threads)
     if scores is not None:
         check_scores(scores, force)
-    with options.naming_format("--input-format"):
-        graph, found, family = _read(partial, input_format, simplify, index)
+    graph, found, family = _read(partial, input_format, simplify, index)
     if output is None and str(scores) != "-":
         output = Path("-")
     if output is not None:
@@ -154,8 +159,8 @@ def complete(
     known = PartialGraph.from_marks(graph, unlisted=unlisted, add_nodes=add_nodes)
     trained = choose_model(model, device, prefer=family)
     if not trained.config.is_autoregressive:
-        options.refuse_without_effect({"steps": "--steps"}, "a model that decides all pairs at once")
-    _tell(known, trained)
+        options.refuse_without_effect({"steps": "--steps"}, "a one-shot model")
+    _describe(known, trained)
 
     with counting("Completing") as count_parts:
         result = complete_graph(
@@ -178,7 +183,7 @@ def complete(
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    """Whether two targets are one: '-' is stdout and no file."""
+    """Whether two targets are the same; '-' is stdout."""
     if "-" in (str(one), str(other)):
         return str(one) == str(other)
 
@@ -186,14 +191,16 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def _read(path: Path, format: str | None, simplify: bool, index: int | None) -> tuple[SimpleGraph, str, str | None]:
-    """The graph, the format it was read in, and the family that the file names."""
+    """Read the graph, its format and the family that the file names."""
     from graphite_gen.errors import DatasetError
     from graphite_gen.io import read_graphs
 
     reader = read_graphs(path, format=format, simplify=simplify)
     graphs = list(reader)
     if index is None and len(graphs) > 1:
-        raise DatasetError(f"'{path}' holds {len(graphs)} graphs, and one is completed. Choose it with '--graph I'.")
+        raise DatasetError(
+            f"'{path}' holds {len(graphs)} graphs, and only one can be completed. Choose it with '--graph I'."
+        )
     if index is not None and index >= len(graphs):
         raise DatasetError(
             f"'{path}' has no graph {index}: it holds {len(graphs)}, counted from 0. "
@@ -203,8 +210,8 @@ def _read(path: Path, format: str | None, simplify: bool, index: int | None) -> 
     return graphs[index or 0], reader.format, reader.provenance.family
 
 
-def _tell(partial: PartialGraph, model: TrainedModel) -> None:
-    """Say how much is known, and what the model has not seen."""
+def _describe(partial: PartialGraph, model: TrainedModel) -> None:
+    """Print the numbers of known and unknown pairs, and whether the size is new to the model."""
     from math import comb
 
     from ..console import note, so_many
@@ -216,5 +223,5 @@ def _tell(partial: PartialGraph, model: TrainedModel) -> None:
     if not min(seen) <= partial.nodes <= max(seen):
         note(
             f"'{model.name}' was trained on {min(seen)} to {max(seen)} nodes, and the graph has {partial.nodes}: "
-            f"expect little of it there."
+            f"this is an extrapolation."
         )

@@ -12,7 +12,7 @@ from ..command import Command
 from ..types import PATH_OR_DASH
 
 
-@click.command(cls=Command, short_help="Turn a file of graphs into another format.")
+@click.command(cls=Command, short_help="Convert graphs to another format.")
 @click.argument("source", metavar="IN", type=PATH_OR_DASH)
 @click.argument("target", metavar="OUT", type=PATH_OR_DASH)
 @options.input_format("--input-format")
@@ -29,10 +29,10 @@ def convert(
     union: bool,
     force: bool,
 ) -> None:
-    """Write the graphs of IN, a file or a folder of files, to OUT, with where they come from.
+    """Write the graphs of IN, a file or a folder of files, to OUT, with their provenance.
 
-    OUT may be '-' for stdout, or a template like 'out/{index:04d}.graphml' for one file each. Of a node classification
-    set in HDF5, labels and the split become node attributes; features are left out.
+    OUT may be '-' for stdout, or a template such as 'out/{index:04d}.graphml' for one file per graph. For a network in
+    HDF5, labels and splits become node attributes; node features are not written.
 
     \b
     Example:
@@ -41,30 +41,18 @@ def convert(
         graphite-gen convert ego.h5 - --output-format g6 | head
     """
     from graphite_gen.io import check_output, read_graphs
-
-    from ..writing import write
-
-    with options.naming_format("--output-format"):
-        output_format = check_output(target, format=output_format, force=force)
-    with (
-        options.naming_format("--input-format"),
-        read_graphs(source, format=input_format, simplify=simplify) as graphs,
-    ):
-        first = next(graphs)
-        if graphs.format == "h5" and source.is_file():
-            _note_features(source, first.nodes, target)
-        every = chain((first,), graphs)
-        write(every, target, format=output_format, provenance=graphs.provenance, force=force, union=union)
-
-
-def _note_features(source: Path, nodes: int, target: Path) -> None:
-    """Tell of features that stand beside the graph of a node classification set."""
     from graphite_gen.network.network import count_features
 
     from ..console import note, so_many
+    from ..writing import write
 
-    if count := count_features(source, nodes):
-        note(
-            f"Left out: {so_many(count, 'feature')} of each node, which '{target}' does not get; 'link', 'classify' "
-            f"and 'embed' read them from '{source}'."
-        )
+    output_format = check_output(target, format=output_format, force=force)
+    with read_graphs(source, format=input_format, simplify=simplify) as graphs:
+        first = next(graphs)
+        if graphs.format == "h5" and source.is_file() and (count := count_features(source, first.nodes)):
+            note(
+                f"Not written to '{target}': {so_many(count, 'feature')} of each node. 'link', 'classify' and 'embed' "
+                f"read them from '{source}'."
+            )
+        every = chain((first,), graphs)
+        write(every, target, format=output_format, provenance=graphs.provenance, force=force, union=union)

@@ -1,4 +1,4 @@
-"""The latents of the nodes of one large graph."""
+"""Node embeddings of one large network."""
 
 from __future__ import annotations
 
@@ -7,35 +7,46 @@ from typing import Any
 
 import click
 
-from .. import options, single
+from .. import network_options, options
 from ..command import Command
 from ..types import PATH, PATH_OR_DASH
 
 MANY_NODES = 2000
-"""More than so many take t-SNE longer than anyone waits without a word."""
+"""From this size t-SNE takes long enough to say so."""
 
 
-@click.command(cls=Command, short_help="Embed the nodes of one large graph.")
-@single.graph
+@click.command(
+    cls=Command,
+    short_help="Embed the nodes of a network.",
+    groups={
+        "Model": "kind latent epochs features node_features seed",
+        "Output": "output output_format plot force",
+    },
+)
+@network_options.graph
 @click.option(
     "-o",
     "--output",
     type=PATH_OR_DASH,
     metavar="FILE",
-    help="Where latents go: '.h5', '.csv', or a graph such as '.graphml', as node attributes z0, z1, …; '-' is CSV "
-    "on stdout.",
+    help="File for the latents: '.h5', '.csv', or a graph such as '.graphml' with node attributes z0, z1, …; '-' for "
+    "CSV on stdout.",
 )
 @options.output_format("--output-format")
 @click.option(
     "--plot",
     type=PATH,
     metavar="FILE",
-    help="Draw a t-SNE picture, coloured by label, as '.png', '.svg' or '.pdf'; needs scikit-learn and matplotlib.",
+    help="File for a t-SNE figure, coloured by label: '.png', '.svg' or '.pdf'. Needs scikit-learn and matplotlib.",
 )
 @click.option(
-    "--kind", type=click.Choice(single.KINDS), default="graphite-vae", show_default=True, help="What to train."
+    "--kind",
+    type=click.Choice(network_options.KINDS),
+    default="graphite-vae",
+    show_default=True,
+    help="Model to train.",
 )
-@single.autoencoder
+@network_options.autoencoder
 @options.force
 @options.seed
 @options.threads
@@ -50,7 +61,7 @@ def embed(
     threads: int | None,
     **rest: Any,
 ) -> None:
-    """Train an autoencoder on all edges of GRAPH, and write the mean of each node's latents.
+    """Train an autoencoder on all edges of GRAPH, and write the posterior mean of the node latents.
 
     \b
     Example:
@@ -59,7 +70,7 @@ def embed(
     """
     if output is None and plot is None:
         raise click.UsageError("Nothing to write: pass '-o FILE', '--plot FILE' or both.")
-    single.refuse_idle([kind])
+    network_options.refuse_idle([kind])
 
     from graphite_gen.network.embedding import (
         check_embedding_picture,
@@ -70,20 +81,20 @@ def embed(
     )
 
     from ..console import note, so_many
-    from ..models import use_threads
+    from ..model_choice import use_threads
 
     if output is not None:
         check_embedding_target(output, output_format, force=force)
     if plot is not None:
         check_embedding_picture(plot, force=force)
     use_threads(threads)
-    found, features = single.read(graph, rest)
-    z = single.train_on_all(found, single.link_settings(kind, rest), seed, features).latents().numpy()
+    found, features = network_options.read(graph, rest)
+    z = network_options.train_on_all(found, network_options.link_settings(kind, rest), seed, features).latents().numpy()
     points = None
     if plot is not None:
         if len(z) > MANY_NODES:
-            note(f"Laying {len(z)} nodes out by t-SNE, which takes a while.")
-        # Whoever stops that finds no file half of what was asked for.
+            note(f"t-SNE of {len(z)} nodes takes a while.")
+        # Before anything is written, so that an interruption leaves no file.
         points = project_to_plane(z, seed)
     if output is not None:
         write_embedding(found, z, output, format=output_format, force=force, model=kind)

@@ -1,8 +1,11 @@
-"""Whether samples are any good."""
+"""Sample quality."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,57 +13,47 @@ from .. import options
 from ..command import Command
 from ..types import LIMIT, PATH, PATH_OR_DASH
 
+if TYPE_CHECKING:
+    from graphite_gen.evaluation import ClassifierScore, Evaluation, Proportion
+
 VALIDITIES = ("planar", "sbm", "tree")
 CONVENTIONS = ("tv", "emd", "rbf")
 
 
-@click.command(cls=Command, short_help="Judge samples against a reference.")
+_limit = partial(click.option, type=LIMIT, metavar="FIGURE=X", multiple=True)
+
+
+@click.command(
+    cls=Command,
+    short_help="Compare samples with reference graphs.",
+    groups={
+        "Graphs": "reference train",
+        "Validity": "family parameters valid_if",
+        "Output": "conventions as_json fail_above fail_below",
+    },
+)
 @click.argument("samples", type=PATH_OR_DASH)
 @click.option(
-    "--reference",
-    type=PATH,
-    required=True,
-    help="Test graphs: those that the file marks 'test', else all of it.",
+    "--reference", type=PATH, required=True, help="Test graphs: the split 'test' of the file, else all graphs."
 )
 @click.option(
     "--train",
     type=PATH,
-    help="Training graphs, for novelty and what is attainable.  [default: those the reference's file marks 'train']",
+    help="Training graphs, for novelty and the attainable MMD.  [default: the split 'train' of the reference's file]",
 )
-@options.family("The family that samples should belong to.  [default: the one written in the reference's file]")
+@options.family("Family whose graphs are valid.  [default: the one recorded in the reference's file]")
 @options.parameters
-@click.option(
-    "--valid-if", type=click.Choice(VALIDITIES), help="What samples should be, where it is not a family's graphs."
-)
+@click.option("--valid-if", type=click.Choice(VALIDITIES), help="Valid graphs, where there is no family.")
 @click.option(
     "--convention",
     "conventions",
     type=click.Choice(CONVENTIONS),
     multiple=True,
-    help="Show this convention of the MMD; may be repeated.  [default: all]",
+    help="MMD convention to show; may be repeated.  [default: all]",
 )
-@click.option(
-    "--most",
-    type=click.IntRange(2),
-    metavar="N",
-    default=1000,
-    show_default=True,
-    help="The most graphs of a set whose distances are taken; of more, some are chosen at random.",
-)
-@click.option(
-    "--fail-above",
-    type=LIMIT,
-    metavar="FIGURE=X",
-    multiple=True,
-    help="Exit with 1 if 'ratio', 'discrepancy' or 'auc' is above X; may be repeated.",
-)
-@click.option(
-    "--fail-below",
-    type=LIMIT,
-    metavar="FIGURE=X",
-    multiple=True,
-    help="Exit with 1 if 'valid', 'unique', 'novel' or 'vun' is below X; may be repeated.",
-)
+@options.number("--most", low=2, default=1000, help="Graphs of each set for the MMD; larger sets are subsampled.")
+@_limit("--fail-above", help="Exit with 1 if 'ratio', 'discrepancy' or 'auc' is above X; may be repeated.")
+@_limit("--fail-below", help="Exit with 1 if 'valid', 'unique', 'novel' or 'vun' is below X; may be repeated.")
 @options.input_format()
 @options.simplify
 @options.seed
@@ -83,11 +76,11 @@ def evaluate(
     workers: int,
     as_json: bool,
 ) -> None:
-    """Judge SAMPLES against test graphs: what differs, what is valid, unique and novel, and what that means.
+    """Compare SAMPLES with test graphs: MMDs, and the proportions that are valid, unique and novel.
 
-    Distances are MMDs of degrees, clustering, orbits and spectra. Conventions 'tv' and 'emd' are those of published
-    tables and depend on the number of graphs; 'rbf' is the sound one. Beside each stands the same figure of training
-    graphs, and the ratio, which is about 1 for samples of the true law.
+    The MMDs are over degrees, clustering, orbits and spectra. Conventions 'tv' and 'emd' are those of published tables
+    and depend on the number of graphs; 'rbf' is unbiased. Each MMD is shown beside that of the training graphs, and
+    their ratio, which is about 1 for samples of the true process.
 
     \b
     Example:
@@ -96,7 +89,7 @@ def evaluate(
         graphite-gen evaluate samples.h5 --reference test.h5 --json --fail-above ratio=3 --fail-below novel=0.5
     """
     if parameters and family is None:
-        raise click.UsageError("'--param' belongs to '--family'.")
+        raise click.UsageError("'--param' needs '--family'.")
     if family is not None and valid_if is not None:
         raise click.UsageError("Pass '--family' or '--valid-if', not both.")
 
@@ -106,18 +99,18 @@ def evaluate(
     group = gather(workers)
 
     from graphite_gen.evaluation import VALIDITY
-    from graphite_gen.evaluation import evaluate as judge
+    from graphite_gen.evaluation import evaluate as evaluate_samples
 
-    from ..judging import hold_against, show_evaluation
-    from ..reading import find_law, read_for_all, read_sets
+    from ..console import show_json
+    from ..reading import find_family, read_for_all, read_sets
 
     drawn, _ = read_for_all(group, samples, format=format, simplify=simplify)
     test, seen, provenance = read_sets(reference, train, simplify=simplify, group=group)
-    found = judge(
+    evaluation = evaluate_samples(
         drawn,
         test,
         seen,
-        family=None if valid_if else find_law(family, dict(parameters), provenance),
+        family=None if valid_if else find_family(family, dict(parameters), provenance),
         validity=VALIDITY[valid_if] if valid_if else None,
         conventions=conventions or CONVENTIONS,
         most=most,
@@ -126,5 +119,98 @@ def evaluate(
     )
     if not group.is_rank_zero:
         return
-    show_evaluation(found, as_json, conventions or CONVENTIONS)
-    hold_against(found, above=fail_above, below=fail_below)
+    if as_json:
+        show_json(evaluation.to_json())
+    else:
+        _show(evaluation, conventions or CONVENTIONS)
+    _check_limits(evaluation, fail_above, fail_below)
+
+
+def _show(evaluation: Evaluation, conventions: Sequence[str]) -> None:
+    from ..console import show_facts, show_rows
+
+    for line in evaluation.findings:
+        click.echo(line)
+    click.echo()
+    ratio = "-" if evaluation.ratio is None else f"{evaluation.ratio:.2f}, the mean over the 'rbf' rows below"
+    vun, usual = evaluation.vun, evaluation.reference_vun
+    proportions = [
+        ("valid", vun.valid, None),
+        ("unique", vun.unique, usual.unique),
+        ("novel", vun.novel, usual.novel),
+        ("V.U.N.", vun.vun, None),
+    ]
+    facts = [
+        ("graphs", f"{evaluation.samples} samples, {evaluation.reference} reference, {evaluation.train} training"),
+        ("ratio", ratio),
+        *((name, _proportion(own, other)) for name, own, other in proportions if own is not None),
+    ]
+    if evaluation.classifier is not None:
+        other = evaluation.attainable_classifier
+        beside = "" if other is None else f"; training graphs {_score(other)}"
+        facts.append(("classifier", f"discrepancy {_score(evaluation.classifier)}{beside}"))
+    show_facts(facts)
+    click.echo()
+    columns: tuple[str, ...] = ("MMD²", "convention", "samples", "95 % interval", "training", "ratio")
+    rows = [
+        (
+            row.samples.descriptor,
+            row.samples.convention,
+            f"{row.samples.value:.5f}",
+            "-" if row.samples.low is None else f"{row.samples.low:.5f} to {row.samples.high:.5f}",
+            "-" if row.attainable is None else f"{row.attainable.value:.5f}",
+            "-" if row.ratio is None else f"{row.ratio:.2f}",
+        )
+        for row in evaluation.mmd
+        if row.samples.convention in conventions
+    ]
+    show_rows(columns, rows, numbers=columns[2:])
+    click.echo()
+    columns = ("mean ± deviation", "samples", "reference")
+    means = [
+        (row.name, _mean(row.samples, row.samples_deviation), _mean(row.reference, row.reference_deviation))
+        for row in evaluation.summaries
+    ]
+    show_rows(columns, means, numbers=columns[1:])
+
+
+def _proportion(own: Proportion, reference: Proportion | None) -> str:
+    if own.value is None:
+        return "-"
+    text = f"{own.value:.1%} ({own.low:.1%} to {own.high:.1%}), {own.count} of {own.total}"
+
+    return text if reference is None or reference.value is None else f"{text}; reference {reference.value:.1%}"
+
+
+def _score(score: ClassifierScore) -> str:
+    return f"{score.discrepancy:.2f} ({score.low:.2f} to {score.high:.2f}), AUC {score.auc:.2f}"
+
+
+def _mean(value: float | None, deviation: float | None) -> str:
+    return "-" if value is None or deviation is None else f"{value:.3g} ± {deviation:.2g}"
+
+
+def _check_limits(
+    evaluation: Evaluation, above: Sequence[tuple[str, float]], below: Sequence[tuple[str, float]]
+) -> None:
+    """Raise an error if a figure is beyond its limit, or not known."""
+    from graphite_gen.errors import QualityError
+
+    figures = evaluation.figures()
+    failures = []
+    for limits, word in ((above, "above"), (below, "below")):
+        for name, limit in limits:
+            value = figures[name]
+            if value is None:
+                raise QualityError(f"'{name}' is not known, so it cannot be compared with {limit:g}: {_missing(name)}.")
+            if (value > limit) if word == "above" else (value < limit):
+                failures.append(f"{name} is {value:.3g}, {word} {limit:g}")
+    if failures:
+        raise QualityError(f"The samples are not good enough: {'; '.join(failures)}.")
+
+
+def _missing(name: str) -> str:
+    if name in ("ratio", "novel"):
+        return "pass training graphs with '--train'"
+
+    return "pass '--family' or '--valid-if'" if name == "valid" else "it takes at least 8 graphs in each set"

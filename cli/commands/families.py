@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import options
-from ..command import Command
+from ..command import Command, Option
 
 if TYPE_CHECKING:
     from graphite_gen.families import Family
@@ -20,15 +20,29 @@ BOUNDED_GRAPHS = 5
 OF_ENTROPY = {"parameters": "--param", "nodes": "--nodes", "graphs": "--graphs", "seed": "--seed"}
 
 
-@click.command(cls=Command, short_help="List the families of random graphs.")
-@click.option("--floor", "name", metavar="NAME", help="Compute the floor of this family, size by size.")
+@click.command(
+    cls=Command,
+    short_help="List the random graph families.",
+    groups={
+        "Entropy": "name parameters nodes graphs seed",
+        "Output": "as_json",
+    },
+)
+@click.option(
+    "--entropy",
+    "name",
+    cls=Option,
+    earlier=("--floor",),
+    metavar="NAME",
+    help="Compute the entropy of this family, size by size.",
+)
 @options.parameters
-@options.nodes("{}:{}".format(*SIZES), "With '--floor': the sizes.")
+@options.nodes("{}:{}".format(*SIZES), "Sizes.")
 @click.option(
     "--graphs",
     type=click.IntRange(1),
     metavar="N",
-    help="With '--floor': fresh graphs of each size, where there is no closed form.  "
+    help="Simulated graphs per size, where there is no closed form.  "
     f"[default: {GRAPHS}, or {BOUNDED_GRAPHS} for 'geometric', at some seconds each]",
 )
 @options.seed
@@ -51,14 +65,14 @@ def families(
     \b
     Example:
         graphite-gen families
-        graphite-gen families --floor barabasi --nodes 10:20
-        graphite-gen families --floor geometric --param r=0.3 --nodes 12 --graphs 20
+        graphite-gen families --entropy barabasi --nodes 10:20
+        graphite-gen families --entropy geometric --param r=0.3 --nodes 12 --graphs 20
     """
     if name is not None:
         return _show_entropy(name, dict(parameters), nodes, graphs, seed, as_json)
     for key, option in OF_ENTROPY.items():
         if options.is_given(key):
-            raise click.UsageError(f"'{option}' belongs to '--floor'.")
+            raise click.UsageError(f"'{option}' needs '--entropy'.")
 
     return _show_families(as_json)
 

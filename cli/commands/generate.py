@@ -10,13 +10,15 @@ from .. import options
 from ..command import Command
 
 
-@click.command(cls=Command, short_help="Draw graphs from a family's own law.")
-@options.family("The family; 'graphite-gen families' lists them.", required=True)
-@options.parameters
-@click.option(
-    "-n", "--graphs", type=click.IntRange(1), metavar="N", default=300, show_default=True, help="How many graphs."
+@click.command(
+    cls=Command,
+    short_help="Generate graphs of a random graph family.",
+    groups={"Graphs": "family parameters graphs nodes seed", "Output": "output format union force"},
 )
-@options.nodes("10:20", "Nodes per graph, at most 5000 (2000 in trees); each size equally often.")
+@options.family("Family; 'graphite-gen families' lists them.", required=True)
+@options.parameters
+@options.number("-n", "--graphs", default=300, help="Number of graphs.")
+@options.nodes("10:20", "Nodes per graph, at most 5000 (2000 in trees); sizes of a range are uniform.")
 @options.output
 @options.output_format()
 @options.union
@@ -35,10 +37,10 @@ def generate(
     seed: int,
     workers: int,
 ) -> None:
-    """Draw graphs from the true process of a family, marked as train, validation and test in even thirds.
+    """Generate graphs from the true process of a family: one third each for training, validation and test.
 
-    With '--param largest_component=true' the families 'erdos-renyi', 'geometric' and 'regular' keep the largest
-    component of each draw, as the paper does: a graph may then have fewer nodes than '--nodes' asks for.
+    With '--param largest_component=true' the families 'erdos-renyi', 'geometric' and 'regular' keep only the largest
+    component of each graph, as the paper does: a graph may then have fewer nodes than '--nodes'.
 
     \b
     Example:
@@ -53,13 +55,13 @@ def generate(
     from ..sharing import gather
     from ..writing import write
 
-    law = family_of(family, **dict(parameters))
+    chosen = family_of(family, **dict(parameters))
     group = gather(workers)
     write(
-        generate_graphs(law, graphs, nodes, seed, group=group),
+        generate_graphs(chosen, graphs, nodes, seed, group=group),
         output,
         format=format,
-        provenance=Provenance(law.name, law.parameters(), seed, "generate"),
+        provenance=Provenance(chosen.name, chosen.parameters(), seed, "generate"),
         force=force,
         union=union,
         total=graphs,

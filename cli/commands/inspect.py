@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -12,13 +11,13 @@ from ..command import Command
 from ..types import PATH_OR_NAME
 
 
-@click.command(cls=Command, short_help="Show what is in a file or a checkpoint.")
-@click.argument("thing", metavar="[FILE_OR_CHECKPOINT]", type=PATH_OR_NAME, required=False)
+@click.command(cls=Command, short_help="Summarise a file of graphs or a model.")
+@click.argument("thing", metavar="[FILE_OR_MODEL]", type=PATH_OR_NAME, required=False)
 @options.input_format()
 @options.simplify
 @options.as_json
 def inspect(thing: str | None, format: str | None, simplify: bool, as_json: bool) -> None:
-    """Show what is in a file of graphs or a checkpoint; without an argument, list the models at hand.
+    """Summarise a file of graphs or a model; without an argument, list all models.
 
     \b
     Example:
@@ -26,12 +25,10 @@ def inspect(thing: str | None, format: str | None, simplify: bool, as_json: bool
         graphite-gen inspect test.h5
         graphite-gen inspect barabasi
     """
-    from ..describing import describe_graphs, describe_model, is_model, list_models, show_description
+    from ..summaries import is_model, list_models, show_summary, summarise_graphs, summarise_model
 
     if thing is None:
         return list_models(as_json)
-    description: dict[str, Any] = (
-        describe_model(thing) if is_model(thing) else describe_graphs(Path(thing), format, simplify)
-    )
+    summary = summarise_model(thing) if is_model(thing) else summarise_graphs(Path(thing), format, simplify)
 
-    return show_description(description, as_json)
+    return show_summary(summary, as_json)

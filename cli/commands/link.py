@@ -1,4 +1,4 @@
-"""Link prediction in one large graph."""
+"""Link prediction in one large network."""
 
 from __future__ import annotations
 
@@ -7,27 +7,36 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .. import options, single
+from .. import network_options, options
 from ..command import Command
 from ..types import PATH_OR_DASH
 
 if TYPE_CHECKING:
+    from graphite_gen.network.hyperparameters import LinkSettings
     from graphite_gen.network.link_prediction import LinkResult, PredictedLink, ScoredLink
     from graphite_gen.network.network import Network
-    from graphite_gen.network.settings import LinkSettings
 
 BASELINES = ("spectral", "deepwalk", "node2vec", "adamic-adar", "pagerank")
 RANKER = "pagerank"
-"""The baseline that '--predict' can rank by."""
+"""The baseline that can rank missing edges."""
 HELD_OUT = {"runs": "--runs", "split": "--split", "as_json": "--json"}
 
 
-@click.command(cls=Command, short_help="Predict the edges of one large graph.")
-@single.graph
+@click.command(
+    cls=Command,
+    short_help="Predict edges of a network.",
+    groups={
+        "Model": "kinds baselines compare features node_features",
+        "Evaluation": "runs split seed",
+        "Prediction": "predict top force",
+        "Output": "as_json",
+    },
+)
+@network_options.graph
 @click.option(
     "--kind",
     "kinds",
-    type=click.Choice(single.KINDS),
+    type=click.Choice(network_options.KINDS),
     multiple=True,
     help="A model to train; may be repeated.  [default: graphite-vae]",
 )
@@ -36,23 +45,23 @@ HELD_OUT = {"runs": "--runs", "split": "--split", "as_json": "--json"}
     "baselines",
     type=click.Choice(BASELINES),
     multiple=True,
-    help="A method to stand beside it, on the same splits; may be repeated. DeepWalk and node2vec need gensim. "
-    "'--predict' can rank by 'pagerank' alone, without a model.",
+    help="A baseline to score on the same splits; may be repeated. DeepWalk and node2vec need gensim. With '--predict' "
+    "only 'pagerank', instead of a model.",
 )
-@click.option("--compare", is_flag=True, help="All four models, and the baselines that need no other package.")
-@click.option("--runs", type=click.IntRange(1), metavar="N", default=3, show_default=True, help="Splits to average.")
+@click.option("--compare", is_flag=True, help="All four models, and the baselines that need no extra package.")
+@click.option("--runs", type=click.IntRange(1), metavar="N", default=3, show_default=True, help="Number of splits.")
 @click.option(
     "--split",
     type=click.Choice(("connected", "random")),
     default="connected",
     show_default=True,
-    help="Whether what is left to train on stays as connected as the graph, as in the paper, or not.",
+    help="Hold out edges that keep components connected, as in the paper, or any edges.",
 )
 @click.option(
     "--predict",
     type=PATH_OR_DASH,
     metavar="FILE",
-    help="Train on all edges instead, and write the most likely missing ones as '.csv' or '.json'.",
+    help="Train on all edges instead, and write the most likely missing edges as '.csv' or '.json'.",
 )
 @click.option(
     "--top",
@@ -60,9 +69,9 @@ HELD_OUT = {"runs": "--runs", "split": "--split", "as_json": "--json"}
     metavar="N",
     default=100,
     show_default=True,
-    help="How many '--predict' writes.",
+    help="Number of edges '--predict' writes.",
 )
-@single.autoencoder
+@network_options.autoencoder
 @options.force
 @options.seed
 @options.threads
@@ -82,14 +91,14 @@ def link(
     as_json: bool,
     **rest: Any,
 ) -> None:
-    """Hold out edges of GRAPH and tell them from pairs without one, by AUC and average precision (AP).
+    """Score link prediction on held-out edges of GRAPH, by AUC and average precision (AP).
 
-    Of the edges, 85 % are trained on; the epoch is chosen by 5 %, and 10 % are scored, beside as many non-edges. Node
-    features are used where there are any. With '--predict' nothing is held out, and the pairs that most look like
-    edges are written, best first, each with the probability that it would be one if half of all such pairs were.
+    85 % of the edges are for training, 5 % for the choice of the epoch and 10 % for the test, with as many non-edges.
+    With '--predict' nothing is held out: the most likely missing edges are written, best first, each with its
+    probability among as many edges as non-edges.
 
-    The defaults are stronger than the paper's models: a GCN of two layers, an inner product and all pairs to learn are
-    '--width 32 --latent 16 --hops 1 --teleport 0 --head inner --edge-dropout 0 --targets all --subsample 0'.
+    The defaults are stronger than the models of the paper, which are '--width 32 --latent 16 --hops 1 --teleport 0
+    --head inner --edge-dropout 0 --targets all --subsample 0'.
 
     \b
     Example:
@@ -103,122 +112,97 @@ def link(
         raise click.UsageError(f"'--predict' takes one '--kind', or '--baseline {RANKER}', and no '--compare'.")
     options.refuse_without_effect({"node_labels": "--node-labels"}, "links")
     if predict is None:
-        options.refuse_without_effect({"top": "--top"}, "scores of held-out edges")
+        options.refuse_without_effect({"top": "--top"}, "held-out scores")
     else:
-        options.refuse_without_effect(HELD_OUT, "'--predict', which holds nothing out")
+        options.refuse_without_effect(HELD_OUT, "'--predict'")
         if by_baseline:
-            single.refuse_settings(f"'{RANKER}', which reads edges and learns nothing")
-    chosen = single.KINDS if compare else tuple(dict.fromkeys(kinds)) or single.KINDS[:1]
-    single.refuse_idle(chosen)
+            network_options.refuse_settings(f"'{RANKER}', which is not trained")
+    chosen = network_options.KINDS if compare else tuple(dict.fromkeys(kinds)) or network_options.KINDS[:1]
+    network_options.refuse_idle(chosen)
 
-    from ..models import use_threads
+    from ..model_choice import use_threads
 
     use_threads(threads)
     if predict is not None:
-        from ..ranking import check_scores
+        from ..writing import check_scores
 
         check_scores(predict, force)
     others = tuple(dict.fromkeys([*baselines, *(("spectral", "adamic-adar", "pagerank") if compare else ())]))
-    _check_baselines(others)
-    found, features = single.read(graph, rest)
-    if predict is not None and by_baseline:
-        return _rank(found, predict, top, force)
+    if others:
+        from graphite_gen.network.baselines import check_baseline
+
+        for name in others:
+            check_baseline(name)
+    found, features = network_options.read(graph, rest)
     if predict is not None:
-        return _predict(found, features, single.link_settings(chosen[0], rest), predict, top, force, seed)
-    _announce(found, split, seed)
-    rows = [_score(found, features, single.link_settings(kind, rest), runs, seed, split) for kind in chosen]
-    rows += [_score_baseline(found, name, runs, seed, split) for name in others]
+        settings = None if by_baseline else network_options.link_settings(chosen[0], rest)
+        _predict(found, features, settings, predict, top, force, seed)
+        return
+    _note_split(found, split, seed)
+    rows = [_score(found, features, network_options.link_settings(kind, rest), runs, seed, split) for kind in chosen]
+    rows += [_score(found, False, name, runs, seed, split) for name in others]
+    _show(rows, as_json)
 
-    return _show(rows, as_json)
 
-
-def _announce(graph: Network, split: str, seed: int) -> None:
+def _note_split(graph: Network, split: str, seed: int) -> None:
     from graphite_gen.network.link_prediction import run_split
 
-    from ..console import note, so_many
+    from ..console import note
 
     parts = run_split(graph, split, seed, 0)
     note(
-        f"Learning from {so_many(len(parts.train), 'edge')}, choosing the epoch by {len(parts.validation)}, scoring "
-        f"{len(parts.test)} and as many non-edges in each run."
+        f"Edges of each run: {len(parts.train)} for training, {len(parts.validation)} for validation, "
+        f"{len(parts.test)} for test."
     )
-    single.doubt_few(len(parts.test), "test edge")
+    network_options.warn_few(len(parts.test), "test edge")
 
 
-def _check_baselines(names: tuple[str, ...]) -> None:
-    if not names:
-        return
-    from graphite_gen.network.baselines import check_baseline
-
-    for name in names:
-        check_baseline(name)
-
-
-def _score(graph: Network, features: bool, settings: LinkSettings, runs: int, seed: int, split: str) -> LinkResult:
-    from graphite_gen.network.link_prediction import iterate_links, summarise_links
+def _score(graph: Network, features: bool, method: LinkSettings | str, runs: int, seed: int, split: str) -> LinkResult:
+    """The result of a model, given by its settings, or of a baseline, given by its name."""
+    from graphite_gen.network.link_prediction import iterate_baseline, iterate_links, summarise_links
 
     from ..console import track
 
-    scores = iterate_links(graph, settings, runs, seed, features=features, split=split)
+    if isinstance(method, str):
+        name, scores = method, iterate_baseline(graph, method, runs, seed, split=split)
+    else:
+        name, scores = method.kind, iterate_links(graph, method, runs, seed, features=features, split=split)
 
-    return summarise_links(settings.kind, features, split, list(track(scores, runs, settings.kind)))
-
-
-def _score_baseline(graph: Network, name: str, runs: int, seed: int, split: str) -> LinkResult:
-    from graphite_gen.network.link_prediction import iterate_baseline, summarise_links
-
-    from ..console import track
-
-    scores = iterate_baseline(graph, name, runs, seed, split=split)
-
-    return summarise_links(name, False, split, list(track(scores, runs, name)))
+    return summarise_links(name, features, split, list(track(scores, runs, name)))
 
 
 def _show(rows: list[LinkResult], as_json: bool) -> None:
     from ..console import note, show_json, show_rows
 
     if as_json:
-        return show_json([row.to_json() for row in rows])
-    columns = ("model", "features", "AUC, %", "AP, %")
+        show_json([row.to_json() for row in rows])
+        return
+    percent = network_options.percent
     cells = [
-        (
-            row.model,
-            "yes" if row.features else "no",
-            single.percent(row.auc, row.auc_se),
-            single.percent(row.ap, row.ap_se),
-        )
+        (row.model, "yes" if row.features else "no", percent(row.auc, row.auc_se), percent(row.ap, row.ap_se))
         for row in rows
     ]
-    show_rows(columns, cells, numbers=("AUC, %", "AP, %"))
-    note(single.averaged(rows[0].runs, f"{rows[0].split} split"))
-
-    return None
+    show_rows(("model", "features", "AUC, %", "AP, %"), cells, numbers=("AUC, %", "AP, %"))
+    note(network_options.runs_caption(rows[0].runs, f"{rows[0].split} split"))
 
 
 def _predict(
-    graph: Network, features: bool, settings: LinkSettings, target: Path, top: int, force: bool, seed: int
+    graph: Network, features: bool, settings: LinkSettings | None, target: Path, top: int, force: bool, seed: int
 ) -> None:
-    from graphite_gen.network.link_prediction import check_misses_links, rank_missing_links
+    """Write the most likely missing edges by a model, or by PageRank without settings."""
+    from graphite_gen.network.link_prediction import check_misses_links, rank_by_pagerank, rank_missing_links
 
-    check_misses_links(graph)
-    trained = single.train_on_all(graph, settings, seed, features)
-    _write(rank_missing_links(graph, trained.logits(), top), target, top, force)
+    from ..console import counting, note, so_many
+    from ..writing import write_scores
 
-
-def _rank(graph: Network, target: Path, top: int, force: bool) -> None:
-    from graphite_gen.network.link_prediction import rank_by_pagerank
-
-    from ..console import counting
-
-    with counting("Ranking") as count_nodes:
-        links = rank_by_pagerank(graph, top, progress=count_nodes)
-    _write(links, target, top, force)
-
-
-def _write(links: list[PredictedLink] | list[ScoredLink], target: Path, top: int, force: bool) -> None:
-    from ..console import note, so_many
-    from ..ranking import write_scores
-
+    links: list[PredictedLink] | list[ScoredLink]
+    if settings is None:
+        with counting("Ranking") as count_nodes:
+            links = rank_by_pagerank(graph, top, progress=count_nodes)
+    else:
+        check_misses_links(graph)
+        trained = network_options.train_on_all(graph, settings, seed, features)
+        links = rank_missing_links(graph, trained.logits(), top)
     if len(links) < top:
-        note(f"The graph has {so_many(len(links), 'pair')} without an edge: all of them are ranked.")
+        note(f"Only {so_many(len(links), 'pair')} can be ranked.")
     write_scores(links, target, force)

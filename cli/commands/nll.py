@@ -22,7 +22,15 @@ SPLITS = ("test", "validation", "train", "all")
 OF_ANNEALING = {"chains": "--chains", "steps": "--steps"}
 
 
-@click.command(cls=Command, short_help="Estimate the NLL of graphs.")
+@click.command(
+    cls=Command,
+    short_help="Estimate the NLL of graphs.",
+    groups={
+        "Model and graphs": "model split family parameters",
+        "Estimate": "samples method check seed",
+        "Output": "per_graph curve as_json",
+    },
+)
 @click.argument("graphs", type=PATH_OR_DASH)
 @options.model
 @click.option(
@@ -123,15 +131,15 @@ def nll(
     from graphite_gen.likelihood.bdmc import summarise_bdmc
 
     from ..console import note, track
-    from ..models import choose_model, use_threads
+    from ..model_choice import choose_model, use_threads
     from ..nll_table import NLLTable
-    from ..reading import find_entropy, find_law, read_for_all
+    from ..reading import find_entropy, find_family, read_for_all
     from ..sharing import gather
 
     group = gather(workers)
     use_threads(threads, workers)
     found, provenance = read_for_all(group, graphs, format=format, simplify=simplify)
-    true = find_law(family, dict(parameters), provenance)
+    true = find_family(family, dict(parameters), provenance)
     chosen = _choose_split([graph.unweighted() if ignore_weights else graph for graph in found], split)
     trained = choose_model(model, device, prefer=None if true is None else true.name)
     how = NLLOptions(samples, seed, convention, method, chains, steps, curve, decoding_steps).for_model(trained)

@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 KINDS = ("gallery", "distributions", "adjacency", "training", "stages")
 
 
-@click.command(cls=Command, short_help="Draw graphs, distributions and curves.")
+@click.command(
+    cls=Command,
+    short_help="Plot graphs, distributions and curves.",
+    groups={
+        "Graphs": "reference count family parameters",
+        "Output": "output terminal force",
+    },
+)
 @click.argument("kind", type=click.Choice(KINDS))
 @click.argument("source", metavar="GRAPHS|MODEL", type=PATH_OR_NAME)
 @click.option(
@@ -185,14 +192,14 @@ def _stages(
 
     from ..console import track
     from ..drawing import show_decoding_steps
-    from ..models import choose_model, use_threads
-    from ..reading import find_entropy, find_law, marked_or_all
+    from ..model_choice import choose_model, use_threads
+    from ..reading import find_entropy, find_family, marked_or_all
 
     if reference is None:
         raise click.UsageError("'stages' needs graphs to score: pass '--reference FILE'.")
     use_threads(threads)
     reader = read_graphs(reference, simplify=simplify)
-    law = find_law(family, parameters, reader.provenance)
+    law = find_family(family, parameters, reader.provenance)
     graphs = marked_or_all(list(reader), "test", reference)
     model = choose_model(source, "cpu")
     found = iterate_decoding_steps(model, graphs, law, samples=samples, orders=orders, seed=seed)

@@ -13,7 +13,14 @@ from ..command import Command
 from ..types import PATH, PATH_OR_NAME
 
 
-@click.command(cls=Command, short_help="Write one page that shows a model.")
+@click.command(
+    cls=Command,
+    short_help="Write an HTML report on a model.",
+    groups={
+        "Graphs": "reference train samples count",
+        "Output": "output force",
+    },
+)
 @click.argument("model", metavar="MODEL", type=PATH_OR_NAME)
 @click.option(
     "--reference",
@@ -77,7 +84,7 @@ def report(
     from graphite_gen.viz.report import gather, render_page
 
     from ..console import note, so_many
-    from ..models import use_threads
+    from ..model_choice import use_threads
     from ..reading import marked_or_all, read_sets
 
     check_target(output, force)

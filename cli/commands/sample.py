@@ -1,4 +1,4 @@
-"""New graphs from a trained model."""
+"""Graphs sampled from a trained model."""
 
 from __future__ import annotations
 
@@ -9,31 +9,34 @@ import click
 
 from .. import options
 from ..command import Command
-from ..constraints import build
-from ..constraints import options as constraint_options
+from ..constraint_options import build
+from ..constraint_options import options as constraint_options
 from ..types import PATH
 
 
-@click.command(cls=Command, short_help="Sample new graphs from a model.")
-@click.option(
-    "-n",
-    "--count",
-    type=click.IntRange(1),
-    metavar="N",
-    help="How many graphs.  [default: 100; 1 from a model of one large graph]",
+@click.command(
+    cls=Command,
+    short_help="Sample graphs from a model.",
+    groups={
+        "Model": "model seed",
+        "Graphs": "count nodes largest_component",
+        "Constraints": "tree regular degrees connected acyclic planar edges max_degree",
+        "Output": "output format union force",
+    },
 )
+@options.number("-n", "--count", help="Number of graphs.  [default: 100; 1 for a model of one network]")
 @options.output
 @options.output_format()
 @options.model
-@options.nodes(None, "Nodes per graph, drawn evenly from a range.  [default: as in training]")
+@options.nodes(None, "Nodes per graph; sizes of a range are uniform.  [default: as in training]")
 @constraint_options
-@click.option("--largest-component", is_flag=True, help="Keep the largest component of each graph.")
+@click.option("--largest-component", is_flag=True, help="Keep only the largest component of each graph.")
 @options.decoding_steps
-@click.option("--with-latents", is_flag=True, help="Keep latents as node attributes z0, z1, ….")
+@click.option("--with-latents", is_flag=True, help="Write the latents as node attributes z0, z1, ….")
 @click.option(
     "--features",
     type=PATH,
-    help="Graphs whose node features the new graphs are for, used in turn.  [default: none]",
+    help="File of graphs whose node features condition the samples, in turn; for models trained with node features.",
 )
 @options.simplify
 @options.union
@@ -61,17 +64,14 @@ def sample(
     threads: int | None,
     workers: int,
 ) -> None:
-    """Sample new graphs from the prior, through the decoder.
+    """Sample graphs from the prior through the decoder.
 
-    Graph i is the same graph for a seed, however many are drawn. With '--features' the sizes are those of the graphs
-    in that file, which '--simplify' reads leniently.
+    For a fixed seed, graph i is the same however many graphs are sampled.
 
-    '--tree', '--regular', '--degrees', '--connected', '--acyclic', '--planar', '--edges' and '--max-degree' always
-    hold, also together. Where plain draws often do what is asked, others are drawn again, which is exact; elsewhere the
-    pairs that would break it are not asked about, node by node. The graph attribute 'enforced' says which.
+    Constraints always hold and can be combined. They are enforced by rejection, which is exact, or, where too few
+    samples satisfy them, by masking infeasible edges; the graph attribute 'enforced' tells which.
 
-    A model of one large graph ('graphite-gen train --single') gives graphs like it, with its mean degree, of its size
-    or of another by '--nodes'.
+    A model of one network ('graphite-gen train --single') samples graphs with its mean degree, of its size or another.
 
     \b
     Example:
@@ -81,13 +81,10 @@ def sample(
         graphite-gen sample --model ego --nodes 15 --connected -o 'out/{index:04d}.graphml'
     """
     if features is not None and nodes is not None:
-        raise click.UsageError("'--nodes' and '--features' exclude each other: the file says how many nodes there are.")
-
+        raise click.UsageError("'--nodes' and '--features' exclude each other: the file determines the sizes.")
     if constraints and largest_component:
-        name = next(iter(constraints)).replace("_", "-")
-        raise click.UsageError(
-            f"'--{name}' and '--largest-component' exclude each other: the one would undo the other."
-        )
+        flag = _flag(next(iter(constraints)))
+        raise click.UsageError(f"'{flag}' and '--largest-component' exclude each other.")
 
     from graphite_gen.io import check_node_attributes, format_of
     from graphite_gen.training.checkpoint import is_network_model, read_config
@@ -99,7 +96,7 @@ def sample(
     from graphite_gen.sampling import Sampler
 
     from ..console import note
-    from ..models import choose_folder, load_model, use_threads
+    from ..model_choice import choose_folder, load_model, use_threads
     from ..reading import read_for_all
     from ..sharing import gather
     from ..writing import write
@@ -107,23 +104,29 @@ def sample(
     group = gather(workers)
     use_threads(threads, workers)
     folder, reason = choose_folder(model)
+    target: dict[str, Any] = {"format": format, "force": force, "union": union, "group": group}
     if is_network_model(read_config(folder)):
         given = [*constraints, *(["stages"] if decoding_steps is not None else []), *(["features"] if features else [])]
         if given:
-            option = given[0].replace("_", "-")
-            raise click.UsageError(f"'--{option}' has no use here: '{folder}' was trained on one large graph.")
-        return _sample_like_one(
-            folder,
-            reason,
-            count or 1,
-            {"nodes": nodes, "seed": seed, "largest": largest_component, "latents": with_latents, "group": group},
-            {"output": output, "format": format, "force": force, "union": union},
+            raise click.UsageError(f"'{_flag(given[0])}' has no effect: '{folder}' was trained on one network.")
+
+        from graphite_gen.network.generation import LargeGraphSampler
+        from graphite_gen.network.storage import load_network_model
+
+        network_model = load_network_model(folder)
+        note(f"Model '{network_model.name}' of one network in '{folder}': {reason}.")
+        count = count or 1
+        network_sampler = LargeGraphSampler(
+            network_model, count, nodes=nodes, seed=seed, largest=largest_component, latents=with_latents, group=group
         )
+        provenance = Provenance(source="sample", model=network_model.name, seed=seed)
+        write(network_sampler, output, provenance=provenance, total=count, **target)
+        return
     count = count or 100
     trained = load_model(folder, reason, device)
     seen = trained.sizes.graphs
     if nodes is not None and not min(seen) <= nodes[0] <= nodes[1] <= max(seen):
-        note(f"'{trained.name}' was trained on {min(seen)} to {max(seen)} nodes: expect little of it beyond.")
+        note(f"'{trained.name}' was trained on graphs of {min(seen)} to {max(seen)} nodes: other sizes may be poor.")
     sampler = Sampler(
         trained,
         count,
@@ -132,46 +135,20 @@ def sample(
         constraints=build(constraints),
         largest=largest_component,
         latents=with_latents,
-        evidence=[] if features is None else read_for_all(group, features, simplify=simplify)[0],
+        features=[] if features is None else read_for_all(group, features, simplify=simplify)[0],
         decoding_steps=decoding_steps,
         group=group,
     )
     if decoding_steps is not None and sampler.schedule.decoding_steps != decoding_steps:
-        note(f"Constraints need nodes that arrive one at a time: graphs take {sampler.schedule.decoding_steps} stages.")
-    write(
-        sampler,
-        output,
-        format=format,
-        provenance=Provenance(source="sample", model=trained.name, seed=seed),
-        force=force,
-        union=union,
-        total=count,
-        group=group,
-    )
+        steps = sampler.schedule.decoding_steps
+        note(f"'--stages' is raised to {steps}: constraints are enforced node by node.")
+    provenance = Provenance(source="sample", model=trained.name, seed=seed)
+    write(sampler, output, provenance=provenance, total=count, **target)
     if constraints and group.is_rank_zero:
-        label, rate = sampler.constraint.label, sampler.kept / sampler.drawn
-        made = f"; {sampler.made} more were held to it while deciding" if sampler.made else ""
-        note(f"{sampler.kept} of {sampler.drawn} plain draws were '{label}' ({rate:.1%}){made}.")
-
-    return None
+        label, rate = sampler.constraint.label, sampler.accepted / sampler.drawn
+        masked = f"; {sampler.masked} graphs were sampled by masking" if sampler.masked else ""
+        note(f"{sampler.accepted} of {sampler.drawn} unconstrained samples were '{label}' ({rate:.1%}){masked}.")
 
 
-def _sample_like_one(folder: Path, reason: str, count: int, asked: dict[str, Any], target: dict[str, Any]) -> None:
-    from graphite_gen.network.generation import LargeGraphSampler
-    from graphite_gen.network.storage import load_network_model
-    from graphite_gen.records import Provenance
-
-    from ..console import note
-    from ..writing import write
-
-    model = load_network_model(folder)
-    note(f"Model '{model.name}' of one graph in '{folder}': {reason}.")
-    sampler = LargeGraphSampler(model, count, **asked)
-    write(
-        sampler,
-        target.pop("output"),
-        provenance=Provenance(source="sample", model=model.name, seed=asked["seed"]),
-        total=count,
-        group=asked["group"],
-        **target,
-    )
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"

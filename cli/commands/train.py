@@ -11,9 +11,9 @@ import click
 
 from .. import options
 from ..command import Command
-from ..settings import SETTINGS, SINGLE_SETTINGS, naming_options, settings
 from ..sharing import GROUP
 from ..signals import exit_code
+from ..train_options import NETWORK_SETTINGS, SETTINGS, naming_options, settings
 from ..types import NAME, PATH, PATH_OR_DASH
 
 if TYPE_CHECKING:
@@ -23,7 +23,16 @@ if TYPE_CHECKING:
 OUT = Path("checkpoints")
 
 
-@click.command(cls=Command, short_help="Train a model on a family or on your own graphs.")
+@click.command(
+    cls=Command,
+    short_help="Train a model on a family or on your own graphs.",
+    groups={
+        "Training graphs": "family parameters graphs nodes single",
+        "Model": "preset kind decoding_steps ordering latent width",
+        "Training": "epochs batch_size learning_rate seed resume",
+        "Output": "name out force as_json",
+    },
+)
 @click.argument("source", metavar="[GRAPHS]", type=PATH_OR_DASH, required=False)
 @click.option(
     "--single",
@@ -111,7 +120,7 @@ def train(
     from graphite_gen.training.trainer import RUN, read_run
 
     from ..console import note
-    from ..models import use_threads
+    from ..model_choice import use_threads
     from ..progress import show_plan, show_results, train_with_progress
 
     use_threads(threads)
@@ -194,7 +203,7 @@ def _announce(trainer: Trainer, folder: Path, resume: bool, is_file: bool) -> No
 # Options that apply to training on one network.
 SINGLE = {
     *("source", "single", "format", "simplify", "ignore_weights", "name", "out", "seed", "threads", "force", "as_json"),
-    *SINGLE_SETTINGS,
+    *NETWORK_SETTINGS,
 }
 
 
@@ -210,7 +219,7 @@ def _train_network(
 ) -> None:
     for parameter in ctx.command.params:
         if options.is_given(str(parameter.name)) and parameter.name not in SINGLE:
-            raise click.UsageError(f"'{parameter.opts[-1]}' has no effect with '--single'.")
+            raise click.UsageError(f"'{parameter.opts[0]}' has no effect with '--single'.")
     if source is None:
         raise click.UsageError("Pass the file of the graph: 'graphite-gen train --single GRAPH'.")
 
@@ -222,8 +231,8 @@ def _train_network(
     from graphite_gen.io.locks import claimed
     from graphite_gen.training.runs import claim_folder, free_folder
 
-    from ..models import use_threads
-    from ..single import KINDS, refuse_idle, train_network
+    from ..model_choice import use_threads
+    from ..network_options import KINDS, refuse_idle, train_network
 
     refuse_idle([values["kind"] or KINDS[0]])
     use_threads(threads)
@@ -231,7 +240,7 @@ def _train_network(
     folder = out / base if name or force else free_folder(out, base)
     ctx.with_resource(claimed(folder))
     claim_folder(folder, force, resumes=False)
-    settings = {key: values[key] for key in SINGLE_SETTINGS if values[key] is not None}
+    settings = {key: values[key] for key in NETWORK_SETTINGS if values[key] is not None}
 
     return train_network(source, folder, values["format"], values["simplify"], settings, values["seed"], as_json)
 

@@ -1,4 +1,4 @@
-"""The distribution of a staged model: graphs whose nodes arrive one after another."""
+"""The autoregressive distribution over graphs: rows of candidate pairs, one node at a time in a node ordering."""
 
 from __future__ import annotations
 
@@ -16,130 +16,123 @@ from ..data.batch import node_mask
 from ..errors import ConfigError
 from .decoder import PartialGraphs
 
-__all__ = ["FINEST", "AutoregressiveGraphs", "Limits", "Questions", "RowDecoder", "RowLimits", "Schedule", "row_chunks"]
+__all__ = ["FINEST", "AutoregressiveGraphs", "EdgeConstraints", "RowDecoder", "Schedule", "row_chunks"]
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """The stages in which the pairs of a graph are decided.
+    """Which pairs are decoded in parallel, by the number of decoding steps.
 
-    Up to as many stages as nodes, nodes arrive in that many blocks and the pairs of a block are decided at once. Beyond
-    that nodes arrive one at a time, and the pairs of each are decided in as many groups as the stages allow.
+    With at most as many steps as nodes, nodes are decoded in that many blocks, all pairs of a block in parallel. With
+    more, nodes are decoded one at a time, and the pairs of each in as many groups as the number of steps allows.
 
     Attributes:
-        stages: How many, at most; 0 decides one pair at a time.
+        decoding_steps: The largest number of steps; 0 decodes one pair at a time.
     """
 
     decoding_steps: int = 0
 
     def __post_init__(self) -> None:
         if self.decoding_steps < 0:
-            raise ConfigError(f"{self.decoding_steps} stages were asked for. Ask for at least 1, or for 'all'.")
+            raise ConfigError(f"'decoding_steps' is {self.decoding_steps}; it should be at least 1, or 0 for all.")
 
     def block(self, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How many nodes arrive together in graphs of these sizes."""
+        """Return the number of nodes per block, for graphs of these sizes."""
         if not self.decoding_steps:
             return np.ones_like(sizes)
         return np.maximum(1, -(-sizes // self.decoding_steps))
 
-    def reach(self, sizes: NDArray[np.int64], rows: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
-        r"""How many pairs of its own row each pair sees decided.
+    def prefix(self, sizes: NDArray[np.int64], rows: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
+        r"""Return the number of pairs of its own row that each pair is conditioned on.
 
         Arguments:
             sizes: The number of nodes of each graph, with shape :math:`(B,)`.
-            rows: The arriving node of each graph, which has that many pairs, with shape :math:`(B,)`.
-            nodes: The number of places :math:`T`.
+            rows: The new node of each graph, which has that many candidate pairs, with shape :math:`(B,)`.
+            nodes: The number of positions :math:`T`.
 
         Returns:
-            For pair :math:`i` of a row the number of pairs, from the first on, that came in earlier stages, with shape
-            :math:`(B, T)`.
+            For pair :math:`i` the number of pairs, from the first on, of earlier steps, with shape :math:`(B, T)`.
         """
-        places = np.arange(nodes)[None]
+        positions = np.arange(nodes)[None]
         if not self.decoding_steps:
-            return np.broadcast_to(places, (len(sizes), nodes))
+            return np.broadcast_to(positions, (len(sizes), nodes))
         groups = np.maximum(1, self.decoding_steps // np.maximum(sizes, 1))
         length = np.maximum(1, -(-rows // groups))[:, None]
 
-        return places // length * length
+        return positions // length * length
 
 
 FINEST = Schedule()
 
 
-# Rows are scored together while their padding stays small and their matrices within memory.
+# Rows are scored together while their padding stays small and their matrices within this many cells.
 CHUNK_CELLS = 1 << 20
-# The most cells of the matrices of rows that are drawn together, unless one alone has more.
+# The most cells of the matrices of rows that are sampled together, unless a single one has more.
 DRAWN_CELLS = 1 << 19
-# While more rows than this share are open, all are asked again.
-KEPT_ROWS = 0.8
+# Converged rows are dropped from the iteration once fewer than this fraction are still changing.
+OPEN_FRACTION = 0.8
 
 
-class Questions(Protocol):
-    """The pairs of one arriving node per graph; :class:`RowQuestions` are those of a staged model."""
+class RowLogits(Protocol):
+    """The interface of :class:`RowContext`: the candidate pairs of one new node per graph."""
 
-    def select(self, rows: Tensor) -> Questions:
-        """Some of the arriving nodes."""
-        ...
+    def select(self, rows: Tensor) -> RowLogits: ...
 
-    def log_odds(self, answers: Tensor) -> Tensor:
-        """Log-odds of the pairs given the answers so far, both with shape :math:`(B, T)`."""
-        ...
+    def logits(self, row_edges: Tensor) -> Tensor: ...
 
 
 class RowDecoder(Protocol):
-    """What knows the odds of an arriving node's pairs; :class:`GrowthDecoder` says what the arguments are."""
+    """The interface of :class:`AutoregressiveDecoder`."""
 
-    def states(self, seen: PartialGraphs) -> Tensor:
-        """The state of every node, with shape :math:`(B, T, d)`."""
-        ...
+    def states(self, partial: PartialGraphs) -> Tensor: ...
 
-    def ask(self, h: Tensor, seen: PartialGraphs, rows: Tensor, reach: Tensor) -> Questions:
-        """What to ask one arriving node per graph about the nodes before it."""
-        ...
+    def row_context(self, h: Tensor, partial: PartialGraphs, rows: Tensor, prefix: Tensor) -> RowLogits: ...
 
 
-class RowLimits(Protocol):
-    """What must hold of the answers of arriving nodes, one node in each of :math:`M` graphs."""
+class RowConstraints(Protocol):
+    """Constraints on the rows of :math:`M` new nodes."""
 
-    def settle(self, rows: Tensor, wanted: Tensor, answers: Tensor) -> Tensor:
-        """The answers that come nearest to what the model wants, with shape :math:`(R, T)`.
+    def enforce(self, rows: Tensor, sampled: Tensor, row_edges: Tensor) -> Tensor:
+        """Return the feasible row edges closest to sampled ones, with shape :math:`(R, T)`.
 
         Arguments:
-            rows: Which of the :math:`M` nodes are asked about, with shape :math:`(R,)`.
-            wanted: True where the model wants an edge, with shape :math:`(R, T)`.
-            answers: The answers so far, with shape :math:`(R, T)`; what is said of pair :math:`i` may read what is
-                wanted up to it and the answers before it only.
+            rows: The indices of the rows among the :math:`M`, with shape :math:`(R,)`.
+            sampled: True for edges sampled from the decoder, with shape :math:`(R, T)`.
+            row_edges: The current row edges, with shape :math:`(R, T)`; the result for pair :math:`i` may depend on
+                ``sampled`` up to it and on the edges before it only.
         """
         ...
 
 
-class Limits(Protocol):
-    """What must hold of whole graphs, said anew for each node that arrives."""
+class EdgeConstraints(Protocol):
+    """Constraints on whole graphs, evaluated for each new node."""
 
-    def __call__(self, graphs: Tensor, adj: Tensor, rows: Tensor, sizes: Tensor) -> RowLimits:
-        """What must hold of the arriving nodes' answers, given the graphs so far.
+    def __call__(self, graphs: Tensor, adj: Tensor, rows: Tensor, sizes: Tensor) -> RowConstraints:
+        """Return the constraints on new rows given the edges so far.
 
         Arguments:
-            graphs: The graph of the batch that each node belongs to, with shape :math:`(M,)`.
-            adj: The edges among arrived nodes, with shape :math:`(M, T, T)`.
-            rows: The arriving node, with shape :math:`(M,)`; it is asked about the nodes before it.
-            sizes: How many nodes the graphs will have, with shape :math:`(M,)`.
+            graphs: The graph in the batch that each row belongs to, with shape :math:`(M,)`.
+            adj: The known edges, with shape :math:`(M, T, T)`.
+            rows: The new node, with shape :math:`(M,)`.
+            sizes: The final number of nodes, with shape :math:`(M,)`.
         """
         ...
 
 
 @dataclass(frozen=True)
 class AutoregressiveGraphs:
-    r"""Graphs with their nodes in order of arrival, given their latents (beyond the paper).
+    r"""Distribution over graphs with ordered nodes, given their latents (beyond the paper).
 
-    .. math:: p(A | Z) = \prod_t p(A_{stage\ t} | A_{decided}, Z)
+    .. math:: p(A | Z) = \prod_t p(A_t | A_{<t}, Z)
+
+    Here :math:`A_t` are the pairs of decoding step :math:`t`.
 
     Attributes:
-        decoder: What knows the odds.
-        z: Latents in order of arrival, with shape :math:`(B, N, D)`.
-        x: The user's node features in order of arrival, with shape :math:`(B, N, F)`.
+        decoder: The decoder of rows.
+        z: Latents in the node ordering, with shape :math:`(B, N, D)`.
+        x: Node features in the node ordering, with shape :math:`(B, N, F)`.
         sizes: The number of nodes of each graph, with shape :math:`(B,)`.
-        schedule: Which pairs are decided at once.
+        schedule: Which pairs are decoded in parallel.
     """
 
     decoder: RowDecoder
@@ -149,202 +142,198 @@ class AutoregressiveGraphs:
     schedule: Schedule = FINEST
 
     def log_prob(self, adj: Tensor) -> Tensor:
-        """The log-probability of graphs in this order of arrival, in nats, with shape :math:`(B,)`."""
+        """Return the log-probability of graphs in this node ordering, in nats, with shape :math:`(B,)`."""
         sizes = self.sizes.cpu().numpy()
-        owners = np.repeat(np.arange(len(sizes)), np.maximum(sizes - 1, 0))
+        graphs = np.repeat(np.arange(len(sizes)), np.maximum(sizes - 1, 0))
         rows = np.concatenate([np.arange(1, size) for size in sizes] or [np.zeros(0, dtype=np.int64)])
         total = adj.new_zeros(len(sizes))
 
-        return total.index_add(0, torch.from_numpy(owners).to(adj.device), self._score(adj, owners, rows))
+        return total.index_add(0, torch.from_numpy(graphs).to(adj.device), self._score(adj, graphs, rows))
 
     def row_log_prob(self, adj: Tensor, rows: Tensor) -> Tensor:
-        """The log-probability of the pairs of one arriving node of each graph, with shape :math:`(B,)`.
-
-        Arguments:
-            adj: The graphs, with shape :math:`(B, N, N)`.
-            rows: The arriving node, with shape :math:`(B,)`.
-        """
+        """Return the log-probability of one row of each graph, both with shape :math:`(B,)`."""
         return self._score(adj, np.arange(len(adj)), rows.cpu().numpy())
 
-    def _score(self, adj: Tensor, owners: NDArray[np.int64], rows: NDArray[np.int64]) -> Tensor:
-        """The log-probability of each (graph, arriving node), in chunks of rows of similar length."""
+    def _score(self, adj: Tensor, graphs: NDArray[np.int64], rows: NDArray[np.int64]) -> Tensor:
+        """The log-probability of each row, computed in chunks of rows of similar length."""
         chunks = row_chunks(rows)
-        scores = [self._score_chunk(adj, owners[part], rows[part]) for part in chunks]
+        scores = [self._score_chunk(adj, graphs[part], rows[part]) for part in chunks]
         order = np.concatenate([*chunks, np.zeros(0, dtype=np.int64)])
-        back = torch.from_numpy(np.argsort(order)).to(adj.device)
+        inverse = torch.from_numpy(np.argsort(order)).to(adj.device)
 
-        return torch.cat([*scores, adj.new_zeros(0)])[back]
+        return torch.cat([*scores, adj.new_zeros(0)])[inverse]
 
-    def _score_chunk(self, adj: Tensor, owners: NDArray[np.int64], rows: NDArray[np.int64]) -> Tensor:
-        seen = self._seen(adj, owners, rows)
+    def _score_chunk(self, adj: Tensor, graphs: NDArray[np.int64], rows: NDArray[np.int64]) -> Tensor:
+        partial = self._partial(adj, graphs, rows)
         at = torch.from_numpy(rows).to(adj.device)
-        nodes = seen.adj.shape[-1]
-        asked = node_mask(at, nodes)
-        answers = adj[torch.from_numpy(owners).to(adj.device), at, :nodes] * asked
+        nodes = partial.adj.shape[-1]
+        candidates = node_mask(at, nodes)
+        row_edges = adj[torch.from_numpy(graphs).to(adj.device), at, :nodes] * candidates
 
-        questions = self.decoder.ask(self.decoder.states(seen), seen, at, self._reach(owners, rows, nodes))
-        logits = questions.log_odds(answers)
+        h = self.decoder.states(partial)
+        logits = self.decoder.row_context(h, partial, at, self._prefix(graphs, rows, nodes)).logits(row_edges)
 
-        return ((answers * logits - F.softplus(logits)) * asked).sum(-1)
+        return ((row_edges * logits - F.softplus(logits)) * candidates).sum(-1)
 
-    def _seen(self, adj: Tensor, owners: NDArray[np.int64], rows: NDArray[np.int64]) -> PartialGraphs:
-        """The graphs as they are when the block of a row arrives."""
-        sizes = self.sizes.cpu().numpy()[owners]
+    def _partial(self, adj: Tensor, graphs: NDArray[np.int64], rows: NDArray[np.int64]) -> PartialGraphs:
+        """The graphs as they are before the block of a row is decoded."""
+        sizes = self.sizes.cpu().numpy()[graphs]
         block = self.schedule.block(sizes)
-        arrived = rows // block * block
-        present = np.minimum(arrived + block, sizes)
-        nodes = int(present.max(initial=1))
+        decoded = rows // block * block
+        active = np.minimum(decoded + block, sizes)
+        nodes = int(active.max(initial=1))
 
         device = adj.device
-        who = torch.from_numpy(owners).to(device)
-        arrived_, present_ = (torch.from_numpy(count).to(device) for count in (arrived, present))
-        decided = node_mask(arrived_, nodes).to(adj)
+        index = torch.from_numpy(graphs).to(device)
+        decoded_, active_ = (torch.from_numpy(count).to(device) for count in (decoded, active))
+        known = node_mask(decoded_, nodes).to(adj)
 
         return PartialGraphs(
-            adj[who, :nodes, :nodes] * decided.unsqueeze(-1) * decided.unsqueeze(-2),
-            arrived_,
-            present_,
-            self.sizes[who],
-            self.z[who, :nodes],
-            self.x[who, :nodes],
+            adj[index, :nodes, :nodes] * known.unsqueeze(-1) * known.unsqueeze(-2),
+            decoded_,
+            active_,
+            self.sizes[index],
+            self.z[index, :nodes],
+            self.x[index, :nodes],
         )
 
-    def _reach(self, owners: NDArray[np.int64], rows: NDArray[np.int64], nodes: int) -> Tensor:
-        sizes = self.sizes.cpu().numpy()[owners]
+    def _prefix(self, graphs: NDArray[np.int64], rows: NDArray[np.int64], nodes: int) -> Tensor:
+        sizes = self.sizes.cpu().numpy()[graphs]
 
-        return torch.from_numpy(self.schedule.reach(sizes, rows, nodes).copy()).to(self.z.device)
+        return torch.from_numpy(self.schedule.prefix(sizes, rows, nodes).copy()).to(self.z.device)
 
-    def sample(self, uniform: Tensor, limits: Limits | None = None) -> Tensor:
-        """Graphs from uniform noise, with shape :math:`(B, N, N)`.
+    def sample(self, uniform: Tensor, constraints: EdgeConstraints | None = None) -> Tensor:
+        """Sample graphs from uniform noise, with shape :math:`(B, N, N)`.
 
         Arguments:
             uniform: Noise in [0, 1), read below the diagonal, with shape :math:`(B, N, N)`.
-            limits: What must hold of the edges; asks for nodes that arrive one at a time.
+            constraints: Constraints on the edges; they need blocks of one node.
         """
         sizes = self.sizes.cpu().numpy()
         block = self.schedule.block(sizes)
-        assert limits is None or (block == 1).all(), "limits are kept by nodes that arrive one at a time"
+        assert constraints is None or (block == 1).all(), "constraints need blocks of one node"
         uniform = uniform.to(self.z)
         adj = torch.zeros_like(uniform)
         for start in range(int(np.max(-(-sizes // block), initial=0))):
             first, last = np.maximum(start * block, 1), np.minimum((start + 1) * block, sizes)
             for graphs in _pieces(np.flatnonzero(first < last), int(last.max())):
-                self._write_block(adj, graphs, first[graphs], last[graphs], uniform, limits)
+                self._sample_block(adj, graphs, first[graphs], last[graphs], uniform, constraints)
 
         return adj
 
-    def _write_block(
+    def _sample_block(
         self,
         adj: Tensor,
         graphs: NDArray[np.int64],
         first: NDArray[np.int64],
         last: NDArray[np.int64],
         uniform: Tensor,
-        limits: Limits | None,
+        constraints: EdgeConstraints | None,
     ) -> None:
-        """Draw the pairs of the block of nodes that arrives in some graphs, and write them into these."""
-        # Nodes of one block see the same graph: its states are found once.
-        seen = self._seen(adj, graphs, first)
-        h = self.decoder.states(seen)
-        which = np.repeat(np.arange(len(graphs)), last - first)
+        """Sample the rows of one block of nodes in some graphs, and write them into ``adj``."""
+        # All rows of a block are conditioned on the same graph: its states are computed once.
+        partial = self._partial(adj, graphs, first)
+        h = self.decoder.states(partial)
+        owners = np.repeat(np.arange(len(graphs)), last - first)
         rows = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
         for part in _pieces(np.arange(len(rows)), h.shape[-2]):
-            shared = torch.from_numpy(which[part]).to(adj.device)
-            owners = graphs[which[part]]
-            who, at = torch.from_numpy(owners).to(adj.device), torch.from_numpy(rows[part]).to(adj.device)
-            answers, _ = self._answer(_select(seen, shared), h[shared], owners, rows[part], uniform[who, at], limits)
-            nodes = answers.shape[-1]
-            # Rows of one block share columns: what another row has written stays.
-            adj[who, at, :nodes] += answers
-            adj[who, :nodes, at] += answers
+            shared = torch.from_numpy(owners[part]).to(adj.device)
+            chosen = graphs[owners[part]]
+            index, at = torch.from_numpy(chosen).to(adj.device), torch.from_numpy(rows[part]).to(adj.device)
+            row_edges, _ = self._sample_rows(
+                partial.select(shared), h[shared], chosen, rows[part], uniform[index, at], constraints
+            )
+            nodes = row_edges.shape[-1]
+            # Rows of one block share columns, hence the addition.
+            adj[index, at, :nodes] += row_edges
+            adj[index, :nodes, at] += row_edges
 
-    def draw_rows(
+    def sample_rows(
         self,
         adj: Tensor,
-        owners: NDArray[np.int64],
+        graphs: NDArray[np.int64],
         rows: NDArray[np.int64],
         uniform: Tensor,
-        limits: Limits | None = None,
+        constraints: EdgeConstraints | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Draw the pairs of arriving nodes.
+        """Sample the rows of new nodes.
 
-        All pairs are answered at once from the answers so far, until nothing changes: pair i is right as soon as those
-        before it are, so the outcome is that of asking one by one (Song et al., 2021), mostly in a few rounds.
+        All pairs of a row are sampled in parallel given its current edges, until nothing changes. Pair i is right as
+        soon as those before it are, so the fixed point is the sequential sample (Song et al., 2021), and it is usually
+        reached in a few iterations.
 
         Arguments:
-            adj: The edges decided so far, with shape :math:`(B, N, N)`.
-            owners: The graph that each arriving node belongs to, with shape :math:`(M,)`.
-            rows: The arriving nodes, with shape :math:`(M,)`.
+            adj: The known edges, with shape :math:`(B, N, N)`.
+            graphs: The graph in the batch that each row belongs to, with shape :math:`(M,)`.
+            rows: The new nodes, with shape :math:`(M,)`.
             uniform: Noise in [0, 1), with shape :math:`(M, N)`.
-            limits: What must hold of the edges.
+            constraints: Constraints on the edges.
 
         Returns:
-            The answers, and the log-odds that each was drawn with, both with shape :math:`(M, T)`.
+            The row edges, and the logits that each was sampled with, both with shape :math:`(M, T)`.
         """
-        seen = self._seen(adj, owners, rows)
+        partial = self._partial(adj, graphs, rows)
 
-        return self._answer(seen, self.decoder.states(seen), owners, rows, uniform, limits)
+        return self._sample_rows(partial, self.decoder.states(partial), graphs, rows, uniform, constraints)
 
-    def _answer(
+    def _sample_rows(
         self,
-        seen: PartialGraphs,
+        partial: PartialGraphs,
         h: Tensor,
-        owners: NDArray[np.int64],
+        graphs: NDArray[np.int64],
         rows: NDArray[np.int64],
         uniform: Tensor,
-        limits: Limits | None,
+        constraints: EdgeConstraints | None,
     ) -> tuple[Tensor, Tensor]:
-        """The answers of arriving nodes given what they see, and its states."""
-        nodes = seen.adj.shape[-1]
-        at = torch.from_numpy(rows).to(uniform.device)
-        asked = node_mask(at, nodes)
+        nodes, device = partial.adj.shape[-1], uniform.device
+        at = torch.from_numpy(rows).to(device)
+        candidates = node_mask(at, nodes)
         noise = uniform[:, :nodes]
-        reach = self._reach(owners, rows, nodes)
-        questions = self.decoder.ask(h, seen, at, reach)
-        held = None if limits is None else limits(torch.from_numpy(owners).to(uniform.device), seen.adj, at, seen.sizes)
-        # Without limits a pair is right once all pairs within its reach are: as many rounds as there are reaches.
-        rounds = nodes + 1 if held else int((reach.diff(dim=-1) != 0).logical_and(asked[:, 1:]).sum(-1).max()) + 1
+        prefix = self._prefix(graphs, rows, nodes)
+        context = self.decoder.row_context(h, partial, at, prefix)
+        bounds = None
+        if constraints is not None:
+            bounds = constraints(torch.from_numpy(graphs).to(device), partial.adj, at, partial.sizes)
+        # Without constraints one iteration per group of pairs is enough.
+        groups = int((prefix.diff(dim=-1) != 0).logical_and(candidates[:, 1:]).sum(-1).max()) + 1
+        iterations = groups if bounds is None else nodes + 1
 
-        # Any guess ends in the same answers, one with as many edges as the graph so far mostly sooner.
-        answers, odds = ((noise < _density(seen)) & asked).to(noise), torch.zeros_like(noise)
-        open_rows = torch.arange(len(rows), device=uniform.device)
-        for _ in range(rounds):
-            before = answers[open_rows]
-            logits = questions.log_odds(before)
-            after = (noise[open_rows] < torch.sigmoid(logits)) & asked[open_rows]
-            if held is not None:
-                after = held.settle(open_rows, after, before) & asked[open_rows]
-            odds[open_rows], answers[open_rows] = logits, after.to(answers)
+        # Every start leads to the same fixed point; one with the density of the graph so far usually converges sooner.
+        row_edges, logits = ((noise < _density(partial)) & candidates).to(noise), torch.zeros_like(noise)
+        open_rows = torch.arange(len(rows), device=device)
+        for _ in range(iterations):
+            before = row_edges[open_rows]
+            found = context.logits(before)
+            after = (noise[open_rows] < torch.sigmoid(found)) & candidates[open_rows]
+            if bounds is not None:
+                after = bounds.enforce(open_rows, after, before) & candidates[open_rows]
+            logits[open_rows], row_edges[open_rows] = found, after.to(row_edges)
             changed = (after.to(before) != before).any(-1)
             if not changed.any():
                 break
-            # Rows that are done stay as they are: leaving them out must save more than copying the others costs.
-            if changed.sum() < KEPT_ROWS * len(changed):
-                open_rows, questions = open_rows[changed], questions.select(changed.nonzero().squeeze(-1))
+            # Dropping converged rows must save more than copying the others costs.
+            if changed.sum() < OPEN_FRACTION * len(changed):
+                open_rows, context = open_rows[changed], context.select(changed.nonzero().squeeze(-1))
 
-        return answers, odds
-
-
-def _density(seen: PartialGraphs) -> Tensor:
-    """The share of pairs of arrived nodes that are edges, with shape :math:`(M, 1)`."""
-    pairs = (seen.arrived * (seen.arrived - 1)).clamp_min(1).to(seen.adj)
-
-    return (seen.adj.sum((-2, -1)) / pairs).unsqueeze(-1)
+        return row_edges, logits
 
 
-def _select(seen: PartialGraphs, rows: Tensor) -> PartialGraphs:
-    return PartialGraphs(*(getattr(seen, name)[rows] for name in seen.__dataclass_fields__))
+def _density(partial: PartialGraphs) -> Tensor:
+    """The fraction of known pairs that are edges, with shape :math:`(M, 1)`."""
+    pairs = (partial.decoded * (partial.decoded - 1)).clamp_min(1).to(partial.adj)
+
+    return (partial.adj.sum((-2, -1)) / pairs).unsqueeze(-1)
 
 
 def _pieces(indices: NDArray[np.int64], nodes: int) -> Iterator[NDArray[np.int64]]:
-    """Cut indices of matrices on so many nodes into pieces of bounded memory."""
+    """Split indices of matrices of a given size into pieces of bounded memory."""
     size = max(1, DRAWN_CELLS // nodes**2)
     for start in range(0, len(indices), size):
         yield indices[start : start + size]
 
 
 def row_chunks(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Which arriving nodes are best scored together: from short rows to long ones, cut where padding costs a pass."""
+    """Group rows of similar length to be scored together, cut where padding would cost more than another pass."""
     order = np.argsort(rows, kind="stable")
     chunks, start = [], 0
     while start < len(order):

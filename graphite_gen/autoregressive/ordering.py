@@ -1,12 +1,14 @@
-r"""Orders in which the nodes of a graph can arrive, drawn for whole batches at once.
+r"""Random node orderings, sampled for whole batches at once.
 
-A staged model generates the nodes one after another, but a graph does not say in which order its own came. An order
-:math:`\sigma` is therefore drawn from a rule :math:`q(\sigma | A)`, whose probability is known, and with it
+An autoregressive model generates nodes one after another, but a graph does not come with an ordering. An ordering
+:math:`\sigma` is therefore sampled from a rule :math:`q(\sigma | A)` of known probability, which gives the bound
 
-.. math:: \log p(A) \ge E_q[\log p(A_\sigma) - \log n! - \log q(\sigma | A)],
+.. math:: \log p(A) \ge E_q[\log p(A_\sigma) - \log n! - \log q(\sigma | A)].
 
-which is tight for a model that has learned the rule as well as the graphs. The rule depends on the graph alone, not
-on how its nodes are numbered.
+It is tight for a model that has learned the rule as well as the graphs. No rule depends on node numbers.
+
+The rule ``attachment`` inverts preferential attachment: with :math:`m` such that the graph has :math:`m (n - m)` edges,
+an ordering is *regular* if every node after the first :math:`m` has exactly :math:`m` edges to earlier ones.
 """
 
 from __future__ import annotations
@@ -21,264 +23,237 @@ from torch import Tensor
 
 from ..data.batch import GraphBatch
 
-__all__ = ["ANY_ORDER", "arrange", "chosen_log_prob", "draw_chosen_orders", "draw_orders", "even_degree", "in_order"]
+__all__ = [
+    "UNIFORM_FRACTION",
+    "attachment_degree",
+    "permute_nodes",
+    "permute_to_ordering",
+    "proposal_log_prob",
+    "propose_orderings",
+    "sample_orderings",
+]
 
 _BACKWARD = ("degeneracy", "attachment")
-# How often an even order is tried for: a graph that grew evenly gives one in about four walks.
-TRIALS = 12
-# The part of chosen orders that follow no rule: a model may grow a graph as its rule never would.
-ANY_ORDER = 0.01
-# How much less a candidate that is not even counts than one that is.
-UNEVEN = 0.01
+# Candidates for a regular ordering: about one in four is regular if the graph has any.
+CANDIDATES = 12
+# The fraction of proposed orderings that are uniform: a model may generate graphs in orderings its rule never gives.
+UNIFORM_FRACTION = 0.01
+# The weight of a candidate that is not regular, relative to one that is.
+IRREGULAR_WEIGHT = 0.01
 
 _FAR = 1 << 40
 
 
-def draw_orders(
+def sample_orderings(
     adj: NDArray[np.bool_], sizes: NDArray[np.int64], rule: str, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    r"""Draw an order for every graph.
+    r"""Sample an ordering of every graph.
 
-    Of the rule ``attachment`` the probability is an estimate: that of the walk, over the part of the walks that come
-    out even. Its inverse is unbiased, which is all that importance weights ask for.
+    The probability under the rule ``attachment`` is an estimate: that of the greedy ordering, divided by the fraction
+    of candidates that are regular. Its inverse is unbiased, which is all that importance weights need.
 
     Arguments:
-        adj: Symmetric adjacency matrices, False at dummy nodes, with shape :math:`(B, N, N)`.
-        sizes: The number of real nodes of each graph, with shape :math:`(B,)`.
+        adj: Symmetric adjacency matrices, False at padding, with shape :math:`(B, N, N)`.
+        sizes: The number of nodes of each graph, with shape :math:`(B,)`.
         rule: One of :data:`graphite_gen.config.ORDERINGS`.
-        rng: The randomness.
+        rng: The random generator.
 
     Returns:
-        The node at each place, dummy nodes last, with shape :math:`(B, N)`, and :math:`\log q(\sigma | A)` with shape
+        The node at each position, padding last, with shape :math:`(B, N)`, and :math:`\log q(\sigma | A)` with shape
         :math:`(B,)`.
     """
     if rule == "attachment":
-        return _draw_even(adj, sizes, rng)
-    # Fresh ties at every step: a node that lost a draw before is as good as one that has just come up.
-    orders, log_q, _ = _walk(adj, sizes, rule, lambda: rng.random(adj.shape[:2]))
+        return _sample_regular(adj, sizes, rng)
+    orderings, log_q, _ = _greedy(adj, sizes, rule, lambda: rng.random(adj.shape[:2]))
 
-    return orders, log_q
+    return orderings, log_q
 
 
-def _retrace(
-    adj: NDArray[np.bool_], sizes: NDArray[np.int64], rule: str, orders: NDArray[np.int64]
+def _rule_log_prob(
+    adj: NDArray[np.bool_], sizes: NDArray[np.int64], rule: str, orderings: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The log-probability of walking in given orders, -inf where no walk does, and whether they are even."""
-    # The place as a tie-break makes the walk choose the given order wherever the rule allows it.
-    places = np.argsort(orders, axis=1).astype(np.float64)
-    walked, log_q, is_even = _walk(adj, sizes, rule, lambda: places if rule in _BACKWARD else -places)
-    is_walk = (walked == orders).all(1)
+    """The log-probability of orderings under a rule, -inf where it never gives them, and whether they are regular."""
+    # With positions as tie-breaks the rule gives the ordering itself wherever it can.
+    positions = np.argsort(orderings, axis=1).astype(np.float64)
+    found, log_q, is_regular = _greedy(adj, sizes, rule, lambda: positions if rule in _BACKWARD else -positions)
+    is_possible = (found == orderings).all(1)
 
-    return np.where(is_walk, log_q, -np.inf), is_even & is_walk
-
-
-def draw_chosen_orders(
-    adj: NDArray[np.bool_], sizes: NDArray[np.int64], rule: str, rng: np.random.Generator, part: float = ANY_ORDER
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    r"""Orders by a rule, a few of them by none, with unbiased inverse probabilities, of graphs without dummy nodes.
-
-    Candidates :math:`\sigma_k` come from :math:`q = (1 - \epsilon) q_{walk} + \epsilon / n!`, which is exact where the
-    share of even walks is not known, and one of them is chosen in proportion to :math:`g`, which is small for those
-    that are not even. With
-
-    .. math:: \hat{q}(\sigma_k) = q(\sigma_k)\, g(\sigma_k) / \tfrac{1}{K} \sum_l g(\sigma_l)
-
-    :math:`E[f(\sigma) / \hat{q}(\sigma)] = \sum_\sigma f(\sigma)` (Talbot et al., 2005). Other rules than
-    ``attachment`` have one candidate, and :math:`\hat{q} = q`.
-
-    Arguments:
-        adj: Symmetric adjacency matrices, with shape :math:`(B, N, N)`.
-        sizes: The number of nodes of each graph, which is :math:`N`, with shape :math:`(B,)`.
-        rule: One of :data:`graphite_gen.config.ORDERINGS`.
-        rng: The randomness.
-        part: The part :math:`\epsilon` of the candidates that follow no rule.
-
-    Returns:
-        The node at each place, with shape :math:`(B, N)`, and :math:`\log \hat{q}` with shape :math:`(B,)`.
-    """
-    graphs = len(adj)
-    trials = _trials(rule)
-    orders, log_q, liking = _candidates(adj, sizes, rule, rng, part, trials)
-    steps = liking.cumsum(1)
-    choice = (steps <= rng.random((graphs, 1)) * steps[:, -1:]).sum(1)
-    chosen = np.arange(graphs) * trials + choice
-
-    return orders[chosen], log_q[chosen] + np.log(liking[np.arange(graphs), choice] / liking.mean(1))
+    return np.where(is_possible, log_q, -np.inf), is_regular & is_possible
 
 
-def chosen_log_prob(
+def propose_orderings(
     adj: NDArray[np.bool_],
     sizes: NDArray[np.int64],
     rule: str,
-    orders: NDArray[np.int64],
     rng: np.random.Generator,
-    part: float = ANY_ORDER,
-) -> NDArray[np.float64]:
-    r"""The :math:`\log \hat{q}` of given orders under :func:`draw_chosen_orders`, with shape :math:`(B,)`.
+    uniform_fraction: float = UNIFORM_FRACTION,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    r"""Sample orderings of graphs without padding, with unbiased inverse probabilities, for importance sampling.
 
-    Each is one candidate among others that are drawn anew: what bounds with a true order among proposals ask for.
+    Candidates :math:`\sigma_k` come from :math:`q = (1 - \epsilon) q_{rule} + \epsilon / n!`, and one of them is chosen
+    in proportion to :math:`g`, which is small for those that are not regular. With
+
+    .. math:: \hat{q}(\sigma_k) = q(\sigma_k)\, g(\sigma_k) / \tfrac{1}{K} \sum_l g(\sigma_l)
+
+    :math:`E[f(\sigma) / \hat{q}(\sigma)] = \sum_\sigma f(\sigma)` (Talbot et al., 2005). Rules other than
+    ``attachment`` have one candidate, and :math:`\hat{q} = q`.
+
+    The arguments are those of :func:`sample_orderings`, and ``uniform_fraction`` is :math:`\epsilon`.
     """
-    log_q, is_even = _retrace(adj, sizes, rule, orders)
-    own = _liking(is_even)
-    others = _candidates(adj, sizes, rule, rng, part, _trials(rule) - 1)[2]
+    graphs, candidates = len(adj), _candidates(rule)
+    orderings, log_q, g = _sample_candidates(adj, sizes, rule, rng, uniform_fraction, candidates)
+    cumulative = g.cumsum(1)
+    choice = (cumulative <= rng.random((graphs, 1)) * cumulative[:, -1:]).sum(1)
+    chosen = np.arange(graphs) * candidates + choice
+
+    return orderings[chosen], log_q[chosen] + np.log(g[np.arange(graphs), choice] / g.mean(1))
+
+
+def proposal_log_prob(
+    adj: NDArray[np.bool_],
+    sizes: NDArray[np.int64],
+    rule: str,
+    orderings: NDArray[np.int64],
+    rng: np.random.Generator,
+    uniform_fraction: float = UNIFORM_FRACTION,
+) -> NDArray[np.float64]:
+    r"""Return :math:`\log \hat{q}` of given orderings under :func:`propose_orderings`, with shape :math:`(B,)`.
+
+    The other candidates are sampled anew, as bidirectional Monte Carlo requires of a true ordering.
+    """
+    log_q, is_regular = _rule_log_prob(adj, sizes, rule, orderings)
+    own = np.where(is_regular, 1.0, IRREGULAR_WEIGHT)
+    others = _sample_candidates(adj, sizes, rule, rng, uniform_fraction, _candidates(rule) - 1)[2]
     mean = np.concatenate([own[:, None], others], axis=1).mean(1)
 
-    return _loosened(log_q, orders.shape[1], part) + np.log(own / mean)
+    return _mix_uniform(log_q, orderings.shape[1], uniform_fraction) + np.log(own / mean)
 
 
-def _trials(rule: str) -> int:
-    """How many candidates a chosen order has: only the rule ``attachment`` has something to choose by."""
-    return TRIALS if rule == "attachment" else 1
+def _candidates(rule: str) -> int:
+    return CANDIDATES if rule == "attachment" else 1
 
 
-def _candidates(
-    adj: NDArray[np.bool_], sizes: NDArray[np.int64], rule: str, rng: np.random.Generator, part: float, trials: int
+def _sample_candidates(
+    adj: NDArray[np.bool_], sizes: NDArray[np.int64], rule: str, rng: np.random.Generator, fraction: float, count: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Orders by walks, a few by none, and their log-probabilities, ``trials`` rows of each graph, and their liking."""
+    """Candidates and their log-probabilities, ``count`` rows of each graph, and their weights :math:`g`."""
     graphs, nodes = adj.shape[:2]
-    many, counts = adj.repeat(trials, 0), sizes.repeat(trials)
-    orders, log_q, is_even = _walk(many, counts, rule, lambda: rng.random((graphs * trials, nodes)))
-    free = np.flatnonzero(rng.random(len(orders)) < part)
-    orders[free] = rng.permuted(orders[free], axis=1)
-    log_q[free], is_even[free] = _retrace(many[free], counts[free], rule, orders[free])
+    many, counts = adj.repeat(count, 0), sizes.repeat(count)
+    orderings, log_q, is_regular = _greedy(many, counts, rule, lambda: rng.random((graphs * count, nodes)))
+    uniform = np.flatnonzero(rng.random(len(orderings)) < fraction)
+    orderings[uniform] = rng.permuted(orderings[uniform], axis=1)
+    log_q[uniform], is_regular[uniform] = _rule_log_prob(many[uniform], counts[uniform], rule, orderings[uniform])
 
-    return orders, _loosened(log_q, nodes, part), _liking(is_even).reshape(graphs, trials)
+    weights = np.where(is_regular, 1.0, IRREGULAR_WEIGHT)
+
+    return orderings, _mix_uniform(log_q, nodes, fraction), weights.reshape(graphs, count)
 
 
-def _loosened(log_q: NDArray[np.float64], nodes: int, part: float) -> NDArray[np.float64]:
-    """The log-probability of orders of which a part follows no rule."""
-    if not part:
+def _mix_uniform(log_q: NDArray[np.float64], nodes: int, fraction: float) -> NDArray[np.float64]:
+    """The log-probability under a mixture with uniform orderings."""
+    if not fraction:
         return log_q
 
-    return np.logaddexp(math.log1p(-part) + log_q, math.log(part) - math.lgamma(nodes + 1))
+    return np.logaddexp(math.log1p(-fraction) + log_q, math.log(fraction) - math.lgamma(nodes + 1))
 
 
-def _liking(is_even: NDArray[np.bool_]) -> NDArray[np.float64]:
-    return np.where(is_even, 1.0, UNEVEN)
-
-
-def _draw_even(
+def _sample_regular(
     adj: NDArray[np.bool_], sizes: NDArray[np.int64], rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """One of the even orders among a few walks of each graph, or any of them where none is."""
+    """A regular ordering among a few candidates for each graph, or any of them where none is regular."""
     graphs, nodes = adj.shape[:2]
-    ties = (graphs * TRIALS, nodes)
-    orders, log_q, is_even = _walk(adj.repeat(TRIALS, 0), sizes.repeat(TRIALS), "attachment", lambda: rng.random(ties))
-    is_even = is_even.reshape(graphs, TRIALS)
-    share = np.where(is_even.any(1), is_even.mean(1), 1)
-    chosen = np.arange(graphs) * TRIALS + (rng.random((graphs, TRIALS)) + is_even).argmax(1)
+    many, counts = adj.repeat(CANDIDATES, 0), sizes.repeat(CANDIDATES)
+    orderings, log_q, is_regular = _greedy(many, counts, "attachment", lambda: rng.random((len(many), nodes)))
+    is_regular = is_regular.reshape(graphs, CANDIDATES)
+    fraction = np.where(is_regular.any(1), is_regular.mean(1), 1)
+    chosen = np.arange(graphs) * CANDIDATES + (rng.random((graphs, CANDIDATES)) + is_regular).argmax(1)
 
-    return orders[chosen], log_q[chosen] - np.log(share)
+    return orderings[chosen], log_q[chosen] - np.log(fraction)
 
 
-def _walk(
+def _greedy(
     adj: NDArray[np.bool_], sizes: NDArray[np.int64], rule: str, ties: Callable[[], NDArray[np.float64]]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]:
-    """Choose node after node: one of the least key, and among those the one of the highest tie-break.
+    """Choose node after node: one of the smallest key, and among those the one of the highest tie-break.
 
     Returns:
-        The orders, the logarithm of their probability, and of backward rules whether every node that came after the
-        first few brought what an even one would.
+        The orderings, their log-probabilities, and, for backward rules, whether they are regular.
     """
     graphs, nodes = adj.shape[:2]
     rows = np.arange(graphs)
     left = np.arange(nodes) < sizes[:, None]
     degrees = adj.sum(-1)
-    brought = _brought(degrees, sizes)
-    orders = np.tile(np.arange(nodes), (graphs, 1))
+    m = attachment_degree(degrees.sum(1) / 2, sizes)[:, None]
+    orderings = np.tile(np.arange(nodes), (graphs, 1))
     log_q = np.zeros(graphs)
-    is_even = np.ones(graphs, dtype=np.bool_)
-    key = _first_key(degrees, brought, rule)
+    is_regular = np.ones(graphs, dtype=np.bool_)
+    key = _initial_key(degrees, m, rule)
     for step in range(int(sizes.max(initial=0))):
-        here = np.where(left, key, 2 * _FAR)
-        best = left & (here == here.min(1)[:, None])
+        masked = np.where(left, key, 2 * _FAR)
+        best = left & (masked == masked.min(1)[:, None])
+        # Fresh tie-breaks at every step make all tied nodes equally likely.
         chosen = np.where(best, ties(), -np.inf).argmax(1)
         live = step < sizes
         log_q -= np.where(live, np.log(np.maximum(best.sum(1), 1)), 0)
-        place = sizes - 1 - step if rule in _BACKWARD else np.full(graphs, step)
-        orders[rows[live], place[live]] = chosen[live]
+        position = sizes - 1 - step if rule in _BACKWARD else np.full(graphs, step)
+        orderings[rows[live], position[live]] = chosen[live]
         left[rows[live], chosen[live]] = False
-        is_even &= (place < brought[:, 0]) | (degrees[rows, chosen] == brought[:, 0])
-        near = adj[rows, chosen]
-        degrees = degrees - near
-        key = _next_key(key, near, degrees, brought, rule, step)
+        is_regular &= (position < m[:, 0]) | (degrees[rows, chosen] == m[:, 0])
+        neighbours = adj[rows, chosen]
+        degrees = degrees - neighbours
+        key = _initial_key(degrees, m, rule) if rule in _BACKWARD else _next_key(key, neighbours, rule, step)
 
-    return orders, log_q, is_even
-
-
-def _brought(degrees: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """What each node after the first few would bring in graphs of these degrees, with shape :math:`(B, 1)`."""
-    return even_degree(degrees.sum(1) / 2, sizes)[:, None]
+    return orderings, log_q, is_regular
 
 
-def even_degree(edges: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The :math:`m` of graphs with :math:`m (n - m)` edges, rounded where there is none, with shape :math:`(B,)`."""
+def attachment_degree(edges: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the :math:`m` of graphs with :math:`m (n - m)` edges, rounded, with shape :math:`(B,)`."""
     return np.round((sizes - np.sqrt(np.maximum(sizes**2 - 4 * edges, 0))) / 2).astype(np.int64)
 
 
-def _unevenness(degrees: NDArray[np.int64], brought: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How far degrees are from what a node brings, those above it a little further than those below."""
-    return 2 * np.abs(degrees - brought) + (degrees > brought)
-
-
-def _first_key(degrees: NDArray[np.int64], brought: NDArray[np.int64], rule: str) -> NDArray[np.int64]:
+def _initial_key(degrees: NDArray[np.int64], m: NDArray[np.int64], rule: str) -> NDArray[np.int64]:
     if rule == "uniform":
         return np.zeros_like(degrees)
     if rule == "degeneracy":
         return degrees
     if rule == "attachment":
-        return _unevenness(degrees, brought)
+        # The distance from m; degrees above it are a little further away than those below.
+        return 2 * np.abs(degrees - m) + (degrees > m)
     # The first node of a graph, and of each further component, is one of the highest degree.
     return _FAR - degrees
 
 
-def _next_key(
-    key: NDArray[np.int64],
-    near: NDArray[np.bool_],
-    degrees: NDArray[np.int64],
-    brought: NDArray[np.int64],
-    rule: str,
-    step: int,
-) -> NDArray[np.int64]:
-    """The keys after a node has been chosen, given who its neighbours are and the degrees that are left."""
+def _next_key(key: NDArray[np.int64], neighbours: NDArray[np.bool_], rule: str, step: int) -> NDArray[np.int64]:
+    """The keys of a forward rule after a node has been chosen, given its neighbours."""
     if rule == "max-degree":
         return np.zeros_like(key)
     if rule == "frontier":
-        return np.where(near, 0, key)
+        return np.where(neighbours, 0, key)
     if rule == "bfs":
-        return np.where(near & (key >= _FAR // 2), step, key)
+        return np.where(neighbours & (key >= _FAR // 2), step, key)
     if rule == "dfs":
-        return np.where(near, -step, key)
+        return np.where(neighbours, -step, key)
     if rule == "max-cardinality":
-        return np.where(near, np.minimum(key, 0) - 1, key)
-    if rule == "degeneracy":
-        return degrees
-    if rule == "attachment":
-        return _unevenness(degrees, brought)
+        return np.where(neighbours, np.minimum(key, 0) - 1, key)
 
     return key
 
 
-def arrange(batch: GraphBatch, rule: str, rng: np.random.Generator) -> tuple[GraphBatch, Tensor]:
-    r"""Draw an order of arrival for every graph.
-
-    Arguments:
-        batch: The graphs.
-        rule: One of :data:`graphite_gen.config.ORDERINGS`.
-        rng: The randomness.
+def permute_to_ordering(batch: GraphBatch, rule: str, rng: np.random.Generator) -> tuple[GraphBatch, Tensor]:
+    r"""Sample an ordering of every graph and permute its nodes to it.
 
     Returns:
-        The graphs with their nodes in that order, and :math:`\log q(\sigma | A)` with shape :math:`(B,)`, in double
-        precision.
+        The permuted graphs, and :math:`\log q(\sigma | A)` with shape :math:`(B,)`, in double precision.
     """
-    orders, log_q = draw_orders(batch.adj.cpu().numpy() > 0, batch.sizes.cpu().numpy(), rule, rng)
+    orderings, log_q = sample_orderings(batch.adj.cpu().numpy() > 0, batch.sizes.cpu().numpy(), rule, rng)
+    device = batch.adj.device
 
-    return in_order(batch, torch.from_numpy(orders).to(batch.adj.device)), torch.from_numpy(log_q).to(batch.adj.device)
+    return permute_nodes(batch, torch.from_numpy(orderings).to(device)), torch.from_numpy(log_q).to(device)
 
 
-def in_order(batch: GraphBatch, orders: Tensor) -> GraphBatch:
-    """The graphs with their nodes in given orders, dummy nodes last, with shape :math:`(B, N)`."""
-    rows = torch.arange(len(orders), device=orders.device).unsqueeze(-1)
-    adj = batch.adj[rows.unsqueeze(-1), orders.unsqueeze(-1), orders.unsqueeze(-2)]
+def permute_nodes(batch: GraphBatch, orderings: Tensor) -> GraphBatch:
+    """Permute the nodes of graphs to given orderings, padding last, with shape :math:`(B, N)`."""
+    rows = torch.arange(len(orderings), device=orderings.device).unsqueeze(-1)
+    adj = batch.adj[rows.unsqueeze(-1), orderings.unsqueeze(-1), orderings.unsqueeze(-2)]
 
-    return GraphBatch(adj, batch.mask, batch.x[rows, orders])
+    return GraphBatch(adj, batch.mask, batch.x[rows, orderings])

@@ -1,4 +1,4 @@
-"""The rest of a graph that is known in part."""
+"""Completion of partially known graphs."""
 
 from .estimator import CHAIN_STEPS, RUNS, Completion, EdgeScore, complete
 from .partial import MARK, STATES, PartialGraph

@@ -1,8 +1,7 @@
-r"""Completions by a staged model where few pairs are unknown: all of them, each with its probability.
+r"""Enumeration of all completions under an autoregressive model, for few unknown pairs.
 
-Every completion has a probability :math:`p(A) = \frac{1}{n!} \sum_\sigma p(A_\sigma)`, which orders of arrival estimate
-without bias as :func:`graphite_gen.likelihood.graph_log_weights` does for the NLL. Which completions there are is not
-left to chance; the orders, and the latents that go with them, are.
+The probability :math:`p(A) = \frac{1}{n!} \sum_\sigma p(A_\sigma)` of every completion is estimated by sampling node
+orderings and latents, without bias, as :func:`graphite_gen.likelihood.graph_log_weights` does for the NLL.
 """
 
 from __future__ import annotations
@@ -21,10 +20,9 @@ from .posterior import Posterior, batch_for
 
 __all__ = ["enumerate_completions"]
 
-# The part of the orders that follow no rule. Of as few orders as there are here the few in a hundred of other estimates
-# would be none: every run would then miss the same graphs that the model grows as its rule never does, and runs that
-# agree would say nothing. A half costs at most as much again of those by the rule.
-ANY_ORDER = 0.5
+# The fraction of uniform orderings. With as few orderings as here, the default of a few percent would give none: every
+# run would miss the same graphs, and agreement between runs would mean nothing. A half at most doubles the variance.
+UNIFORM_FRACTION = 0.5
 
 
 def enumerate_completions(
@@ -32,32 +30,25 @@ def enumerate_completions(
     partial: PartialGraph,
     *,
     runs: int,
-    orders: int,
+    orderings: int,
     schedule: Schedule,
     seed: int,
     tick: Callable[[], None] = lambda: None,
 ) -> Posterior:
-    """All completions, weighed by a staged model.
+    """Weight all completions by their probability, estimated from ``orderings`` node orderings each per run.
 
-    Arguments:
-        model: A staged model.
-        partial: What is known; every further unknown pair doubles the work.
-        runs: Independent runs.
-        orders: Orders of arrival by which each run estimates the probability of each completion.
-        schedule: Which pairs are decided at once.
-        seed: The run's seed.
-        tick: Called after each completion.
+    Every further unknown pair doubles the cost; ``tick`` is called after each completion.
     """
     pairs = len(partial.unknown)
-    answers = np.array(list(product((False, True), repeat=pairs)))
-    log_p = np.zeros((runs, len(answers)))
-    for index, row in enumerate(answers):
-        batch = batch_for(model, partial.completed(row))
+    completions = np.array(list(product((False, True), repeat=pairs)))
+    log_p = np.zeros((runs, len(completions)))
+    for index, edges in enumerate(completions):
+        batch = batch_for(model, partial.completed(edges))
         weights = graph_log_weights(
-            model.network, batch, runs * orders, seed, index, schedule=schedule, any_order=ANY_ORDER
+            model.network, batch, runs * orderings, seed, index, schedule=schedule, any_order=UNIFORM_FRACTION
         )
-        log_p[:, index] = weights.reshape(runs, orders).logsumexp(1).numpy() - math.log(orders)
+        log_p[:, index] = weights.reshape(runs, orderings).logsumexp(1).numpy() - math.log(orderings)
         tick()
 
-    # The probability of what is known is the sum over completions, and a posterior has the mean of its weights for it.
-    return Posterior.weighted(np.tile(answers, (runs, 1, 1)), log_p + pairs * math.log(2))
+    # The marginal likelihood is the sum over completions, and that of a posterior is the mean of its weights.
+    return Posterior.weighted(np.tile(completions, (runs, 1, 1)), log_p + pairs * math.log(2))

@@ -1,4 +1,4 @@
-"""Completions of a graph that is known in part, by any variational model of unweighted graphs."""
+"""Completion of a partially known graph under any variational model of unweighted graphs."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ __all__ = ["CHAIN_STEPS", "RUNS", "Completion", "EdgeScore", "complete"]
 
 RUNS = 4
 CHAIN_STEPS = 200
-# Particles of a run: of a staged model, whose chains do the rest, and of another.
+# Particles per run, of autoregressive models, where chains follow, and of one-shot models.
 AUTOREGRESSIVE_PARTICLES = 64
-PARTICLES = 256
-# All completions are weighed where as much work as the chains would be makes at least so many orders of each in a run.
-FEWEST_ORDERINGS = 25
-# By the rule 'even', which seldom chooses an order that is not even, fewer hold too few of those to tell their noise.
-FEWEST_ATTACHMENT_ORDERINGS = 100
+ONE_SHOT_PARTICLES = 256
+# Completions are enumerated if the cost of the chains is enough for this many orderings per completion and run.
+MIN_ORDERINGS = 25
+# The rule 'attachment' rarely gives irregular orderings: with fewer, their noise would go unnoticed.
+MIN_ATTACHMENT_ORDERINGS = 100
 
 
 @dataclass(frozen=True)
 class EdgeScore(Record):
-    """How likely an unknown pair is an edge.
+    """The probability of an edge at an unknown pair.
 
     Attributes:
         source: The name of one node.
         target: The name of the other.
-        probability: The probability of an edge given all that is known.
+        probability: The posterior probability of an edge.
         standard_error: Its standard error over independent runs.
     """
 
@@ -57,20 +57,19 @@ class EdgeScore(Record):
 
 @dataclass(frozen=True, eq=False)
 class Completion:
-    """Completed graphs, and what is believed of each unknown pair.
+    """Completed graphs and edge probabilities.
 
     Attributes:
-        samples: The completed graphs, as :class:`SimpleGraph`; every edge says in an attribute ``sampled`` whether it
-            was unknown, every node in ``added`` whether it is new, where there are new ones.
-        scores: The unknown pairs, the likeliest edges first.
-        log_evidence: The log-probability of the known pairs under the model, in nats.
-        spread: The standard deviation of its estimates by single runs, in nats.
+        samples: The completed graphs, as :class:`SimpleGraph`, with the edge attribute ``sampled`` and, if nodes were
+            added, the node attribute ``added``.
+        scores: The unknown pairs, most likely edges first.
+        log_evidence: The log-marginal likelihood of the known pairs, in nats.
+        spread: The standard deviation of its estimates over runs, in nats.
         error: The root mean square of the standard errors of the scores.
-        disagreement: The part of the variance of the unknown pairs that lies between runs: about one over the number
-            of independent graphs that a run has seen, and 1 where every run has its own single graph.
+        disagreement: The fraction of the variance of the unknown pairs that lies between runs: about one over the
+            effective number of graphs per run, and 1 if every run has a single graph of its own.
         baseline: The log-probability of the known pairs under the ER baseline, in nats.
-        method: How they were found: by ``enumeration`` of all completions or ``chains`` of a staged model, or by the
-            ``latents`` of another.
+        method: ``enumeration`` or ``chains`` for an autoregressive model, ``latents`` for a one-shot model.
     """
 
     samples: tuple[SimpleGraph, ...]
@@ -100,45 +99,51 @@ def complete(
     decoding_steps: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Completion:
-    """Sample what is unknown of a graph, given what is known.
+    """Sample the unknown pairs of a graph given the known ones.
 
-    Where few pairs are unknown a staged model weighs all completions by their probability; where more are, sequential
-    Monte Carlo and Markov chains find likely ones. One that decides all pairs at once is left its latents to sample.
+    For an autoregressive model, all completions are enumerated if they are few, and otherwise sampled by sequential
+    Monte Carlo followed by Markov chains. For a one-shot model, latents are sampled by importance sampling.
 
     Arguments:
         model: A variational model of unweighted graphs.
-        partial: What is known.
-        count: How many completed graphs.
-        seed: The run's seed; graph i is the same for a seed, however many are asked for.
-        particles: Particles of each run; None for 256, or 64 of a staged model, which weighs all completions instead
-            where they are few.
-        steps: Steps by which chains move the particles of a staged model; more make the answer more exact. All
-            completions are weighed by as much work as so many steps would be.
-        runs: Runs, at least 2, whose differences tell how exact the answer is.
-        stages: In how many stages a staged model decides, 0 for one pair at a time; None for its default.
-        progress: Called with how many parts of a staged model's work are done, and how many there are.
+        partial: The known pairs.
+        count: The number of completed graphs.
+        seed: The seed; graph i does not depend on the count.
+        particles: The number of particles per run; None for 256, or 64 with an autoregressive model, which then
+            enumerates completions if they are few.
+        steps: The number of steps of each Markov chain; enumeration has the same budget.
+        runs: The number of runs, at least 2, from which errors are estimated.
+        decoding_steps: The number of decoding steps of an autoregressive model, 0 for one pair at a time; None for its
+            default.
+        progress: Called with the number of finished and of all parts of the work, for an autoregressive model.
 
     Raises:
-        SamplingError: The model cannot complete such a graph, or gives what is known no chance at all.
+        SamplingError: The model cannot complete such a graph, or the known pairs have probability zero under it.
     """
     _check(model, partial)
     if count < 0 or steps < 4 or runs < 2 or (particles is not None and particles < 1):
-        raise SamplingError("Ask for at least 0 graphs, 1 particle, 4 steps and 2 runs.")
+        raise SamplingError(
+            f"'count' is {count}, 'particles' {particles}, 'steps' {steps} and 'runs' {runs}; they should be at least "
+            f"0, 1, 4 and 2."
+        )
     rng = stream(seed, "completion")
     if model.config.is_autoregressive:
         schedule = Schedule(model.config.decoding_steps if decoding_steps is None else decoding_steps)
-        orders = CHAINS * steps // 2 ** len(partial.unknown)
-        fewest = FEWEST_ATTACHMENT_ORDERINGS if model.config.ordering == "attachment" else FEWEST_ORDERINGS
-        method = "enumeration" if particles is None and orders >= fewest else "chains"
+        orderings = CHAINS * steps // 2 ** len(partial.unknown)
+        least = MIN_ATTACHMENT_ORDERINGS if model.config.ordering == "attachment" else MIN_ORDERINGS
+        method = "enumeration" if particles is None and orderings >= least else "chains"
     elif decoding_steps not in (None, 1):
-        raise SamplingError(f"'{model.name}' decides all pairs at once, so stages have no use. Use a staged model.")
+        raise SamplingError(
+            f"'{model.name}' is a one-shot model, which has one decoding step; 'decoding_steps' is {decoding_steps}.",
+            reason="one-shot-decoding-steps",
+        )
     else:
         method = "latents"
 
     if method == "enumeration":
         tick = _ticking(progress, 2 ** len(partial.unknown))
         posterior = enumerate_completions(
-            model, partial, runs=runs, orders=orders, schedule=schedule, seed=seed, tick=tick
+            model, partial, runs=runs, orderings=orderings, schedule=schedule, seed=seed, tick=tick
         )
     elif method == "chains":
         tick, size = _ticking(progress, partial.nodes + steps), particles or AUTOREGRESSIVE_PARTICLES
@@ -146,13 +151,11 @@ def complete(
         if math.isfinite(posterior.log_evidence):
             posterior = move_particles(model, partial, posterior, steps=steps, schedule=schedule, rng=rng, tick=tick)
     else:
-        posterior = decode_completions(model, partial, runs=runs, particles=particles or PARTICLES, rng=rng)
+        posterior = decode_completions(model, partial, runs=runs, particles=particles or ONE_SHOT_PARTICLES, rng=rng)
     if not math.isfinite(posterior.log_evidence):
-        # Particles would make an enumeration something else, not more of the same.
-        more = "steps ('--steps')" if method == "enumeration" else "particles ('--particles')"
         raise SamplingError(
-            f"'{model.name}' gives what is known of the graph no chance at all. "
-            f"Use a model of such graphs, or more {more}."
+            f"The known pairs have probability zero under '{model.name}', as far as {method} can tell.",
+            reason="impossible-enumeration" if method == "enumeration" else "impossible-particles",
         )
 
     means, errors = posterior.edge_probabilities()
@@ -160,7 +163,7 @@ def complete(
     ranked = np.argsort(-means, kind="stable")
 
     return Completion(
-        samples=tuple(partial.completed(answers) for answers in posterior.samples(count, seed)),
+        samples=tuple(partial.completed(edges) for edges in posterior.samples(count, seed)),
         scores=tuple(
             EdgeScore(names[i], names[j], float(means[pair]), float(errors[pair]))
             for pair, (i, j) in zip(ranked, partial.unknown[ranked].tolist(), strict=True)
@@ -175,7 +178,7 @@ def complete(
 
 
 def _ticking(progress: Callable[[int, int], None] | None, total: int) -> Callable[[], None]:
-    """A function that counts the parts of the work that are done."""
+    """A callback that counts the finished parts of the work."""
     numbers = itertools.count(1)
 
     return lambda: None if progress is None else progress(next(numbers), total)
@@ -193,27 +196,26 @@ def _check(model: TrainedModel, partial: PartialGraph) -> None:
     config, graph = model.config, partial.graph
     if not config.is_variational:
         raise SamplingError(
-            f"'{model.name}' is a {config.kind}: an autoencoder has no law to complete graphs by. "
-            f"Train with '--kind graphite-vae'."
+            f"'{model.name}' is a {config.kind}: an autoencoder is not a distribution over graphs to condition.",
+            reason="no-prior",
         )
     if config.observation == "normal":
         raise SamplingError(
-            f"'{model.name}' draws a weight for every pair and has no absent edges to tell from present ones. "
-            f"Train with '--ignore-weights'."
+            f"'{model.name}' samples a weight for every pair, so its graphs have no non-edges.", reason="weighted-model"
         )
     if graph.is_weighted:
         raise SamplingError(
-            f"The graph is weighted, and '{model.name}' knows edges alone. "
-            f"Pass '--ignore-weights' (in Python, a graph without weights)."
+            f"The graph is weighted, and '{model.name}' is a model of unweighted graphs.", reason="weighted-graph"
         )
     width = 0 if graph.features is None else graph.features.shape[1]
     if config.node_features and width != config.node_features:
         raise SamplingError(
-            f"'{model.name}' reads {config.node_features} node features, and the graph's nodes have {width}. "
-            f"Pass a graph like those it was trained on, and add no nodes."
+            f"'{model.name}' is conditioned on {config.node_features} node features, and the nodes of the graph have "
+            f"{width}."
         )
     if "identity" in config.decoder_features and partial.nodes > config.max_nodes:
         raise SamplingError(
-            f"The graph has {partial.nodes} nodes, but '{model.name}' tells nodes apart by number and knows "
-            f"{config.max_nodes} of them. Use a model trained with '--preset default'."
+            f"The graph has {partial.nodes} nodes, and the identity features of '{model.name}' distinguish at most "
+            f"{config.max_nodes}.",
+            reason="identity-features",
         )

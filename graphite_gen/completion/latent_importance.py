@@ -1,10 +1,10 @@
-r"""Completion by a model that decides all pairs at once: importance sampling of the latents given the known pairs.
+r"""Importance sampling of the latents of a one-shot model given the known pairs.
 
-Given latents the pairs are independent (eq. 10), so the unknown ones need no more than
+Given latents the pairs are independent (eq. 10), so only latents need weights:
 
 .. math:: w_k = p(A_{known} | Z_k)\, p(Z_k) / \bar{q}(Z_k).
 
-The proposal :math:`\bar{q}` is a mixture of encoders that read the known graph, moved to the posterior, and the prior.
+The proposal :math:`\bar{q}` is a mixture of the prior and of encoders of the known graph, fitted to the posterior.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ class _KnownJoint(Joint):
     known: Tensor
 
     def log_likelihood(self, z: Tensor) -> Tensor:
-        """The log-probability of the known pairs, with shape :math:`(K,)`."""
+        """Return the log-probability of the known pairs, with shape :math:`(K,)`."""
         terms = self.batch.adj * (logits := self.logits(z)) - F.softplus(logits)
 
         return (terms * (pair_mask(self.batch.mask) & self.known)).sum((-2, -1))
 
     def logits(self, z: Tensor) -> Tensor:
-        """The log-odds of all pairs at latents of shape :math:`(K, N, D)`, with shape :math:`(K, N, N)`."""
-        law = self.network.decode(z.unsqueeze(1), self.batch.x, self.batch.mask)
-        assert isinstance(law, EdgeBernoulli)
+        """Return the logits of all pairs given latents of shape :math:`(K, N, D)`, with shape :math:`(K, N, N)`."""
+        edges = self.network.decode(z.unsqueeze(1), self.batch.x, self.batch.mask)
+        assert isinstance(edges, EdgeBernoulli)
 
-        return law.logits[:, 0]
+        return edges.logits[:, 0]
 
     def log_prior(self, z: Tensor) -> Tensor:
-        """The log-density of the latents, with shape :math:`(K,)`."""
+        """Return the prior log-density of the latents, with shape :math:`(K,)`."""
         return self.network.prior(self.batch.mask).log_prob(z.unsqueeze(1))[:, 0]
 
     def __call__(self, z: Tensor) -> tuple[Tensor, Tensor]:
@@ -69,15 +69,7 @@ class _KnownJoint(Joint):
 def decode_completions(
     model: TrainedModel, partial: PartialGraph, *, runs: int, particles: int, rng: np.random.Generator
 ) -> Posterior:
-    """The posterior of the unknown pairs under a model that decides all pairs at once.
-
-    Arguments:
-        model: Such a model.
-        partial: What is known.
-        runs: Independent runs, which share the proposal.
-        particles: Latents of each.
-        rng: The randomness.
-    """
+    """Return the posterior of the unknown pairs under a one-shot model; runs share the proposal."""
     like, batch = next(model.network.parameters()), batch_for(model, partial.graph)
     joint = _KnownJoint(model.network, batch, torch.from_numpy(partial.known()).to(like.device))
     mixture = fit_mixture(joint, rng, CELLS)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from ..autoregressive.distribution import Schedule
-from ..autoregressive.ordering import ANY_ORDER, chosen_log_prob
+from ..autoregressive.ordering import UNIFORM_FRACTION, proposal_log_prob
 from ..config import require_count
 from ..data.batch import GraphBatch
 from ..data.parcels import pack_record, unpack_record
@@ -184,9 +184,11 @@ def _autoregressive_bounds(
     nodes = batch.adj.shape[-1]
     order = np.arange(nodes)[None]
     adj = batch.adj.cpu().numpy() > 0
-    log_q = chosen_log_prob(adj, np.array([nodes]), model.config.ordering, order, rng, ANY_ORDER)
+    log_q = proposal_log_prob(adj, np.array([nodes]), model.config.ordering, order, rng, UNIFORM_FRACTION)
     true = order_log_weights(model.network, batch, order, log_q, schedule, rng, z)
-    proposed = graph_log_weights(model.network, batch, samples, seed, index, schedule=schedule, any_order=ANY_ORDER)
+    proposed = graph_log_weights(
+        model.network, batch, samples, seed, index, schedule=schedule, any_order=UNIFORM_FRACTION
+    )
     # Method 'is' follows the ordering rule alone, and is compared with the bounds as it is.
     plain = smooth_weights(graph_log_weights(model.network, batch, samples, seed, index, schedule=schedule).numpy())
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..autoregressive.distribution import Schedule
-from ..autoregressive.ordering import draw_chosen_orders, in_order
+from ..autoregressive.ordering import permute_nodes, propose_orderings
 from ..data.batch import GraphBatch
 from ..rng import stream
 from ..training.model import GraphNetwork
@@ -97,7 +97,7 @@ def _autoregressive_log_weights(
         count = min(largest, samples - start)
         rng = stream(seed, "nll", index, number)
         adj = np.repeat(batch.adj.cpu().numpy() > 0, count, 0)
-        orders, log_q = draw_chosen_orders(adj, np.full(count, nodes), network.config.ordering, rng, any_order)
+        orders, log_q = propose_orderings(adj, np.full(count, nodes), network.config.ordering, rng, any_order)
         weights.append(order_log_weights(network, batch, orders, log_q, schedule, rng))
 
     return torch.cat(weights)
@@ -126,7 +126,7 @@ def order_log_weights(
     """
     count, nodes = orders.shape
     many = GraphBatch(*(part.expand(count, *part.shape[1:]) for part in (batch.adj, batch.mask, batch.x)))
-    ordered = in_order(many, torch.from_numpy(orders).to(batch.adj.device))
+    ordered = permute_nodes(many, torch.from_numpy(orders).to(batch.adj.device))
     # Each proposal has its own random features and is weighted by that encoder alone, which is unbiased. Dividing by a
     # mixture of encoders, as for one-shot models, would be tighter and cost another pass.
     noise = standard_normal(rng, batch.adj, count, nodes, network.noise_features)

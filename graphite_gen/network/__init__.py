@@ -1,1 +1,1 @@
-"""One large graph: link prediction, node classification and embeddings, without anything of size n²."""
+"""One large network: link prediction, node classification, embeddings and generation, in less than O(n²) memory."""

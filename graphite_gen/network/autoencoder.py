@@ -1,4 +1,4 @@
-"""The autoencoders of one large graph: the paper's parts over a sparse graph and sparse features."""
+"""Autoencoders of one large network: the equations of ``nn`` over a sparse graph and sparse node features."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import math
 import torch
 from torch import Tensor, nn
 
-from ..nn import GCNRefinement, GraphConv, Skip
+from ..nn.conv import GraphConv
 from ..nn.distributions import NodeNormal
-from ..nn.encoder import MAX_LOG_SIGMA
+from ..nn.encoder import mean_field_posterior
+from ..nn.one_shot import GCNRefinement, Skip, refine_iteratively
 from ..nn.operators import Graph, PageRankGraph, SparseGraph
+from .hyperparameters import LinkSettings
 from .node_inputs import NodeInputs
 from .pair_logits import PairLogits
-from .settings import LinkSettings
 
 __all__ = [
     "BiasedProduct",
@@ -26,18 +27,17 @@ __all__ = [
 ]
 
 
-# Means start far enough apart to tell nodes by, after they have been passed on.
+# Initial scale of embeddings, large enough to keep nodes distinguishable after propagation.
 EMBEDDING_SCALE = 4.0
 
 
 class InputConv(nn.Module):
-    r"""The first graph convolution :math:`H^1 = \tilde{A} H^0 W + b` (eq. 3), of inputs that are never made dense."""
+    r"""First graph convolution :math:`H^1 = \tilde{A} H^0 W + b` (eq. 3), of inputs that are never made dense."""
 
     def __init__(self, in_features: int, out_features: int, scale: float = 1.0) -> None:
         super().__init__()
 
-        # Rows of the inputs are about one long, however many columns there are: so are those of the product, times the
-        # scale.
+        # Rows of the inputs have a norm near one for any number of columns: rows of the product then have the scale.
         self.weight = nn.Parameter(torch.randn(in_features, out_features) * (scale / math.sqrt(out_features)))
         self.bias = nn.Parameter(torch.zeros(out_features))
 
@@ -46,11 +46,11 @@ class InputConv(nn.Module):
 
 
 class LinkEncoder(nn.Module):
-    r"""The encoder :math:`\mu, \sigma = GNN(A, X)` (eqs. 6-7): a hidden layer of near neighbours, then far ones.
+    r"""The encoder :math:`\mu, \sigma = GNN(A, X)` (eqs. 6-7): a graph convolution, then personalised PageRank (APPNP).
 
-    The last layer listens by personalised PageRank, as an edge that is to be predicted mostly closes a long way round.
-    One hop without teleport is the two-layer GCN of the paper. Without a hidden layer, each input has an embedding of
-    its own that is passed on: nodes without features need no more.
+    The last layer propagates several steps, since a missing edge often closes a long cycle. One step with teleport
+    probability 0 is the two-layer GCN of the paper. Without a hidden layer the weights are node embeddings (or
+    embeddings of features), which are propagated; that is enough for nodes without features.
     """
 
     def __init__(self, in_features: int, width: int, latent: int, hops: int, teleport: float) -> None:
@@ -58,40 +58,44 @@ class LinkEncoder(nn.Module):
 
         self.hidden = InputConv(in_features, width) if width else None
         self.mu = GraphConv(width, latent) if width else InputConv(in_features, latent, EMBEDDING_SCALE)
-        # An embedding of deviations would double the weights: all nodes share theirs.
+        # Without a hidden layer all nodes share their standard deviations: embeddings of them would double the weights.
         self.log_sigma = GraphConv(width, latent) if width else nn.Parameter(torch.full((latent,), -1.0))
         self.hops = hops
         self.teleport = teleport
 
     def forward(self, graph: SparseGraph, inputs: NodeInputs) -> NodeNormal:
-        """The posterior of the latents, with shape :math:`(N, D)`, of a normalised graph and what its nodes bring."""
+        """Posterior of the latents, with shape :math:`(N, D)`, given a normalised graph and node inputs."""
         return self.posterior(graph, self.hidden_states(graph, inputs))
 
     def hidden_states(self, graph: SparseGraph, inputs: NodeInputs) -> Tensor | NodeInputs:
-        """The units of the hidden layer, with shape :math:`(N, W)`, or the inputs where there is none."""
+        """Hidden states, with shape :math:`(N, W)`; the inputs themselves without a hidden layer."""
         return inputs if self.hidden is None else torch.relu(self.hidden(graph, inputs))
 
-    def far(self, graph: SparseGraph) -> Graph:
-        """The graph that the last layer listens over."""
+    def propagation(self, graph: SparseGraph) -> Graph:
+        """The operator of the last layer."""
         return PageRankGraph(graph, self.teleport, self.hops)
 
     def posterior(self, graph: SparseGraph, h: Tensor | NodeInputs) -> NodeNormal:
-        """The posterior given the units of the hidden layer."""
-        far = self.far(graph)
-        mu = self.mu(far, h)
-        log_sigma = self.log_sigma if isinstance(self.log_sigma, Tensor) else self.log_sigma(far, h)
-        mask = torch.ones(len(mu), dtype=torch.bool, device=mu.device)
+        """Posterior of the latents given the hidden states."""
+        propagation = self.propagation(graph)
+        mu = self.mu(propagation, h)
+        log_sigma = self.log_sigma if isinstance(self.log_sigma, Tensor) else self.log_sigma(propagation, h)
 
-        return NodeNormal(mu, MAX_LOG_SIGMA * torch.tanh(log_sigma / MAX_LOG_SIGMA), mask)
+        return mean_field_posterior(mu, log_sigma, _all_nodes(mu))
+
+
+def _all_nodes(z: Tensor) -> Tensor:
+    """The mask of a graph without padding."""
+    return torch.ones(len(z), dtype=torch.bool, device=z.device)
 
 
 class BiasedProduct(nn.Module):
-    r"""An inner product with a bias per node and one for the density (beyond the paper).
+    r"""An inner product with a bias per node and a global one (beyond the paper).
 
     .. math:: l_{ij} = \sum_k s_k z_{ik} z_{jk} + b_i + b_j + c
 
-    A plain inner product cannot say that a node has many neighbours of all kinds, nor that a graph is sparse. Where all
-    signs are positive, neither can it say that nodes are tied to others and not to their like.
+    The biases represent degrees and density; negative signs :math:`s_k` represent disassortative mixing. A plain inner
+    product can represent neither.
     """
 
     def __init__(self, latent: int, negative: int = 0) -> None:
@@ -109,10 +113,7 @@ class BiasedProduct(nn.Module):
 
 
 class PairDecoder(nn.Module):
-    r"""Rounds of refinement over the low-rank graph of the latents (eqs. 8-9), then logits (eq. 10), in :math:`O(N)`.
-
-    It knows nodes by their latents and what else is said of them, so it decodes any number of them.
-    """
+    r"""The iterative decoder (eqs. 8-9) with low-rank logits (eq. 10), in :math:`O(N)`, for any :math:`N`."""
 
     def __init__(self, latent: int, width: int, rounds: int, skip: Skip, head: BiasedProduct | None) -> None:
         super().__init__()
@@ -122,15 +123,13 @@ class PairDecoder(nn.Module):
         self.head = head
 
     def forward(self, z: Tensor, x: Tensor) -> PairLogits:
-        """The log-odds of all pairs.
+        """Log-odds of all pairs.
 
         Arguments:
             z: Latents, with shape :math:`(N, D)`.
-            x: The second part of :math:`[Z | X]`, with shape :math:`(N, W)`; not read without rounds.
+            x: Node features :math:`X` of eq. 9, with shape :math:`(N, W)`; not used without rounds.
         """
-        mask = torch.ones(len(z), dtype=torch.bool, device=z.device)
-        for refine in self.rounds:
-            z = self.skip(z, refine(z, x, mask))
+        z = refine_iteratively(self.rounds, self.skip, z, x, _all_nodes(z))
         if self.head is None:
             return PairLogits.inner_product(z)
         logits: PairLogits = self.head(z)
@@ -139,10 +138,10 @@ class PairDecoder(nn.Module):
 
 
 class LinkNetwork(nn.Module):
-    r"""An encoder and a decoder of one graph: Graphite or VGAE by its rounds.
+    r"""An encoder and a decoder of one network: Graphite, or VGAE without refinement rounds.
 
-    What the decoder is told of a node besides its latents is :math:`X W`, learned and narrow, which any first layer
-    would make of its features.
+    The node features of the decoder are a learned low-dimensional projection :math:`X W` of the inputs. Its weights
+    ``evidence`` are a key of saved models.
     """
 
     def __init__(self, encoder: LinkEncoder, evidence: nn.Parameter, decoder: PairDecoder) -> None:
@@ -153,39 +152,38 @@ class LinkNetwork(nn.Module):
         self.decoder = decoder
 
     def encode(self, graph: SparseGraph, inputs: NodeInputs) -> NodeNormal:
-        """The posterior of the latents (eq. 7), of a normalised graph; their shape is :math:`(N, D)`."""
+        """Posterior of the latents (eq. 7), with shape :math:`(N, D)`, given a normalised graph."""
         posterior: NodeNormal = self.encoder(graph, inputs)
 
         return posterior
 
     def decode(self, z: Tensor, inputs: NodeInputs) -> PairLogits:
-        """The log-odds of all pairs (eqs. 8-10) given latents of shape :math:`(N, D)`."""
+        """Log-odds of all pairs (eqs. 8-10) given latents of shape :math:`(N, D)`."""
         logits: PairLogits = self.decoder(z, inputs @ self.evidence)
 
         return logits
 
     def reconstruct(self, graph: SparseGraph, inputs: NodeInputs) -> PairLogits:
-        """The log-odds of all pairs given the mean of the latents."""
+        """Log-odds of all pairs given the posterior mean of the latents."""
         return self.decode(self.encode(graph, inputs).mu, inputs)
 
 
 def build_link_network(settings: LinkSettings, in_features: int, seed: int) -> LinkNetwork:
-    """The network of some settings, with the fresh weights of a seed."""
-    # Layers draw their weights from torch's own generator: the user's must come out as it was.
+    """Build an autoencoder with weights initialised from a seed."""
+    # Layers draw from torch's global generator, whose state is restored for the caller.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         encoder = LinkEncoder(in_features, settings.width, settings.latent, settings.hops, settings.teleport)
-        width = settings.decoder_width if settings.refinement_rounds else 0
-        evidence = torch.empty(in_features, width)
-        if width:
+        evidence = torch.empty(in_features, settings.projection_width)
+        if settings.projection_width:
             nn.init.xavier_uniform_(evidence)
 
         return LinkNetwork(encoder, nn.Parameter(evidence), build_pair_decoder(settings))
 
 
 def build_pair_decoder(settings: LinkSettings) -> PairDecoder:
-    """The decoder of some settings, with weights of torch's own generator."""
-    # A quarter of the dimensions is enough to tell apart those that would not be tied to each other.
+    """Build a decoder with weights from torch's global generator."""
+    # A quarter of the dimensions is enough for disassortative mixing.
     negative = settings.latent // 4 if settings.head == "signed" else 0
 
     return PairDecoder(

@@ -1,4 +1,4 @@
-"""Link prediction without a trained autoencoder: spectral embedding, random walks, common neighbours."""
+"""Baselines of link prediction: spectral embedding, DeepWalk, node2vec, Adamic-Adar and personalised PageRank."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ __all__ = [
     "walk_embedding",
 ]
 
-# Of spectral embeddings, more dimensions are worse: chosen by the validation edges of Cora and Citeseer.
+# More dimensions are worse; chosen by validation edges of Cora and Citeseer.
 SPECTRAL_DIMENSIONS = 32
-# As published, of both methods by walks.
+# As published for DeepWalk and node2vec.
 WALK_DIMENSIONS = 128
 WALKS, LENGTH, CONTEXT = 10, 80, 10
-# The return and in-out parameters of node2vec: walks that stay near.
+# The return and in-out parameters p and q of node2vec.
 RETURN, IN_OUT = 1.0, 2.0
 TELEPORT, STEPS = 0.1, 30
-# So many numbers of the PageRank are held at once, in whole columns.
+# Entries of the PageRank matrix in memory at once, in whole columns.
 NUMBERS = 1 << 23
 BASELINES = ("spectral", "deepwalk", "node2vec", "adamic-adar", "pagerank")
 
@@ -44,17 +44,14 @@ Scores = NDArray[np.float64]
 
 
 def score_pairs(name: str, nodes: int, edges: Pairs, pairs: Pairs, seed: int) -> Scores:
-    """The scores that a baseline gives to pairs, the higher the likelier an edge, with shape :math:`(M,)`.
+    """Scores of pairs by a baseline, higher for likelier edges, with shape :math:`(M,)`.
 
     Arguments:
         name: One of ``BASELINES``.
         nodes: The number of nodes.
-        edges: The edges it sees, with shape :math:`(E, 2)`.
+        edges: The training edges, with shape :math:`(E, 2)`.
         pairs: The pairs to score, with shape :math:`(M, 2)`.
-        seed: The seed of those that draw anything.
-
-    Raises:
-        ConfigError: It needs a package that is not installed.
+        seed: The seed of random walks.
     """
     draw = np.random.default_rng(seed)
     methods: dict[str, Callable[[], Scores]] = {
@@ -69,11 +66,7 @@ def score_pairs(name: str, nodes: int, edges: Pairs, pairs: Pairs, seed: int) ->
 
 
 def check_baseline(name: str) -> None:
-    """Refuse a method that cannot be run here, before anything else is.
-
-    Raises:
-        ConfigError: It needs a package that is not installed.
-    """
+    """Raise ConfigError if a baseline needs a package that is not installed."""
     if name in ("deepwalk", "node2vec"):
         _skip_gram()
 
@@ -82,9 +75,7 @@ def _skip_gram() -> Any:
     try:
         from gensim.models import Word2Vec
     except ImportError:
-        raise ConfigError(
-            "DeepWalk and node2vec need gensim: install it with 'pip install graphite-gen[walks]', or leave them out."
-        ) from None
+        raise ConfigError("DeepWalk and node2vec need gensim: 'pip install graphite-gen[walks]'.") from None
 
     return Word2Vec
 
@@ -101,10 +92,10 @@ def _adjacency(nodes: int, edges: Pairs) -> sparse.csr_array:
 
 
 def adamic_adar(nodes: int, edges: Pairs, pairs: Pairs) -> Scores:
-    r"""Common neighbours, the rare ones counting more: :math:`\sum_k 1 / \log d_k` (Adamic & Adar, 2003)."""
+    r"""Adamic-Adar index :math:`\sum_k 1 / \log d_k` over common neighbours (Adamic & Adar, 2003)."""
     adjacency = _adjacency(nodes, edges)
     degrees = np.diff(adjacency.indptr)
-    # A common neighbour has at least two.
+    # Common neighbours have degree at least 2.
     weights = 1 / np.log(np.maximum(degrees, 2))
 
     return np.asarray(adjacency[pairs[:, 0]].multiply(adjacency[pairs[:, 1]]) @ weights)
@@ -112,19 +103,19 @@ def adamic_adar(nodes: int, edges: Pairs, pairs: Pairs) -> Scores:
 
 @dataclass(frozen=True, eq=False)
 class PageRank:
-    r"""How often a walk with restarts from one node is at the other, by symmetric normalisation; some nodes at a time.
+    r"""Personalised PageRank with symmetric normalisation, computed for a block of sources at a time.
 
     .. math:: \alpha \sum_k (1 - \alpha)^k \tilde{A}^k, \quad \tilde{A} = D^{-1/2} (A + I) D^{-1/2}
 
     Attributes:
-        walk: One step that goes on, :math:`(1 - \alpha) \tilde{A}`, with shape :math:`(n, n)`.
+        walk: The matrix :math:`(1 - \alpha) \tilde{A}`, with shape :math:`(n, n)`.
     """
 
     walk: sparse.csr_array
 
     @classmethod
     def from_edges(cls, nodes: int, edges: Pairs) -> PageRank:
-        """That of the edges it sees, with shape :math:`(E, 2)`."""
+        """PageRank of a graph with edges of shape :math:`(E, 2)`."""
         adjacency = _adjacency(nodes, edges) + sparse.eye_array(nodes, format="csr")
         scale = sparse.diags_array(1 / np.sqrt(adjacency.sum(axis=1)))
 
@@ -136,7 +127,7 @@ class PageRank:
         return int(self.walk.shape[0])
 
     def of_sources(self, sources: NDArray[np.int64]) -> Scores:
-        """The scores of all nodes for some that walks begin at, with shape :math:`(n, M)`."""
+        """Scores of all nodes for walks from each source, with shape :math:`(n, M)`."""
         begin = np.zeros((self.nodes, len(sources)))
         begin[sources, np.arange(len(sources))] = TELEPORT
         states = begin
@@ -146,12 +137,12 @@ class PageRank:
         return states
 
     def tile(self, rows: slice, columns: slice) -> Tensor:
-        """The scores of a block of the symmetric matrix, with the shape of the two slices."""
+        """A block of the symmetric score matrix."""
         return torch.from_numpy(self.of_sources(np.arange(self.nodes)[rows])[columns].T)
 
 
 def personalised_pagerank(nodes: int, edges: Pairs, pairs: Pairs) -> Scores:
-    """The scores of some pairs by :class:`PageRank`, with shape :math:`(M,)`."""
+    """Scores of pairs by :class:`PageRank`, with shape :math:`(M,)`."""
     ranks = PageRank.from_edges(nodes, edges)
     scores = np.empty(len(pairs))
     sources, own = np.unique(pairs[:, 0], return_inverse=True)
@@ -165,13 +156,12 @@ def personalised_pagerank(nodes: int, edges: Pairs, pairs: Pairs) -> Scores:
 
 
 def spectral_embedding(nodes: int, edges: Pairs, dimensions: int = SPECTRAL_DIMENSIONS) -> NDArray[np.float64]:
-    r"""Leading eigenvectors of the regularised normalised adjacency, scaled by roots of eigenvalues, :math:`(n, d)`.
+    r"""Regularised spectral embedding (Amini et al., 2013), scaled by roots of eigenvalues, with shape :math:`(n, d)`.
 
     .. math:: D_\tau^{-1/2} (A + \tau 11^T / n) D_\tau^{-1/2}, \quad D_\tau = D + \tau, \quad \tau = \text{mean degree}
 
-    Without :math:`\tau` (Amini et al., 2013) each component has a leading vector of its own: those of a graph with
-    hundreds of components fill the embedding, in a basis that depends on the solver. With it they are told apart by
-    size, and the answer is one.
+    Without :math:`\tau` every component has a leading eigenvector of its own. In a graph with hundreds of components
+    those fill the embedding, in a basis that depends on the solver; with :math:`\tau` the embedding is unique.
     """
     adjacency = _adjacency(nodes, edges)
     degrees = adjacency.sum(axis=1)
@@ -187,7 +177,7 @@ def spectral_embedding(nodes: int, edges: Pairs, dimensions: int = SPECTRAL_DIME
         values, vectors = np.linalg.eigh(dense)
         values, vectors = values[-dimensions:], vectors[:, -dimensions:]
     else:
-        # The start is fixed, so that the same graph gives the same vectors.
+        # A fixed start vector makes the result reproducible.
         start = np.random.default_rng(0).random(nodes)
         operator = LinearOperator((nodes, nodes), matvec=multiply, dtype=np.float64)
         values, vectors = eigsh(operator, k=dimensions, which="LA", v0=start)
@@ -198,19 +188,12 @@ def spectral_embedding(nodes: int, edges: Pairs, dimensions: int = SPECTRAL_DIME
 def random_walks(
     nodes: int, edges: Pairs, generator: np.random.Generator, length: int, back: float = 1.0, away: float = 1.0
 ) -> NDArray[np.int64]:
-    r"""A walk from every node, all at once, with shape :math:`(n, T)`; one that cannot go on stays.
+    r"""One random walk from every node, with shape :math:`(n, T)`; walks from isolated nodes stay there.
 
-    The second-order walk of node2vec (Grover & Leskovec, 2016) goes from :math:`t` over :math:`v` to a neighbour
-    :math:`x` of :math:`v` with odds :math:`1/p` for :math:`x = t`, :math:`1` if :math:`x` is a neighbour of :math:`t`
-    too, else :math:`1/q`: neighbours are proposed evenly and accepted by their odds.
-
-    Arguments:
-        nodes: The number of nodes.
-        edges: The edges, with shape :math:`(E, 2)`.
-        generator: The randomness.
-        length: The number of nodes of a walk :math:`T`.
-        back: :math:`p`; with both parameters at 1 the walk is that of DeepWalk.
-        away: :math:`q`.
+    The second-order walk of node2vec (Grover & Leskovec, 2016) moves from :math:`t` over :math:`v` to a neighbour
+    :math:`x` of :math:`v` with weight :math:`1/p` if :math:`x = t`, :math:`1` if :math:`x` is a neighbour of :math:`t`,
+    else :math:`1/q`, by rejection from uniform proposals. ``back`` is :math:`p`, ``away`` is :math:`q`; at 1 and 1 it
+    is the walk of DeepWalk.
     """
     adjacency = _adjacency(nodes, edges)
     starts, degrees = adjacency.indptr[:-1], np.diff(adjacency.indptr)
@@ -248,11 +231,7 @@ def walk_embedding(
     length: int = LENGTH,
     dimensions: int = WALK_DIMENSIONS,
 ) -> NDArray[np.float64]:
-    """DeepWalk (Perozzi et al., 2014) or node2vec: skip-grams over random walks, by gensim, with shape :math:`(n, d)`.
-
-    Raises:
-        ConfigError: gensim is not installed.
-    """
+    """DeepWalk (Perozzi et al., 2014) or node2vec: skip-grams over random walks, with shape :math:`(n, d)`."""
     model: Any = _skip_gram()(
         _Corpus(nodes, edges, generator, walks, length, back, away),
         vector_size=dimensions,
@@ -269,7 +248,7 @@ def walk_embedding(
 
 
 class _Corpus:
-    """Walks as sentences; gensim goes through them twice, to count and to learn, and must find the same."""
+    """Walks as sentences; gensim iterates twice, and both passes give the same walks."""
 
     def __init__(self, nodes: int, edges: Pairs, generator: np.random.Generator, walks: int, *rest: Any) -> None:
         self._words = [str(node) for node in range(nodes)]

@@ -1,4 +1,4 @@
-"""The latents of the nodes of one graph: written to files, and drawn on a plane."""
+"""Node embeddings of a network: files of latents, and t-SNE figures."""
 
 from __future__ import annotations
 
@@ -31,18 +31,12 @@ __all__ = [
 
 Latents = NDArray[np.float32]
 
-# t-SNE needs more points than a neighbourhood has.
 PERPLEXITY = 30.0
 GREY = "0.75"
 
 
 def check_embedding_target(target: Path, format: str | None = None, *, force: bool = False) -> str:
-    """The format that latents will be written in: ``csv``, ``h5`` or that of a graph with node attributes.
-
-    Raises:
-        OutputError: The file exists, cannot be written, its suffix means no format, or that has no node attributes.
-        FormatError: There is no such format.
-    """
+    """Format of an embedding file: ``csv``, ``h5``, or a graph format with node attributes."""
     if str(target) != "-":
         check_target(target, force)
     if format is None and (str(target) == "-" or target.suffix.lower() == ".csv"):
@@ -53,13 +47,13 @@ def check_embedding_target(target: Path, format: str | None = None, *, force: bo
         if format is not None:
             raise
         raise OutputError(
-            f"'{target}' is no file for latents: name it '.h5' or '.csv', '.graphml', '.gml' or '.jsonl' for the graph "
-            f"with node attributes, or pass '-' for CSV on stdout."
+            f"'{target}' has no suffix of an embedding file: use '.h5' or '.csv', '.graphml', '.gml' or '.jsonl' for "
+            f"the graph with node attributes, or '-' for CSV on stdout."
         ) from error
     if name != "h5":
         check_node_attributes(name, "latents")
     elif str(target) == "-":
-        raise OutputError("'-' cannot be HDF5, which is not written front to back: pass a file, or another format.")
+        raise OutputError("HDF5 cannot be written to stdout: pass a file name or another format.")
 
     return name
 
@@ -67,21 +61,10 @@ def check_embedding_target(target: Path, format: str | None = None, *, force: bo
 def write_embedding(
     graph: Network, z: Latents, target: Path, *, format: str | None = None, force: bool = False, model: str = ""
 ) -> None:
-    """Write latents by suffix, whole or not at all.
+    """Write latents of shape :math:`(n, D)` atomically, in the format of the suffix; ``-`` is stdout.
 
-    CSV has a row per node: its id, its label if there are any, and ``z0``, ``z1``, …. HDF5 has ``latents (n, D)``,
-    ``nodes (n,)`` with the ids as text, and ``labels (n,)``. Graph formats hold the graph, its nodes with ``z0``, ….
-
-    Arguments:
-        graph: The graph.
-        z: The latents, with shape :math:`(n, D)`.
-        target: A file, or ``-`` for stdout.
-        format: The format, where the suffix does not tell.
-        force: Whether to replace an existing file.
-        model: The kind of model they come from.
-
-    Raises:
-        OutputError: The file cannot be written.
+    CSV has a row per node: its id, its label if any, and ``z0``, ``z1``, …. HDF5 has ``latents (n, D)``, ``nodes (n,)``
+    with the ids as text, and ``labels (n,)``. Graph formats hold the graph with node attributes ``z0``, ….
     """
     name = check_embedding_target(target, format, force=force)
     path = None if str(target) == "-" else target
@@ -97,7 +80,7 @@ def write_embedding(
     else:
         columns = {f"z{k}": z[:, k].tolist() for k in range(z.shape[1])}
         if graph.labels is not None:
-            # They may come from a file of their own.
+            # Labels may come from a separate file.
             columns["label"] = [_label(graph, node) for node in range(graph.nodes)]
         own = replace(graph.graph, node_attributes={**graph.graph.node_attributes, **columns})
         write_graphs([own], target, format=format, provenance=Provenance(source="embed", model=model), force=force)
@@ -117,7 +100,7 @@ def _csv(graph: Network, z: Latents) -> str:
     writer.writerow(["node", *(["label"] if labelled else []), *(f"z{k}" for k in range(z.shape[1]))])
     for node, row in enumerate(z):
         label = [_label(graph, node)] if labelled else []
-        # As text of its own type: the digits that bring the same number back.
+        # The shortest text that round-trips.
         writer.writerow([graph.name(node), *label, *map(str, row)])
 
     return text.getvalue()
@@ -133,12 +116,7 @@ def _write_h5(file: Any, graph: Network, z: Latents, model: str) -> None:
 
 
 def check_embedding_picture(target: Path, *, force: bool = False) -> None:
-    """Refuse a picture that cannot be drawn or written, before any work is done for it.
-
-    Raises:
-        ConfigError: scikit-learn or matplotlib is not installed.
-        OutputError: The file exists, cannot be written, or its suffix is none of a picture.
-    """
+    """Raise an error if a figure cannot be drawn or written, before any work is done for it."""
     check_picture(target, force)
     new_figure(1, 1)
     _tsne()
@@ -148,20 +126,16 @@ def _tsne() -> Any:
     try:
         from sklearn.manifold import TSNE
     except ImportError:
-        raise ConfigError("t-SNE needs scikit-learn: install it with 'pip install graphite-gen[tasks]'.") from None
+        raise ConfigError("t-SNE needs scikit-learn: 'pip install graphite-gen[tasks]'.") from None
 
     return TSNE
 
 
 def project_to_plane(z: Latents, seed: int) -> NDArray[np.float32]:
-    """The latents as points of a plane by t-SNE (van der Maaten & Hinton, 2008), with shape :math:`(n, 2)`.
-
-    Raises:
-        ConfigError: scikit-learn is not installed.
-    """
+    """Two-dimensional t-SNE of latents (van der Maaten & Hinton, 2008), with shape :math:`(n, 2)`."""
     method = _tsne()
     if len(z) < 3 or not np.ptp(z):
-        # Nothing is near or far: points side by side.
+        # Too few distinct points for t-SNE.
         return np.stack([np.arange(len(z)), np.zeros(len(z))], axis=1).astype(np.float32)
     init = "pca" if min(z.shape) >= 2 else "random"
     perplexity = min(PERPLEXITY, (len(z) - 1) / 3)
@@ -170,18 +144,7 @@ def project_to_plane(z: Latents, seed: int) -> NDArray[np.float32]:
 
 
 def draw_embedding(graph: Network, points: NDArray[np.float32], target: Path, *, force: bool = False) -> None:
-    """A picture of points in the plane, coloured by label; nodes without one are grey.
-
-    Arguments:
-        graph: The graph.
-        points: The points, with shape :math:`(n, 2)`.
-        target: A file; its suffix says png, svg or pdf.
-        force: Whether to replace an existing file.
-
-    Raises:
-        ConfigError: matplotlib is not installed.
-        OutputError: The file cannot be written, or its suffix is none of a picture.
-    """
+    """Scatter plot of points of shape :math:`(n, 2)`, coloured by label; unlabelled nodes are grey."""
     check_picture(target, force)
 
     figure = new_figure(6, 6)

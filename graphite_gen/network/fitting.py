@@ -1,4 +1,4 @@
-"""Training an autoencoder on one graph, and keeping its best epoch."""
+"""Training of an autoencoder of one network, with selection of the best epoch."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ..nn.operators import SparseGraph
 from ..records import so_many
 from ..rng import derive_seed
 from .autoencoder import LinkNetwork, build_link_network
+from .hyperparameters import LinkSettings
 from .losses import exact_loss, pair_count, sampled_loss
 from .node_inputs import NodeInputs
 from .pair_logits import PairLogits
-from .settings import LinkSettings
 
-__all__ = ["TrainedAutoencoder", "check_step_memory", "hide_edges", "link_loss", "train_autoencoder"]
+__all__ = ["TrainedAutoencoder", "check_finite", "check_step_memory", "hide_edges", "link_loss", "train_autoencoder"]
 
-# Bytes of a step for each latent dimension, as measured: of an edge, a drawn pair and a node.
+# Measured bytes of a step per latent dimension, for each edge, sampled pair and node.
 EDGE_BYTES = 14
 DRAW_BYTES = 17
 NODE_BYTES = 100
@@ -31,14 +31,14 @@ NODE_BYTES = 100
 
 @dataclass(frozen=True)
 class TrainedAutoencoder:
-    """A network with the graph and the inputs it was trained on.
+    """A trained autoencoder with the graph and the inputs it was trained on.
 
     Attributes:
-        network: The network, as it was at its best epoch.
-        graph: The normalised graph it reads.
-        inputs: What the nodes bring along.
-        epoch: The best epoch by validation, or the last one without.
-        loss: The objective of the last step.
+        network: The autoencoder, with the weights of its best epoch.
+        graph: The normalised graph.
+        inputs: The node inputs.
+        epoch: The best epoch by validation; the last one without validation.
+        loss: The loss of the last step.
     """
 
     network: LinkNetwork
@@ -49,12 +49,12 @@ class TrainedAutoencoder:
 
     @torch.no_grad()
     def latents(self) -> Tensor:
-        """The mean of the latents, with shape :math:`(N, D)`."""
+        """Posterior mean of the latents, with shape :math:`(N, D)`."""
         return self.network.encode(self.graph, self.inputs).mu
 
     @torch.no_grad()
     def logits(self) -> PairLogits:
-        """The log-odds of all pairs."""
+        """Log-odds of all pairs."""
         return self.network.reconstruct(self.graph, self.inputs)
 
 
@@ -69,19 +69,16 @@ def train_autoencoder(
     validate: Callable[[PairLogits], float] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> TrainedAutoencoder:
-    """Train an autoencoder of the given edges.
+    """Train an autoencoder on the given edges.
 
     Arguments:
         settings: The model and its training.
         edges: The edges with i < j, with shape :math:`(2, E)`.
         nodes: The number of nodes :math:`N`.
-        inputs: What the nodes bring along.
-        seed: The run's one seed.
-        validate: A figure to choose the epoch by, the higher the better; without it, the last epoch is kept.
-        progress: Called with how many epochs are done, and how many there are.
-
-    Raises:
-        TrainingError: A step does not fit in memory, or the objective is no number any more.
+        inputs: The node inputs.
+        seed: The seed of weights and training.
+        validate: A validation score, higher is better; without it, the last epoch is kept.
+        progress: Called with the number of finished epochs and of all epochs.
     """
     check_step_memory(settings, edges.shape[1], nodes)
     network = build_link_network(settings, inputs.width, derive_seed(seed, "weights"))
@@ -99,48 +96,42 @@ def train_autoencoder(
         optimiser.step()
         if validate is not None and (epoch % settings.validate_every == 0 or epoch == settings.epochs):
             with torch.no_grad():
-                figure = validate(network.reconstruct(whole, inputs))
-            if figure > best:
-                best, best_epoch = figure, epoch
+                score = validate(network.reconstruct(whole, inputs))
+            if score > best:
+                best, best_epoch = score, epoch
                 kept = {name: value.detach().clone() for name, value in network.state_dict().items()}
         if progress is not None:
             progress(epoch, settings.epochs)
-    if not torch.isfinite(loss):
-        raise TrainingError(
-            "The objective is no number any more: train with a lower learning rate, "
-            "'--learning-rate' (in Python, 'learning_rate')."
-        )
+    check_finite(float(loss.detach()))
     if kept:
         network.load_state_dict(kept)
 
     return TrainedAutoencoder(network, whole, inputs, best_epoch, float(loss.detach()))
 
 
+def check_finite(loss: float) -> None:
+    """Raise TrainingError if training has diverged."""
+    if not math.isfinite(loss):
+        raise TrainingError(f"The loss is {loss}: training diverged. Use a lower learning rate.", reason="diverged")
+
+
 def hide_edges(
     edges: Tensor, whole: SparseGraph, rate: float, generator: torch.Generator
 ) -> tuple[SparseGraph, Tensor]:
-    """What the encoder sees in a step, and which edges are hidden from it, with shape :math:`(E,)`.
-
-    Arguments:
-        edges: The edges with i < j, with shape :math:`(2, E)`.
-        whole: The normalised graph of all of them.
-        rate: The part that is hidden.
-        generator: The randomness.
-    """
+    """Edge dropout: the normalised graph of the visible edges, and the mask of the hidden ones, :math:`(E,)`."""
     hidden = torch.rand(edges.shape[1], generator=generator) < rate
 
     return (SparseGraph.from_edges(edges[:, ~hidden], whole.matrix.shape[0]).normalised() if rate else whole), hidden
 
 
 def check_step_memory(settings: LinkSettings, edges: int, nodes: int) -> None:
-    """Refuse a graph whose step cannot fit: all pairs are scored tile by tile, but edges and drawn pairs at once.
+    """Raise TrainingError if a step does not fit in memory.
 
-    Raises:
-        TrainingError: It does not fit.
+    All pairs are scored tile by tile, but edges and sampled pairs at once.
     """
     rows = EDGE_BYTES * edges + DRAW_BYTES * settings.subsample * edges + NODE_BYTES * nodes
     what = f"A step on {so_many(nodes, 'node')} and {so_many(edges, 'edge')} with {so_many(settings.latent, 'latent')}"
-    check_memory(rows * settings.latent, what, "Pass a smaller '--latent' (in Python, 'latent').", TrainingError)
+    check_memory(rows * settings.latent, what, "Use a smaller 'latent'.", TrainingError)
 
 
 def link_loss(
@@ -152,21 +143,21 @@ def link_loss(
     hidden: Tensor,
     generator: torch.Generator,
 ) -> Tensor:
-    r"""The objective of a step, a scalar: nats per pair without an edge.
+    r"""The loss of a step, a scalar in nats per non-edge.
 
     .. math:: -E_q[\log p(A | Z)] + \beta KL(q \| p), \quad \text{edges weighted if balanced}
 
-    With all edges as targets, no weights and :math:`\beta = 1` that is the negative ELBO (eq. 5) in another unit. Where
-    the edges to predict are hidden ones, those that the encoder saw are left out: to repeat them is no prediction.
+    With all edges as targets, no weights and :math:`\beta = 1` it is the negative ELBO (eq. 5) up to the unit. With
+    hidden edges as targets, the edges visible to the encoder are excluded.
 
     Arguments:
-        network: The network.
-        settings: What is scored and how.
-        posterior: What the encoder makes of the graph it sees.
-        inputs: What the nodes bring along.
+        network: The autoencoder.
+        settings: Targets, weights and subsampling of the loss.
+        posterior: The posterior given the visible edges.
+        inputs: The node inputs.
         edges: All edges with i < j, with shape :math:`(2, E)`.
-        hidden: Which of them the encoder does not see, with shape :math:`(E,)`.
-        generator: The randomness of the latents and of the Monte Carlo loss.
+        hidden: True for edges hidden from the encoder, with shape :math:`(E,)`.
+        generator: The random generator of latents and of sampled pairs.
     """
     z = posterior.mu
     if settings.is_variational:

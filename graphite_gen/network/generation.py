@@ -1,4 +1,4 @@
-"""New graphs that resemble one large graph, of its size or another."""
+"""Generation of graphs like one observed network, of the same or another size."""
 
 from __future__ import annotations
 
@@ -23,40 +23,40 @@ from ..rng import derive_seed, stream
 from .autoencoder import PairDecoder
 from .calibration import density_shift, fit_biases
 from .edge_sampler import sample_edges
+from .hyperparameters import GENERATION, LinkSettings
 from .lift import Copy, lift
 from .link_prediction import train_on_all
 from .network import Network
 from .pair_logits import PairLogits
-from .settings import GENERATION, LinkSettings
 
 if TYPE_CHECKING:
     import networkx as nx
 
 __all__ = ["LargeGraphSampler", "NetworkModel", "fit_network_model"]
 
-# Rounds in which degrees settle; of more nodes than that, all pairs would take too long to visit so often.
+# Iterations of the degree calibration; for more than MOST_NODES nodes visiting all pairs that often is too slow.
 ROUNDS = 12
 MOST_NODES = 50_000
-# Among a part of the nodes, a node is fitted to be tied to no more of them than this.
-MOST_TIED = 0.95
-# So many copies, or those of so many nodes, have their density fitted; the others share what these need.
+# The largest fraction of the present nodes that a node is calibrated to have as neighbours.
+MOST_ADJACENT = 0.95
+# The density is calibrated for this many copies, or copies of this many nodes; the others use their mean shift.
 SHIFTS, SHIFTED_NODES = 4, 50_000
 
 
 @dataclass(frozen=True, eq=False)
 class NetworkModel:
-    """What was learned from one graph: its nodes, and a decoder that makes graphs of such nodes.
+    """A generative model of one network: the posterior of its nodes and a decoder.
 
     Attributes:
-        name: What to call it.
+        name: The name of the model.
         settings: The model and its training.
         decoder: The decoder.
-        posterior: The latents of the observed nodes, with shape :math:`(N, D)`.
-        evidence: What the decoder is told of them besides, with shape :math:`(N, W)`.
-        degrees: Their observed degrees, with shape :math:`(N,)`.
-        biases: What is added to their logits for them to have these degrees again, with shape :math:`(N,)`.
+        posterior: The posterior of the observed nodes, with shape :math:`(N, D)`.
+        evidence: Node features of the decoder, with shape :math:`(N, W)`; a key of saved models.
+        degrees: The observed degrees, with shape :math:`(N,)`.
+        biases: Biases of the logits that reproduce these degrees, with shape :math:`(N,)`.
         seed: The seed of the training.
-        provenance: Where the graph comes from.
+        provenance: The source of the network.
     """
 
     name: str
@@ -68,17 +68,17 @@ class NetworkModel:
     biases: Tensor
     seed: int
     provenance: Provenance
-    # The biases where one over two to some power of the nodes are there, by that power.
-    _of_parts: dict[int, Tensor] = field(default_factory=dict, init=False, repr=False)
+    # Biases for a fraction 2**-k of the nodes, by k.
+    _fraction_biases: dict[int, Tensor] = field(default_factory=dict, init=False, repr=False)
 
     def __repr__(self) -> str:
         graph = f"{so_many(self.nodes, 'node')}, {so_many(self.edges, 'edge')}"
 
-        return f"SingleGraphModel('{self.name}', {self.settings.kind}, {graph})"
+        return f"NetworkModel('{self.name}', {self.settings.kind}, {graph})"
 
     @property
     def nodes(self) -> int:
-        """The number of nodes of the observed graph."""
+        """The number of nodes of the observed network."""
         return len(self.degrees)
 
     @property
@@ -88,16 +88,16 @@ class NetworkModel:
 
     @property
     def mean_degree(self) -> float:
-        """The mean degree of its nodes, which new graphs have, too."""
+        """The mean degree of the observed network, and of the generated graphs."""
         return 2 * self.edges / self.nodes
 
     @torch.no_grad()
     def draw(self, generator: torch.Generator, like: Tensor | None = None) -> tuple[Tensor, PairLogits]:
-        """Latents of new nodes, with shape :math:`(n, D)`, and the log-odds of their pairs but for the biases.
+        """Sample latents, with shape :math:`(n, D)`, and decode them to log-odds of pairs, without the biases.
 
         Arguments:
-            generator: The randomness.
-            like: The observed node that each takes after, with shape :math:`(n,)`; None for one each.
+            generator: The random generator.
+            like: The observed node whose posterior each new node uses, with shape :math:`(n,)`; None for all in order.
         """
         each = torch.arange(self.nodes) if like is None else like
         z = self.posterior.mu[each]
@@ -109,40 +109,35 @@ class NetworkModel:
         return z, logits
 
     def biases_for(self, nodes: int) -> Tensor:
-        """The biases of the observed nodes where so many of them are there, with shape :math:`(N,)`.
+        """Biases of the observed nodes in a graph of another size (at least 2), with shape :math:`(N,)`.
 
-        Where there are fewer, each must be tied to a larger part of them to have as many neighbours. A fit visits all
-        pairs again and again, so there is one for few parts of the nodes, every one half of the one before. Between
-        them biases are interpolated in the logarithm, in which they are straight lines as long as edges are rare;
-        elsewhere, too, that adds little to what draws of the latents leave open.
-
-        Arguments:
-            nodes: How many, at least 2; more than all of them if some are there more than once.
+        With fewer nodes, each must be adjacent to a larger fraction of them to keep its degree. Calibration visits all
+        pairs many times, so it is done for fractions 1/2, 1/4, … of the nodes only. In between, biases are interpolated
+        in the logarithm of the size, in which they are linear as long as edges are rare.
         """
         if nodes == self.nodes or self.nodes > MOST_NODES:
             return self.biases
         power = math.log2((self.nodes - 1) / (nodes - 1))
         low = math.floor(power)
 
-        return torch.lerp(self._biases_of_part(low), self._biases_of_part(math.ceil(power)), power - low)
+        return torch.lerp(self._biases_of_fraction(low), self._biases_of_fraction(math.ceil(power)), power - low)
 
-    def _biases_of_part(self, power: int) -> Tensor:
+    def _biases_of_fraction(self, power: int) -> Tensor:
         if power == 0:
             return self.biases
-        if power not in self._of_parts:
-            self._of_parts[power] = self._fit_biases(0.5**power)
+        if power not in self._fraction_biases:
+            self._fraction_biases[power] = self._fit_biases(0.5**power)
 
-        return self._of_parts[power]
+        return self._fraction_biases[power]
 
-    def _fit_biases(self, part: float = 1.0) -> Tensor:
+    def _fit_biases(self, fraction: float = 1.0) -> Tensor:
         generator = torch.Generator().manual_seed(derive_seed(self.seed, "biases"))
-
         degrees = self.degrees
-        if part < 1:
-            # No node can have more neighbours than there are, and one that has nearly all of them has no bias.
-            degrees = degrees.clamp_max(MOST_TIED * part * (self.nodes - 1))
+        if fraction < 1:
+            # The bias of a node that is adjacent to all others is infinite.
+            degrees = degrees.clamp_max(MOST_ADJACENT * fraction * (self.nodes - 1))
 
-        return fit_biases((self.draw(generator)[1] for _ in range(ROUNDS)), degrees, part)
+        return fit_biases((self.draw(generator)[1] for _ in range(ROUNDS)), degrees, fraction)
 
     def sample(
         self,
@@ -153,17 +148,17 @@ class NetworkModel:
         largest_component: bool = False,
         with_latents: bool = False,
     ) -> list[nx.Graph]:
-        """New graphs like the observed one, with its mean degree, for networkx.
+        """Sample graphs with the mean degree of the observed network, as networkx graphs.
 
         Arguments:
-            count: How many.
-            nodes: Their number of nodes, or a range to draw it from; None for that of the observed graph.
-            seed: Graph i is the same for a seed, however many are drawn.
-            largest_component: Keep the largest component of each graph.
-            with_latents: Keep each node's latents as node attributes ``z0``, ``z1``, ….
+            count: The number of graphs.
+            nodes: Their number of nodes, or a range to draw it from; None for that of the observed network.
+            seed: The seed; graph i does not depend on ``count``.
+            largest_component: Whether to keep only the largest component of each graph.
+            with_latents: Whether to store the latents as node attributes ``z0``, ``z1``, ….
 
         Raises:
-            SamplingError: No graph is so small and has the mean degree of the observed one.
+            SamplingError: The mean degree is impossible for so few nodes.
         """
         sampler = LargeGraphSampler(
             self, count, nodes=nodes, seed=seed, largest=largest_component, latents=with_latents
@@ -172,7 +167,7 @@ class NetworkModel:
         return [graph.to_networkx() for graph in sampler]
 
     def with_biases(self) -> NetworkModel:
-        """The same with the biases of the observed size, unless there are too many pairs to visit."""
+        """A copy with calibrated biases, unless there are too many pairs to visit."""
         return self if self.nodes > MOST_NODES else replace(self, biases=self._fit_biases())
 
 
@@ -185,19 +180,11 @@ def fit_network_model(
     provenance: Provenance | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> NetworkModel:
-    """Learn to make graphs like the one given; node features are not read.
-
-    Arguments:
-        graph: The graph, with at least one edge.
-        settings: The model and its training.
-        name: What to call it.
-        seed: The run's one seed.
-        provenance: Where the graph comes from.
-        progress: Called with how many epochs are done, and how many there are.
+    """Train a generative model of a network from its edges; node features are not used.
 
     Raises:
-        DatasetError: The graph has no edges.
-        TrainingError: The objective is no number any more.
+        DatasetError: The network has no edges.
+        TrainingError: A step does not fit in memory, or the loss is not finite.
     """
     trained = train_on_all(graph, settings, seed, features=False, progress=progress)
     with torch.no_grad():
@@ -220,9 +207,19 @@ def fit_network_model(
 
 
 class LargeGraphSampler:
-    """Draws graphs like the one that a model was trained on, one after another.
+    """An iterable of graphs from a model of one network.
 
-    Graph i is the same graph for a seed, however many are drawn.
+    Arguments:
+        model: The model.
+        count: The number of graphs; graph i does not depend on it.
+        nodes: Their number of nodes, or a range to draw it from uniformly; None for that of the observed network.
+        seed: The seed of the run.
+        largest: Whether to keep only the largest component of each graph.
+        latents: Whether to store the latents as node attributes ``z0``, ``z1``, ….
+        group: The processes that share the work; rank 0 gets all graphs.
+
+    Raises:
+        SamplingError: The mean degree is impossible for so few nodes.
     """
 
     def __init__(
@@ -236,20 +233,6 @@ class LargeGraphSampler:
         latents: bool = False,
         group: ProcessGroup = SINGLE_PROCESS,
     ) -> None:
-        """Prepare to draw.
-
-        Arguments:
-            model: The model.
-            count: How many graphs.
-            nodes: Their number of nodes, or a range to draw it from uniformly; None for that of the observed graph.
-            seed: The run's seed.
-            largest: Keep the largest component of each graph.
-            latents: Keep each node's latents as node attributes ``z0``, ``z1``, ….
-            crew: The processes that share the graphs, which come to the one that leads.
-
-        Raises:
-            SamplingError: No graph is so small and has the mean degree of the observed one.
-        """
         self.model = model
         self.count = count
         self.seed = seed
@@ -261,11 +244,11 @@ class LargeGraphSampler:
             require_count("nodes", size, 1)
         self._range = low, high
         if count < 0 or not 1 <= low <= high:
-            raise SamplingError(f"{count} graphs on {low} to {high} nodes were asked for. Ask for at least 1 node.")
+            raise SamplingError(f"The request is for {count} graphs of {low} to {high} nodes; sizes start at 1.")
         if low - 1 < model.mean_degree:
             raise SamplingError(
-                f"Nodes of '{model.name}' have {model.mean_degree:.3g} neighbours on average, and in a graph on {low} "
-                f"nodes they cannot: ask for at least {int(np.ceil(model.mean_degree)) + 1} nodes."
+                f"The mean degree of '{model.name}' is {model.mean_degree:.3g}, which is impossible with {low} nodes: "
+                f"use at least {int(np.ceil(model.mean_degree)) + 1}."
             )
 
     def __iter__(self) -> Iterator[SimpleGraph]:
@@ -278,8 +261,8 @@ class LargeGraphSampler:
         rng = stream(self.seed, "graph", index)
         nodes = int(rng.integers(self._range[0], self._range[1] + 1))
         generator = torch.Generator().manual_seed(derive_seed(self.seed, "latents", index))
-        # No two nodes of a copy take after the same one, since nothing could be learned of whether a node is tied to
-        # itself; unless so few would have to be tied to more than half of each other to have the mean degree.
+        # Nodes of a copy have distinct originals, since no edge between copies of one node was observed; unless copies
+        # would then be so small that the mean degree exceeds half of their nodes.
         count = -(-nodes // self.model.nodes)
         while count > 1 and nodes // count < self.model.nodes and nodes // count - 1 < 2 * self.model.mean_degree:
             count -= 1
@@ -294,7 +277,7 @@ class LargeGraphSampler:
     def _copies(
         self, sizes: list[int], generator: torch.Generator, rng: np.random.Generator
     ) -> Iterator[tuple[Tensor, Copy]]:
-        """New nodes that take after observed ones, each another as long as there are any: latents and edges."""
+        """Latents and edges of each copy; its nodes have distinct originals as far as possible."""
         model = self.model
         shifts: list[float] = []
         for nodes in sizes:
@@ -304,7 +287,7 @@ class LargeGraphSampler:
                 like = torch.cat([torch.randperm(model.nodes, generator=generator) for _ in range(rounds)])[:nodes]
             z, logits = model.draw(generator, like)
             logits = replace(logits, bias=logits.bias + model.biases_for(nodes)[like])
-            # What many draws need is what the others need on average: sizes differ by one at most.
+            # Sizes differ by at most one, so the mean shift of some copies fits the others.
             if len(shifts) < max(SHIFTS, SHIFTED_NODES // nodes):
                 shifts.append(density_shift(logits, model.mean_degree * nodes / 2, rng))
                 shift = shifts[-1]

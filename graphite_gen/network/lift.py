@@ -1,4 +1,4 @@
-"""Several draws of one graph, tied together into a larger graph."""
+"""Random lifts: several samples of one network joined into a larger graph."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ __all__ = ["Copy", "in_triangles", "lift"]
 
 Indices = NDArray[np.int64]
 
-# At least this part of the edges goes from one copy to another, also where nearly all are in triangles.
+# The least fraction of edges between copies, even if nearly all edges are in triangles.
 LEAST_CROSSING = 0.1
 
 
 @dataclass(frozen=True)
 class Copy:
-    """A draw of a graph.
+    """A sample of the network.
 
     Attributes:
-        like: The observed node that each node takes after, with shape :math:`(n,)`.
+        like: The original of each node in the observed network, with shape :math:`(n,)`.
         edges: The edges, i < j, with shape :math:`(2, E)`.
     """
 
@@ -33,17 +33,13 @@ class Copy:
 
 
 def lift(copies: Sequence[Copy], rng: np.random.Generator) -> Indices:
-    r"""The edges of one graph of all copies, their nodes one after the other, i < j, with shape :math:`(2, E)`.
+    """Edges of one graph that joins all copies, i < j, with shape :math:`(2, E)`; nodes are numbered copy by copy.
 
-    A larger graph that looks the same from near by has more neighbourhoods, not larger ones. So edges in triangles stay
-    in their copy, and each of the others goes to the same node of any copy instead: a random lift (Amit & Linial,
-    2002). That leaves all degrees, all triangles and who is tied to whose like as they are. Edges in triangles join in
-    where too few others would hold the copies together. The few pairs that would have two edges get one, and a node
-    that would be tied to itself is not.
-
-    Arguments:
-        copies: The draws, at least one.
-        rng: The randomness.
+    A larger graph with the same local structure has more neighbourhoods, not larger ones. Edges in triangles stay
+    within their copy; one end of each other edge is permuted among the nodes with the same original: a random lift
+    (Amit & Linial, 2002). It preserves degrees, triangles, and which originals are adjacent. If fewer than
+    ``LEAST_CROSSING`` of the edges would cross, some in triangles do as well. Duplicate edges are merged and
+    self-loops dropped; both are rare.
     """
     starts = np.cumsum([0, *(len(copy.like) for copy in copies)])
     edges = np.concatenate([copy.edges + start for copy, start in zip(copies, starts, strict=False)], axis=1)
@@ -55,7 +51,7 @@ def lift(copies: Sequence[Copy], rng: np.random.Generator) -> Indices:
     missing = int(np.ceil(LEAST_CROSSING * len(crossing))) - int(crossing.sum())
     if missing > 0:
         crossing[rng.permutation(np.flatnonzero(~crossing))[:missing]] = True
-    # Either end may be the one that is left for another copy of itself.
+    # The permuted end of each edge is chosen at random.
     moving = rng.permuted(edges[:, crossing], axis=0)
     kinds = like[moving[1]]
     order = np.argsort(kinds, kind="stable")
@@ -68,11 +64,11 @@ def lift(copies: Sequence[Copy], rng: np.random.Generator) -> Indices:
 
 
 def in_triangles(nodes: int, edges: Indices) -> NDArray[np.bool_]:
-    """Whether the ends of each edge have a neighbour in common, with shape :math:`(E,)`."""
+    """Whether the ends of each edge have a common neighbour, with shape :math:`(E,)`."""
     i, j = np.concatenate([edges, edges[::-1]], axis=1)
     graph = sparse.csr_array((np.ones(len(i)), (i, j)), shape=(nodes, nodes))
     degrees = np.diff(graph.indptr)
-    # The neighbours of the end that has fewer are asked for: those of a hub would be all nodes, for each of its edges.
+    # Enumerate the neighbours of the end with fewer, since those of a hub could be all nodes.
     few = degrees[edges[0]] <= degrees[edges[1]]
     near, far = np.where(few, edges, edges[::-1])
     rows = graph[near]

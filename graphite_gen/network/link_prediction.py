@@ -1,4 +1,4 @@
-"""Link prediction: how well held-out edges are told from non-edges, and which edges a graph seems to miss."""
+"""Link prediction: scores on held-out edges, and rankings of missing edges."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from ..records import Record, mean_with_error
 from ..rng import derive_seed, stream
 from .baselines import PageRank, score_pairs
 from .fitting import TrainedAutoencoder, train_autoencoder
+from .hyperparameters import LinkSettings
 from .network import Network
 from .node_inputs import inputs_of
 from .pair_logits import PairLogits
-from .settings import LinkSettings
 from .splits import EdgeSplit, split_edges
 
 __all__ = [
@@ -43,21 +43,21 @@ __all__ = [
     "train_on_all",
 ]
 
-# So many logits are held at once when all pairs are ranked.
+# Scores in memory at once when all pairs are ranked.
 TILE = 1 << 23
 
 
 @dataclass(frozen=True)
 class LinkScore(Record):
-    """One run: areas under the curves of the held-out test edges.
+    """Scores of one run on held-out test edges.
 
     Attributes:
-        run: The number of the run, which makes its split and its seed.
+        run: The index of the run, which determines its split and its seed.
         auc: The area under the ROC curve.
         ap: The average precision.
-        test_edges: How many test edges there are, beside as many non-edges.
-        validation_auc: The former for the validation edges; None for baselines, which have nothing to choose.
-        epoch: The epoch that was chosen; None for baselines.
+        test_edges: The number of test edges; there are as many non-edges.
+        validation_auc: The AUC of the validation edges; None for baselines.
+        epoch: The selected epoch; None for baselines.
     """
 
     run: int
@@ -70,7 +70,7 @@ class LinkScore(Record):
 
 @dataclass(frozen=True)
 class LinkResult(Record):
-    """The mean over runs, with standard errors (None for a single run); each run scores so many test edges."""
+    """Mean scores over runs, with standard errors (None for one run); ``test_edges`` is per run."""
 
     model: str
     features: bool
@@ -85,10 +85,9 @@ class LinkResult(Record):
 
 @dataclass(frozen=True)
 class PredictedLink(Record):
-    """Two nodes without an edge, as the graph's file calls them, and how likely an edge between them seems.
+    """A pair without an edge, by node names, and the predicted probability of an edge.
 
-    The scale of the probability is that of the objective: where edges count as much as all other pairs, it is the
-    probability that a pair is an edge if half of those asked about are.
+    With the balanced loss it is the probability of an edge among as many edges as non-edges.
     """
 
     source: Any
@@ -98,7 +97,7 @@ class PredictedLink(Record):
 
 @dataclass(frozen=True)
 class ScoredLink(Record):
-    """Two nodes without an edge, as the graph's file calls them, and a score that is higher the likelier an edge is."""
+    """A pair without an edge, by node names, and its score, higher for likelier edges."""
 
     source: Any
     target: Any
@@ -106,20 +105,16 @@ class ScoredLink(Record):
 
 
 class PairScores(Protocol):
-    """Scores of all pairs, known by the blocks of their symmetric matrix."""
+    """Scores of all pairs, computed block by block."""
 
     @property
-    def nodes(self) -> int:
-        """The number of nodes."""
-        ...
+    def nodes(self) -> int: ...
 
-    def tile(self, rows: slice, columns: slice) -> Tensor:
-        """A block of the matrix, with the shape of the two slices."""
-        ...
+    def tile(self, rows: slice, columns: slice) -> Tensor: ...
 
 
 def run_split(graph: Network, form: str, seed: int, run: int) -> EdgeSplit:
-    """The split of a run: the same for every model."""
+    """The split of a run, the same for every model."""
     return split_edges(graph.nodes, graph.edges, stream(seed, "split", run), form=form)
 
 
@@ -132,7 +127,7 @@ def iterate_links(
     features: bool | None = None,
     split: str = "connected",
 ) -> Iterator[LinkScore]:
-    """Train and score a model on one split after the other; see :func:`run_link`."""
+    """Scores of a model on several splits; see :func:`run_link`."""
     require_count("runs", runs)
 
     return (run_link(graph, settings, run, seed, features=features, split=split) for run in range(runs))
@@ -147,22 +142,7 @@ def run_link(
     features: bool | None = None,
     split: str = "connected",
 ) -> LinkScore:
-    """Train a model on a split and score it.
-
-    The epoch is chosen by the sum of AUC and AP on the validation edges.
-
-    Arguments:
-        graph: The graph.
-        settings: The model and its training.
-        run: The number of the run; it is the same however many there are.
-        seed: The one seed of all runs.
-        features: Whether node features are used; None does where there are any.
-        split: ``connected`` or ``random``.
-
-    Raises:
-        ConfigError: There is no such split.
-        DatasetError: The graph has too few edges, or no features to use.
-    """
+    """Train a model on the split of a run, select the epoch by validation AUC + AP, and score it on the test edges."""
     parts = run_split(graph, split, seed, run)
     held = _tensor(parts.validation), _tensor(parts.validation_negatives)
     trained = train_autoencoder(
@@ -182,19 +162,14 @@ def run_link(
 def iterate_baseline(
     graph: Network, name: str, runs: int, seed: int, *, split: str = "connected"
 ) -> Iterator[LinkScore]:
-    """Score a baseline on one split after the other; see :func:`run_baseline`."""
+    """Scores of a baseline on several splits; see :func:`run_baseline`."""
     require_count("runs", runs)
 
     return (run_baseline(graph, name, run, seed, split=split) for run in range(runs))
 
 
 def run_baseline(graph: Network, name: str, run: int, seed: int, *, split: str = "connected") -> LinkScore:
-    """Score a method that is not trained on validation edges, on the same split; it reads no features.
-
-    Raises:
-        DatasetError: The graph has too few edges.
-        ConfigError: There is no such split, or the method needs a package that is not installed.
-    """
+    """Score a baseline on the split of a run; it uses neither validation edges nor features."""
     parts = run_split(graph, split, seed, run)
     pairs = np.concatenate([parts.test, parts.test_negatives])
     scores = score_pairs(name, graph.nodes, parts.train, pairs, derive_seed(seed, "run", run))
@@ -204,7 +179,7 @@ def run_baseline(graph: Network, name: str, run: int, seed: int, *, split: str =
 
 
 def summarise_links(model: str, features: bool, split: str, scores: Sequence[LinkScore]) -> LinkResult:
-    """The mean of some runs and its standard error."""
+    """Mean scores and their standard errors."""
     auc, ap = (mean_with_error([getattr(score, name) for score in scores]) for name in ("auc", "ap"))
 
     return LinkResult(model, features, split, len(scores), *auc, *ap, scores[0].test_edges)
@@ -218,20 +193,8 @@ def train_on_all(
     features: bool | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> TrainedAutoencoder:
-    """Train a model on all edges of a graph; there is nothing to choose the epoch by, so it is the last.
-
-    Arguments:
-        graph: The graph.
-        settings: The model and its training.
-        seed: The run's one seed.
-        features: Whether node features are used; None does where there are any.
-        progress: Called with how many epochs are done, and how many there are.
-
-    Raises:
-        DatasetError: The graph has no edges, or no features to use.
-    """
-    if not len(graph.edges):
-        raise DatasetError("The graph has no edges, so there is nothing to learn from: pass one that has some.")
+    """Train a model on all edges of a network, to the last epoch."""
+    _check_has_edges(graph)
 
     return train_autoencoder(
         settings,
@@ -244,45 +207,28 @@ def train_on_all(
 
 
 def check_misses_links(graph: Network) -> None:
-    """Refuse a graph without a pair to rank, or without edges to rank it by, before anything is learned.
-
-    Raises:
-        DatasetError: There is none.
-    """
-    if not len(graph.edges):
-        raise DatasetError("The graph has no edges, so there is nothing to learn from: pass one that has some.")
+    """Raise DatasetError if a graph has no edges, or no pairs without one."""
+    _check_has_edges(graph)
     if 2 * len(graph.edges) == graph.nodes * (graph.nodes - 1):
-        raise DatasetError("All pairs of the graph's nodes are edges, so none is missing: pass one that has others.")
+        raise DatasetError("The graph is complete: no edge is missing.")
+
+
+def _check_has_edges(graph: Network) -> None:
+    if not len(graph.edges):
+        raise DatasetError("The graph has no edges to learn from.")
 
 
 def rank_missing_links(graph: Network, logits: PairLogits, count: int) -> list[PredictedLink]:
-    """The most likely missing edges of a graph, best first; all pairs are ranked, tile by tile.
-
-    Arguments:
-        graph: The graph.
-        logits: The log-odds of all pairs.
-        count: How many to give.
-    """
+    """The ``count`` most likely missing edges, best first; all pairs are ranked, tile by tile."""
     pairs, best = _rank(graph, logits, count)
 
-    return [PredictedLink(*pair, chance) for pair, chance in zip(pairs, torch.sigmoid(best).tolist(), strict=True)]
+    return [PredictedLink(*pair, p) for pair, p in zip(pairs, torch.sigmoid(best).tolist(), strict=True)]
 
 
 def rank_by_pagerank(
     graph: Network, count: int, *, progress: Callable[[int, int], None] | None = None
 ) -> list[ScoredLink]:
-    """The pairs without an edge that a walk with restarts most often goes between, best first; nothing is trained.
-
-    Pairs that no such walk goes between, as those of two components, are left out.
-
-    Arguments:
-        graph: The graph.
-        count: How many to give.
-        progress: Called with how many nodes are done, and how many there are.
-
-    Raises:
-        DatasetError: The graph has no edges, or misses none.
-    """
+    """The ``count`` missing edges with the highest personalised PageRank, best first, without those of score zero."""
     check_misses_links(graph)
     ranks = PageRank.from_edges(graph.nodes, graph.edges.astype(np.int64))
     pairs, best = _rank(graph, ranks, count, progress)
@@ -294,17 +240,17 @@ def rank_by_pagerank(
 def _rank(
     graph: Network, scores: PairScores, count: int, progress: Callable[[int, int], None] | None = None
 ) -> tuple[list[tuple[Any, Any]], Tensor]:
-    """The pairs without an edge that have the highest scores, by name, and these scores."""
+    """Names and scores of the pairs without an edge that have the highest scores."""
     nodes = graph.nodes
     edges = torch.from_numpy(graph.edges.astype(np.int64))
     best_keys = torch.empty(0, dtype=torch.int64)
     best = torch.empty(0)
     bounds = [*range(0, nodes, max(1, TILE // max(nodes, 1))), nodes]
-    # Edges are in the order of their first nodes: those of a tile stand side by side.
+    # Edges are sorted by their first node: those of a tile are consecutive.
     places = np.searchsorted(graph.edges[:, 0], bounds)
     for (start, stop), place in zip(pairwise(bounds), pairwise(places), strict=True):
         tile = scores.tile(slice(start, stop), slice(start, nodes))
-        # Each pair stands once, above the diagonal, and edges are no news.
+        # Each pair once, above the diagonal, without the edges.
         below = torch.arange(start, stop)[:, None] >= torch.arange(start, nodes)
         tile = tile.masked_fill(below, -torch.inf)
         inside = edges[slice(*place)]
@@ -323,7 +269,7 @@ def _rank(
 
 
 def _tensor(pairs: NDArray[np.int64]) -> Tensor:
-    """Pairs as a tensor, with shape :math:`(2, M)`."""
+    """Pairs :math:`(M, 2)` as a tensor with shape :math:`(2, M)`."""
     return torch.from_numpy(np.ascontiguousarray(pairs.T))
 
 

@@ -1,4 +1,4 @@
-"""The reconstruction loss of one large graph: exact over all pairs, or an unbiased estimate of it."""
+"""Reconstruction loss of one network: exact over all pairs, or an unbiased estimate of it."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ from .pair_logits import PairLogits
 
 __all__ = ["exact_loss", "pair_count", "sampled_loss", "uniform_pairs"]
 
-# A tile of logits and its probabilities stay in a core's second-level cache.
+# A tile of logits and its probabilities fit in the L2 cache.
 _ROWS, _COLUMNS = 256, 512
-# More saves nothing: few logarithms are left.
-_JOINT = 32
+# The largest number of factors whose product replaces a sum of logarithms.
+_FACTORS = 32
 
 
 def pair_count(nodes: int) -> int:
-    """How many unordered pairs there are."""
+    """The number of unordered pairs of nodes."""
     return nodes * (nodes - 1) // 2
 
 
 def exact_loss(
     logits: PairLogits, edges: Tensor, *, positive_weight: float = 1.0, scored: Tensor | None = None
 ) -> Tensor:
-    r"""The negative log-likelihood of a graph over all pairs (eq. 10), in nats, a scalar.
+    r"""Negative log-likelihood over all pairs (eq. 10), a scalar in nats.
 
     .. math:: -\sum_{i<j} w a_{ij} \log \sigma(l_{ij}) + (1 - a_{ij}) \log \sigma(-l_{ij})
 
-    Time is that of all pairs; memory is that of one tile of them, forward and backward.
+    It takes :math:`O(N^2)` time and the memory of one tile of pairs, forward and backward.
 
     Arguments:
         logits: The logits of all pairs.
         edges: The edges, each once, with shape :math:`(2, E)`.
-        positive_weight: :math:`w`, how much an edge counts beside a pair without one.
-        scored: Which edges count at all, with shape :math:`(E,)`; all by default.
+        positive_weight: The weight :math:`w` of an edge; that of a non-edge is 1.
+        scored: True for edges in the loss, with shape :math:`(E,)`; all by default.
     """
     left, right = logits.two_sided()
-    # Every pair is first scored as if it had no edge; w softplus(-l) - softplus(l) = (w - 1) softplus(-l) - l.
-    nothing: Tensor = _SoftplusOfPairs.apply(left, right)  # type: ignore[no-untyped-call]
+    # All pairs as non-edges, then corrected: w softplus(-l) - softplus(l) = (w - 1) softplus(-l) - l.
+    absent: Tensor = _SoftplusOfPairs.apply(left, right)  # type: ignore[no-untyped-call]
     observed = logits.of(edges)
     weights = positive_weight if scored is None else positive_weight * scored
 
-    return nothing + ((weights - 1) * F.softplus(-observed) - observed).sum()
+    return absent + ((weights - 1) * F.softplus(-observed) - observed).sum()
 
 
 def sampled_loss(
@@ -60,42 +60,42 @@ def sampled_loss(
 ) -> Tensor:
     r"""An unbiased estimate of :func:`exact_loss` in :math:`O(E + M)`, a scalar.
 
-    All edges are scored; of the far more pairs without one, :math:`M` drawn uniformly, with replacement, stand for all.
+    All edges are scored, and non-edges by :math:`M` pairs drawn uniformly with replacement.
 
     Arguments:
         logits: The logits of all pairs.
         edges: The edges, each once and with i < j, with shape :math:`(2, E)`.
-        count: :math:`M`, the number of pairs to draw; the paper's :math:`c |E|`.
-        generator: The source of the pairs, on the device of the edges.
-        positive_weight: How much an edge counts beside a pair without one.
-        scored: Which edges count at all, with shape :math:`(E,)`; all by default.
+        count: The number :math:`M` of pairs to draw; :math:`c |E|` in the paper.
+        generator: The random generator, on the device of the edges.
+        positive_weight: The weight of an edge; that of a non-edge is 1.
+        scored: True for edges in the loss, with shape :math:`(E,)`; all by default.
     """
     targets = edges if scored is None else edges[:, scored]
     pairs = uniform_pairs(logits.nodes, count, generator)
-    # A drawn pair that is an edge counts nothing, so each draw stands for all pairs over the number of draws.
+    # Drawn pairs that are edges count zero, so the weight of a draw is that of all pairs over the number of draws.
     drawn = pairs[:, ~contains(edges, pairs, logits.nodes)]
     present, absent = logits.of(torch.cat([targets, drawn], dim=1)).tensor_split([targets.shape[1]])
-    standing = pair_count(logits.nodes) / max(count, 1)
+    weight = pair_count(logits.nodes) / max(count, 1)
 
-    return positive_weight * F.softplus(-present).sum() + standing * F.softplus(absent).sum()
+    return positive_weight * F.softplus(-present).sum() + weight * F.softplus(absent).sum()
 
 
 def uniform_pairs(nodes: int, count: int, generator: torch.Generator) -> Tensor:
-    """Pairs i < j drawn uniformly with replacement, ascending, with shape :math:`(2, M)`; none if there is no pair."""
+    """Pairs i < j drawn uniformly with replacement, ascending, with shape :math:`(2, M)`; empty without pairs."""
     if nodes < 2:
         count = 0
-    # The second node is any but the first: every unordered pair has two ways to be drawn.
+    # Each unordered pair can be drawn in two ways.
     first = torch.randint(max(nodes, 1), (count,), generator=generator, device=generator.device)
     step = torch.randint(1, max(nodes, 2), (count,), generator=generator, device=generator.device)
     second = (first + step) % max(nodes, 1)
-    # In order, what is looked up for one pair is near in memory to that for the next.
+    # Sorted, for locality of memory access.
     keys = (torch.minimum(first, second) * nodes + torch.maximum(first, second)).sort().values
 
     return torch.stack([keys // max(nodes, 1), keys % max(nodes, 1)])
 
 
 def contains(edges: Tensor, pairs: Tensor, nodes: int) -> Tensor:
-    """Whether each pair is one of the edges, both with i < j, with shape :math:`(M,)`."""
+    """Whether each pair is an edge, both with i < j, with shape :math:`(M,)`."""
     if edges.shape[1] == 0:
         return torch.zeros(pairs.shape[1], dtype=torch.bool, device=pairs.device)
     keys = edges[0] * nodes + edges[1]
@@ -110,15 +110,14 @@ def contains(edges: Tensor, pairs: Tensor, nodes: int) -> Tensor:
 class _SoftplusOfPairs(torch.autograd.Function):
     r"""The sum of :math:`\log(1 + e^{l_{ij}})` over pairs i < j, where :math:`l = L R^T`.
 
-    The derivative is needed where the value is, so gradients are summed up on the way: nothing is kept for later but
-    what has the shape of the factors.
+    Gradients are accumulated in the forward pass, so that only matrices of the shape of the factors are kept.
     """
 
     @staticmethod
     def forward(ctx: Any, left: Tensor, right: Tensor) -> Tensor:
         total = torch.zeros((), dtype=torch.float64, device=left.device)
         wanted = any(ctx.needs_input_grad)
-        # Lying on their side: products that end in few columns cost nearly twice as much.
+        # Transposed: products with few columns cost nearly twice as much.
         sides = left.mT.contiguous(), right.mT.contiguous()
         gradients = (torch.zeros_like(sides[0]), torch.zeros_like(sides[1])) if wanted else None
         nodes = len(left)
@@ -131,7 +130,7 @@ class _SoftplusOfPairs(torch.autograd.Function):
                 tile, odds = (each[: shape[0] * shape[1]].view(shape) for each in space)
                 torch.mm(left[rows], sides[1][:, columns], out=tile)
                 if begin < rows.stop:
-                    # Cells on and below the diagonal are no pairs: they get a probability of zero.
+                    # Cells on and below the diagonal are not pairs: their probability is zero.
                     row = torch.arange(rows.start, rows.stop, device=left.device)
                     column = torch.arange(columns.start, columns.stop, device=left.device)
                     tile.masked_fill_(row[:, None] >= column, -torch.inf)
@@ -152,16 +151,12 @@ class _SoftplusOfPairs(torch.autograd.Function):
 
 
 def _softplus_to_sigmoid(tile: Tensor, odds: Tensor) -> Tensor:
-    """The sum of the softplus of some logits, which are replaced by their probabilities.
+    """Sum of the softplus of logits, which are replaced in place by their probabilities.
 
-    The softplus is that of one plus the odds as rounded: in single precision a pair is right to 6e-8 nats, which is
-    nothing beside those of an edge; the probabilities, which are the gradient, keep all their digits.
-
-    Arguments:
-        tile: The logits; their probabilities afterwards.
-        odds: Space of the same shape, which is written over.
+    The softplus is the logarithm of the rounded 1 + odds, which in single precision is accurate to 6e-8 nats per pair;
+    the probabilities, which are the gradient, are accurate to all digits. ``odds`` is scratch space.
     """
-    # Odds leave the range of numbers above this; far below it the softplus of a logit is the logit.
+    # Odds overflow above this logit; far below it the softplus of a logit equals the logit.
     sure = math.log(torch.finfo(tile.dtype).max) - 1
     highest = float(tile.amax())
     excess = tile.new_zeros(())
@@ -170,17 +165,17 @@ def _softplus_to_sigmoid(tile: Tensor, odds: Tensor) -> Tensor:
         tile.clamp_max_(sure)
     torch.exp(tile, out=odds)
     torch.add(odds, 1, out=tile)
-    # So many can be multiplied without leaving the range of numbers.
-    joint = 2 ** int(math.log2((sure + 1) / (min(max(0.0, highest), sure) + 1)))
-    logarithms = _sum_of_logs(tile.view(-1), min(joint, _JOINT))
+    # The number of factors whose product does not overflow.
+    factors = 2 ** int(math.log2((sure + 1) / (min(max(0.0, highest), sure) + 1)))
+    logarithms = _sum_of_logs(tile.view(-1), min(factors, _FACTORS))
     torch.div(odds, tile, out=tile)
 
     return logarithms + excess
 
 
-def _sum_of_logs(x: Tensor, joint: int) -> Tensor:
-    """The sum of the logarithms of some numbers, with shape :math:`(M,)`; few are taken, as products cost less."""
-    groups = len(x) // joint
-    products = x[: groups * joint].view(joint, groups).prod(0)
+def _sum_of_logs(x: Tensor, factors: int) -> Tensor:
+    """Sum of the logarithms of a vector, by logarithms of products, which are cheaper."""
+    groups = len(x) // factors
+    products = x[: groups * factors].view(factors, groups).prod(0)
 
-    return products.log_().sum() + x[groups * joint :].log().sum()
+    return products.log_().sum() + x[groups * factors :].log().sum()

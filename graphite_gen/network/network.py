@@ -1,4 +1,4 @@
-"""A large graph with what is known about its nodes, from any file we read."""
+"""A network: one large graph with node features, labels and a split, from any supported file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PARTS = {"train": "train", "val": "validation", "valid": "validation", "validati
 
 @dataclass(frozen=True, eq=False)
 class NodeSplit:
-    """Which labels are learned from, chosen by and tested on, as node numbers."""
+    """Node indices for training, validation and test."""
 
     train: NDArray[np.int64]
     validation: NDArray[np.int64]
@@ -37,14 +37,14 @@ class NodeSplit:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """One graph and its nodes.
+    """One large graph with what is known about its nodes.
 
     Attributes:
         graph: The nodes, their names and the edges.
         features: Node features :math:`X`, sparse, or None, with shape :math:`(n, F)`.
-        labels: The class of each node, -1 where it is not known, or None, with shape :math:`(n,)`.
-        classes: The names of the classes, in the order of their numbers.
-        split: Which labels are for what, or None.
+        labels: The class index of each node, -1 if unlabelled, or None, with shape :math:`(n,)`.
+        classes: The names of the classes, by index.
+        split: The split of the nodes, or None.
     """
 
     graph: SimpleGraph
@@ -57,7 +57,7 @@ class Network:
         width = 0 if self.features is None else self.features.shape[1]
         counts = ((self.nodes, "node"), (len(self.edges), "edge"), (width, "feature"), (len(self.classes), "class"))
 
-        return f"SingleGraph({', '.join(so_many(*count) for count in counts)})"
+        return f"Network({', '.join(so_many(*count) for count in counts)})"
 
     @property
     def nodes(self) -> int:
@@ -70,7 +70,7 @@ class Network:
         return self.graph.edges
 
     def name(self, node: int) -> Any:
-        """What the file calls a node."""
+        """The name of a node in its file."""
         return node if self.graph.names is None else self.graph.names[node]
 
 
@@ -82,26 +82,25 @@ def read_network(
     features: str | Path | None = None,
     labels: str | Path | None = None,
 ) -> Network:
-    """The one graph of a file, with the features, labels and split that it has.
+    """Read a network: a file with one graph, and the features, labels and split of its nodes.
 
-    They are those of the single-graph HDF5 layout or of Planetoid's raw files; in other formats node ``features``, and
-    the node attributes ``label`` and ``split`` (train, validation or test). A label -1 is none in the single-graph
-    layout and in npz files; elsewhere it is none beside 0, among whole numbers, and a class without.
+    These come from the network HDF5 layout, from Planetoid's raw files, or in other formats from node ``features`` and
+    the node attributes ``label`` and ``split`` (train, validation or test). A label -1 means unlabelled in the network
+    layout and in npz files; elsewhere only if the labels are integers from 0.
 
     Arguments:
-        source: A file of any format we read, ``-`` for stdin, or one of Planetoid's files, such as ``ind.cora.graph``.
-        format: The format, where the suffix does not tell.
-        simplify: Whether to ignore directions and drop self-loops and repeated edges, rather than refuse them.
-        features: A CSV or npz file of features that take the place of the graph's own, joined by node id.
-        labels: A CSV or npz file of labels, and maybe of the split, that take the place of the graph's own.
+        source: A graph file, ``-`` for stdin, or one of Planetoid's files, such as ``ind.cora.graph``.
+        format: The format, if the suffix does not determine it.
+        simplify: Whether to drop directions, self-loops and repeated edges instead of raising an error.
+        features: A CSV or npz file of features by node id, which replace those of the graph.
+        labels: A CSV or npz file of labels (and a split) by node id, which replace those of the graph.
 
     Raises:
-        FormatError: A file is missing, damaged or not what it claims to be.
-        DatasetError: There is more than one graph, or what is known of nodes does not fit them.
+        FormatError: A file is missing or damaged.
+        DatasetError: The file holds more than one graph, or annotations do not fit its nodes.
     """
     if format is None and is_planetoid(source):
         raw = read_planetoid(source)
-        # Planetoid lists citations, which come both ways, more than once, and now and then to the paper itself.
         found = describe_nodes(raw.graph, raw.features, raw.labels, raw.split)
     else:
         found = _read(source, format, simplify)
@@ -120,34 +119,32 @@ def describe_nodes(
     labels: Sequence[Any] | None,
     split: Sequence[Any] | NodeSplit | None = None,
 ) -> Network:
-    """A graph whose nodes have labels of any kind; None is no label.
-
-    Nor is -1 among codes that count from zero, whole numbers of which 0 is one and none is less: so data sets mark what
-    is not known. Beside 1 alone, say, it is a class as any other.
+    """A network from a graph and annotations of its nodes.
 
     Arguments:
         graph: The graph.
         features: Node features, with shape :math:`(n, F)`.
-        labels: A label per node.
+        labels: A label per node, None if unlabelled. So is -1 if 0 is a label and all others are positive integers;
+            otherwise, for example beside 1 alone, it is a class.
         split: The split, or the part of it that each node belongs to.
     """
     parts = split if split is None or isinstance(split, NodeSplit) else _split(split)
     if labels is None or all(label is None for label in labels):
         return Network(graph, features, split=parts)
     if any(label != label for label in labels):
-        raise DatasetError("A node's label is NaN: leave it empty where there is none.")
+        raise DatasetError("The label of a node is NaN: use an empty label for unlabelled nodes.")
     labels = _without_unknown(labels)
-    # Numbers in their order, then words in theirs; so files with labels 0, 1, … keep those as numbers of the classes.
+    # Numbers in order, then strings in order: labels 0, 1, … are their own class indices.
     classes = sorted({label for label in labels if label is not None}, key=lambda each: (isinstance(each, str), each))
-    number = {label: index for index, label in enumerate(classes)}
-    codes = np.array([-1 if label is None else number[label] for label in labels], dtype=np.int64)
+    index = {label: code for code, label in enumerate(classes)}
+    codes = np.array([-1 if label is None else index[label] for label in labels], dtype=np.int64)
 
     return Network(graph, features, codes, tuple(classes), parts)
 
 
 def _without_unknown(labels: Sequence[Any]) -> Sequence[Any]:
-    """The labels with None for -1, if they are codes that count from zero."""
-    numbers = {label: _whole_number(label) for label in set(labels) if label is not None}
+    """The labels with None for -1, if they are integers from 0."""
+    numbers = {label: _integer(label) for label in set(labels) if label is not None}
     found = set(numbers.values())
     if not ({-1, 0} <= found and all(number is not None and number >= -1 for number in found)):
         return labels
@@ -155,8 +152,8 @@ def _without_unknown(labels: Sequence[Any]) -> Sequence[Any]:
     return [None if label is None or numbers[label] == -1 else label for label in labels]
 
 
-def _whole_number(label: Any) -> int | None:
-    """The number that a label is, or that its text says, if it is a whole one; -1.0 is, too."""
+def _integer(label: Any) -> int | None:
+    """The integer value of a label or its text, such as '-1.0', or None."""
     try:
         number = float(label)
     except (TypeError, ValueError, OverflowError):
@@ -169,7 +166,7 @@ def _split(parts: Sequence[Any]) -> NodeSplit | None:
     words = [None if part is None else PARTS.get(str(part).strip().lower(), str(part)) for part in parts]
     wrong = next((word for word in words if word not in (None, *PARTS.values())), None)
     if wrong is not None:
-        raise DatasetError(f"A node is in part '{wrong[:80]}' of the split: wanted 'train', 'validation' or 'test'.")
+        raise DatasetError(f"A node has the split '{wrong[:80]}': expected 'train', 'validation' or 'test'.")
     if not any(words):
         return None
 
@@ -180,10 +177,7 @@ def _read(source: str | Path, format: str | None, simplify: bool) -> Network:
     with read_graphs(source, format=format, simplify=simplify) as graphs:
         graph = next(graphs)
         if next(graphs, None) is not None:
-            raise DatasetError(
-                f"'{source}' holds more than one graph, and this is about a single one: pass one that "
-                f"'graphite-gen convert FILE one/{{index:04d}}.graphml' writes."
-            )
+            raise DatasetError(f"'{source}' holds more than one graph: expected one.", reason="more-than-one-graph")
     found = from_simple_graph(graph)
     if found.features is None and format_of(source, format) == "h5":
         return replace(found, features=_h5_features(Path(source), graph.nodes))
@@ -192,10 +186,10 @@ def _read(source: str | Path, format: str | None, simplify: bool) -> Network:
 
 
 def from_simple_graph(graph: SimpleGraph) -> Network:
-    """A graph with what its nodes carry: their ``features``, and the attributes ``label`` and ``split``.
+    """A network from a graph with node ``features`` and the node attributes ``label`` and ``split``.
 
     Raises:
-        DatasetError: A node is in an unknown part of the split.
+        DatasetError: The split of a node is unknown.
     """
     x = None if graph.features is None else sparse.csr_array(graph.features)
 
@@ -203,10 +197,10 @@ def from_simple_graph(graph: SimpleGraph) -> Network:
 
 
 def count_features(path: Path, nodes: int) -> int:
-    """How many features a node has in the single-graph HDF5 layout, which keeps them beside the graph; 0 in others.
+    """The number of node features in a file of the network HDF5 layout; 0 in other layouts.
 
     Raises:
-        FormatError: They are damaged.
+        FormatError: The features are damaged.
     """
     x = _h5_features(path, nodes)
 
@@ -215,12 +209,12 @@ def count_features(path: Path, nodes: int) -> int:
 
 def _hashable(attributes: Mapping[str, list[Any]]) -> list[Any] | None:
     labels = attributes.get("label")
-    # A list or a dict is no class of nodes.
+    # Lists and dicts cannot be classes.
     return labels if labels is None or all(isinstance(each, str | int | float | None) for each in labels) else None
 
 
 def _h5_features(path: Path, nodes: int) -> sparse.csr_array | None:
-    """The features of the single-graph layout; None if there are none, or the file has another."""
+    """Features in the network layout; None without features, or in another layout."""
     context = Context(str(path))
     with h5py.File(path, "r") as file:
         if "edge_index" not in file or "features" not in file:
@@ -245,10 +239,8 @@ def _h5_rows(file: Any, context: Context) -> sparse.csr_array:
 
 def _checked_rows(context: Context, x: sparse.csr_array, nodes: int) -> sparse.csr_array:
     if x.shape[0] != nodes:
-        raise context.error(
-            "'features'", f"{so_many(x.shape[0], 'row')} for {so_many(nodes, 'node')}; write a row for each node."
-        )
+        raise context.error("'features'", f"{so_many(x.shape[0], 'row')} for {so_many(nodes, 'node')}.")
     if not np.isfinite(x.data).all():
-        raise context.error("'features'", "a feature is not a finite number; replace it, or leave features out.")
+        raise context.error("'features'", "a feature is not a finite number.")
 
     return x

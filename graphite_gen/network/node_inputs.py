@@ -1,4 +1,4 @@
-"""What the nodes of a large graph bring along: anything that weights can be multiplied by."""
+"""Node inputs of a network: sparse features, or the identity, as left factors of a matrix product."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from scipy import sparse
 from torch import Tensor
 
 from ..errors import DatasetError
-from ..nn.operators import compressed_rows, rows_product
+from ..nn.operators import csr_product, csr_tensor
 from .network import Network
 
 __all__ = ["IdentityInputs", "NodeInputs", "SparseInputs", "dropout", "inputs_of"]
 
 
 class NodeInputs(Protocol):
-    """The input features :math:`H^0`, known by their products with weights."""
+    """The input features :math:`H^0`, used through their products with weights."""
 
     @property
     def width(self) -> int:
@@ -31,46 +31,46 @@ class NodeInputs(Protocol):
         ...
 
     def dropped(self, rate: float, generator: torch.Generator) -> NodeInputs:
-        """The same with entries set to zero at random, the others scaled up to keep the mean."""
+        """The inputs with dropout."""
         ...
 
 
 @dataclass(frozen=True)
 class IdentityInputs:
-    """The paper's :math:`H^0 = I`, for graphs without features: the product is the weights themselves.
+    """The paper's :math:`H^0 = I`, for networks without features: the product is the weights themselves.
 
-    Of a node without an edge nothing is known, not even which one it is: its row is zero, so that all of them have the
-    same latents. With a row of its own, pairs that it is drawn for would teach it that no edge of its own can be.
+    Rows of isolated nodes are zero, so that these share their latents. With embeddings of their own, the sampled
+    non-edges would teach them to have no edges at all.
 
     Attributes:
         nodes: The number of nodes :math:`N`.
-        alone: The nodes without an edge, if there are any, with shape :math:`(M,)`.
+        isolated: The isolated nodes, with shape :math:`(M,)`, or None without any.
     """
 
     nodes: int
-    alone: Tensor | None = None
+    isolated: Tensor | None = None
 
     @property
     def width(self) -> int:
-        """As many columns as nodes."""
+        """The number of nodes."""
         return self.nodes
 
     def __matmul__(self, weight: Tensor) -> Tensor:
-        return weight if self.alone is None else weight.index_fill(0, self.alone, 0)
+        return weight if self.isolated is None else weight.index_fill(0, self.isolated, 0)
 
     def dropped(self, rate: float, generator: torch.Generator) -> NodeInputs:
-        """The same: without its one, a node would have nothing."""
+        """The inputs unchanged: a row has only one entry to drop."""
         return self
 
 
 @dataclass(frozen=True)
 class SparseInputs:
-    """Sparse features and their transpose, which gradients are multiplied by.
+    """Sparse features and their transpose, which the gradient needs.
 
     Attributes:
-        matrix: The features as compressed rows, with shape :math:`(N, F)`.
-        transposed: The same for the transpose, with shape :math:`(F, N)`.
-        order: Where each value of the transpose stands among those of the matrix.
+        matrix: The features in CSR form, with shape :math:`(N, F)`.
+        transposed: The transpose in CSR form, with shape :math:`(F, N)`.
+        order: The position of each value of the transpose among those of the matrix.
     """
 
     matrix: Tensor
@@ -79,22 +79,20 @@ class SparseInputs:
 
     @classmethod
     def from_features(cls, features: sparse.csr_array, dtype: torch.dtype | None = None) -> SparseInputs:
-        """The features of a graph, at a scale that weights are learned at.
+        """Scaled features of a network.
 
-        Words and categories, which most nodes lack, are scaled to rows of length one: rows then count alike, however
-        long a text they come from, and a node without features stays at zero.
+        Sparse columns, such as words and categories, are scaled to rows of unit norm.
 
-        A column that is not zero for more than two thirds of the nodes is a measurement, such as an age, of which rows
-        of length one would leave little: it is standardised to mean 0 and deviation 1, and is 0 if it is constant. (In
-        Pubmed a word is in three of five papers.) Beside measurements, rows stay as long as they are. The other columns
-        are then divided by their largest value, which leaves 0 and 1 as they are, and the whole by the root mean
-        square of its rows' lengths. Zeros of the other columns are not stored.
+        A column that is nonzero for more than two thirds of the nodes is a dense measurement, such as an age, and is
+        standardised to mean 0 and standard deviation 1. (In Pubmed the most frequent word is in three of five papers.)
+        If there are any, rows are not scaled to unit norm: the other columns are divided by their largest absolute
+        value, and the whole matrix by the root mean square norm of its rows.
         """
         x = sparse.csr_array(features, dtype=np.float64)
         x.sum_duplicates()
         counts = np.bincount(x.indices[x.data != 0], minlength=x.shape[1])
-        is_measured = 3 * counts > 2 * x.shape[0]
-        x = _with_measurements(x, is_measured) if is_measured.any() else _rows_of_length_one(x)
+        is_dense = 3 * counts > 2 * x.shape[0]
+        x = _scale_mixed(x, is_dense) if is_dense.any() else _scale_rows(x)
         places = sparse.csr_array((np.arange(x.nnz), x.indices, x.indptr), shape=x.shape).T.tocsr()
         order = torch.from_numpy(places.data)
         data = torch.from_numpy(x.data).to(dtype or torch.get_default_dtype())
@@ -112,7 +110,7 @@ class SparseInputs:
         return product
 
     def dropped(self, rate: float, generator: torch.Generator) -> NodeInputs:
-        """The same with stored entries dropped at random."""
+        """The features with dropout of their stored entries."""
         if rate == 0:
             return self
         values = dropout(self.matrix.values(), rate, generator)
@@ -121,37 +119,28 @@ class SparseInputs:
 
 
 def inputs_of(graph: Network, features: bool | None = None, edges: NDArray[np.integer] | None = None) -> NodeInputs:
-    """What the nodes of a graph bring along: its features, or the identity.
+    """Node inputs of a network: its features, or the identity.
 
     Arguments:
-        graph: The graph.
-        features: Whether to use its features; None does where there are any.
-        edges: The edges that may be known, with shape :math:`(E, 2)`; None for all of them.
-
-    Raises:
-        DatasetError: Features are asked for, and it has none; or all nodes have the same.
+        graph: The network.
+        features: Whether to use its features; None to use them if there are any.
+        edges: The training edges, with shape :math:`(E, 2)`; None for all edges.
     """
     if graph.features is not None and graph.features.shape[1] and features is not False:
         inputs = SparseInputs.from_features(graph.features)
         if not inputs.matrix.values().any():
-            raise DatasetError(
-                "All nodes have the same features, which tell nothing: pass others, or '--no-features' (in Python, "
-                "features=False)."
-            )
+            raise DatasetError("All nodes have the same features: use features=False.", reason="uninformative-features")
         return inputs
     if features:
-        raise DatasetError(
-            "The graph has no features: give its nodes 'features', pass a file with '--node-features', or pass "
-            "'--no-features' (in Python, features=False)."
-        )
+        raise DatasetError("The graph has no node features, and features=True.", reason="no-features")
     degrees = np.bincount((graph.edges if edges is None else edges).ravel(), minlength=graph.nodes)
-    alone = torch.from_numpy(np.flatnonzero(degrees == 0))
+    isolated = torch.from_numpy(np.flatnonzero(degrees == 0))
 
-    return IdentityInputs(graph.nodes, alone if len(alone) else None)
+    return IdentityInputs(graph.nodes, isolated if len(isolated) else None)
 
 
 def dropout(h: Tensor, rate: float, generator: torch.Generator) -> Tensor:
-    """Entries set to zero at random, the others scaled up to keep the mean."""
+    """Dropout with an explicit random generator."""
     if rate == 0:
         return h
     kept = torch.rand(h.shape, generator=generator, dtype=h.dtype, device=h.device) >= rate
@@ -159,9 +148,10 @@ def dropout(h: Tensor, rate: float, generator: torch.Generator) -> Tensor:
     return h * kept / (1 - rate)
 
 
-def _rows_of_length_one(x: sparse.csr_array) -> sparse.csr_array:
+def _scale_rows(x: sparse.csr_array) -> sparse.csr_array:
+    """Rows of unit norm; empty rows stay zero."""
     rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
-    # Powers of two change no digit, and keep squares from being infinite or lost.
+    # Exact scaling by powers of two, so that squares neither overflow nor underflow.
     exponents = np.frexp(_largest(x.data, rows, x.shape[0]))[1]
     near_one = sparse.csr_array((np.ldexp(x.data, -exponents[rows]), x.indices, x.indptr), shape=x.shape)
     norms = np.sqrt(near_one.multiply(near_one).sum(axis=1))
@@ -170,14 +160,15 @@ def _rows_of_length_one(x: sparse.csr_array) -> sparse.csr_array:
     return near_one
 
 
-def _with_measurements(x: sparse.csr_array, is_measured: NDArray[np.bool_]) -> sparse.csr_array:
-    nodes, measured = x.shape[0], np.flatnonzero(is_measured)
+def _scale_mixed(x: sparse.csr_array, is_dense: NDArray[np.bool_]) -> sparse.csr_array:
+    """Standardised dense columns beside scaled sparse ones."""
+    nodes, dense = x.shape[0], np.flatnonzero(is_dense)
     largest = _largest(x.data, x.indices, x.shape[1])
-    others = np.where(is_measured[x.indices], 0, x.data / np.where(largest > 0, largest, 1)[x.indices])
-    numbers = _standardised(x[:, measured].toarray())
-    starts = len(measured) * np.arange(nodes + 1)
+    others = np.where(is_dense[x.indices], 0, x.data / np.where(largest > 0, largest, 1)[x.indices])
+    numbers = _standardised(x[:, dense].toarray())
+    starts = len(dense) * np.arange(nodes + 1)
     whole = sparse.csr_array((others, x.indices, x.indptr), shape=x.shape) + sparse.csr_array(
-        (numbers.ravel(), np.tile(measured, nodes), starts), shape=x.shape
+        (numbers.ravel(), np.tile(dense, nodes), starts), shape=x.shape
     )
     length = np.sqrt(np.square(whole.data).sum() / nodes)
     whole.data /= length if length > 0 else 1
@@ -186,8 +177,8 @@ def _with_measurements(x: sparse.csr_array, is_measured: NDArray[np.bool_]) -> s
 
 
 def _standardised(columns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Columns of mean 0 and deviation 1, or of zeros if all of a column is the same."""
-    # First from 0 to 1, so that no square is infinite or lost.
+    """Columns of mean 0 and standard deviation 1; constant columns become 0."""
+    # First scaled to [0, 1], so that squares neither overflow nor underflow.
     columns = columns / np.abs(columns).max(axis=0)
     spans = np.ptp(columns, axis=0)
     varies = spans > 0
@@ -198,7 +189,7 @@ def _standardised(columns: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _largest(values: NDArray[np.float64], places: NDArray[np.integer[Any]], count: int) -> NDArray[np.float64]:
-    """The largest size of the values at each place, with shape :math:`(count,)`."""
+    """Largest absolute value at each place, with shape :math:`(count,)`."""
     largest = np.zeros(count)
     np.maximum.at(largest, places, np.abs(values))
 
@@ -208,22 +199,22 @@ def _largest(values: NDArray[np.float64], places: NDArray[np.integer[Any]], coun
 def _rows(x: sparse.csr_array, values: Tensor) -> Tensor:
     ends, columns = (torch.from_numpy(each.astype(np.int64)) for each in (x.indptr, x.indices))
 
-    return compressed_rows(ends, columns, values, x.shape[1])
+    return csr_tensor(ends, columns, values, x.shape[1])
 
 
 def _with(matrix: Tensor, values: Tensor) -> Tensor:
-    return compressed_rows(matrix.crow_indices(), matrix.col_indices(), values, matrix.shape[1])
+    return csr_tensor(matrix.crow_indices(), matrix.col_indices(), values, matrix.shape[1])
 
 
 class _Product(torch.autograd.Function):
-    """The product by a sparse matrix, whose transpose is at hand for the gradient."""
+    """Product with a sparse matrix, whose transpose gives the gradient."""
 
     @staticmethod
     def forward(ctx: Any, matrix: Tensor, transposed: Tensor, weight: Tensor) -> Tensor:
         ctx.transposed = transposed
 
-        return rows_product(matrix, weight)
+        return csr_product(matrix, weight)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor]:
-        return None, None, rows_product(ctx.transposed, gradient)
+        return None, None, csr_product(ctx.transposed, gradient)

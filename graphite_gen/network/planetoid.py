@@ -1,7 +1,15 @@
-"""Planetoid's raw files (Yang et al., 2016): ``ind.NAME.x`` and seven others."""
+"""Planetoid's raw files (Yang et al., 2016): ``ind.NAME.x`` and seven others.
+
+Six of them are pickles, which could run any code. Here every name in a pickle is looked up in a short allow-list of
+stand-ins that only record their state; arrays and matrices are built from that state after checking it.
+"""
 
 from __future__ import annotations
 
+import io
+import math
+import pickle
+import pickletools
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,24 +22,26 @@ from scipy import sparse
 from ..errors import FormatError
 from ..graph import SimpleGraph
 from ..io.files import is_special
-from .plain_pickle import read_plain
+from .annotations import csr_rows
 
-__all__ = ["PlanetoidGraph", "is_planetoid", "read_planetoid"]
+__all__ = ["PlanetoidGraph", "is_planetoid", "read_pickle", "read_planetoid"]
 
 _NAME = re.compile(r"(ind\.[^.]+)(?:\.(?:x|tx|allx|y|ty|ally|graph|test\.index))?")
 VALIDATION = 500
 MAX_CITATIONS = 100_000_000
+# A file needs about twenty tuples. Deeply nested or shared ones would take exponential time to hash.
+MAX_TUPLES = 1000
 
 
 @dataclass(frozen=True, eq=False)
 class PlanetoidGraph:
-    """A citation network as its files tell it.
+    """A citation network with its annotations.
 
     Attributes:
         graph: The papers and the citations between them.
-        features: The words of each paper, with shape :math:`(n, F)`.
-        labels: The subject of each paper, None where it has none.
-        split: The part of the public split each paper is in: train, then 500 for validation, and the test papers.
+        features: Bag-of-words features, with shape :math:`(n, F)`.
+        labels: The subject of each paper, None if unknown.
+        split: The part of the public split of each paper: train, 500 for validation, test, or None.
     """
 
     graph: SimpleGraph
@@ -41,18 +51,15 @@ class PlanetoidGraph:
 
 
 def is_planetoid(source: str | Path) -> bool:
-    """Whether that is one of Planetoid's files, or what their names begin with, as in ``data/ind.cora``."""
+    """Whether a path is one of Planetoid's files, or their common prefix, as in ``data/ind.cora``."""
     return _NAME.fullmatch(Path(source).name) is not None
 
 
 def read_planetoid(source: str | Path) -> PlanetoidGraph:
-    """The citation network of a set of files, put together as Kipf & Welling (2017) do.
+    """The citation network of a set of files, assembled as in Kipf & Welling (2017).
 
-    Test papers are listed in an order of their own. Citeseer has some of which nothing is known but their number: they
-    get neither features nor label.
-
-    Raises:
-        FormatError: A file is missing, holds anything but arrays and lists, or does not fit the others.
+    ``test.index`` lists the nodes of the test papers in the order of their rows. Citeseer has nodes without rows: they
+    have neither features nor labels.
     """
     path = Path(source)
     match = _NAME.fullmatch(path.name)
@@ -62,30 +69,20 @@ def read_planetoid(source: str | Path) -> PlanetoidGraph:
     x, tx, allx = (_matrix(stem, part) for part in ("x", "tx", "allx"))
     y, ty, ally = (_one_hot(stem, part) for part in ("y", "ty", "ally"))
     tested = _test_index(stem)
-    if (
-        len(tested) != tx.shape[0]
-        or len(ty) != len(tested)
-        or allx.shape[0] != len(ally)
-        or tx.shape[1] != allx.shape[1]
-    ):
-        raise FormatError(
-            f"'{stem}.*' do not belong together: their numbers of rows or columns differ; fetch them again."
-        )
+    rows_fit = len(tested) == tx.shape[0] == len(ty) and allx.shape[0] == len(ally) and x.shape[0] == len(y)
+    if not rows_fit or tx.shape[1] != allx.shape[1]:
+        raise FormatError(f"'{stem}.*' differ in their numbers of rows or columns. Download them again.")
 
     known = allx.shape[0]
     nodes = max(known, int(tested.max(initial=-1)) + 1)
     rows = np.concatenate([np.arange(known), tested])
-    # Node numbers bound what is allocated: a damaged one must not claim the machine's memory.
+    # Node numbers determine what is allocated: a damaged one must not exhaust the memory.
     if nodes > 2 * len(rows):
-        raise FormatError(
-            f"'{stem}.test.index' lists node {nodes - 1}, and most before it are unknown; fetch it again."
-        )
-    if len(np.unique(rows)) != len(rows) or len(y) + VALIDATION > known or len(y) != x.shape[0]:
-        raise FormatError(
-            f"'{stem}.test.index' and '{stem}.allx' share nodes, or there are too few of them; fetch them again."
-        )
+        raise FormatError(f"'{stem}.test.index' lists node {nodes - 1} of only {len(rows)} known. Download it again.")
+    if len(np.unique(rows)) != len(rows) or len(y) + VALIDATION > known:
+        raise FormatError(f"'{stem}.test.index' and '{stem}.allx' overlap or are too short. Download them again.")
     if not (np.isfinite(allx.data).all() and np.isfinite(tx.data).all()):
-        raise FormatError(f"'{stem}.*' have a feature that is not a finite number; fetch them again.")
+        raise FormatError(f"'{stem}.*' have a feature that is not a finite number. Download them again.")
     stacked = sparse.vstack([allx, tx]).tocoo()
     features = sparse.csr_array((stacked.data, (rows[stacked.row], stacked.col)), shape=(nodes, allx.shape[1]))
 
@@ -101,59 +98,219 @@ def read_planetoid(source: str | Path) -> PlanetoidGraph:
     return PlanetoidGraph(_graph(stem, nodes), features.astype(np.float32), labels, split)
 
 
-def _load(stem: Path, part: str) -> Any:
-    return read_plain(stem.with_name(f"{stem.name}.{part}"))
-
-
 def _matrix(stem: Path, part: str) -> sparse.csr_array:
-    value = _load(stem, part)
+    value = read_pickle(stem.with_name(f"{stem.name}.{part}"))
     if not isinstance(value, sparse.csr_array):
-        raise FormatError(f"'{stem}.{part}' holds {type(value).__name__}: wanted a sparse matrix; fetch it again.")
+        raise FormatError(f"'{stem}.{part}' holds {type(value).__name__}: expected a CSR matrix. Download it again.")
 
     return value
 
 
 def _one_hot(stem: Path, part: str) -> NDArray[Any]:
-    value = _load(stem, part)
+    value = read_pickle(stem.with_name(f"{stem.name}.{part}"))
     if not isinstance(value, np.ndarray) or value.ndim != 2:
-        raise FormatError(
-            f"'{stem}.{part}' holds {type(value).__name__}: wanted a row of 0 and 1 for each node; fetch it again."
-        )
+        raise FormatError(f"'{stem}.{part}' holds {type(value).__name__}: expected one-hot rows. Download it again.")
 
     return value
 
 
 def _test_index(stem: Path) -> NDArray[np.int64]:
     path = stem.with_name(f"{stem.name}.test.index")
-    if is_special(path):
-        raise FormatError(f"'{path}' is no file; fetch it again.")
+    data = _read(path)
     try:
-        words = path.read_text(encoding="ascii").split()
-        tested = np.array([int(word) for word in words], dtype=np.int64)
-    except OSError as error:
-        raise FormatError(f"'{path}' cannot be read: {error.strerror or error}.") from error
+        tested = np.array([int(word) for word in data.decode("ascii").split()], dtype=np.int64)
     except (ValueError, OverflowError) as error:
-        raise FormatError(f"'{path}' is no list of node numbers ({str(error)[:200]}); fetch it again.") from error
+        raise FormatError(f"'{path}' is not a list of nodes ({str(error)[:200]}). Download it again.") from error
     if len(tested) and tested.min() < 0:
-        raise FormatError(f"'{path}' lists node {tested.min()}, which cannot be; fetch it again.")
+        raise FormatError(f"'{path}' lists node {tested.min()}, which is negative. Download it again.")
 
     return tested
 
 
 def _graph(stem: Path, nodes: int) -> SimpleGraph:
-    """The citations, which come both ways, more than once, and now and then to the paper itself."""
-    lists = _load(stem, "graph")
+    """The citations, without directions, duplicates and self-loops."""
+    lists = read_pickle(stem.with_name(f"{stem.name}.graph"))
     if not isinstance(lists, dict):
-        raise FormatError(f"'{stem}.graph' holds {type(lists).__name__}: wanted lists of neighbours; fetch it again.")
-    # Lists may be shared: a small file can claim more pairs than there is memory for.
+        raise FormatError(f"'{stem}.graph' holds {type(lists).__name__}: expected neighbour lists. Download it again.")
+    # A small file can refer to one list many times.
     if sum(len(near) for near in lists.values() if isinstance(near, list)) > MAX_CITATIONS:
-        raise FormatError(f"'{stem}.graph' lists more than {MAX_CITATIONS} neighbours, the most that are read.")
+        raise FormatError(f"'{stem}.graph' lists more than {MAX_CITATIONS} neighbours, the supported maximum.")
     try:
         pairs = np.array([(i, j) for i, near in lists.items() for j in near], dtype=np.int64).reshape(-1, 2)
     except (TypeError, ValueError, OverflowError):
-        raise FormatError(f"'{stem}.graph' lists neighbours that are no node numbers; fetch it again.") from None
+        raise FormatError(f"'{stem}.graph' lists neighbours that are not integers. Download it again.") from None
     if len(pairs) and not 0 <= pairs.min() <= pairs.max() < nodes:
-        raise FormatError(f"'{stem}.graph' has a node out of range; the nodes are 0 to {nodes - 1}; fetch it again.")
+        raise FormatError(f"'{stem}.graph' has a node outside 0 to {nodes - 1}. Download it again.")
     pairs = np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1)
 
     return SimpleGraph(nodes, np.unique(pairs, axis=0).astype(np.int32).reshape(-1, 2))
+
+
+def _read(path: Path) -> bytes:
+    # A device may never end.
+    if is_special(path):
+        raise FormatError(f"'{path}' is not a regular file.")
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise FormatError(f"'{path}' cannot be read: {error.strerror or error}.") from error
+
+
+def read_pickle(path: Path) -> Any:
+    """Content of a pickle file: an array, a CSR matrix, or lists and dicts of numbers and strings."""
+    data = _read(path)
+    try:
+        _check_opcodes(data)
+        value = _PlainUnpickler(io.BytesIO(data), encoding="latin-1").load()
+
+        return value.build() if isinstance(value, _Stub) else value
+    except _RefusedError as error:
+        raise FormatError(
+            f"'{path}' holds {str(error)[:200]}, which is not read: only arrays, CSR matrices, lists and dicts are."
+        ) from None
+    except _DAMAGE as error:
+        raise FormatError(f"'{path}' is damaged ({str(error)[:200]}). Download it again.") from error
+
+
+_DAMAGE = (
+    pickle.UnpicklingError,
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+
+class _RefusedError(Exception):
+    """Something other than plain data."""
+
+
+_TUPLES = {"TUPLE", "TUPLE1", "TUPLE2", "TUPLE3"}
+_MEMOISING = {"PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"}
+# Opcodes for sets, extensions, persistent ids and other objects that Planetoid's files do not have.
+_REFUSED = set(
+    re.findall(
+        r"\w+",
+        "EMPTY_SET FROZENSET ADDITEMS DUP INST OBJ EXT1 EXT2 EXT4 PERSID BINPERSID NEWOBJ_EX BYTEARRAY8 NEXT_BUFFER "
+        "READONLY_BUFFER",
+    )
+)
+
+
+def _check_opcodes(data: bytes) -> None:
+    """Refuse opcodes that plain data does not need, or that would take excessive memory or time."""
+    tuples, memoised, shared, previous = 0, 0, set(), ""
+    for opcode, argument, _ in pickletools.genops(data):
+        name = opcode.name
+        if name in _REFUSED:
+            raise _RefusedError(f"the opcode {name}")
+        tuples += name in _TUPLES
+        if name in _MEMOISING:
+            index = memoised if argument is None else argument
+            memoised += 1
+            # The unpickler allocates memory up to the largest index.
+            if index > len(data):
+                raise ValueError(f"memo index {index}")
+            if previous in _TUPLES:
+                shared.add(index)
+        elif tuples > MAX_TUPLES or (name in ("GET", "BINGET", "LONG_BINGET") and argument in shared):
+            raise _RefusedError("nested or shared tuples")
+        previous = name
+
+
+class _Stub:
+    """Stand-in for a class or function that a pickle names; it records its arguments and its state."""
+
+    arguments: tuple[Any, ...] = ()
+    state: Any = None
+
+    def __init__(self, *arguments: Any) -> None:
+        self.arguments = arguments
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+    def build(self) -> Any:
+        raise _RefusedError("a bare class")
+
+
+class _DType(_Stub):
+    def build(self) -> np.dtype[Any]:
+        code, order = str(self.arguments[0]), str(self.state[1]) if self.state else "="
+        # Numbers only: 'O' would be objects.
+        if re.fullmatch("[biuf][0-9]+", code) is None or order not in ("<", ">", "=", "|"):
+            raise _RefusedError(f"an array of type '{code}'")
+
+        return np.dtype(code).newbyteorder(order)  # type: ignore[arg-type]
+
+
+class _Array(_Stub):
+    def build(self) -> NDArray[Any]:
+        _, shape, kind, is_fortran, content = self.state
+        dtype = kind.build()
+        # Python 2, and protocols below 3, store bytes as text.
+        data = content.encode("latin-1") if isinstance(content, str) else content
+        if not isinstance(data, bytes):
+            raise _RefusedError("an array of objects")
+        if min(shape, default=0) < 0 or len(data) != dtype.itemsize * math.prod(shape):
+            raise ValueError(f"{len(data)} bytes for an array of shape {shape}")
+
+        return np.frombuffer(data, dtype).reshape(shape, order="F" if is_fortran else "C")
+
+
+class _Matrix(_Stub):
+    def build(self) -> sparse.csr_array:
+        data, indices, indptr = (self.state[name].build() for name in ("data", "indices", "indptr"))
+
+        return csr_rows(data, indices, indptr, self.state["_shape"])
+
+
+class _Dict(dict[Any, Any]):
+    """Stand-in for a defaultdict."""
+
+    def __init__(self, *default_factory: Any) -> None:
+        super().__init__()
+
+    def __setstate__(self, state: Any) -> None:
+        raise _RefusedError("a dict with attributes")
+
+
+class _Text:
+    """Stand-in for ``codecs.encode`` of bytes, which protocols below 3 write as text."""
+
+    def __new__(cls, text: str, encoding: str) -> Any:
+        if encoding not in ("latin1", "latin-1"):
+            raise _RefusedError(f"bytes in '{encoding}'")
+        return text
+
+    def __setstate__(self, state: Any) -> None:
+        raise _RefusedError("text with attributes")
+
+
+# By name, in the modules of Python 2 and 3 and of old and new NumPy and SciPy.
+_ALLOWED: dict[str, tuple[type, set[str]]] = {
+    "_reconstruct": (_Array, {"numpy.core.multiarray", "numpy._core.multiarray"}),
+    "ndarray": (_Array, {"numpy"}),
+    "dtype": (_DType, {"numpy"}),
+    "csr_matrix": (_Matrix, {"scipy.sparse.csr", "scipy.sparse._csr"}),
+    "csr_array": (_Matrix, {"scipy.sparse._csr"}),
+    # Protocols 0 and 1 create a matrix by _reconstructor(csr_matrix, object, None).
+    "_reconstructor": (_Matrix, {"copy_reg", "copyreg"}),
+    "object": (_Stub, {"__builtin__", "builtins"}),
+    "list": (_Stub, {"__builtin__", "builtins"}),
+    "defaultdict": (_Dict, {"collections"}),
+    "encode": (_Text, {"_codecs"}),
+}
+
+
+class _PlainUnpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        stub, modules = _ALLOWED.get(name, (None, set()))
+        if module not in modules:
+            raise _RefusedError(f"a '{module}.{name}'")
+
+        return stub

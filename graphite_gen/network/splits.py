@@ -1,4 +1,4 @@
-"""Edges that are held out, and as many pairs that are none, to tell them from."""
+"""Splits of edges into training, validation and test edges, with as many non-edges."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class EdgeSplit:
     """The edges of a graph in three parts, all with ``i < j`` and shape :math:`(M, 2)`.
 
     Attributes:
-        train: The edges that models see.
-        validation: The edges that the best epoch is chosen by.
-        test: The edges that are scored at the end.
-        validation_negatives: As many pairs that are no edges at all.
-        test_negatives: As many others.
+        train: Training edges.
+        validation: Validation edges, for the choice of the epoch.
+        test: Test edges.
+        validation_negatives: As many pairs that are not edges.
+        test_negatives: As many other pairs that are not edges.
     """
 
     train: Pairs
@@ -50,42 +50,36 @@ def split_edges(
 ) -> EdgeSplit:
     """A random split of edges, with as many uniformly drawn non-edges for validation and for test.
 
-    ``connected`` is the paper's: edges are held out in random order unless that would take a component apart. Taken to
-    its end that is the reverse-delete algorithm, so the edges it keeps for connection are the minimum spanning forest
-    of random weights, and the others come in the order of falling weights. ``random`` holds out any edges.
+    ``connected`` is the paper's split: edges are held out in random order unless that disconnects a component. This is
+    the reverse-delete algorithm, so the edges it keeps are the minimum spanning forest of random weights. ``random``
+    holds out any edges.
 
     Arguments:
         nodes: The number of nodes.
         edges: The edges with ``i < j``, with shape :math:`(E, 2)`.
-        generator: The randomness.
+        generator: The random generator.
         form: ``connected`` or ``random``.
-        validation: The part of the edges held out for validation.
-        test: The part of the edges held out for test.
-
-    Raises:
-        ConfigError: There is no such form.
-        DatasetError: There are too few edges, or non-edges, to hold any out.
+        validation: The fraction of edges held out for validation.
+        test: The fraction of edges held out for test.
     """
     require("split", form, SPLITS)
     pairs = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
     counts = max(1, int(validation * len(pairs))), max(1, int(test * len(pairs)))
     held = sum(counts)
     if len(pairs) <= held:
-        raise DatasetError(
-            f"The graph has {so_many(len(pairs), 'edge')}, too few to hold some out for validation and test: it "
-            f"needs at least 3."
-        )
+        raise DatasetError(f"The graph has {so_many(len(pairs), 'edge')}: held-out edges need at least 3.")
 
     order = generator.permutation(len(pairs))
     if form == "connected":
         order = order[~_in_forest(nodes, pairs[order])]
     if len(order) < held:
         raise DatasetError(
-            f"Only {len(order)} of {len(pairs)} edges can be held out with the rest as connected as before, and {held} "
-            f"are wanted: pass '--split random' (in Python, split='random')."
+            f"Only {len(order)} of {len(pairs)} edges can be held out without disconnecting the graph, and {held} are "
+            f"needed. split='random' ignores connectivity.",
+            reason="split-disconnects",
         )
     chosen = order[:held]
-    # The first to go are the surest to be on a cycle: the two parts should be alike.
+    # Shuffled, since the first ones are likelier to lie on cycles: validation and test should be alike.
     generator.shuffle(chosen)
     kept = np.ones(len(pairs), dtype=np.bool_)
     kept[chosen] = False
@@ -101,8 +95,8 @@ def split_edges(
 
 
 def _in_forest(nodes: int, pairs: Pairs) -> NDArray[np.bool_]:
-    """Whether each edge is in the minimum spanning forest if weights fall from one to the next."""
-    # No weight may be zero, which would mean no edge.
+    """Whether each edge is in the minimum spanning forest of descending weights."""
+    # A weight of zero would mean no edge.
     weights = np.arange(len(pairs), 0, -1, dtype=np.float64)
     forest = minimum_spanning_tree(sparse.csr_array((weights, tuple(pairs.T)), shape=(nodes, nodes)))
     found = np.zeros(len(pairs), dtype=np.bool_)
@@ -112,16 +106,11 @@ def _in_forest(nodes: int, pairs: Pairs) -> NDArray[np.bool_]:
 
 
 def sample_non_edges(nodes: int, edges: Pairs, count: int, generator: np.random.Generator) -> Pairs:
-    """Distinct pairs ``i < j`` that are no edges, drawn uniformly, in random order, with shape :math:`(M, 2)`.
-
-    Raises:
-        DatasetError: There are not so many.
-    """
+    """Distinct pairs ``i < j`` that are not edges, drawn uniformly, in random order, with shape :math:`(M, 2)`."""
     total = nodes * (nodes - 1) // 2
     if total - len(edges) < count:
         raise DatasetError(
-            f"The graph has {so_many(total - len(edges), 'pair')} without an edge, and {count} are wanted to tell "
-            f"edges from: it is too dense for link prediction."
+            f"The graph is too dense: {so_many(total - len(edges), 'non-edge')}, and {count} are needed."
         )
     taken = np.sort(edges[:, 0] * nodes + edges[:, 1])
     if total <= 4 * (count + len(edges)):
@@ -135,7 +124,7 @@ def sample_non_edges(nodes: int, edges: Pairs, count: int, generator: np.random.
             drawn = np.minimum(i, j) * nodes + np.maximum(i, j)
             drawn = drawn[(i != j) & ~is_among(drawn, taken)]
             keys = np.concatenate([keys, drawn])
-            # Those drawn first stay, so that each draw is uniform over what was left.
+            # Keep first occurrences, so that each draw is uniform over the remaining pairs.
             keys = keys[np.sort(np.unique(keys, return_index=True)[1])]
         keys = keys[:count]
 
@@ -148,7 +137,7 @@ def contains_pairs(nodes: int, edges: Pairs, pairs: Pairs) -> NDArray[np.bool_]:
 
 
 def is_among(keys: NDArray[np.int64], ordered: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether each number is among those in ascending order."""
+    """Whether each key is in a sorted array."""
     if not len(ordered):
         return np.zeros(len(keys), dtype=np.bool_)
     places = np.minimum(np.searchsorted(ordered, keys), len(ordered) - 1)

@@ -1,4 +1,4 @@
-"""Models of one large graph as folders, beside those of many graphs."""
+"""Checkpoints of models of one network."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..training.checkpoint import (
 )
 from .autoencoder import build_pair_decoder
 from .generation import NetworkModel
-from .settings import LinkSettings
+from .hyperparameters import LinkSettings
 
 __all__ = ["load_network_model", "save_network_model"]
 
@@ -32,11 +32,7 @@ _NODES = ("mu", "log_sigma", "evidence", "degrees", "biases")
 
 
 def save_network_model(model: NetworkModel, folder: Path) -> None:
-    """Write a model: the decoder and the nodes, and the config that makes the folder a checkpoint.
-
-    Raises:
-        OutputError: The folder cannot be written to.
-    """
+    """Write a model as a checkpoint folder."""
     nodes = (model.posterior.mu, model.posterior.log_sigma, model.evidence, model.degrees, model.biases)
     decoder = {f"{_DECODER}{name}": value for name, value in model.decoder.state_dict().items()}
     write_model(
@@ -51,20 +47,16 @@ def save_network_model(model: NetworkModel, folder: Path) -> None:
         },
         decoder | dict(zip(_NODES, nodes, strict=True)),
     )
-    # What says that a model was trained here, and is done.
+    # Marks the training as finished.
     state = {"progress": {"finished": True}, "turn": next_turn(folder)}
     write_atomically(folder / "state.json", (json.dumps(state) + "\n").encode())
 
 
 def load_network_model(folder: Path) -> NetworkModel:
-    """Read a model of one large graph.
-
-    Raises:
-        CheckpointError: A part is missing or damaged, or it is a model of many graphs.
-    """
+    """Read a model of one network."""
     config, tensors = read_model(folder)
     if not is_network_model(config):
-        raise CheckpointError(f"'{folder}' is a model of many graphs: 'graphite_gen.load' reads it.")
+        raise CheckpointError(f"'{folder}' is a model of many graphs: load it with 'graphite_gen.load'.")
     path = folder / "model.safetensors"
     try:
         settings = LinkSettings.from_json(config["model"])
@@ -99,11 +91,11 @@ def _posterior(tensors: dict[str, Tensor]) -> NodeNormal:
 
 
 def _check_nodes(model: NetworkModel, path: Path) -> None:
-    width = model.settings.decoder_width if model.settings.refinement_rounds else 0
+    width = model.settings.projection_width
     found = [model.posterior.mu, model.posterior.log_sigma, model.evidence, model.degrees, model.biases]
     wanted = [(model.nodes, model.settings.latent)] * 2 + [(model.nodes, width), (model.nodes,), (model.nodes,)]
     if [tuple(each.shape) for each in found] != wanted:
         raise CheckpointError(f"'{path}' does not fit its 'config.json'. Train the model again.")
     numbers = model.nodes and all(each.isfinite().all() for each in found) and (model.degrees >= 0).all()
     if not numbers or not model.edges:
-        raise CheckpointError(f"'{path}' has numbers that no training gives. Train the model again.")
+        raise CheckpointError(f"'{path}' has invalid degrees or values that are not finite. Train the model again.")

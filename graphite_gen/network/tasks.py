@@ -1,14 +1,14 @@
-"""What can be asked of one large graph, in a call each; the commands are built of the same parts.
+"""The Python API of networks: one function per task.
 
-A graph is one of networkx, a file, or what :func:`read_single_graph` gives. Nodes of a networkx graph may carry
-``features``, a ``label`` and their part of the ``split``.
+A network is a networkx graph, a file, or the result of :func:`read_network`. Nodes of a networkx graph may have the
+attributes ``features``, ``label`` and ``split``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from ..graph import SimpleGraph, as_simple_graph
 from ..records import Provenance
 from .baselines import BASELINES
 from .generation import NetworkModel, fit_network_model
+from .hyperparameters import GENERATION, ClassifierSettings, LinkSettings
 from .link_prediction import (
     LinkResult,
     PredictedLink,
@@ -33,7 +34,6 @@ from .link_prediction import (
 )
 from .network import Network, from_simple_graph, read_network
 from .node_classification import ClassificationResult, iterate_classification, summarise_classification
-from .settings import GENERATION, ClassifierSettings, LinkSettings
 from .storage import load_network_model, save_network_model
 
 if TYPE_CHECKING:
@@ -50,11 +50,13 @@ __all__ = [
 ]
 
 RANKER = "pagerank"
-"""The baseline that missing links can be ranked by."""
+"""The baseline that can rank missing links."""
+
+NetworkLike: TypeAlias = "nx.Graph | SimpleGraph | Network | str | Path"
 
 
 def score_links(
-    graph: nx.Graph | SimpleGraph | Network | str | Path,
+    graph: NetworkLike,
     kind: str = "graphite-vae",
     *,
     runs: int = 3,
@@ -63,32 +65,32 @@ def score_links(
     split: str = "connected",
     **settings: Any,
 ) -> LinkResult:
-    """How well held-out edges are told from other pairs: AUC and average precision, mean and error over splits.
+    """Link prediction: mean AUC and average precision on held-out edges over splits, with standard errors.
 
     Arguments:
-        graph: The graph.
+        graph: The network.
         kind: A model, such as ``graphite-vae``, or a baseline, such as ``adamic-adar``, which takes no settings.
         runs: The number of splits.
-        seed: The one seed of all runs.
-        features: Whether node features are used; None does where there are any.
-        split: ``connected`` or ``random``.
-        settings: Any other setting of :class:`LinkSettings`, such as ``epochs=100``.
+        seed: The seed of all runs.
+        features: Whether to use node features; None to use them if there are any.
+        split: ``connected`` to keep components connected, or ``random``.
+        settings: Settings of :class:`LinkSettings`, such as ``epochs=100``.
 
     Raises:
-        GraphiteError: The graph is not one to hold edges out of, or a setting is wrong.
+        GraphiteError: The network has too few edges, or a setting is wrong.
     """
-    one = _one(graph, features)
+    network = _as_network(graph, features)
     if kind in BASELINES:
         _refuse_settings(kind, settings)
-        return summarise_links(kind, False, split, list(iterate_baseline(one, kind, runs, seed, split=split)))
+        return summarise_links(kind, False, split, list(iterate_baseline(network, kind, runs, seed, split=split)))
     chosen = LinkSettings().changed(kind=kind, **settings)
-    scores = iterate_links(one, chosen, runs, seed, features=features, split=split)
+    scores = iterate_links(network, chosen, runs, seed, features=features, split=split)
 
-    return summarise_links(kind, _uses_features(one, features), split, list(scores))
+    return summarise_links(kind, _uses_features(network, features), split, list(scores))
 
 
 def predict_links(
-    graph: nx.Graph | SimpleGraph | Network | str | Path,
+    graph: NetworkLike,
     count: int = 100,
     kind: str = "graphite-vae",
     *,
@@ -96,32 +98,32 @@ def predict_links(
     features: bool | None = None,
     **settings: Any,
 ) -> list[PredictedLink] | list[ScoredLink]:
-    """The pairs without an edge that most look like one, best first, by a model of all edges.
+    """The most likely missing edges, best first, by a model trained on all edges.
 
     Arguments:
-        graph: The graph.
-        count: How many.
-        kind: The model; or ``pagerank``, which learns nothing, takes no settings and gives scores for probabilities.
-        seed: The run's one seed.
-        features: Whether node features are used; None does where there are any.
-        settings: Any other setting of :class:`LinkSettings`.
+        graph: The network.
+        count: The number of edges.
+        kind: A model; or ``pagerank``, which takes no settings and gives scores instead of probabilities.
+        seed: The seed of the training.
+        features: Whether to use node features; None to use them if there are any.
+        settings: Settings of :class:`LinkSettings`.
 
     Raises:
-        GraphiteError: The graph has no edges or misses none, or a setting is wrong.
+        GraphiteError: The network has no edges or is complete, or a setting is wrong.
     """
     require_count("count", count, 1)
-    one = _one(graph, features)
+    network = _as_network(graph, features)
     if kind == RANKER:
         _refuse_settings(kind, settings)
-        return rank_by_pagerank(one, count)
+        return rank_by_pagerank(network, count)
     chosen = LinkSettings().changed(kind=kind, **settings)
-    check_misses_links(one)
+    check_misses_links(network)
 
-    return rank_missing_links(one, train_on_all(one, chosen, seed, features=features).logits(), count)
+    return rank_missing_links(network, train_on_all(network, chosen, seed, features=features).logits(), count)
 
 
 def classify_nodes(
-    graph: nx.Graph | SimpleGraph | Network | str | Path,
+    graph: NetworkLike,
     kind: str = "graphite",
     *,
     runs: int = 1,
@@ -130,97 +132,93 @@ def classify_nodes(
     split: str = "own",
     **settings: Any,
 ) -> tuple[list[Any], ClassificationResult]:
-    """The class that each node is given, by the best run as validation has it, and how often test nodes get theirs.
-
-    Nodes whose label is known are given one, too, which may be another: 'classify -o' writes the known ones.
+    """Predicted class of every node, labelled or not, by the best run on validation nodes; and the mean test accuracy.
 
     Arguments:
-        graph: The graph, some of whose nodes have labels.
+        graph: The network; some of its nodes have labels.
         kind: ``graphite`` or ``gcn``.
-        runs: The number of starts.
-        seed: The one seed of all runs.
-        features: Whether node features are used; None does where there are any.
-        split: ``own`` for the same nodes to learn from in all runs, the graph's own where it has a split, or ``fresh``.
-        settings: Any other setting of :class:`ClassifierSettings`.
+        runs: The number of runs.
+        seed: The seed of all runs.
+        features: Whether to use node features; None to use them if there are any.
+        split: ``own`` for the split of the network (or one like Planetoid's) in all runs, ``fresh`` for one per run.
+        settings: Settings of :class:`ClassifierSettings`.
 
     Raises:
         GraphiteError: There are too few labels, or a setting is wrong.
     """
-    one = _one(graph, features)
+    network = _as_network(graph, features)
     chosen = ClassifierSettings().changed(kind=kind, **settings)
-    scores = list(iterate_classification(one, chosen, runs, seed, features=features, split=split))
+    scores = list(iterate_classification(network, chosen, runs, seed, features=features, split=split))
     best = max(scores, key=lambda score: score.validation)
-    result = summarise_classification(kind, _uses_features(one, features), scores)
+    result = summarise_classification(kind, _uses_features(network, features), scores)
 
-    return [one.classes[code] for code in best.predictions.tolist()], result
+    return [network.classes[code] for code in best.predictions.tolist()], result
 
 
 def embed_nodes(
-    graph: nx.Graph | SimpleGraph | Network | str | Path,
+    graph: NetworkLike,
     kind: str = "graphite-vae",
     *,
     seed: int = 0,
     features: bool | None = None,
     **settings: Any,
 ) -> NDArray[np.float32]:
-    """The mean of each node's latents, in the order of the nodes, with shape :math:`(n, D)`.
+    """Posterior mean of the latents, in node order, with shape :math:`(n, D)`.
 
     Arguments:
-        graph: The graph.
+        graph: The network.
         kind: The model.
-        seed: The run's one seed.
-        features: Whether node features are used; None does where there are any.
-        settings: Any other setting of :class:`LinkSettings`, such as ``latent=8``.
+        seed: The seed of the training.
+        features: Whether to use node features; None to use them if there are any.
+        settings: Settings of :class:`LinkSettings`, such as ``latent=8``.
 
     Raises:
-        GraphiteError: The graph has no edges, or a setting is wrong.
+        GraphiteError: The network has no edges, or a setting is wrong.
     """
     chosen = LinkSettings().changed(kind=kind, **settings)
-    trained = train_on_all(_one(graph, features), chosen, seed, features=features)
+    trained = train_on_all(_as_network(graph, features), chosen, seed, features=features)
 
     return np.asarray(trained.latents().numpy())
 
 
-def fit_network(
-    graph: nx.Graph | SimpleGraph | Network | str | Path, *, name: str = "model", seed: int = 0, **settings: Any
-) -> NetworkModel:
-    """Learn to make graphs like one large graph, from its edges alone.
+def fit_network(graph: NetworkLike, *, name: str = "model", seed: int = 0, **settings: Any) -> NetworkModel:
+    """Train a generative model of a network from its edges.
 
     Arguments:
-        graph: The graph.
-        name: What to call the model.
-        seed: The run's one seed.
-        settings: Any setting of :class:`LinkSettings`, such as ``epochs=100``.
+        graph: The network.
+        name: The name of the model.
+        seed: The seed of the training.
+        settings: Settings of :class:`LinkSettings`, such as ``epochs=100``.
 
     Raises:
-        GraphiteError: The graph has no edges, or a setting is wrong.
+        GraphiteError: The network has no edges, or a setting is wrong.
     """
     source = Path(graph).name if isinstance(graph, str | Path) else None
 
     return fit_network_model(
-        _one(graph), GENERATION.changed(**settings), name=name, seed=seed, provenance=Provenance(source=source)
+        _as_network(graph), GENERATION.changed(**settings), name=name, seed=seed, provenance=Provenance(source=source)
     )
 
 
 def save_network(model: NetworkModel, folder: str | Path) -> None:
-    """Write a model as a checkpoint folder that ``load_single``, 'sample' and 'inspect' read."""
+    """Write a model as a checkpoint folder."""
     save_network_model(model, Path(folder))
 
 
 def load_network(folder: str | Path) -> NetworkModel:
-    """A model of one large graph by its folder.
+    """Load a model of one network from its checkpoint folder.
 
     Raises:
-        CheckpointError: There is none, or it is damaged.
+        CheckpointError: The checkpoint is missing or damaged.
     """
     return load_network_model(Path(folder))
 
 
-def _one(graph: nx.Graph | SimpleGraph | Network | str | Path, features: bool | None = None) -> Network:
+def _as_network(graph: NetworkLike, features: bool | None = None) -> Network:
     if not isinstance(features, bool | None):
         raise ConfigError(
-            f"'features' is of type {type(features).__name__}; it should be True, False or None. Features themselves "
-            f"belong to the graph: give each node its own as the attribute 'features'."
+            f"'features' has the type {type(features).__name__}; it should be True, False or None. The features "
+            f"themselves are the node attribute 'features'."
         )
     if isinstance(graph, Network):
         return graph
@@ -228,8 +226,8 @@ def _one(graph: nx.Graph | SimpleGraph | Network | str | Path, features: bool | 
         return read_network(graph)
     if not isinstance(graph, SimpleGraph) and not hasattr(graph, "is_multigraph"):
         raise DatasetError(
-            f"Found {type(graph).__name__} where one graph was wanted: pass a graph of networkx, which makes one of a "
-            f"matrix by 'from_numpy_array', or the path of a file."
+            f"The network has the type {type(graph).__name__}: expected a networkx graph (see "
+            f"'networkx.from_numpy_array' for matrices) or the path of a file."
         )
 
     return from_simple_graph(as_simple_graph(graph))

@@ -1,17 +1,4 @@
-"""Layers, encoders and decoders; small, built from plain numbers, without memory."""
+"""Layers, encoders and decoders: small stateless modules built from plain numbers.
 
-from .conv import GraphConv
-from .encoder import GraphEncoder, NodeFeatures
-from .one_shot import GCNRefinement, GraphiteDecoder, InnerProduct, ResidualRefinement, SignedInnerProduct, Skip
-
-__all__ = [
-    "GCNRefinement",
-    "GraphConv",
-    "GraphEncoder",
-    "GraphiteDecoder",
-    "InnerProduct",
-    "NodeFeatures",
-    "ResidualRefinement",
-    "SignedInnerProduct",
-    "Skip",
-]
+Eqs. 3 and 8 are in ``operators``, 6 and 7 in ``encoder``, 9 and 10 in ``one_shot``.
+"""

@@ -13,7 +13,7 @@ __all__ = ["GraphConv", "ResidualMessages", "masked_mean"]
 class GraphConv(nn.Module):
     r"""Graph convolution :math:`H' = \tilde{A} H W + b` (eq. 3).
 
-    It multiplies by the graph and asks nothing else of it: dense, sparse or low-rank.
+    The graph can be dense, sparse or low-rank: all it needs is a product with node states.
     """
 
     def __init__(self, in_features: int, out_features: int) -> None:
@@ -24,7 +24,7 @@ class GraphConv(nn.Module):
         nn.init.xavier_uniform_(self.linear.weight)
 
     def forward(self, graph: Graph, h: Tensor) -> Tensor:
-        # Messages are passed on the narrower side: the product is the same, and the graph is most of its cost.
+        # Multiply by the graph on the narrower side: the result is the same, and this product dominates the cost.
         if self.linear.in_features < self.linear.out_features:
             return self.linear(graph @ h) + self.bias
 
@@ -32,12 +32,7 @@ class GraphConv(nn.Module):
 
 
 def masked_mean(h: Tensor, mask: Tensor) -> Tensor:
-    """The mean state of the real nodes, with shape :math:`(*, 1, d)`.
-
-    Arguments:
-        h: Node states, with shape :math:`(*, N, d)`.
-        mask: True for real nodes, with shape :math:`(*, N)`.
-    """
+    """Mean state of the real nodes, with shape :math:`(*, 1, d)`."""
     weights = mask.to(h)
     weights = weights / weights.sum(-1, keepdim=True).clamp_min(1)
 
@@ -45,10 +40,10 @@ def masked_mean(h: Tensor, mask: Tensor) -> Tensor:
 
 
 class ResidualMessages(nn.Module):
-    """One residual step of message passing over several graphs at once (beyond the paper).
+    """Residual message passing over several graphs at once (beyond the paper).
 
-    A node reads its own state, the messages of every graph, and the mean state of all nodes; a two-layer
-    network adds to its state.
+    The update of a node is a two-layer network of its own state, the aggregated messages of each graph and the mean
+    state of all nodes. The attribute names are keys of saved weights.
     """
 
     def __init__(self, width: int, graphs: int) -> None:

@@ -1,4 +1,4 @@
-"""From graphs to the posterior of their latents."""
+"""The encoder: from graphs to the posterior of their latents (eqs. 6-7)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,29 @@ from .conv import GraphConv, ResidualMessages
 from .distributions import NodeNormal
 from .operators import gcn_normalise
 
-__all__ = ["GCNStack", "GraphEncoder", "NodeFeatures", "ResidualStack"]
+__all__ = ["GCNStack", "GraphEncoder", "NodeFeatures", "ResidualStack", "mean_field_posterior"]
+
+# Posterior standard deviations stay within e^±MAX_LOG_SIGMA, so that no importance weight overflows.
+MAX_LOG_SIGMA = 6.0
+
+
+def mean_field_posterior(mu: Tensor, log_sigma: Tensor, mask: Tensor) -> NodeNormal:
+    r"""The posterior :math:`q(Z | A, X) = \prod_i N(z_i | \mu_i, \sigma_i^2)` (eq. 6) from the output of a GNN (eq. 7).
+
+    Arguments:
+        mu: Means, with shape :math:`(*, N, D)`.
+        log_sigma: Unbounded log standard deviations, with a shape that broadcasts to that of the means.
+        mask: True for real nodes, with shape :math:`(*, N)`.
+    """
+    return NodeNormal(mu, MAX_LOG_SIGMA * torch.tanh(log_sigma / MAX_LOG_SIGMA), mask)
 
 
 class NodeFeatures(nn.Module):
     r"""The input features :math:`H^0` of a batch of graphs.
 
-    ``identity`` is the paper's :math:`H^0 = I`; it tells nodes apart by their number, so it knows at most
-    ``max_nodes`` of them. ``constant`` and ``degree`` are invariant; ``random`` breaks symmetries by noise, which
-    makes the encoder a different one for each draw (a mixture of them is the proposal of the NLL).
+    ``identity`` is the paper's :math:`H^0 = I`, a one-hot code of the node number, for at most ``max_nodes`` nodes.
+    ``constant`` and ``degree`` are permutation-invariant. ``random`` breaks symmetries by noise, so the encoder differs
+    from draw to draw; the proposal of the NLL is a mixture over draws.
     """
 
     def __init__(self, kinds: tuple[str, ...], max_nodes: int, random_features: int, node_features: int) -> None:
@@ -33,19 +47,12 @@ class NodeFeatures(nn.Module):
         self.out_features = sum(widths[kind] for kind in kinds) + node_features
 
     def forward(self, batch: GraphBatch, noise: Tensor) -> Tensor:
-        """The features of every node; zero at dummy nodes.
-
-        Arguments:
-            batch: The graphs.
-            noise: Standard normal noise, with shape :math:`(*, B, N, R)`; :math:`R` may be zero.
-
-        Returns:
-            Features with shape :math:`(*, B, N, F)`.
-        """
+        """Features with shape :math:`(*, B, N, F)`, zero at padding; the noise has shape :math:`(*, B, N, R)`."""
         parts = [batch.x.expand(*noise.shape[:-1], -1)]
         for kind in self.kinds:
             if kind == "identity":
-                parts.append(self._identity(batch, noise))
+                eye = torch.eye(batch.mask.shape[-1], self.max_nodes, dtype=noise.dtype, device=noise.device)
+                parts.append(eye.expand(*noise.shape[:-1], -1))
             elif kind == "constant":
                 parts.append(noise.new_ones(*noise.shape[:-1], 1))
             elif kind == "degree":
@@ -55,14 +62,9 @@ class NodeFeatures(nn.Module):
 
         return torch.cat(parts, dim=-1) * batch.mask.unsqueeze(-1).to(noise)
 
-    def _identity(self, batch: GraphBatch, noise: Tensor) -> Tensor:
-        nodes = batch.mask.shape[-1]
-
-        return torch.eye(nodes, self.max_nodes, dtype=noise.dtype, device=noise.device).expand(*noise.shape[:-1], -1)
-
 
 def _degree_features(batch: GraphBatch) -> Tensor:
-    """Degree and size on scales that suit graphs of ten nodes and of thousands, with shape :math:`(B, N, 4)`."""
+    """Degree and graph size, scaled for graphs of ten to thousands of nodes, with shape :math:`(B, N, 4)`."""
     sizes = batch.sizes.to(batch.adj).unsqueeze(-1).expand(batch.mask.shape)
     degrees = batch.adj.sum(-1)
 
@@ -75,10 +77,6 @@ def _degree_features(batch: GraphBatch) -> Tensor:
         ],
         dim=-1,
     )
-
-
-# Posterior deviations stay within e^±MAX_LOG_SIGMA, so that no weight of an importance sample overflows.
-MAX_LOG_SIGMA = 6.0
 
 
 class GCNStack(nn.Module):
@@ -100,7 +98,7 @@ class GCNStack(nn.Module):
 
 
 class ResidualStack(nn.Module):
-    """Residual message passing over the graph and over its normalised form (beyond the paper)."""
+    """Residual message passing over the adjacency matrix and its normalised form (beyond the paper)."""
 
     def __init__(self, in_features: int, width: int, out_features: int, layers: int) -> None:
         super().__init__()
@@ -111,7 +109,7 @@ class ResidualStack(nn.Module):
         self.out = nn.Linear(width, out_features)
 
     def forward(self, batch: GraphBatch, h: Tensor) -> Tensor:
-        # A third keeps sums over neighbours on the scale of the states they join.
+        # The factor 1/3 keeps sums over neighbours on the scale of the node states.
         graphs = (batch.adj / 3, gcn_normalise(batch.adj, batch.mask))
         h = self.inp(h)
         for layer in self.hidden:
@@ -130,15 +128,7 @@ class GraphEncoder(nn.Module):
         self.stack = stack
 
     def forward(self, batch: GraphBatch, noise: Tensor) -> NodeNormal:
-        """The posterior of the latents.
-
-        Arguments:
-            batch: The graphs.
-            noise: Noise for ``random`` features, with shape :math:`(*, B, N, R)`.
-
-        Returns:
-            A distribution over latents with shape :math:`(*, B, N, D)`.
-        """
+        """Posterior of latents with shape :math:`(*, B, N, D)`; the noise feeds the ``random`` features."""
         mu, log_sigma = self.stack(batch, self.features(batch, noise)).chunk(2, dim=-1)
 
-        return NodeNormal(mu, MAX_LOG_SIGMA * torch.tanh(log_sigma / MAX_LOG_SIGMA), batch.mask)
+        return mean_field_posterior(mu, log_sigma, batch.mask)

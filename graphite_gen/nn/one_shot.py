@@ -1,6 +1,8 @@
-"""From latents to a distribution over graphs, by iterative refinement."""
+"""The one-shot decoder: from latents to edge logits by iterative refinement (eqs. 8-10)."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor, nn
@@ -16,14 +18,15 @@ __all__ = [
     "ResidualRefinement",
     "SignedInnerProduct",
     "Skip",
+    "refine_iteratively",
 ]
 
 
 class Skip(nn.Module):
-    r"""How a round joins its input :math:`Z` and its output :math:`Z^*`.
+    r"""Skip connection that combines the input :math:`Z` and the output :math:`Z^*` of a refinement.
 
     ``convex`` is :math:`(1 - \lambda) Z + \lambda Z^*`, ``incremental`` is :math:`Z + \lambda Z^* / \|Z^*\|`.
-    Either is the identity at :math:`\lambda = 0`, which makes Graphite exactly VGAE.
+    Both are the identity at :math:`\lambda = 0`, which makes Graphite exactly VGAE.
     """
 
     def __init__(self, form: str, weight: float) -> None:
@@ -41,10 +44,10 @@ class Skip(nn.Module):
 
 
 class GCNRefinement(nn.Module):
-    r"""The paper's refinement: a two-layer GCN over :math:`\hat{A}` and :math:`[Z | X]` (eqs. 8-9).
+    r"""The paper's refinement :math:`Z^* = GNN(\hat{A}, [Z | X])` (eq. 9): a two-layer GCN over the graph of eq. 8.
 
-    The norm of eq. 8 is taken node by node, as in the authors' code: by the norm of the whole matrix the first term is
-    of order :math:`1/n` beside the second, and every node would read almost the same.
+    The norm of eq. 8 is taken per node, as in the authors' code. With the norm of the whole matrix the first term is of
+    order :math:`1/n` relative to the second, and all nodes receive nearly the same messages.
     """
 
     def __init__(self, latent: int, width: int, node_features: int) -> None:
@@ -61,9 +64,10 @@ class GCNRefinement(nn.Module):
 
 
 class ResidualRefinement(nn.Module):
-    r"""A residual refinement over the low-rank graph of projected states (beyond the paper).
+    r"""A residual refinement over the intermediate graph of projected states (beyond the paper).
 
-    The states are projected to ``rank`` dimensions before eq. 8, so that who listens to whom is learned.
+    States are projected to ``rank`` dimensions before eq. 8, so the intermediate graph is learned. ``evidence`` maps
+    the node features; its name is a key of saved weights.
     """
 
     def __init__(self, width: int, rank: int, node_features: int) -> None:
@@ -82,13 +86,13 @@ class ResidualRefinement(nn.Module):
 
 
 class InnerProduct(nn.Module):
-    r"""The paper's :math:`Z^* Z^{*T}` (eq. 10)."""
+    r"""The paper's logits :math:`Z^* Z^{*T}` (eq. 10)."""
 
     def forward(self, h: Tensor, sizes: Tensor) -> Tensor:
         return h @ h.mT
 
     def start_at(self, log_odds: float) -> None:
-        """Do nothing: without a bias there is nowhere to put the density."""
+        """Do nothing: there is no bias to initialise."""
 
 
 class SignedInnerProduct(nn.Module):
@@ -96,8 +100,8 @@ class SignedInnerProduct(nn.Module):
 
     .. math:: l_{ij} = u_i^T S u_j + b_i + b_j + c(n), \quad S = diag(1, …, 1, -1, …, -1)
 
-    A plain inner product has no bias, so it cannot say that a graph is sparse, and no negative direction, so it
-    cannot say that likes avoid each other.
+    A plain inner product has no bias, so it cannot represent a sparse graph, and no negative direction, so it cannot
+    represent disassortative mixing.
     """
 
     def __init__(self, width: int, rank: int) -> None:
@@ -112,18 +116,13 @@ class SignedInnerProduct(nn.Module):
         self.sign: Tensor
 
     def forward(self, h: Tensor, sizes: Tensor) -> Tensor:
-        """Symmetric logits, with shape :math:`(*, N, N)`.
-
-        Arguments:
-            h: Node states, with shape :math:`(*, N, d)`.
-            sizes: The number of real nodes of each graph, with shape :math:`(*,)`.
-        """
+        """Symmetric logits with shape :math:`(*, N, N)`, of states :math:`(*, N, d)` and graph sizes :math:`(*,)`."""
         u, bias = self.project(self.norm(h)).split([len(self.sign), 1], dim=-1)
 
         return (u * self.sign) @ u.mT + bias + bias.mT + self.size(size_features(sizes, h)).unsqueeze(-1)
 
     def start_at(self, log_odds: float) -> None:
-        """Begin with graphs of a given density, so that training starts at the ER baseline."""
+        """Initialise the bias to a given edge density, so that training starts at the ER baseline."""
         last = self.size[-1]
         assert isinstance(last, nn.Linear)
         with torch.no_grad():
@@ -131,14 +130,14 @@ class SignedInnerProduct(nn.Module):
 
 
 def size_features(sizes: Tensor, like: Tensor) -> Tensor:
-    """The size of a graph on two smooth scales, with shape :math:`(*, 2)`."""
+    """Two smooth functions of the graph size, with shape :math:`(*, 2)`."""
     sizes = sizes.to(like)
 
     return torch.stack([torch.log(sizes.clamp_min(1)), 10 / sizes.clamp_min(1)], dim=-1)
 
 
 class LatentMLP(nn.Module):
-    """A two-layer network on each node's latents, which may also read the size of the graph."""
+    """A two-layer perceptron on the latents of each node, optionally conditioned on the graph size."""
 
     def __init__(self, latent: int, width: int, out_features: int, reads_size: bool) -> None:
         super().__init__()
@@ -155,8 +154,19 @@ class LatentMLP(nn.Module):
         return self.out(torch.relu(self.hidden(z)))
 
 
+def refine_iteratively(rounds: Iterable[nn.Module], skip: Skip, z: Tensor, x: Tensor, mask: Tensor) -> Tensor:
+    """Node states after the refinements of eqs. 8-9, with the shape :math:`(*, N, D)` of the latents.
+
+    The decoders of small graphs and of large networks share it. Each round has its own weights.
+    """
+    for refine in rounds:
+        z = skip(z, refine(z, x, mask))
+
+    return z
+
+
 class GraphiteDecoder(nn.Module):
-    """The iterative decoder (eqs. 8-10): latents, rounds of refinement, logits.
+    """The iterative decoder (eqs. 8-10): optional perceptron, refinement rounds, logits.
 
     Without rounds it is the decoder of VGAE.
     """
@@ -178,7 +188,7 @@ class GraphiteDecoder(nn.Module):
         self.identity_features = identity_features
 
     def start_at(self, log_odds: float) -> None:
-        """Begin with graphs of a given density."""
+        """Initialise the bias of the logits to a given edge density."""
         self.head.start_at(log_odds)
 
     def forward(self, z: Tensor, x: Tensor, mask: Tensor) -> Tensor:
@@ -197,7 +207,6 @@ class GraphiteDecoder(nn.Module):
 
         sizes = mask.sum(-1).expand(z.shape[:-2])
         h = z if self.mlp is None else self.mlp(z, sizes) * real
-        for refine in self.rounds:
-            h = self.skip(h, refine(h, x, mask))
+        h = refine_iteratively(self.rounds, self.skip, h, x, mask)
 
         return self.head(h, sizes)

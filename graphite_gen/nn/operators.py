@@ -1,4 +1,7 @@
-"""Graphs as things to multiply by: dense, sparse or low-rank."""
+"""Graph operators, anything that multiplies node states: dense, sparse or low-rank.
+
+Eq. 3 is :func:`gcn_normalise` (and ``normalised`` of the other operators), eq. 8 is :meth:`LowRankGraph.from_latents`.
+"""
 
 from __future__ import annotations
 
@@ -15,23 +18,22 @@ __all__ = [
     "LowRankGraph",
     "PageRankGraph",
     "SparseGraph",
-    "compressed_rows",
+    "csr_product",
+    "csr_tensor",
     "gcn_normalise",
-    "rows_product",
-    "symmetric_product",
 ]
 
 
 class Graph(Protocol):
-    """Anything that node states can be multiplied by: a dense or sparse tensor, or a low-rank graph."""
+    """An operator on node states: a dense or sparse tensor, or one of the classes below."""
 
     def __matmul__(self, h: Tensor, /) -> Tensor:
-        """Pass messages: :math:`A H`, with shape :math:`(*, N, d)`."""
+        """Message passing :math:`A H`, with shape :math:`(*, N, d)`."""
         ...
 
 
 def gcn_normalise(adj: Tensor, mask: Tensor) -> Tensor:
-    r"""The propagation matrix of a GCN (eq. 3), with self-loops as in Kipf & Welling (2017).
+    r"""Propagation matrix of a GCN (eq. 3), with self-loops as in Kipf & Welling (2017).
 
     .. math:: \tilde{A} = D^{-1/2} (A + I) D^{-1/2}
 
@@ -40,10 +42,10 @@ def gcn_normalise(adj: Tensor, mask: Tensor) -> Tensor:
         mask: True for real nodes, with shape :math:`(*, N)`.
 
     Returns:
-        The normalised matrices; rows and columns of dummy nodes are zero.
+        The normalised matrices; rows and columns of padding nodes are zero.
     """
     adj = adj + torch.diag_embed(mask.to(adj))
-    # Weights may be negative: a degree is the sum of their sizes, so that its root exists.
+    # Weights may be negative: degrees sum absolute values, so that the root exists.
     scale = adj.abs().sum(-1).clamp_min(torch.finfo(adj.dtype).tiny).rsqrt() * mask.to(adj)
 
     return scale.unsqueeze(-1) * adj * scale.unsqueeze(-2)
@@ -51,19 +53,19 @@ def gcn_normalise(adj: Tensor, mask: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class LowRankGraph:
-    r"""The graph :math:`\hat{A} = F F^T` of a factor, never written out.
+    r"""The graph :math:`\hat{A} = F F^T`, stored as its factor.
 
-    A product :math:`\hat{A} H` is computed as :math:`F (F^T H)` in :math:`O(N k d)`.
+    A product :math:`\hat{A} H` is computed as :math:`F (F^T H)` in :math:`O(N k d)`, never as a dense matrix.
 
     Attributes:
-        factor: The factor :math:`F`, zero at dummy nodes, with shape :math:`(*, N, k)`.
+        factor: The factor :math:`F`, zero at padding nodes, with shape :math:`(*, N, k)`.
     """
 
     factor: Tensor
 
     @classmethod
     def from_latents(cls, z: Tensor, mask: Tensor, *, per_node: bool = False) -> LowRankGraph:
-        r"""The decoder's intermediate graph (Grover et al., 2019, eq. 8).
+        r"""Intermediate graph of the decoder (Grover et al., 2019, eq. 8).
 
         .. math:: \hat{A} = Z Z^T / \|Z\|^2 + 1 1^T
 
@@ -72,8 +74,8 @@ class LowRankGraph:
         Arguments:
             z: The node latents :math:`Z`, with shape :math:`(*, N, D)`.
             mask: True for real nodes, with shape :math:`(*, N)`.
-            per_node: Whether each node has its own norm, which makes the first term a cosine, as in the authors' code;
-                else the norm is that of the matrix.
+            per_node: Whether to divide each row of :math:`Z` by its own norm, which makes the first term a cosine, as
+                in the authors' code, instead of by the norm of the matrix.
 
         Returns:
             A graph of rank :math:`D + 1`; padding has no neighbours.
@@ -85,9 +87,9 @@ class LowRankGraph:
         return cls(torch.cat([z / norm, ones], dim=-1))
 
     def normalised(self) -> LowRankGraph:
-        r"""Symmetric degree normalisation :math:`D^{-1/2} \hat{A} D^{-1/2}` (eq. 3): the factor's rows rescaled.
+        r"""Symmetric degree normalisation :math:`D^{-1/2} \hat{A} D^{-1/2}` (eq. 3), by rescaling rows of the factor.
 
-        The entries of eq. 8 are not negative, so degrees are positive wherever a node is real.
+        The entries of eq. 8 are non-negative, so the degrees of real nodes are positive.
         """
         degrees = self.factor @ self.factor.sum(-2).unsqueeze(-1)
         scale = torch.where(degrees > 0, degrees.clamp_min(torch.finfo(degrees.dtype).tiny).rsqrt(), 0)
@@ -100,93 +102,65 @@ class LowRankGraph:
 
 @dataclass(frozen=True)
 class SparseGraph:
-    r"""A symmetric sparse matrix to multiply by, in :math:`O((N + E) d)`.
+    r"""A symmetric sparse matrix; a product costs :math:`O((N + E) d)`.
 
-    Rows are compressed: measured on a CPU, such a product takes a tenth of the time of one by coordinates, and less of
-    that of gathering and scattering. No gradient flows to the weights.
+    Stored as CSR: on a CPU its products take a tenth of the time of COO, and less than gather and scatter. No gradient
+    flows to the weights.
 
     Attributes:
-        matrix: The symmetric matrix as compressed rows, with shape :math:`(N, N)`. Every cell of the diagonal is
-            stored, zero or not, so that self-loops change values and never the structure.
+        matrix: The symmetric CSR matrix, with shape :math:`(N, N)`. The whole diagonal is stored, zeros included, so
+            that adding self-loops keeps the sparsity pattern.
     """
 
     matrix: Tensor
 
     @classmethod
     def from_edges(cls, edges: Tensor, nodes: int, weights: Tensor | None = None) -> SparseGraph:
-        """The adjacency matrix of an undirected graph, on the device of its edges.
-
-        Arguments:
-            edges: The two ends of every edge, each edge once and in either order, with shape :math:`(2, E)`.
-            nodes: The number of nodes :math:`N`.
-            weights: Weights of the edges, with shape :math:`(E,)`; ones by default.
-        """
+        """Adjacency matrix of undirected edges :math:`(2, E)`, each once and in either direction."""
         if weights is None:
             weights = torch.ones(edges.shape[1], device=edges.device)
         diagonal = torch.arange(nodes, device=edges.device)
         rows = torch.cat([edges[0], edges[1], diagonal])
         columns = torch.cat([edges[1], edges[0], diagonal])
         values = torch.cat([weights, weights, weights.new_zeros(nodes)])
-        # In the order of columns within a row, neighbours that are near in memory are read together.
+        # Sorted columns within a row, for locality of memory access.
         order = torch.argsort(rows * nodes + columns)
         ends = torch.bincount(rows, minlength=nodes).cumsum(0)
 
-        return cls(compressed_rows(torch.cat([ends.new_zeros(1), ends]), columns[order], values[order], nodes))
+        return cls(csr_tensor(torch.cat([ends.new_zeros(1), ends]), columns[order], values[order], nodes))
 
     def normalised(self) -> SparseGraph:
-        r"""The propagation matrix of a GCN (eq. 3), with self-loops as in Kipf & Welling (2017).
-
-        .. math:: \tilde{A} = D^{-1/2} (A + I) D^{-1/2}
-
-        As for dense matrices, a degree is the sum of the weights' sizes, so that its root exists.
-        """
+        """Propagation matrix of a GCN (eq. 3); the sparse form of :func:`gcn_normalise`."""
         ends, columns, values = self.matrix.crow_indices(), self.matrix.col_indices(), self.matrix.values()
         rows = torch.repeat_interleave(ends.diff())
         values = values + (rows == columns).to(values)
         degrees = values.new_zeros(len(ends) - 1).index_add_(0, rows, values.abs())
         scale = degrees.clamp_min(torch.finfo(values.dtype).tiny).rsqrt()
 
-        return SparseGraph(compressed_rows(ends, columns, scale[rows] * values * scale[columns], len(scale)))
+        return SparseGraph(csr_tensor(ends, columns, scale[rows] * values * scale[columns], len(scale)))
 
     def __matmul__(self, h: Tensor) -> Tensor:
-        return symmetric_product(lambda states: rows_product(self.matrix, states), h)
+        return _symmetric_product(lambda states: csr_product(self.matrix, states), h)
 
 
-def symmetric_product(multiply: Callable[[Tensor], Tensor], h: Tensor) -> Tensor:
-    """A product by a symmetric matrix, which is its own transpose: the gradient is the same product.
-
-    Arguments:
-        multiply: The product, which no gradient flows through.
-        h: Node states, with shape :math:`(N, d)`.
-    """
-    product: Tensor = _SymmetricProduct.apply(multiply, h)  # type: ignore[no-untyped-call]
-
-    return product
-
-
-def rows_product(matrix: Tensor, h: Tensor) -> Tensor:
-    """The product of a matrix of compressed rows with shape :math:`(M, N)` and states of shape :math:`(N, d)`."""
-    # Added to zeros: torch's own product of the two makes room for the result twice, at up to three times the cost.
+def csr_product(matrix: Tensor, h: Tensor) -> Tensor:
+    """Product of a CSR matrix with shape :math:`(M, N)` and states of shape :math:`(N, d)`."""
+    # addmm_ on zeros: torch's own CSR product allocates the result twice, at up to three times the cost.
     return h.new_zeros(matrix.shape[0], h.shape[1]).addmm_(matrix, h)
 
 
-def compressed_rows(ends: Tensor, columns: Tensor, values: Tensor, width: int) -> Tensor:
-    """A sparse matrix as compressed rows, which nothing is checked of.
-
-    Arguments:
-        ends: Where each row begins, and the last one ends, with shape :math:`(N + 1,)`.
-        columns: The column of each value, with shape :math:`(M,)`.
-        values: The values, row by row, with shape :math:`(M,)`.
-        width: The number of columns.
-    """
+def csr_tensor(ends: Tensor, columns: Tensor, values: Tensor, width: int) -> Tensor:
+    """CSR matrix of row pointers :math:`(N + 1,)`, column indices :math:`(M,)` and values :math:`(M,)`, unchecked."""
     with warnings.catch_warnings():
-        # Torch calls compressed rows a beta, once a process; a product by a dense matrix is all that is asked of them.
+        # Torch warns that CSR tensors are in beta; only products with dense matrices are used here.
         warnings.filterwarnings("ignore", message="Sparse")
 
         return torch.sparse_csr_tensor(ends, columns, values, (len(ends) - 1, width), check_invariants=False)
 
 
 class _SymmetricProduct(torch.autograd.Function):
+    """Product with a symmetric matrix: the gradient is the same product of the gradient."""
+
     @staticmethod
     def forward(ctx: Any, multiply: Callable[[Tensor], Tensor], h: Tensor) -> Tensor:
         ctx.multiply = multiply
@@ -195,22 +169,24 @@ class _SymmetricProduct(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor]:
-        return None, symmetric_product(ctx.multiply, gradient)
+        return None, _symmetric_product(ctx.multiply, gradient)
+
+
+_symmetric_product: Callable[[Callable[[Tensor], Tensor], Tensor], Tensor] = _SymmetricProduct.apply
 
 
 @dataclass(frozen=True)
 class PageRankGraph:
-    r"""Personalised PageRank over a normalised graph, never written out (Klicpera et al., 2019).
+    r"""Personalised PageRank propagation, APPNP (Klicpera et al., 2019).
 
     .. math:: H_0 = H, \quad H_{k+1} = (1 - \alpha) \tilde{A} H_k + \alpha H
 
-    One product reaches as far as its steps; how far it listens is the teleport probability's to say. Without steps it
-    is the identity.
+    One product is ``steps`` propagation steps; without steps it is the identity.
 
     Attributes:
         graph: The normalised graph :math:`\tilde{A}`.
-        teleport: The probability :math:`\alpha` of starting again.
-        steps: The number of steps.
+        teleport: The teleport probability :math:`\alpha`.
+        steps: The number of propagation steps.
     """
 
     graph: SparseGraph
@@ -218,13 +194,12 @@ class PageRankGraph:
     steps: int
 
     def __matmul__(self, h: Tensor) -> Tensor:
-        # A polynomial of a symmetric matrix is symmetric too: no state in between is kept for the gradient.
-        return symmetric_product(self._walk, h)
+        # A polynomial of a symmetric matrix is symmetric, so no intermediate state is kept for the gradient.
+        return _symmetric_product(self._propagate, h)
 
-    def _walk(self, h: Tensor) -> Tensor:
+    def _propagate(self, h: Tensor) -> Tensor:
         states = h
         for _ in range(self.steps):
-            # The product and the mixture in one pass over the states.
             states = torch.addmm(h, self.graph.matrix, states, beta=self.teleport, alpha=1 - self.teleport)
 
         return states

@@ -1,4 +1,4 @@
-"""Independent edges given what they must be: exact draws where they are known, and rows of given odds elsewhere."""
+"""Independent edges conditioned on constraints: exact where an algorithm is known, else row by row with masks."""
 
 from __future__ import annotations
 
@@ -15,122 +15,105 @@ from torch import Tensor
 from ..autoregressive.decoder import PartialGraphs
 from ..autoregressive.distribution import AutoregressiveGraphs
 from ..data.properties import component_labels
-from .permutation import Arrival
-from .requirements import Demands
+from .constraints import Requirements
+from .feasibility import NodePermutation
 
-__all__ = ["GivenOdds", "draw_held", "draw_with_edges", "exact_draw", "spanning_tree"]
+__all__ = ["FixedLogits", "exact_sampler", "sample_constrained", "sample_edge_count", "sample_spanning_tree"]
 
-# Log-odds beyond this are as good as certain.
+# Log-odds of this size are certain in double precision.
 CERTAIN = 60.0
 BATCH = 64
 
-ExactDraw = Callable[[NDArray[np.float64], np.random.Generator], NDArray[np.bool_] | None]
+ExactSampler = Callable[[NDArray[np.float64], np.random.Generator], NDArray[np.bool_] | None]
 
 
-def draw_held(
+def sample_constrained(
     logits: Tensor,
-    demands: Sequence[Demands],
+    requirements: Sequence[Requirements],
     keys: NDArray[np.float64],
     uniform: Tensor,
     streams: Sequence[np.random.Generator],
     by_degree: bool = False,
 ) -> Tensor:
-    """Independent edges held to what is asked of their graphs, with shape :math:`(B, N, N)`.
-
-    Exactly where that is known, else row by row, as nodes arrive in a random order.
+    """Sample independent edges under constraints, with shape :math:`(B, N, N)`.
 
     Arguments:
         logits: Symmetric log-odds, with shape :math:`(B, N, N)`.
-        demands: What is asked of each graph.
-        keys: Noise in [0, 1) for the orders, with shape :math:`(B, N)`.
+        requirements: The requirements on each graph.
+        keys: Noise in [0, 1) for the decoding orders, with shape :math:`(B, N)`.
         uniform: Noise in [0, 1) for the pairs, with shape :math:`(B, N, N)`.
-        streams: The randomness of exact draws, one for each graph.
-        by_degree: Whether nodes that may have more neighbours arrive first.
+        streams: The random generators of exact samples, one for each graph.
+        by_degree: Whether nodes of higher maximum degree are decoded first.
     """
-    draws = [exact_draw(demand) for demand in demands]
-    if any(draw is None for draw in draws):
-        sizes = np.array([demand.nodes for demand in demands])
-        arrival = Arrival(sizes, keys, logits.device, demands, by_degree=by_degree)
-        law = AutoregressiveGraphs(GivenOdds(), arrival.pairs(logits), logits[..., :0], arrival.sizes)
-        adj = arrival.back(law.sample(uniform.to(logits), arrival.limits))
-    else:
-        adj = torch.zeros_like(logits)
-    for row, (draw, demand, rng) in enumerate(zip(draws, demands, streams, strict=True)):
-        if draw is not None:
-            n = demand.nodes
-            drawn = draw(logits[row, :n, :n].double().cpu().numpy(), rng)
-            # Nothing is no graph of those asked for, or is found not to be one.
+    samplers = [exact_sampler(requirement) for requirement in requirements]
+    adj = torch.zeros_like(logits)
+    if any(sampler is None for sampler in samplers):
+        sizes = np.array([requirement.nodes for requirement in requirements])
+        order = NodePermutation(sizes, keys, logits.device, requirements, by_degree=by_degree)
+        graphs = AutoregressiveGraphs(FixedLogits(), order.pairs(logits), logits[..., :0], order.sizes)
+        adj = order.invert(graphs.sample(uniform.to(logits), order.constraints))
+    for row, (sampler, requirement, rng) in enumerate(zip(samplers, requirements, streams, strict=True)):
+        if sampler is not None:
+            n = requirement.nodes
+            exact = sampler(logits[row, :n, :n].double().cpu().numpy(), rng)
+            # The empty graph stands for a failed sample: it is checked and rejected like any other.
             adj[row] = 0
-            if drawn is not None:
-                adj[row, :n, :n] = torch.from_numpy(drawn).to(adj)
+            if exact is not None:
+                adj[row, :n, :n] = torch.from_numpy(exact).to(adj)
 
     return adj
 
 
-def exact_draw(demands: Demands) -> ExactDraw | None:
-    """How independent edges are drawn exactly given what is asked of them; None where that is not known."""
-    tight = demands.tightened()
-    if (tight.highest < tight.nodes - 1).any() or (tight.lowest > int(tight.connected)).any():
+def exact_sampler(requirements: Requirements) -> ExactSampler | None:
+    """Return an exact sampler of independent edges given the requirements; None if none is known."""
+    tight = requirements.tightened()
+    if (tight.max_degree < tight.nodes - 1).any() or (tight.min_degree > int(tight.connected)).any():
         return None
-    if tight.connected and tight.most == tight.nodes - 1:
-        return spanning_tree
-    if tight.least == tight.most and not (tight.connected or tight.acyclic or tight.planar):
-        return partial(draw_with_edges, edges=tight.least)
+    if tight.connected and tight.max_edges == tight.nodes - 1:
+        return sample_spanning_tree
+    if tight.min_edges == tight.max_edges and not (tight.connected or tight.acyclic or tight.planar):
+        return partial(sample_edge_count, edges=tight.min_edges)
 
     return None
 
 
-class GivenOdds:
-    """Odds that are known beforehand, asked for row by row as those of a staged model are.
+class FixedLogits:
+    """A row decoder with given logits: row i of the latents holds the logits of node i's pairs."""
 
-    They travel as latents: row i of the log-odds is what belongs to node i.
-    """
+    def states(self, partial: PartialGraphs) -> Tensor:
+        """Return the logits, with shape :math:`(B, T, N)`."""
+        return partial.z
 
-    def states(self, seen: PartialGraphs) -> Tensor:
-        """The log-odds of each node's pairs, with shape :math:`(B, T, N)`."""
-        return seen.z
+    def row_context(self, h: Tensor, partial: PartialGraphs, rows: Tensor, prefix: Tensor) -> FixedRows:
+        """Return the logits of one new node per graph."""
+        nodes = partial.adj.shape[-1]
 
-    def ask(self, h: Tensor, seen: PartialGraphs, rows: Tensor, reach: Tensor) -> GivenRows:
-        """The log-odds of one arriving node per graph."""
-        nodes = seen.adj.shape[-1]
-
-        return GivenRows(h.gather(-2, rows[:, None, None].expand(-1, 1, h.shape[-1])).squeeze(-2)[:, :nodes])
+        return FixedRows(h.gather(-2, rows[:, None, None].expand(-1, 1, h.shape[-1])).squeeze(-2)[:, :nodes])
 
 
 @dataclass(frozen=True)
-class GivenRows:
-    """Log-odds that no answer changes.
+class FixedRows:
+    """Logits that do not depend on the row's edges, with shape :math:`(B, T)`."""
 
-    Attributes:
-        logits: The log-odds, with shape :math:`(B, T)`.
-    """
+    values: Tensor
 
-    logits: Tensor
+    def select(self, rows: Tensor) -> FixedRows:
+        """Index the rows."""
+        return FixedRows(self.values[rows])
 
-    def select(self, rows: Tensor) -> GivenRows:
-        """Some of the arriving nodes."""
-        return GivenRows(self.logits[rows])
-
-    def log_odds(self, answers: Tensor) -> Tensor:
-        """The log-odds, whatever the answers, with shape :math:`(B, T)`."""
-        return self.logits
+    def logits(self, row_edges: Tensor) -> Tensor:
+        """Return the logits, with shape :math:`(B, T)`."""
+        return self.values
 
 
-def spanning_tree(logits: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.bool_]:
-    r"""A tree in proportion to the product of its edges' odds: independent edges given that they form a tree.
+def sample_spanning_tree(logits: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.bool_]:
+    r"""Sample a tree in proportion to the product of its edges' odds: independent edges given that they form a tree.
 
-    Taking away node :math:`v` with odds :math:`w_{vi}` and joining its neighbours by :math:`w_{vi} w_{vj} / \sum_k
-    w_{vk}` instead changes the sum over all trees by the factor :math:`\sum_k w_{vk}` alone. So nodes are taken away
-    one by one, and put back in the reverse order: of the tree without :math:`v` each edge stays if it was there before
-    rather than made, and :math:`v` gets an edge to each part that is left, in proportion to its odds there. Nothing is
-    ever subtracted, so odds of any size will do.
-
-    Arguments:
-        logits: Symmetric log-odds, with shape :math:`(n, n)`.
-        rng: The randomness.
-
-    Returns:
-        A symmetric adjacency matrix, with shape :math:`(n, n)`.
+    Eliminating node :math:`v` with odds :math:`w_{vi}` and adding :math:`w_{vi} w_{vj} / \sum_k w_{vk}` to the odds of
+    its neighbours' pairs multiplies the sum over all trees by :math:`\sum_k w_{vk}`. So nodes are eliminated one by
+    one, and inserted again in reverse order: each edge of the tree without :math:`v` is kept with the probability that
+    it existed before the elimination, and :math:`v` is joined to each remaining component, in proportion to its odds.
+    Nothing is subtracted, so this is stable for odds of any size. Log-odds and adjacency have shape :math:`(n, n)`.
     """
     nodes = len(logits)
     reduced = [logits]
@@ -144,10 +127,10 @@ def spanning_tree(logits: NDArray[np.float64], rng: np.random.Generator) -> NDAr
         without, w = reduced[nodes - v], reduced[nodes - v - 1]
         pairs = np.argwhere(np.triu(tree[:v, :v], 1))
         i, j = pairs.T
-        made = -rng.exponential(size=len(pairs)) >= w[i, j] - without[i, j]
-        tree[i[made], j[made]] = tree[j[made], i[made]] = False
-        labels = component_labels(pairs[~made], v)
-        # The highest of log-odds plus Gumbel noise is a draw in proportion to the odds.
+        added = -rng.exponential(size=len(pairs)) >= w[i, j] - without[i, j]
+        tree[i[added], j[added]] = tree[j[added], i[added]] = False
+        labels = component_labels(pairs[~added], v)
+        # The Gumbel-max trick, per component.
         keys = w[v, :v] - np.log(rng.exponential(size=v))
         order = np.lexsort((-keys, labels))
         chosen = order[np.unique(labels[order], return_index=True)[1]]
@@ -156,23 +139,14 @@ def spanning_tree(logits: NDArray[np.float64], rng: np.random.Generator) -> NDAr
     return tree
 
 
-def draw_with_edges(
+def sample_edge_count(
     logits: NDArray[np.float64], rng: np.random.Generator, edges: int, tries: int = 10_000
 ) -> NDArray[np.bool_] | None:
-    r"""Independent edges given their number.
+    r"""Sample independent edges given their number.
 
-    Multiplying all odds by one number changes nothing about the law given how many edges there are. With the number
-    that makes the wanted count the expected one, draws of exactly that count are common, about one in :math:`\sqrt{2
-    \pi} \sigma`, and the first of them is kept.
-
-    Arguments:
-        logits: Symmetric log-odds, with shape :math:`(n, n)`.
-        rng: The randomness.
-        edges: How many edges there must be.
-        tries: How many draws to make at most.
-
-    Returns:
-        A symmetric adjacency matrix, with shape :math:`(n, n)`; None if no draw had the right count.
+    Multiplying all odds by a constant does not change the distribution given the number of edges. With the constant
+    that makes the expected number the required one, about one sample in :math:`\sqrt{2 \pi} \sigma` has exactly that
+    number. The first of these is returned, or None if ``tries`` samples were not enough.
     """
     nodes = len(logits)
     upper = np.triu_indices(nodes, 1)
@@ -180,21 +154,21 @@ def draw_with_edges(
     probabilities = _sigmoid(odds + _tilt(odds, edges))
     matrix = np.zeros((nodes, nodes), dtype=np.bool_)
     for _ in range(math.ceil(tries / BATCH)):
-        draws = rng.random((BATCH, len(odds))) < probabilities
-        right = np.flatnonzero(draws.sum(1) == edges)
+        samples = rng.random((BATCH, len(odds))) < probabilities
+        right = np.flatnonzero(samples.sum(1) == edges)
         if len(right):
-            matrix[upper] = draws[right[0]]
+            matrix[upper] = samples[right[0]]
             return matrix | matrix.T
 
     return None
 
 
-def _tilt(odds: NDArray[np.float64], edges: int) -> float:
-    """What to add to log-odds for so many edges to be expected, by bisection."""
-    low, high = -odds.max(initial=0) - CERTAIN, -odds.min(initial=0) + CERTAIN
+def _tilt(log_odds: NDArray[np.float64], edges: int) -> float:
+    """The constant to add to log-odds for an expected number of edges, by bisection."""
+    low, high = -log_odds.max(initial=0) - CERTAIN, -log_odds.min(initial=0) + CERTAIN
     for _ in range(100):
         middle = (low + high) / 2
-        if _sigmoid(odds + middle).sum() < edges:
+        if _sigmoid(log_odds + middle).sum() < edges:
             low = middle
         else:
             high = middle

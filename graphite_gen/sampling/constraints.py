@@ -1,18 +1,19 @@
-"""Hard constraints on sampled graphs: what each one asks, and whether a graph does it."""
+"""Hard constraints on sampled graphs, and the bounds on degrees and edges that they amount to."""
 
 from __future__ import annotations
 
+import math
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..data.properties import has_plane_drawing, is_connected, is_tree
+from ..data.properties import component_labels, has_plane_drawing, is_connected, is_tree
 from ..errors import SamplingError
 from ..graph import SimpleGraph
-from .requirements import Demands
 
 __all__ = [
     "Acyclic",
@@ -24,46 +25,144 @@ __all__ = [
     "MaxDegree",
     "Planar",
     "Regular",
+    "Requirements",
     "Tree",
+    "is_graphical",
 ]
 
 
+@dataclass(frozen=True)
+class Requirements:
+    """The common form of all constraints on a graph with :math:`n` nodes.
+
+    Attributes:
+        min_degree: Lower bounds on the degrees, with shape :math:`(n,)`.
+        max_degree: Upper bounds on the degrees, with shape :math:`(n,)`.
+        min_edges: The lower bound on the number of edges.
+        max_edges: The upper bound on the number of edges.
+        connected: Whether the graph must be connected.
+        acyclic: Whether it must be a forest.
+        planar: Whether it must be planar.
+    """
+
+    min_degree: NDArray[np.int64]
+    max_degree: NDArray[np.int64]
+    min_edges: int
+    max_edges: int
+    connected: bool = False
+    acyclic: bool = False
+    planar: bool = False
+
+    @classmethod
+    def none(cls, nodes: int) -> Requirements:
+        """Return the bounds that every graph satisfies."""
+        return cls(np.zeros(nodes, dtype=np.int64), np.full(nodes, max(nodes - 1, 0)), 0, math.comb(nodes, 2))
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes :math:`n`."""
+        return len(self.min_degree)
+
+    def __and__(self, other: Requirements) -> Requirements:
+        return Requirements(
+            np.maximum(self.min_degree, other.min_degree),
+            np.minimum(self.max_degree, other.max_degree),
+            max(self.min_edges, other.min_edges),
+            min(self.max_edges, other.max_edges),
+            self.connected or other.connected,
+            self.acyclic or other.acyclic,
+            self.planar or other.planar,
+        )
+
+    def tightened(self) -> Requirements:
+        """Add the bounds on degrees and edges that follow from the others."""
+        nodes = self.nodes
+        min_degree = np.maximum(self.min_degree, 1) if self.connected and nodes > 1 else self.min_degree
+        min_edges = max(self.min_edges, -(-int(min_degree.sum()) // 2), nodes - 1 if self.connected else 0)
+        max_edges = min(self.max_edges, int(self.max_degree.sum()) // 2)
+        if self.acyclic:
+            # A forest on the nodes that may have edges has fewer edges than nodes.
+            max_edges = min(max_edges, max(int((self.max_degree > 0).sum()) - 1, 0))
+        if self.planar and nodes >= 3:
+            max_edges = min(max_edges, 3 * nodes - 6)
+
+        return replace(self, min_degree=min_degree, min_edges=min_edges, max_edges=max_edges)
+
+    def conflict(self) -> str | None:
+        """Return why no graph satisfies the requirements, or None if no conflict is known.
+
+        This is exact for degrees, edges, trees and forests, and necessary only for planar graphs with given degrees.
+        """
+        if self.nodes and self.min_degree.max() > self.nodes - 1:
+            return f"a node has at most {self.nodes - 1} neighbours, and {self.min_degree.max()} are required"
+        tight = self.tightened()
+        clash = np.flatnonzero(tight.min_degree > tight.max_degree)
+        if len(clash):
+            low, high = tight.min_degree[clash[0]], tight.max_degree[clash[0]]
+            return f"a node would have at least {low} and at most {high} neighbours"
+        if (self.min_degree == self.max_degree).all():
+            total = int(self.min_degree.sum())
+            if total % 2:
+                return f"the degrees sum to {total}, which is odd"
+            if not is_graphical(self.min_degree):
+                return "the degree sequence is not graphical"
+        if tight.min_edges > tight.max_edges:
+            return f"at least {tight.min_edges} edges are required, and at most {tight.max_edges} are possible"
+
+        return None
+
+    def permuted(self, order: NDArray[np.int64]) -> Requirements:
+        """Move node ``order[i]`` to position ``i``."""
+        return replace(self, min_degree=self.min_degree[order], max_degree=self.max_degree[order])
+
+
+def is_graphical(degrees: NDArray[np.int64]) -> bool:
+    r"""Whether some graph has these degrees (Erdős and Gallai, 1960).
+
+    With :math:`d_1 \ge d_2 \ge \dots`, the sum is even and
+    :math:`\sum_{i \le k} d_i \le k (k - 1) + \sum_{i > k} \min(d_i, k)` for every :math:`k`.
+    """
+    d = np.sort(degrees)[::-1]
+    k = np.arange(1, len(d) + 1)
+    rest = np.minimum(d, k[:, None]) * (np.arange(len(d)) >= k[:, None])
+
+    return int(d.sum()) % 2 == 0 and bool((np.cumsum(d) <= k * (k - 1) + rest.sum(1)).all())
+
+
 class Constraint(ABC):
-    """Something that every sampled graph must be."""
+    """A property that every sampled graph must have."""
 
     @property
     @abstractmethod
     def label(self) -> str:
-        """The constraint in a word or two, as metadata and messages have it."""
+        """A short name, for metadata and messages."""
 
     @abstractmethod
-    def demands(self, nodes: int) -> Demands:
-        """What is asked of a graph on so many nodes."""
+    def requirements(self, nodes: int) -> Requirements:
+        """Return the requirements on a graph with this number of nodes."""
 
     @abstractmethod
     def holds(self, graph: SimpleGraph) -> bool:
-        """Whether a graph does it, found out independently of how it was drawn."""
+        """Whether a graph satisfies the constraint, checked independently of how it was sampled."""
 
-    def obstacle(self, nodes: int) -> str | None:
-        """Why no graph on so many nodes does it, or None where nothing speaks against it."""
-        return self.demands(nodes).obstacle()
+    def conflict(self, nodes: int) -> str | None:
+        """Return why no graph with this number of nodes satisfies the constraint, or None if no reason is known."""
+        return self.requirements(nodes).conflict()
 
     @property
     def nodes(self) -> int | None:
-        """The one number of nodes that the constraint leaves possible; None for any."""
+        """The only possible number of nodes; None for any."""
         return None
 
 
 @dataclass(frozen=True)
 class Tree(Constraint):
-    """The graph is a tree: connected and without cycles."""
+    """The graph is a tree: connected and acyclic."""
 
-    @property
-    def label(self) -> str:
-        return "tree"
+    label = "tree"
 
-    def demands(self, nodes: int) -> Demands:
-        return replace(Demands.nothing(nodes), connected=True, acyclic=True)
+    def requirements(self, nodes: int) -> Requirements:
+        return replace(Requirements.none(nodes), connected=True, acyclic=True)
 
     def holds(self, graph: SimpleGraph) -> bool:
         return is_tree(graph)
@@ -71,14 +170,12 @@ class Tree(Constraint):
 
 @dataclass(frozen=True)
 class Connected(Constraint):
-    """The graph has one component."""
+    """The graph is connected."""
 
-    @property
-    def label(self) -> str:
-        return "connected"
+    label = "connected"
 
-    def demands(self, nodes: int) -> Demands:
-        return replace(Demands.nothing(nodes), connected=True)
+    def requirements(self, nodes: int) -> Requirements:
+        return replace(Requirements.none(nodes), connected=True)
 
     def holds(self, graph: SimpleGraph) -> bool:
         return is_connected(graph)
@@ -88,34 +185,25 @@ class Connected(Constraint):
 class Acyclic(Constraint):
     """The graph is a forest: it has no cycle."""
 
-    @property
-    def label(self) -> str:
-        return "acyclic"
+    label = "acyclic"
 
-    def demands(self, nodes: int) -> Demands:
-        return replace(Demands.nothing(nodes), acyclic=True)
+    def requirements(self, nodes: int) -> Requirements:
+        return replace(Requirements.none(nodes), acyclic=True)
 
     def holds(self, graph: SimpleGraph) -> bool:
-        leaves = graph.degrees()
-        alive = np.ones(len(graph.edges), dtype=np.bool_)
-        # Take away edges at leaves until none is left: what remains are the cycles.
-        while len(ends := np.flatnonzero(alive & (leaves[graph.edges] == 1).any(1))):
-            alive[ends] = False
-            leaves = np.bincount(graph.edges[alive].ravel(), minlength=graph.nodes)
+        components = len(np.unique(component_labels(graph.edges, graph.nodes)))
 
-        return not alive.any()
+        return len(graph.edges) == graph.nodes - components
 
 
 @dataclass(frozen=True)
 class Planar(Constraint):
     """The graph can be drawn in the plane without crossings."""
 
-    @property
-    def label(self) -> str:
-        return "planar"
+    label = "planar"
 
-    def demands(self, nodes: int) -> Demands:
-        return replace(Demands.nothing(nodes), planar=True)
+    def requirements(self, nodes: int) -> Requirements:
+        return replace(Requirements.none(nodes), planar=True)
 
     def holds(self, graph: SimpleGraph) -> bool:
         return has_plane_drawing(graph)
@@ -123,25 +211,19 @@ class Planar(Constraint):
 
 @dataclass(frozen=True)
 class Edges(Constraint):
-    """The graph has a given number of edges.
-
-    Attributes:
-        count: The number of edges.
-    """
+    """The graph has ``count`` edges."""
 
     count: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "count", _whole("edges", self.count))
+        object.__setattr__(self, "count", _checked("edges", self.count))
 
     @property
     def label(self) -> str:
         return f"edges {self.count}"
 
-    def demands(self, nodes: int) -> Demands:
-        anything = Demands.nothing(nodes)
-
-        return replace(anything, least=self.count, most=min(self.count, anything.most))
+    def requirements(self, nodes: int) -> Requirements:
+        return replace(Requirements.none(nodes), min_edges=self.count, max_edges=min(self.count, math.comb(nodes, 2)))
 
     def holds(self, graph: SimpleGraph) -> bool:
         return len(graph.edges) == self.count
@@ -149,25 +231,21 @@ class Edges(Constraint):
 
 @dataclass(frozen=True)
 class MaxDegree(Constraint):
-    """No node has more than a given number of neighbours.
-
-    Attributes:
-        degree: That number.
-    """
+    """No node has more than ``degree`` neighbours."""
 
     degree: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "degree", _whole("max_degree", self.degree))
+        object.__setattr__(self, "degree", _checked("max_degree", self.degree))
 
     @property
     def label(self) -> str:
         return f"max-degree {self.degree}"
 
-    def demands(self, nodes: int) -> Demands:
-        anything = Demands.nothing(nodes)
+    def requirements(self, nodes: int) -> Requirements:
+        free = Requirements.none(nodes)
 
-        return replace(anything, highest=np.minimum(anything.highest, self.degree))
+        return replace(free, max_degree=np.minimum(free.max_degree, self.degree))
 
     def holds(self, graph: SimpleGraph) -> bool:
         return bool((graph.degrees() <= self.degree).all())
@@ -175,23 +253,19 @@ class MaxDegree(Constraint):
 
 @dataclass(frozen=True)
 class Regular(Constraint):
-    """Every node has the same number of neighbours.
-
-    Attributes:
-        degree: That number.
-    """
+    """Every node has ``degree`` neighbours."""
 
     degree: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "degree", _whole("regular", self.degree))
+        object.__setattr__(self, "degree", _checked("regular", self.degree))
 
     @property
     def label(self) -> str:
         return f"regular {self.degree}"
 
-    def demands(self, nodes: int) -> Demands:
-        return _fixed(nodes, np.full(nodes, self.degree))
+    def requirements(self, nodes: int) -> Requirements:
+        return _fixed_degrees(np.full(nodes, self.degree))
 
     def holds(self, graph: SimpleGraph) -> bool:
         return bool((graph.degrees() == self.degree).all())
@@ -199,18 +273,14 @@ class Regular(Constraint):
 
 @dataclass(frozen=True)
 class Degrees(Constraint):
-    """Node i has the i-th of the given numbers of neighbours.
-
-    Attributes:
-        degrees: The number of neighbours of each node.
-    """
+    """Node i has ``degrees[i]`` neighbours."""
 
     degrees: tuple[int, ...]
 
     def __init__(self, degrees: Iterable[int]) -> None:
-        found = tuple(_whole("degrees", degree) for degree in degrees)
+        found = tuple(_checked("degrees", degree) for degree in degrees)
         if not found:
-            raise SamplingError("No degrees were given. Pass one for each node, as in 3,2,2,1.")
+            raise SamplingError("The degree sequence is empty; it should have one degree for each node.")
         object.__setattr__(self, "degrees", found)
 
     @property
@@ -221,16 +291,16 @@ class Degrees(Constraint):
     def nodes(self) -> int:
         return len(self.degrees)
 
-    def demands(self, nodes: int) -> Demands:
+    def requirements(self, nodes: int) -> Requirements:
         assert nodes == self.nodes
 
-        return _fixed(nodes, np.array(self.degrees))
+        return _fixed_degrees(np.array(self.degrees))
 
-    def obstacle(self, nodes: int) -> str | None:
+    def conflict(self, nodes: int) -> str | None:
         if nodes != self.nodes:
-            return f"{self.nodes} degree{'s are' if self.nodes > 1 else ' is'} given"
+            return f"the degree sequence has length {self.nodes}"
 
-        return super().obstacle(nodes)
+        return super().conflict(nodes)
 
     def holds(self, graph: SimpleGraph) -> bool:
         return graph.nodes == self.nodes and bool((graph.degrees() == np.array(self.degrees)).all())
@@ -238,11 +308,7 @@ class Degrees(Constraint):
 
 @dataclass(frozen=True)
 class AllOf(Constraint):
-    """Several constraints at once.
-
-    Attributes:
-        constraints: What must hold.
-    """
+    """The conjunction of several constraints."""
 
     constraints: tuple[Constraint, ...]
 
@@ -254,33 +320,33 @@ class AllOf(Constraint):
     def nodes(self) -> int | None:
         return next((part.nodes for part in self.constraints if part.nodes is not None), None)
 
-    def demands(self, nodes: int) -> Demands:
-        joined = Demands.nothing(nodes)
+    def requirements(self, nodes: int) -> Requirements:
+        joined = Requirements.none(nodes)
         for constraint in self.constraints:
-            joined &= constraint.demands(nodes)
+            joined &= constraint.requirements(nodes)
 
         return joined
 
-    def obstacle(self, nodes: int) -> str | None:
+    def conflict(self, nodes: int) -> str | None:
         wrong = next((part for part in self.constraints if part.nodes not in (None, nodes)), None)
 
-        return super().obstacle(nodes) if wrong is None else wrong.obstacle(nodes)
+        return super().conflict(nodes) if wrong is None else wrong.conflict(nodes)
 
     def holds(self, graph: SimpleGraph) -> bool:
         return all(constraint.holds(graph) for constraint in self.constraints)
 
 
-def _fixed(nodes: int, degrees: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Demands:
-    return replace(Demands.nothing(nodes), lowest=degrees, highest=degrees)
+def _fixed_degrees(degrees: NDArray[np.int64]) -> Requirements:
+    return replace(Requirements.none(len(degrees)), min_degree=degrees, max_degree=degrees)
 
 
-def _whole(name: str, value: int) -> int:
-    """A number that can be counted to, whichever integer it came as."""
+def _checked(name: str, value: int) -> int:
+    """Convert any integer type to int."""
     try:
         number = operator.index(value)
     except TypeError:
         number = -1
     if not 0 <= number < 2**63:
-        raise SamplingError(f"'{name}' is {value!r}; it should be a whole number of at least 0, and less than 2⁶³.")
+        raise SamplingError(f"'{name}' is {value!r}; it should be an integer of at least 0, and less than 2⁶³.")
 
     return number

@@ -1,194 +1,185 @@
-"""Looking ahead while graphs grow: which pairs of an arriving node may and which must be edges."""
+"""Feasible and forced edges of new rows, so that the rows after them can still satisfy the constraints."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import networkx as nx
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ..data.batch import node_mask
 from ..data.properties import component_labels
-from .planarity import PlanarRow
-from .requirements import Demands
+from .constraints import Requirements
 
-__all__ = ["DemandLimits", "RowBounds"]
+__all__ = ["FeasibleEdges", "NodePermutation", "PlanarRow", "RowBounds"]
 
 
-class DemandLimits:
-    """The demands on each graph of a batch, as limits on nodes that arrive one at a time.
+class FeasibleEdges:
+    """The requirements on each graph of a batch, as constraints on nodes that are decoded one at a time.
 
-    Each row is bounded so that the rows after it can still do what is asked, as far as counting tells: edges and open
-    ends are counted, not matched to each other. Connected graphs are connected from their first node on.
+    The bounds on a row count edges and free degrees (stubs) without matching them to each other, so dead ends are rare
+    but possible. Connected graphs are connected from their first node on.
+
+    Arguments:
+        requirements: The requirements on each graph, with nodes in decoding order.
+        device: The device of the bounds.
     """
 
-    def __init__(self, demands: Sequence[Demands], device: torch.device | str = "cpu") -> None:
-        """Prepare for graphs of given demands, their nodes in order of arrival."""
-        tight = [demand.tightened() for demand in demands]
-        nodes = max((demand.nodes for demand in tight), default=0)
+    def __init__(self, requirements: Sequence[Requirements], device: torch.device | str = "cpu") -> None:
+        tight = [requirement.tightened() for requirement in requirements]
+        nodes = max((requirement.nodes for requirement in tight), default=0)
 
         def padded(name: str) -> Tensor:
-            rows = [np.pad(getattr(demand, name), (0, nodes - demand.nodes)) for demand in tight]
+            rows = [np.pad(getattr(requirement, name), (0, nodes - requirement.nodes)) for requirement in tight]
             return torch.from_numpy(np.array(rows, dtype=np.int64).reshape(-1, nodes)).to(device)
 
-        self._lowest, self._highest = padded("lowest"), padded("highest")
-        self._least = torch.tensor([demand.least for demand in tight], dtype=torch.int64, device=device)
-        self._most = torch.tensor([demand.most for demand in tight], dtype=torch.int64, device=device)
-        self._connected = any(demand.connected for demand in tight)
-        self._acyclic = any(demand.acyclic for demand in tight)
+        self._min_degree, self._max_degree = padded("min_degree"), padded("max_degree")
+        self._min_edges = torch.tensor([part.min_edges for part in tight], dtype=torch.int64, device=device)
+        self._max_edges = torch.tensor([part.max_edges for part in tight], dtype=torch.int64, device=device)
+        self._connected = any(requirement.connected for requirement in tight)
+        self._acyclic = any(requirement.acyclic for requirement in tight)
         # A forest is planar.
-        self._planar = any(demand.planar for demand in tight) and not self._acyclic
+        self._planar = any(requirement.planar for requirement in tight) and not self._acyclic
 
     def __call__(self, graphs: Tensor, adj: Tensor, rows: Tensor, sizes: Tensor) -> RowBounds:
+        """Return the bounds on new rows; see :class:`EdgeConstraints`."""
         nodes = adj.shape[-1]
-        asked = node_mask(rows, nodes)
+        candidates = node_mask(rows, nodes)
         degrees = adj.sum(-1).long()
-        lowest, highest = self._lowest[graphs], self._highest[graphs]
-        low, high = ((bound[:, :nodes] - degrees) * asked for bound in (lowest, highest))
+        bounds = self._min_degree[graphs], self._max_degree[graphs]
+        low, high = ((bound[:, :nodes] - degrees) * candidates for bound in bounds)
         still = sizes - 1 - rows
-        least, most = self._count_bounds(graphs, rows, sizes, degrees, low.clamp_min(0).sum(-1), high.sum(-1))
+        needed, free = low.clamp_min(0).sum(-1), high.sum(-1)
 
         return RowBounds(
-            asked & (high > 0),
-            asked & (low > still.unsqueeze(-1)),
-            least,
-            most,
-            _labels(adj, asked) if self._acyclic else None,
+            candidates & (high > 0),
+            candidates & (low > still.unsqueeze(-1)),
+            *self._edge_bounds(graphs, rows, sizes, degrees, needed, free),
+            _components(adj) if self._acyclic else None,
             _planar_rows(adj, rows) if self._planar else None,
         )
 
-    def _count_bounds(
-        self, graphs: Tensor, rows: Tensor, sizes: Tensor, degrees: Tensor, wanting: Tensor, open_ends: Tensor
+    def _edge_bounds(
+        self, graphs: Tensor, rows: Tensor, sizes: Tensor, degrees: Tensor, needed: Tensor, free: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """The least and the largest number of edges of the arriving nodes, each with shape :math:`(M,)`.
-
-        Arguments:
-            graphs: The graph of each row, with shape :math:`(M,)`.
-            rows: The arriving node, with shape :math:`(M,)`.
-            sizes: The number of nodes in the end, with shape :math:`(M,)`.
-            degrees: Those of arrived nodes, with shape :math:`(M, T)`.
-            wanting: How many edges the arrived nodes still need, with shape :math:`(M,)`.
-            open_ends: How many they still may have, with shape :math:`(M,)`.
-        """
-        lowest, highest = self._lowest[graphs], self._highest[graphs]
-        places = torch.arange(lowest.shape[-1], device=rows.device)
-        later = ((places > rows.unsqueeze(-1)) & (places < sizes.unsqueeze(-1))).long()
-        own_low, own_high = (bound.gather(-1, rows.unsqueeze(-1)).squeeze(-1) for bound in (lowest, highest))
+        """Bounds on the number of edges of the rows; earlier nodes still need ``needed`` and may have ``free``."""
+        min_degree, max_degree = self._min_degree[graphs], self._max_degree[graphs]
+        positions = torch.arange(min_degree.shape[-1], device=rows.device)
+        later = ((positions > rows.unsqueeze(-1)) & (positions < sizes.unsqueeze(-1))).long()
+        own_min, own_max = (bound.gather(-1, rows.unsqueeze(-1)).squeeze(-1) for bound in (min_degree, max_degree))
         still = sizes - 1 - rows
-        decided = degrees.sum(-1) // 2
+        edges = degrees.sum(-1) // 2
 
-        # Edges: the rows to come can take so many, and must take so many.
+        # Edges: bounds on those of later rows.
         pairs = (sizes * (sizes - 1) - (rows + 1) * rows) // 2
-        later_most = torch.minimum(pairs, (later * highest).sum(-1))
+        later_max = torch.minimum(pairs, (later * max_degree).sum(-1))
         if self._planar:
-            # A node can always be joined to three that share a face; to count on more leads into dead ends.
-            joined = torch.minimum(torch.maximum(places.clamp_max(3), lowest), highest)
-            later_most = torch.minimum(later_most, (later * joined).sum(-1))
-        later_least = ((later * lowest).sum(-1) + 1) // 2
+            # A node can always be joined to three nodes of one face; counting on more leads into dead ends.
+            joined = torch.minimum(torch.maximum(positions.clamp_max(3), min_degree), max_degree)
+            later_max = torch.minimum(later_max, (later * joined).sum(-1))
+        later_min = ((later * min_degree).sum(-1) + 1) // 2
         if self._connected:
-            later_least = torch.maximum(later_least, still)
+            later_min = torch.maximum(later_min, still)
 
-        # Ends: an edge of this row closes two, one at each node; the nodes to come need some, and can serve some.
-        served = (later * torch.minimum(highest, rows.unsqueeze(-1) + 1)).sum(-1)
-        needed = (later * (lowest - (still - 1).unsqueeze(-1)).clamp_min(0)).sum(-1)
+        # Stubs: an edge of this row uses two, one at each node; later nodes require some and can match some.
+        matched = (later * torch.minimum(max_degree, rows.unsqueeze(-1) + 1)).sum(-1)
+        required = (later * (min_degree - (still - 1).unsqueeze(-1)).clamp_min(0)).sum(-1)
         if self._connected:
-            # A node to come takes one open end and brings all of its own but one.
-            spent = (later * (2 - highest)).cumsum(-1) * later
-            before_last = later * (places < (sizes - 1).unsqueeze(-1))
-            needed = torch.maximum(needed, (still > 0).long() + (spent * before_last).amax(-1).clamp_min(0))
+            # A later node uses one stub and adds all of its own but one.
+            used = (later * (2 - max_degree)).cumsum(-1) * later
+            before_last = later * (positions < (sizes - 1).unsqueeze(-1))
+            required = torch.maximum(required, (still > 0).long() + (used * before_last).amax(-1).clamp_min(0))
 
         least = torch.stack(
             [
-                own_low - still,
-                self._least[graphs] - decided - later_most,
-                -((served - wanting - own_low) // 2),
+                own_min - still,
+                self._min_edges[graphs] - edges - later_max,
+                -((matched - needed - own_min) // 2),
                 torch.full_like(rows, int(self._connected)),
             ]
-        ).amax(0)
-        most = torch.stack([own_high, self._most[graphs] - decided - later_least, (open_ends + own_high - needed) // 2])
+        )
+        most = torch.stack([own_max, self._max_edges[graphs] - edges - later_min, (free + own_max - required) // 2])
 
-        return least.clamp_min(0), most.amin(0)
+        return least.amax(0).clamp_min(0), most.amin(0)
 
 
 @dataclass(frozen=True)
 class RowBounds:
-    """Bounds on the edges of arriving nodes, known before any of their pairs is asked about.
+    """Bounds on the edges of new rows, known before any of them is sampled.
 
     Attributes:
-        may: True where an edge is possible, with shape :math:`(M, T)`.
-        must: True where there has to be one, with shape :math:`(M, T)`.
-        least: The least number of edges, with shape :math:`(M,)`.
-        most: The largest number of edges, with shape :math:`(M,)`.
-        groups: Labels of nodes, at most one of each label being a neighbour, with shape :math:`(M, T)`; None for none.
-        planar: The graphs that have to stay planar; None for none.
+        feasible: True where an edge is possible, with shape :math:`(M, T)`.
+        forced: True where an edge is required, with shape :math:`(M, T)`.
+        min_edges: The lower bound on the number of edges, with shape :math:`(M,)`.
+        max_edges: The upper bound on the number of edges, with shape :math:`(M,)`.
+        components: Labels of nodes, at most one of each label being a neighbour, with shape :math:`(M, T)`; or None.
+        planar: The graphs that have to stay planar; or None.
     """
 
-    may: Tensor
-    must: Tensor
-    least: Tensor
-    most: Tensor
-    groups: Tensor | None = None
+    feasible: Tensor
+    forced: Tensor
+    min_edges: Tensor
+    max_edges: Tensor
+    components: Tensor | None = None
     planar: list[PlanarRow] | None = None
 
-    def settle(self, rows: Tensor, wanted: Tensor, answers: Tensor) -> Tensor:
-        """What is wanted where it is possible, and what must be; see :class:`RowLimits`."""
-        may, must = self.may[rows], self.must[rows]
-        least, most = self.least[rows].unsqueeze(-1), self.most[rows].unsqueeze(-1)
-        taken = (answers > 0).long()
+    def enforce(self, rows: Tensor, sampled: Tensor, row_edges: Tensor) -> Tensor:
+        """Return the sampled edges that are feasible, and the forced ones; see :class:`RowConstraints`."""
+        feasible, forced = self.feasible[rows], self.forced[rows]
+        min_edges, max_edges = self.min_edges[rows].unsqueeze(-1), self.max_edges[rows].unsqueeze(-1)
+        taken = (row_edges > 0).long()
         before = taken.cumsum(-1) - taken
 
-        possible_later = _after(may)
-        if self.groups is not None:
-            used, possible_later = _use_of_groups(self.groups[rows], may, taken)
-            may = may & ~used
-        # Room is kept for the pairs that must be edges; pairs without which too few are left become edges.
-        room = before + _after(must) < most
-        short = before + possible_later < least
-        settled = may & (must | ((wanted | short) & room))
+        feasible_later = _count_after(feasible)
+        if self.components is not None:
+            joined, feasible_later = _joined_components(self.components[rows], feasible, taken)
+            feasible = feasible & ~joined
+        # Leave room for the forced edges; where too few pairs are left, the rest become edges.
+        room = before + _count_after(forced) < max_edges
+        short = before + feasible_later < min_edges
+        enforced = feasible & (forced | ((sampled | short) & room))
 
         if self.planar is not None:
-            for row, line, open_, fewest in zip(rows.tolist(), settled, may, least.flatten().tolist(), strict=True):
-                kept = self.planar[row].keep(line.tolist(), open_.tolist(), fewest)
-                line.zero_()
-                line[kept] = True
+            for row, edges, possible, least in zip(
+                rows.tolist(), enforced, feasible, min_edges.flatten().tolist(), strict=True
+            ):
+                kept = self.planar[row].keep(edges.tolist(), possible.tolist(), least)
+                edges.zero_()
+                edges[kept] = True
 
-        return settled
+        return enforced
 
 
-def _after(flags: Tensor) -> Tensor:
-    """How many flags are set after each place, with shape :math:`(M, T)`."""
+def _count_after(flags: Tensor) -> Tensor:
+    """The number of flags set after each position, with shape :math:`(M, T)`."""
     counts = flags.long()
 
     return counts.sum(-1, keepdim=True) - counts.cumsum(-1)
 
 
-def _use_of_groups(groups: Tensor, may: Tensor, taken: Tensor) -> tuple[Tensor, Tensor]:
-    """Whether the group of each pair has its edge already, and how many groups can still have one after that pair.
-
-    Arguments:
-        groups: The labels, with shape :math:`(M, T)`.
-        may: True where an edge is possible, with shape :math:`(M, T)`.
-        taken: One where there is an edge, with shape :math:`(M, T)`; pair :math:`i` reads those before it.
-    """
-    nodes = groups.shape[-1]
-    same = groups.unsqueeze(-1) == groups.unsqueeze(-2)
-    later = torch.ones(nodes, nodes, dtype=torch.bool, device=groups.device).triu(1)
+def _joined_components(components: Tensor, feasible: Tensor, taken: Tensor) -> tuple[Tensor, Tensor]:
+    """Whether each pair's component is joined by an earlier edge, and how many more can be joined after the pair."""
+    nodes = components.shape[-1]
+    same = components.unsqueeze(-1) == components.unsqueeze(-2)
+    later = torch.ones(nodes, nodes, dtype=torch.bool, device=components.device).triu(1)
     earlier = later.mT & (taken.unsqueeze(-2) > 0)
-    has_edge = (earlier.float() @ same.float()) > 0
-    # A group is counted at its last pair.
-    is_last = may & ~(same & later & may.unsqueeze(-2)).any(-1)
-    possible_later = (later & is_last.unsqueeze(-2) & ~has_edge).sum(-1)
+    is_joined = (earlier.float() @ same.float()) > 0
+    # A component is counted at its last feasible pair.
+    is_last = feasible & ~(same & later & feasible.unsqueeze(-2)).any(-1)
+    feasible_later = (later & is_last.unsqueeze(-2) & ~is_joined).sum(-1)
 
-    return has_edge.diagonal(dim1=-2, dim2=-1), possible_later
+    return is_joined.diagonal(dim1=-2, dim2=-1), feasible_later
 
 
-def _labels(adj: Tensor, asked: Tensor) -> Tensor:
+def _components(adj: Tensor) -> Tensor:
     """The component of each node, with shape :math:`(M, T)`; found on the disjoint union of the graphs."""
-    graphs, nodes = asked.shape
-    who, i, j = np.nonzero(np.triu(adj.cpu().numpy(), 1))
-    labels = component_labels(np.stack([who * nodes + i, who * nodes + j], axis=1), graphs * nodes)
+    graphs, nodes = adj.shape[:2]
+    index, i, j = np.nonzero(np.triu(adj.cpu().numpy(), 1))
+    labels = component_labels(np.stack([index * nodes + i, index * nodes + j], axis=1), graphs * nodes)
 
     return torch.from_numpy(labels.reshape(graphs, nodes)).to(adj.device)
 
@@ -197,3 +188,161 @@ def _planar_rows(adj: Tensor, rows: Tensor) -> list[PlanarRow]:
     matrices = adj.cpu().numpy() > 0
 
     return [PlanarRow(matrix[:row, :row]) for matrix, row in zip(matrices, rows.tolist(), strict=True)]
+
+
+class PlanarRow:
+    """A planar graph and a new node, whose edges must leave the graph planar.
+
+    Subgraphs of planar graphs are planar, so a whole row is tested first, and only if it fails is searched for the
+    edges to leave out.
+
+    Arguments:
+        adjacency: The adjacency matrix of the graph, with shape :math:`(r, r)`.
+    """
+
+    def __init__(self, adjacency: NDArray[np.bool_]) -> None:
+        self._new = len(adjacency)
+        pairs = np.argwhere(np.triu(adjacency, 1))
+        self._labels = component_labels(pairs, self._new)
+        self._graph = nx.Graph(pairs.tolist())
+        # Sets of neighbours already tested, as bit masks.
+        self._planar: list[int] = []
+        self._nonplanar: list[int] = []
+
+    def keep(self, sampled: Sequence[bool], feasible: Sequence[bool], min_edges: int = 0) -> list[int]:
+        """Return the neighbours accepted in turn: each that leaves the graph planar, given those before it.
+
+        Arguments:
+            sampled: Whether each node was sampled as a neighbour.
+            feasible: Whether it may be one.
+            min_edges: The required number of neighbours. Nodes without which too few can be found are accepted though
+                not sampled, and sampled ones with which too few can be found are rejected.
+        """
+        if min_edges <= 0:
+            return self._accept([node for node in range(self._new) if sampled[node]])
+
+        kept: list[int] = []
+        # Nodes that can be accepted after those kept, as many as are needed.
+        spare = self._spare(kept, 0, feasible, min_edges)
+        for node in range(self._new):
+            if sampled[node] and (node in spare or self._is_planar([*kept, node])):
+                rest = [n for n in spare if n != node]
+                if node not in spare:
+                    rest = self._spare([*kept, node], node + 1, feasible, min_edges)
+                if len(kept) + 1 + len(rest) >= min(min_edges, len(kept) + len(spare)):
+                    kept, spare = [*kept, node], rest
+                    continue
+            if node in spare:
+                rest = self._spare(kept, node + 1, feasible, min_edges)
+                if len(kept) + len(rest) < min_edges:
+                    kept, rest = [*kept, node], [n for n in spare if n != node]
+                spare = rest
+
+        return kept
+
+    def _spare(self, kept: list[int], start: int, feasible: Sequence[bool], min_edges: int) -> list[int]:
+        """Nodes from ``start`` on that can be accepted after those kept, until there are enough."""
+        spare: list[int] = []
+        for node in range(start, self._new):
+            if len(kept) + len(spare) >= min_edges:
+                break
+            if feasible[node] and self._is_planar([*kept, *spare, node]):
+                spare.append(node)
+
+        return spare
+
+    def _accept(self, nodes: list[int]) -> list[int]:
+        """The nodes accepted in turn, found by bisection."""
+        kept: list[int] = []
+        left = nodes
+        while left:
+            low, high = 0, len(left)
+            if self._is_planar(kept + left):
+                low = high
+            while high - low > 1:
+                middle = (low + high) // 2
+                if self._is_planar(kept + left[:middle]):
+                    low = middle
+                else:
+                    high = middle
+            kept += left[:low]
+            # The next one makes the graph non-planar.
+            left = left[low + 1 :]
+
+        return kept
+
+    def _is_planar(self, neighbours: list[int]) -> bool:
+        # One edge into each component never causes a crossing.
+        if len(np.unique(self._labels[neighbours])) == len(neighbours):
+            return True
+        mask = sum(1 << neighbour for neighbour in neighbours)
+        if any(mask & known == mask for known in self._planar):
+            return True
+        if any(mask & known == known for known in self._nonplanar):
+            return False
+        self._graph.add_edges_from((self._new, neighbour) for neighbour in neighbours)
+        is_planar: bool = nx.check_planarity(self._graph)[0]
+        self._graph.remove_node(self._new)
+        (self._planar if is_planar else self._nonplanar).append(mask)
+
+        return is_planar
+
+
+class NodePermutation:
+    """Random decoding orders of the nodes of a batch of graphs, and their inverses.
+
+    Arguments:
+        sizes: The number of nodes of each graph, with shape :math:`(B,)`.
+        keys: Noise in [0, 1), with shape :math:`(B, N)`.
+        device: The device of the permutations.
+        requirements: The requirements on each graph; None for no constraints.
+        by_degree: Whether nodes of higher maximum degree come first: with unequal degrees this usually has fewer dead
+            ends than a random order.
+
+    Attributes:
+        order: The node at each position, padding last, with shape :math:`(B, N)`.
+        sizes: The number of nodes of each graph, with shape :math:`(B,)`.
+        constraints: The constraints in decoding order, or None.
+    """
+
+    def __init__(
+        self,
+        sizes: NDArray[np.int64],
+        keys: NDArray[np.float64],
+        device: torch.device,
+        requirements: Sequence[Requirements] | None = None,
+        *,
+        by_degree: bool = False,
+    ) -> None:
+        keys = keys + 2 * (np.arange(keys.shape[1]) >= sizes[:, None])
+        for row, requirement in zip(keys, requirements or (), strict=False):
+            if requirement.connected:
+                # Nodes of maximum degree one leave no stub to connect to: they come last.
+                row[: requirement.nodes] += requirement.max_degree <= 1
+            if by_degree:
+                row[: requirement.nodes] -= requirement.max_degree
+        order = np.argsort(keys, axis=1)
+        self.order = torch.from_numpy(order).to(device)
+        self.sizes = torch.from_numpy(sizes).to(device)
+        self.constraints = None
+        if requirements is not None:
+            permuted = [part.permuted(nodes[: part.nodes]) for part, nodes in zip(requirements, order, strict=True)]
+            self.constraints = FeasibleEdges(permuted, device)
+
+    def nodes(self, values: Tensor) -> Tensor:
+        """Permute node values, with shape :math:`(B, N, *)`."""
+        return values[torch.arange(len(values), device=values.device).unsqueeze(-1), self.order]
+
+    def pairs(self, values: Tensor) -> Tensor:
+        """Permute pair values, with shape :math:`(B, N, N)`."""
+        return _permute_pairs(values, self.order)
+
+    def invert(self, values: Tensor) -> Tensor:
+        """Undo the permutation of pair values, with shape :math:`(B, N, N)`."""
+        return _permute_pairs(values, self.order.argsort(-1))
+
+
+def _permute_pairs(values: Tensor, order: Tensor) -> Tensor:
+    rows = torch.arange(len(values), device=values.device)[:, None, None]
+
+    return values[rows, order.unsqueeze(-1), order.unsqueeze(-2)]

@@ -1,4 +1,4 @@
-"""Sampling from the prior through the iterative decoder, as a stream."""
+"""Streaming samples from the prior, through the decoder."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -25,51 +26,68 @@ from ..memory import check_memory
 from ..nn.distributions import EdgeBernoulli
 from ..rng import stream
 from ..training.checkpoint import TrainedModel
-from .conditional import draw_held, exact_draw
-from .constraints import AllOf, Connected, Constraint
-from .permutation import Arrival
-from .requirements import Demands
+from .conditional import exact_sampler, sample_constrained
+from .constraints import AllOf, Connected, Constraint, Requirements
+from .feasibility import NodePermutation
 
 __all__ = ["Sampler"]
 
-# Graphs are drawn in blocks of fixed size with a random stream each: graph i is the same graph however many are
-# asked for and whoever draws its block. A block is halved while its padded cells pass the budget.
+# Graphs are sampled in blocks of fixed size with one random stream each: graph i is the same graph for any number of
+# graphs and workers. A block is halved while its padded matrices exceed the budget.
 BLOCK = 128
 BLOCK_CELLS = 1 << 23
-# The most blocks drawn at once, each with matrices of its own, however many threads there are.
-AT_ONCE = 8
-# Bytes per cell of all that is at work at once, as measured: a staged model has many matrices, on some graphs of a
-# block at a time; others have few, on all of them. Random numbers are those of a whole block, however few are drawn.
+# The most blocks sampled in parallel, each with its own matrices, however many threads there are.
+MAX_PARALLEL = 8
+# Measured peak bytes per cell. Autoregressive decoding holds many matrices for part of a block, one-shot decoding few
+# for all of it. Random numbers are those of a whole block, however few graphs are sampled.
 AUTOREGRESSIVE_BYTES = 900
 ONE_SHOT_BYTES = 24
 RANDOM_BYTES = 4
-# Where at least this part of a block's first graphs do what they must, the rest is drawn again so many times before it
-# is made to. Those first graphs are drawn even if fewer are asked for: what becomes of a graph may not depend on that.
-COMMON = 0.05
-FIRST = 16
+# If at least this fraction of the first graphs of a block satisfy the constraints, rejection sampling goes on for up to
+# MAX_REDRAWS rounds. These first graphs are sampled even if fewer are requested, so that no graph depends on the count.
+MIN_ACCEPTANCE = 0.05
+PILOT = 16
 MAX_REDRAWS = 50
-# So many draws in a row that were held to what they must be, and are not, say that it is as good as impossible.
-IN_VAIN = 200
+# The number of consecutive failures under masks after which constraints are considered infeasible.
+MAX_FAILURES = 200
 
 
 class Sampler:
-    """Draws graphs one after another.
+    """Iterable over sampled graphs.
 
-    Iterating gives the graphs. What must hold of them is first waited for: plain draws that do it follow exactly the
-    model's law given that they do. Where such draws are rare, graphs are made to while their pairs are decided. Each
-    graph says in its attributes ``constraints`` and ``enforced`` what held of it, and by which of these ways:
+    Constraints are enforced by rejection where unconstrained samples often satisfy them, which is exact, and otherwise
+    while edges are sampled. The graph attributes ``constraints`` and ``enforced`` record which:
 
-    - ``exact``: it is a plain draw.
-    - ``exact given latents``: a model that decides all pairs at once drew it exactly, given latents from the prior;
-      for trees, and for a number of edges.
-    - ``masks``: pairs that would have broken a constraint were not asked about.
+    - ``exact``: an unconstrained sample that was accepted.
+    - ``exact given latents``: an exact conditional sample of a one-shot model given latents from the prior; for trees
+      and for a number of edges.
+    - ``masks``: infeasible edges were masked.
 
-    ``drawn`` then says how many plain draws there were, ``kept`` how many of them were kept, and ``made`` how many
-    graphs came by the other ways.
+    On a CPU, an autoregressive model samples several blocks in parallel, on ``torch.get_num_threads()`` threads. In the
+    meantime that number is 1; it is restored before the first graph of these blocks is yielded, and after an error.
 
-    On a CPU a staged model draws some blocks of graphs at once, on as many threads as ``torch.get_num_threads()`` says.
-    While it does, that number is 1 for the calling thread and for threads that begin meanwhile; it is given back before
-    any graph of these blocks is given, and also where a draw fails.
+    Arguments:
+        model: A variational model.
+        count: The number of graphs.
+        nodes: Their number of nodes, or a range to sample it from uniformly; None for the training distribution.
+        seed: The seed.
+        connected: Whether to add ``Connected()`` to the constraints.
+        constraints: Constraints on every graph. Infeasible sizes are not sampled, and an autoregressive model then
+            decodes nodes one at a time, whatever the number of decoding steps.
+        largest: Keep the largest component of each graph.
+        latents: Keep each node's latents as node attributes ``z0``, ``z1``, ….
+        features: Graphs whose node features condition the model, used in turn.
+        decoding_steps: The number of decoding steps of an autoregressive model, 0 for one pair at a time; None for its
+            default.
+        group: The processes that share the blocks; rank 0 gets the graphs and the counts.
+
+    Attributes:
+        drawn: The number of unconstrained samples so far.
+        accepted: The number of those that were accepted.
+        masked: The number of graphs that were sampled in one of the other ways.
+
+    Raises:
+        SamplingError: The model cannot be sampled with these arguments, or the constraints are infeasible.
     """
 
     def __init__(
@@ -83,239 +101,225 @@ class Sampler:
         constraints: Sequence[Constraint] = (),
         largest: bool = False,
         latents: bool = False,
-        evidence: Sequence[SimpleGraph] = (),
+        features: Sequence[SimpleGraph] = (),
         decoding_steps: int | None = None,
         group: ProcessGroup = SINGLE_PROCESS,
     ) -> None:
-        """Prepare to draw.
-
-        Arguments:
-            model: A variational model.
-            count: How many graphs.
-            nodes: Their number of nodes, or a range to draw it from uniformly; None for the sizes of the training
-                graphs.
-            seed: The run's seed.
-            connected: Whether ``Connected()`` is one of the constraints.
-            constraints: What must hold of every graph. Sizes for which it cannot are not drawn, and the nodes of a
-                staged model then arrive one at a time, in however few stages it decides otherwise.
-            largest: Keep the largest component of each graph.
-            latents: Keep each node's latents as node attributes ``z0``, ``z1``, ….
-            evidence: Graphs whose node features condition the model, used in turn.
-            stages: In how many stages a staged model decides, 0 for one pair at a time; None for the model's default.
-            crew: The processes that share the blocks, each drawing one at a time; the graphs come to the one that
-                leads, and so do the counts.
-
-        Raises:
-            SamplingError: The model cannot be sampled as asked, or no graph does what it must.
-        """
         self.model = model
         self.count = count
         self.seed = seed
         self.constraint = AllOf((*constraints, Connected()) if connected else tuple(constraints))
         self.largest = largest
         self.latents = latents
-        self.evidence = evidence
+        self.features = features
         self.schedule = Schedule(model.config.decoding_steps if decoding_steps is None else decoding_steps)
-        self.drawn = self.kept = self.made = 0
+        self.drawn = self.accepted = self.masked = 0
         self._group = group
-        self._range = _node_range(self.constraint.nodes if nodes is None and not evidence else nodes)
+        self._range = _node_range(self.constraint.nodes if nodes is None and not features else nodes)
         self._check()
-        self._demands: dict[int, Demands] = {}
+        self._requirements: dict[int, Requirements] = {}
         self._possible = self._possible_sizes()
         if self.constraint.constraints and self.schedule.decoding_steps:
-            self.schedule = Schedule(max(self.schedule.decoding_steps, self._most_nodes()))
+            self.schedule = Schedule(max(self.schedule.decoding_steps, self._max_nodes()))
 
     def _check(self) -> None:
-        config = self.model.config
+        config, name = self.model.config, self.model.name
         if not config.is_variational:
             raise SamplingError(
-                f"'{self.model.name}' is a {config.kind}: an autoencoder has no prior to sample from. "
-                f"Train with '--kind graphite-vae'."
+                f"'{name}' is a {config.kind}: an autoencoder has no prior to sample from.", reason="no-prior"
             )
         if not config.is_autoregressive and self.schedule.decoding_steps != 1:
             raise SamplingError(
-                f"'{self.model.name}' decides all pairs at once, so stages have no use. "
-                f"Use a staged model: 'graphite-gen train' without '--preset one-shot'."
+                f"'{name}' is a one-shot model, which has one decoding step; 'decoding_steps' is "
+                f"{self.schedule.decoding_steps}.",
+                reason="one-shot-decoding-steps",
             )
-        if config.node_features and not self.evidence:
+        if config.node_features and not self.features:
             raise SamplingError(
-                f"'{self.model.name}' draws edges given {config.node_features} node features. "
-                f"Pass graphs that have them with '--features FILE' (in Python, features=graphs)."
+                f"'{name}' is conditioned on {config.node_features} node features, and no graphs with features were "
+                f"given.",
+                reason="features-required",
             )
-        widths = {0 if graph.features is None else graph.features.shape[1] for graph in self.evidence}
+        widths = {0 if graph.features is None else graph.features.shape[1] for graph in self.features}
         if widths and widths != {config.node_features}:
             raise SamplingError(
-                f"The features given have width {sorted(widths)}, but '{self.model.name}' was trained with "
-                f"{config.node_features}. Pass graphs like those it was trained on."
+                f"The graphs given have {' or '.join(map(str, sorted(widths)))} node features, but '{name}' was "
+                f"trained with {config.node_features}."
             )
         if self.count < 0:
-            raise SamplingError(f"{self.count} graphs were asked for. Ask for at least 0.")
+            raise SamplingError(f"The number of graphs is {self.count}; it should be at least 0.")
         if self._range and not 1 <= self._range[0] <= self._range[1]:
             raise SamplingError(
-                f"Graphs on {self._range[0]} to {self._range[1]} nodes were asked for. "
-                f"Pass at least 1, the smaller number first."
+                f"'nodes' ranges from {self._range[0]} to {self._range[1]}; it should start at 1 or more and not end "
+                f"below its start."
             )
         self._check_memory()
-        identity = "identity" in config.decoder_features
-        if identity and self._most_nodes() > config.max_nodes:
+        if "identity" in config.decoder_features and self._max_nodes() > config.max_nodes:
             raise SamplingError(
-                f"{self._most_nodes()} nodes were asked for, but '{self.model.name}' tells nodes apart by number and "
-                f"knows {config.max_nodes} of them. Ask for fewer, or train with '--preset default'."
+                f"Graphs on {self._max_nodes()} nodes cannot be sampled from '{name}', whose identity features "
+                f"distinguish at most {config.max_nodes} nodes.",
+                reason="identity-features",
             )
-
-        constrained = self.constraint.constraints
-        if constrained and self.largest:
+        if self.constraint.constraints and self.largest:
             raise SamplingError(
-                f"What is cut out of a graph need not be '{self.constraint.label}' as the graph is. "
-                f"Ask for the largest component or for constraints, not for both."
+                f"The largest component of a graph need not satisfy '{self.constraint.label}'. "
+                f"Give 'largest' or constraints, not both."
             )
-        if config.observation == "normal" and any(not isinstance(part, Connected) for part in constrained):
+        if config.observation == "normal" and any(
+            not isinstance(part, Connected) for part in self.constraint.constraints
+        ):
             raise SamplingError(
-                f"'{self.model.name}' draws a weight for every pair, so its graphs are complete and never "
-                f"'{self.constraint.label}'. Train with '--ignore-weights'."
+                f"'{name}' samples a weight for every pair, so its graphs are complete and never "
+                f"'{self.constraint.label}'.",
+                reason="weighted-model",
             )
 
     def _check_memory(self) -> None:
-        """Refuse graphs whose matrices over all pairs of nodes cannot fit."""
+        """Refuse graphs whose matrices over all pairs of nodes cannot fit into memory."""
         if self.model.device.type != "cpu" or not self.count:
             return
         shared = self._group.size > 1
-        most, workers = self._most_nodes(), self._group.size_here if shared else self._workers()
+        most, workers = self._max_nodes(), self._group.size_here if shared else self._workers()
         block = self._block_size()
         drawn = min(block, self.count) * most**2
         needed = block * most**2 * RANDOM_BYTES + drawn * ONE_SHOT_BYTES
         if self.model.config.is_autoregressive:
             needed += max(most**2, min(drawn, DRAWN_CELLS)) * AUTOREGRESSIVE_BYTES
-        fewer = "" if workers == 1 else ", or use fewer processes" if shared else ", or pass '--threads 1'"
-        what = f"Drawing graphs on {most} nodes from '{self.model.name}', with matrices over all pairs of nodes,"
-        check_memory(needed * workers, what, f"Ask for fewer nodes with '--nodes'{fewer}.", SamplingError)
+        kind = "" if workers == 1 else "-workers" if shared else "-threads"
+        what = f"Sampling graphs on {most} nodes from '{self.model.name}', with matrices over all pairs of nodes,"
+        check_memory(needed * workers, what, "", partial(SamplingError, reason=f"sampling-memory{kind}", nodes=most))
 
     def _block_size(self) -> int:
-        """How many graphs are drawn together."""
         block = BLOCK
-        while block > 1 and block * self._most_nodes() ** 2 > BLOCK_CELLS:
+        while block > 1 and block * self._max_nodes() ** 2 > BLOCK_CELLS:
             block //= 2
 
         return block
 
     def _possible_sizes(self) -> list[int]:
-        """The sizes in question for which nothing speaks against the constraints."""
-        if self.evidence:
-            sizes = sorted({graph.nodes for graph in self.evidence})
+        """The requested numbers of nodes for which the constraints are feasible."""
+        if self.features:
+            sizes = sorted({graph.nodes for graph in self.features})
         else:
             sizes = list(range(self._range[0], self._range[1] + 1)) if self._range else list(self.model.sizes.graphs)
         if not self.constraint.constraints:
             return sizes
-        possible = [size for size in sizes if self.constraint.obstacle(size) is None]
-        if not possible or (self.evidence and len(possible) < len(sizes)):
+        possible = [size for size in sizes if self.constraint.conflict(size) is None]
+        if not possible or (self.features and len(possible) < len(sizes)):
             size = next(size for size in sizes if size not in possible)
             others = f", nor on any of {len(sizes)} sizes up to {sizes[-1]}" if len(sizes) > 1 and not possible else ""
             raise SamplingError(
-                f"No graph on {size} nodes can be '{self.constraint.label}'{others}: "
-                f"{self.constraint.obstacle(size)}. Change the constraints or the number of nodes."
+                f"No graph on {size} nodes can be '{self.constraint.label}'{others}: {self.constraint.conflict(size)}.",
+                reason="infeasible-constraints",
+                nodes=size,
             )
 
         return possible
 
-    def _demands_on(self, size: int) -> Demands:
-        """What is asked of graphs of one size."""
-        if size not in self._demands:
-            self._demands[size] = self.constraint.demands(size)
+    def _requirements_on(self, size: int) -> Requirements:
+        if size not in self._requirements:
+            self._requirements[size] = self.constraint.requirements(size)
 
-        return self._demands[size]
+        return self._requirements[size]
 
-    def _most_nodes(self) -> int:
-        if self.evidence:
-            return max(graph.nodes for graph in self.evidence)
+    def _max_nodes(self) -> int:
+        if self.features:
+            return max(graph.nodes for graph in self.features)
         return self._range[1] if self._range else self.model.sizes.largest
 
     def __iter__(self) -> Iterator[SimpleGraph]:
-        self.drawn = self.kept = self.made = 0
-        block = self._block_size()
-        for drawn in self._blocks(range(-(-self.count // block)), lambda number: self._block(number, block)):
-            self.drawn += drawn.drawn
-            self.kept += drawn.kept
-            self.made += drawn.made
-            if drawn.missing is not None:
-                raise SamplingError(f"{self.kept + self.made} of {self.count} graphs were found {drawn.missing}")
-            yield from drawn.graphs
+        self.drawn = self.accepted = self.masked = 0
+        size = self._block_size()
+        for block in self._blocks(range(-(-self.count // size)), lambda number: self._block(number, size)):
+            self.drawn += block.drawn
+            self.accepted += block.accepted
+            self.masked += block.masked
+            if block.failure is not None:
+                found = self.accepted + self.masked
+                raise SamplingError(
+                    f"Only {found} of {self.count} graphs were found: {block.failure}", reason="constraints-not-met"
+                )
+            yield from block.graphs
 
     def _blocks(self, numbers: range, draw: Callable[[int], _Block]) -> Iterator[_Block]:
-        """The blocks in order, drawn by several processes or on several threads."""
+        """The blocks in order, sampled by several processes or on several threads."""
         if self._group.size > 1:
             yield from self._group.ordered(len(numbers), draw, _Block.pack, _Block.unpack)
             return
         workers = self._workers()
         for start in range(0, len(numbers), workers):
-            yield from _at_once(draw, numbers[start : start + workers])
+            yield from _in_threads(draw, numbers[start : start + workers])
 
     def _workers(self) -> int:
-        """How many blocks to draw at once: the steps of a staged model are too small to share among threads."""
-        alone = not self.model.config.is_autoregressive or self.model.device.type != "cpu"
+        """The number of threads; the operations of autoregressive decoding are too small to be parallel themselves."""
+        is_parallel = self.model.config.is_autoregressive and self.model.device.type == "cpu"
 
-        return 1 if alone else min(AT_ONCE, torch.get_num_threads())
+        return min(MAX_PARALLEL, torch.get_num_threads()) if is_parallel else 1
 
     def _sizes(self, number: int, block: int) -> NDArray[np.int64]:
-        if self.evidence:
-            return np.array([self._evidence(number * block + row).nodes for row in range(block)])
+        if self.features:
+            return np.array([self._conditioning(number * block + row).nodes for row in range(block)])
         rng = stream(self.seed, "sizes", number)
         if self._range:
             return np.array(self._possible)[rng.integers(0, len(self._possible), size=block)]
-        seen = self.model.sizes
-        law = SizeDistribution({n: seen.graphs[n] for n in self._possible}, {n: seen.edges[n] for n in self._possible})
+        sizes = self.model.sizes
+        possible = [{n: counts[n] for n in self._possible} for counts in (sizes.graphs, sizes.edges)]
 
-        return law.sample(block, rng)
+        return SizeDistribution(*possible).sample(block, rng)
 
-    def _evidence(self, index: int) -> SimpleGraph:
-        return self.evidence[index % len(self.evidence)]
+    def _conditioning(self, index: int) -> SimpleGraph:
+        return self.features[index % len(self.features)]
 
     def _block(self, number: int, block: int) -> _Block:
-        """The graphs of one block, drawn again, and in the end made, where they are not what they must be."""
+        """Sample the graphs of one block, again where they violate the constraints, and in the end under masks."""
         sizes = self._sizes(number, block)
         graphs: list[SimpleGraph | None] = [None] * block
         wanted = min(block, self.count - number * block)
-        first = min(block, FIRST) if self.constraint.constraints else 0
-        rows = np.arange(max(wanted, first))
-        redraws, in_vain = 1, 0
-        plain_draws = kept = made = 0
+        pilot = min(block, PILOT) if self.constraint.constraints else 0
+        rows = np.arange(max(wanted, pilot))
+        redraws, failures = 1, 0
+        drawn = accepted = masked = 0
         for attempt in itertools.count():
-            plain = attempt < redraws
-            drawn = self._draw(number, attempt, sizes, rows, block, plain)
-            holds = np.array([self.constraint.holds(graph) for graph in drawn], dtype=np.bool_)
+            is_free = attempt < redraws
+            samples = self._draw(number, attempt, sizes, rows, block, is_free)
+            holds = np.array([self.constraint.holds(graph) for graph in samples], dtype=np.bool_)
             for k in np.flatnonzero(holds):
-                graphs[rows[k]] = self._labelled(drawn[k], plain)
+                graphs[rows[k]] = self._labelled(samples[k], is_free)
             counted = rows < wanted
             found = int((counted & holds).sum())
-            if plain:
-                plain_draws += int(counted.sum())
-                kept += found
+            if is_free:
+                drawn += int(counted.sum())
+                accepted += found
             else:
-                made += found
-            if not attempt and first and holds[:first].mean() >= COMMON:
+                masked += found
+            if not attempt and pilot and holds[:pilot].mean() >= MIN_ACCEPTANCE:
                 redraws = MAX_REDRAWS
-            in_vain = 0 if plain or holds.any() else in_vain + len(rows)
+            failures = 0 if is_free or holds.any() else failures + len(rows)
             rows = rows[~holds & counted]
             if not len(rows):
                 break
-            if in_vain >= IN_VAIN:
-                missing = (
-                    f"that are '{self.constraint.label}': the last {in_vain} draws that were held to it, on "
-                    f"{_listed(sizes[rows])} nodes, are not. Ask for less, or for another number of nodes."
+            if failures >= MAX_FAILURES:
+                low, high = int(sizes[rows].min()), int(sizes[rows].max())
+                failure = (
+                    f"the last {failures} samples under masks, on {low if low == high else f'{low} to {high}'} nodes, "
+                    f"violate '{self.constraint.label}'."
                 )
-                return _Block([], plain_draws, kept, made, missing)
+                return _Block([], drawn, accepted, masked, failure)
 
-        return _Block([graph for graph in graphs[:wanted] if graph is not None], plain_draws, kept, made)
+        return _Block([graph for graph in graphs[:wanted] if graph is not None], drawn, accepted, masked)
 
-    def _labelled(self, graph: SimpleGraph, plain: bool) -> SimpleGraph:
+    def _labelled(self, graph: SimpleGraph, is_free: bool) -> SimpleGraph:
         if not self.constraint.constraints:
             return graph
-        if plain:
-            way = "exact"
-        else:
-            known = not self.model.config.is_autoregressive and exact_draw(self._demands_on(graph.nodes)) is not None
-            way = "exact given latents" if known else "masks"
+        method = "exact" if is_free else "masks"
+        if (
+            not is_free
+            and not self.model.config.is_autoregressive
+            and exact_sampler(self._requirements_on(graph.nodes))
+        ):
+            method = "exact given latents"
 
-        return replace(graph, attributes={**graph.attributes, "constraints": self.constraint.label, "enforced": way})
+        return replace(graph, attributes={**graph.attributes, "constraints": self.constraint.label, "enforced": method})
 
     @torch.inference_mode()
     def _draw(
@@ -325,11 +329,11 @@ class Sampler:
         sizes: NDArray[np.int64],
         rows: NDArray[np.int64],
         block: int,
-        plain: bool = True,
+        is_free: bool = True,
     ) -> list[SimpleGraph]:
-        """Draw the graphs of some rows of a block, once: plainly, or held to what they must be."""
+        """Sample some graphs of a block once, without or with constraints."""
         config, device = self.model.config, self.model.device
-        most = self._most_nodes()
+        most = self._max_nodes()
         rng = stream(self.seed, "sample", number, attempt)
         noise = rng.standard_normal((block, most, config.latent), dtype=np.float32)[rows]
         uniform = torch.from_numpy(rng.random((block, most, most), dtype=np.float32)[rows]).to(device)
@@ -337,41 +341,41 @@ class Sampler:
 
         mask = node_mask(torch.from_numpy(sizes[rows]), most).to(device)
         z = self.model.network.prior(mask).sample(torch.from_numpy(noise).to(device))
-        x = self._features(number * block + rows, most).to(z)
-        demands = None if plain else [self._demands_on(size) for size in sizes[rows].tolist()]
-        # Orders that lead into dead ends differ from degrees to degrees: every other attempt tries another kind.
+        x = self._feature_tensor(number * block + rows, most).to(z)
+        requirements = None if is_free else [self._requirements_on(size) for size in sizes[rows].tolist()]
+        # Which orders have dead ends depends on the degrees: every other attempt uses the other kind.
         by_degree = attempt % 2 == 0
         if config.is_autoregressive:
-            # Nodes arrive in random orders, so that their numbers say nothing of it.
-            arrival = Arrival(sizes[rows], keys, device, demands, by_degree=by_degree)
-            grown = self.model.network.decode_autoregressive(
-                arrival.nodes(z), arrival.nodes(x), arrival.sizes, self.schedule
+            # A random order makes node numbers uninformative.
+            order = NodePermutation(sizes[rows], keys, device, requirements, by_degree=by_degree)
+            graphs = self.model.network.decode_autoregressive(
+                order.nodes(z), order.nodes(x), order.sizes, self.schedule
             )
-            adj = arrival.back(grown.sample(uniform, arrival.limits))
+            adj = order.invert(graphs.sample(uniform, order.constraints))
         else:
-            law = self.model.network.decode(z, x, mask)
-            if demands is None:
-                adj = law.sample(uniform)
+            edges = self.model.network.decode(z, x, mask)
+            if requirements is None:
+                adj = edges.sample(uniform)
             else:
-                assert isinstance(law, EdgeBernoulli)
+                assert isinstance(edges, EdgeBernoulli)
                 streams = [stream(self.seed, "conditional", number, attempt, row) for row in rows.tolist()]
-                adj = draw_held(law.logits, demands, keys, uniform, streams, by_degree)
+                adj = sample_constrained(edges.logits, requirements, keys, uniform, streams, by_degree)
 
-        graphs = _split(adj.cpu().numpy(), sizes[rows], weighted=config.observation == "normal")
+        samples = _split(adj.cpu().numpy(), sizes[rows], weighted=config.observation == "normal")
         if config.node_features or self.latents:
-            graphs = [
+            samples = [
                 self._with_node_data(graph, row, index)
-                for graph, row, index in zip(graphs, z.cpu().numpy(), number * block + rows, strict=True)
+                for graph, row, index in zip(samples, z.cpu().numpy(), number * block + rows, strict=True)
             ]
 
-        return [largest_component(graph) for graph in graphs] if self.largest else graphs
+        return [largest_component(graph) for graph in samples] if self.largest else samples
 
-    def _features(self, indices: NDArray[np.int64], most: int) -> Tensor:
+    def _feature_tensor(self, indices: NDArray[np.int64], most: int) -> Tensor:
         width = self.model.config.node_features
         x = torch.zeros(len(indices), most, width)
         if width:
             for row, index in zip(x, indices.tolist(), strict=True):
-                features = self._evidence(index).features
+                features = self._conditioning(index).features
                 assert features is not None
                 row[: len(features)] = torch.from_numpy(features)
 
@@ -379,23 +383,23 @@ class Sampler:
 
     def _with_node_data(self, graph: SimpleGraph, z: NDArray[np.float32], index: int) -> SimpleGraph:
         columns = {f"z{d}": z[: graph.nodes, d].tolist() for d in range(z.shape[1])} if self.latents else {}
-        features = self._evidence(index).features if self.evidence else None
+        features = self._conditioning(index).features if self.features else None
 
         return SimpleGraph(graph.nodes, graph.edges, graph.weights, features, node_attributes=columns)
 
 
 @dataclass(frozen=True)
 class _Block:
-    """The graphs of a block, how they came about, and which are missing, if they are, as the rest of a sentence."""
+    """The graphs of a block, the counts of :class:`Sampler`, and why graphs are missing, if any are."""
 
     graphs: list[SimpleGraph]
     drawn: int
-    kept: int
-    made: int
-    missing: str | None = None
+    accepted: int
+    masked: int
+    failure: str | None = None
 
     def pack(self) -> bytes:
-        return pack_graphs(self.graphs, [self.drawn, self.kept, self.made, self.missing])
+        return pack_graphs(self.graphs, [self.drawn, self.accepted, self.masked, self.failure])
 
     @classmethod
     def unpack(cls, parcel: bytes) -> _Block:
@@ -404,11 +408,8 @@ class _Block:
         return cls(graphs, *facts)
 
 
-def _at_once(draw: Callable[[int], _Block], numbers: Sequence[int]) -> Iterator[_Block]:
-    """What is drawn for each number, a thread each.
-
-    Each thread would have torch share its steps among as many threads again, unless told otherwise before it begins.
-    """
+def _in_threads(draw: Callable[[int], _Block], numbers: Sequence[int]) -> Iterator[_Block]:
+    """The blocks of some numbers, each sampled in its own thread, with torch itself single-threaded meanwhile."""
     if len(numbers) == 1:
         yield draw(numbers[0])
         return
@@ -416,16 +417,16 @@ def _at_once(draw: Callable[[int], _Block], numbers: Sequence[int]) -> Iterator[
     torch.set_num_threads(1)
     try:
         with ThreadPoolExecutor(len(numbers)) as pool:
-            drawn = [pool.submit(draw, number) for number in numbers]
+            blocks = [pool.submit(draw, number) for number in numbers]
     finally:
         torch.set_num_threads(threads)
-    # What came before a draw that failed is given first, as one thread would.
-    for each in drawn:
-        yield each.result()
+    # Blocks before one that failed are yielded first, as with a single thread.
+    for block in blocks:
+        yield block.result()
 
 
 def _node_range(nodes: int | tuple[int, int] | None) -> tuple[int, int] | None:
-    """The smallest and the largest number of nodes, whichever way and with whichever integers it was said."""
+    """The smallest and the largest number of nodes, from any integer types."""
     if nodes is None:
         return None
     try:
@@ -437,26 +438,14 @@ def _node_range(nodes: int | tuple[int, int] | None) -> tuple[int, int] | None:
         ) from error
 
 
-def _listed(sizes: NDArray[np.int64]) -> str:
-    """The smallest and the largest of some sizes."""
-    low, high = int(sizes.min()), int(sizes.max())
-
-    return str(low) if low == high else f"{low} to {high}"
-
-
 def _split(adj: NDArray[np.float32], sizes: NDArray[np.int64], weighted: bool) -> list[SimpleGraph]:
     """The graphs of symmetric matrices, with shape :math:`(B, N, N)`."""
     b, i, j = np.nonzero(np.triu(adj, 1))
     edges = np.stack([i, j], axis=1).astype(np.int32)
     ends = np.cumsum(np.bincount(b, minlength=len(adj))).tolist()
-    starts = [0, *ends[:-1]]
-    if not weighted:
-        return [
-            SimpleGraph(size, edges[start:end]) for size, start, end in zip(sizes.tolist(), starts, ends, strict=True)
-        ]
-    weights = adj[b, i, j].astype(np.float64)
+    weights = adj[b, i, j].astype(np.float64) if weighted else None
 
     return [
-        SimpleGraph(size, edges[start:end], weights[start:end])
-        for size, start, end in zip(sizes.tolist(), starts, ends, strict=True)
+        SimpleGraph(size, edges[start:end], None if weights is None else weights[start:end])
+        for size, start, end in zip(sizes.tolist(), [0, *ends[:-1]], ends, strict=True)
     ]

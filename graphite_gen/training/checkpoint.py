@@ -308,10 +308,6 @@ def _read_weights(path: Path, digest: str) -> dict[str, Tensor] | None:
         return None
 
 
-MANY_GRAPHS = "'bundled:barabasi'"
-"""What is advised where a model of many graphs is wanted."""
-
-
 def is_network_model(config: Mapping[str, Any]) -> bool:
     """Whether a checkpoint is of one large graph."""
     return config.get("scope") == SINGLE_GRAPH
@@ -326,8 +322,8 @@ def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> Trained
     config, weights = read_model(folder)
     if is_network_model(config):
         raise CheckpointError(
-            f"'{folder}' was trained on one large graph: it can be sampled from and inspected, and that is all. Pass a "
-            f"model of many graphs, such as {MANY_GRAPHS}."
+            f"'{folder}' was trained on one network, which can only be sampled from and inspected.",
+            reason="network-model",
         )
     try:
         settings = ModelConfig.from_json(config["model"])

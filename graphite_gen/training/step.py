@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ..autoregressive.distribution import FINEST, Schedule, row_chunks
-from ..autoregressive.ordering import arrange
+from ..autoregressive.ordering import permute_to_ordering
 from ..config import ModelConfig, TrainConfig
 from ..data.batch import GraphBatch
 from ..distributed import ProcessGroup
@@ -137,7 +137,7 @@ def _draw_autoregressive(
     """What a staged model needs: one order and one arriving node of each graph stand for all."""
     config: ModelConfig = network.config
     rng = stream(training.seed, "growth", number)
-    ordered, log_q = arrange(batch, config.ordering, rng)
+    ordered, log_q = permute_to_ordering(batch, config.ordering, rng)
     sizes = batch.sizes.cpu().numpy()
     rows = torch.from_numpy(1 + np.floor(rng.random(len(sizes)) * (sizes - 1)).astype(np.int64)).clamp_max(
         torch.from_numpy(sizes - 1)

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from ..autoregressive.distribution import Schedule
-from ..autoregressive.ordering import arrange
+from ..autoregressive.ordering import permute_to_ordering
 from ..config import ModelConfig, TrainConfig, current_names, preset
 from ..data.batch import GraphBatch, bucket, collate, consecutive_batches
 from ..data.sizes import SizeDistribution
@@ -751,7 +751,7 @@ def _autoregressive_values(
     """The log-likelihoods under an autoregressive model by a few node orderings, with shape :math:`(B,)`."""
     rng, weights = stream(training.seed, "validation orders", start), []
     for _ in range(training.validation_samples):
-        ordered, log_q = arrange(batch, network.config.ordering, rng)
+        ordered, log_q = permute_to_ordering(batch, network.config.ordering, rng)
         noise = normal_noise(generator, batch, *batch.mask.shape, network.noise_features)
         epsilon = normal_noise(generator, batch, *batch.mask.shape, network.config.latent)
         schedule = Schedule(network.config.decoding_steps)

@@ -1,17 +1,18 @@
-"""The law of a staged model is a law, whatever its schedule, and its samples follow it."""
+"""The autoregressive distribution is normalised for every number of decoding steps, and its samples follow it."""
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 
 import numpy as np
 import pytest
 import torch
+from tiny import all_graphs, normal
 
-from graphite_gen.autoregressive import distribution as growing
+from graphite_gen.autoregressive import distribution
 from graphite_gen.autoregressive.decoder import AutoregressiveDecoder
 from graphite_gen.autoregressive.distribution import AutoregressiveGraphs, Schedule
+from graphite_gen.data.batch import collate
 
 DECODING_STEPS = (0, 1, 2, 3, 9)
 
@@ -20,58 +21,50 @@ DECODING_STEPS = (0, 1, 2, 3, 9)
 def decoder() -> AutoregressiveDecoder:
     torch.manual_seed(0)
     decoder = AutoregressiveDecoder(latent=2, node_features=1, width=12, layers=2, pair_layers=1, row_layers=2, rank=3)
-    # Weights large enough that every answer matters to the ones after it.
+    # Weights large enough that every edge matters to the pairs after it.
     for parameter in decoder.parameters():
         torch.nn.init.normal_(parameter, std=0.4)
 
     return decoder
 
 
-def all_graphs(nodes: int, padded: int) -> torch.Tensor:
+def graphs_on(nodes: int, padded: int) -> torch.Tensor:
     """Every labelled graph, with shape (2^C(n,2), N, N)."""
-    pairs = list(itertools.combinations(range(nodes), 2))
-    graphs = torch.zeros(2 ** len(pairs), padded, padded)
-    for graph, edges in zip(graphs, itertools.product((0, 1), repeat=len(pairs)), strict=True):
-        for (i, j), edge in zip(pairs, edges, strict=True):
-            graph[i, j] = graph[j, i] = edge
-
-    return graphs
+    return collate(all_graphs(nodes), padded).adj
 
 
-def law(
-    decoder: AutoregressiveDecoder, sizes: torch.Tensor, padded: int, decoding_steps: int, seed: int = 1
+def conditional(
+    decoder: AutoregressiveDecoder, sizes: list[int], padded: int, decoding_steps: int
 ) -> AutoregressiveGraphs:
-    generator = torch.Generator().manual_seed(seed)
-    z, x = torch.randn(1, padded, 2, generator=generator), torch.randn(1, padded, 1, generator=generator)
+    """The distribution of graphs of these sizes, all with the same latents and features."""
+    z, x = (normal(1, padded, width, seed=1).expand(len(sizes), -1, -1) for width in (2, 1))
 
-    return AutoregressiveGraphs(
-        decoder, z.expand(len(sizes), -1, -1), x.expand(len(sizes), -1, -1), sizes, Schedule(decoding_steps)
-    )
+    return AutoregressiveGraphs(decoder, z, x, torch.tensor(sizes), Schedule(decoding_steps))
 
 
 @pytest.mark.parametrize("decoding_steps", DECODING_STEPS)
-def test_the_law_sums_to_one_over_all_graphs_on_four_nodes(decoder: AutoregressiveDecoder, decoding_steps: int) -> None:
-    graphs = all_graphs(4, padded=6)
+def test_probabilities_of_all_graphs_sum_to_one(decoder: AutoregressiveDecoder, decoding_steps: int) -> None:
+    graphs = graphs_on(4, padded=6)
 
-    log_prob = law(decoder, torch.full((64,), 4), 6, decoding_steps).log_prob(graphs)
+    log_prob = conditional(decoder, [4] * 64, 6, decoding_steps).log_prob(graphs)
 
     assert log_prob.exp().sum().item() == pytest.approx(1, abs=1e-10)
     assert log_prob.std() > 0.1
 
 
 @pytest.mark.parametrize("decoding_steps", DECODING_STEPS)
-def test_the_rows_of_a_graph_add_up_to_it(decoder: AutoregressiveDecoder, decoding_steps: int) -> None:
-    graphs = all_graphs(4, padded=6)[::7]
-    grown = law(decoder, torch.full((len(graphs),), 4), 6, decoding_steps)
+def test_row_log_probabilities_add_up_to_that_of_the_graph(decoder: AutoregressiveDecoder, decoding_steps: int) -> None:
+    graphs = graphs_on(4, padded=6)[::7]
+    model = conditional(decoder, [4] * len(graphs), 6, decoding_steps)
 
-    rows = [grown.row_log_prob(graphs, torch.full((len(graphs),), row)) for row in (1, 2, 3)]
+    rows = [model.row_log_prob(graphs, torch.full((len(graphs),), row)) for row in (1, 2, 3)]
 
-    assert torch.allclose(sum(rows), grown.log_prob(graphs))
+    assert torch.allclose(sum(rows), model.log_prob(graphs))
 
 
-def test_one_stage_is_the_factorised_law_of_the_paper(decoder: AutoregressiveDecoder) -> None:
-    graphs = all_graphs(4, padded=4)
-    probabilities = law(decoder, torch.full((64,), 4), 4, 1).log_prob(graphs).exp()
+def test_one_decoding_step_factorises_over_pairs(decoder: AutoregressiveDecoder) -> None:
+    graphs = graphs_on(4, padded=4)
+    probabilities = conditional(decoder, [4] * 64, 4, 1).log_prob(graphs).exp()
 
     marginals = (probabilities[:, None, None] * graphs).sum(0)
     cells = torch.where(graphs > 0, marginals, 1 - marginals)
@@ -81,15 +74,15 @@ def test_one_stage_is_the_factorised_law_of_the_paper(decoder: AutoregressiveDec
 
 
 @pytest.mark.parametrize("decoding_steps", DECODING_STEPS)
-def test_samples_follow_the_law(decoder: AutoregressiveDecoder, decoding_steps: int) -> None:
+def test_samples_follow_the_distribution(decoder: AutoregressiveDecoder, decoding_steps: int) -> None:
     draws = 4_000
-    grown = law(decoder, torch.full((draws,), 4), 5, decoding_steps)
+    model = conditional(decoder, [4] * draws, 5, decoding_steps)
     uniform = torch.rand(draws, 5, 5, generator=torch.Generator().manual_seed(3))
-    graphs = all_graphs(4, padded=5)
-    expected = draws * law(decoder, torch.full((64,), 4), 5, decoding_steps).log_prob(graphs).exp().detach().numpy()
+    graphs = graphs_on(4, padded=5)
+    expected = draws * conditional(decoder, [4] * 64, 5, decoding_steps).log_prob(graphs).exp().detach().numpy()
 
     with torch.no_grad():
-        counts = Counter(tuple(sample.flatten().tolist()) for sample in grown.sample(uniform))
+        counts = Counter(tuple(sample.flatten().tolist()) for sample in model.sample(uniform))
     observed = np.array([counts[tuple(graph.flatten().tolist())] for graph in graphs])
 
     assert observed.sum() == draws
@@ -99,62 +92,58 @@ def test_samples_follow_the_law(decoder: AutoregressiveDecoder, decoding_steps: 
     assert statistic < large.sum() + 5 * np.sqrt(2 * large.sum())
 
 
-def test_a_graph_scores_the_same_in_any_company(decoder: AutoregressiveDecoder) -> None:
-    small, large = all_graphs(3, padded=7)[5:6], all_graphs(4, padded=7)[40:41]
-    both = law(decoder, torch.tensor([3, 4]), 7, 0).log_prob(torch.cat([small, large]))
+def test_log_probability_does_not_depend_on_the_batch(decoder: AutoregressiveDecoder) -> None:
+    small, large = graphs_on(3, padded=7)[5:6], graphs_on(4, padded=7)[40:41]
+    both = conditional(decoder, [3, 4], 7, 0).log_prob(torch.cat([small, large]))
 
-    alone = law(decoder, torch.tensor([3]), 7, 0).log_prob(small[:, :3, :3])
+    alone = conditional(decoder, [3], 7, 0).log_prob(small[:, :3, :3])
 
     assert torch.allclose(both[:1], alone)
 
 
-def test_a_single_node_has_one_graph(decoder: AutoregressiveDecoder) -> None:
-    grown = law(decoder, torch.tensor([1]), 1, 0)
+def test_one_node_has_one_graph(decoder: AutoregressiveDecoder) -> None:
+    model = conditional(decoder, [1], 1, 0)
 
-    assert grown.log_prob(torch.zeros(1, 1, 1)).item() == 0
-    assert grown.sample(torch.rand(1, 1, 1)).sum() == 0
+    assert model.log_prob(torch.zeros(1, 1, 1)).item() == 0
+    assert model.sample(torch.rand(1, 1, 1)).sum() == 0
 
 
 @pytest.mark.parametrize("decoding_steps", DECODING_STEPS)
-def test_rows_drawn_a_few_at_a_time_are_the_same(
+def test_rows_sampled_in_pieces_are_the_same(
     decoder: AutoregressiveDecoder, decoding_steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    grown = law(decoder, torch.tensor([4, 5, 2]), 5, decoding_steps)
+    model = conditional(decoder, [4, 5, 2], 5, decoding_steps)
     uniform = torch.rand(3, 5, 5, generator=torch.Generator().manual_seed(4))
 
     with torch.no_grad():
-        at_once = grown.sample(uniform)
-        monkeypatch.setattr(growing, "DRAWN_CELLS", 1)
-        one_by_one = grown.sample(uniform)
+        at_once = model.sample(uniform)
+        monkeypatch.setattr(distribution, "DRAWN_CELLS", 1)
+        one_by_one = model.sample(uniform)
 
     assert torch.equal(at_once, one_by_one)
 
 
 @pytest.mark.parametrize(("decoding_steps", "states"), [(1, 8), (3, 8 * 3), (8, 8 * 7), (0, 8 * 7)])
-def test_nodes_that_arrive_together_share_the_states_of_what_they_see(
+def test_nodes_of_a_block_share_their_states(
     decoder: AutoregressiveDecoder, decoding_steps: int, states: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[int] = []
     of = decoder.states
-    monkeypatch.setattr(decoder, "states", lambda seen: found.append(len(seen.sizes)) or of(seen))
+    monkeypatch.setattr(decoder, "states", lambda partial: found.append(len(partial.sizes)) or of(partial))
 
-    law(decoder, torch.full((8,), 8), 8, decoding_steps).sample(torch.rand(8, 8, 8))
+    conditional(decoder, [8] * 8, 8, decoding_steps).sample(torch.rand(8, 8, 8))
 
     assert sum(found) == states
 
 
 @pytest.mark.parametrize(("decoding_steps", "most"), [(1, 7), (8, 7), (16, 7 + 6)])
-def test_a_row_takes_no_more_rounds_than_its_pairs_have_stages(
+def test_a_row_takes_no_more_iterations_than_it_has_decoding_steps(
     decoder: AutoregressiveDecoder, decoding_steps: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rounds: list[int] = []
-    of = decoder.answer
-    monkeypatch.setattr(
-        decoder, "answer", lambda questions, answers: rounds.append(len(answers)) or of(questions, answers)
-    )
+    iterations: list[int] = []
+    of = decoder.row_logits
+    monkeypatch.setattr(decoder, "row_logits", lambda rows, edges: iterations.append(len(edges)) or of(rows, edges))
 
-    law(decoder, torch.tensor([8]), 8, decoding_steps).sample(
-        torch.rand(1, 8, 8, generator=torch.Generator().manual_seed(0))
-    )
+    conditional(decoder, [8], 8, decoding_steps).sample(torch.rand(1, 8, 8, generator=torch.Generator().manual_seed(0)))
 
-    assert 7 <= sum(rounds) <= most
+    assert 7 <= sum(iterations) <= most

@@ -1,4 +1,4 @@
-"""A tiny trained model and files of graphs, in a folder of their own for each test."""
+"""A tiny trained model and files of graphs; each test runs in an empty folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TINY = ("--graphs", 60, "--epochs", 2, "--nodes", "5:8", "--width", 16, "--epoch
 
 
 def program(*args: object, **kwargs: Any) -> subprocess.Popen[str]:
-    """The real program in a process of its own, which an interrupt reaches even if tests run in the background."""
+    """Start the program in a process of its own, which handles interrupts even if tests run in the background."""
 
     def heed_interrupts() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -40,7 +40,7 @@ def program(*args: object, **kwargs: Any) -> subprocess.Popen[str]:
 
 
 def under_torchrun(*args: object, processes: int = 2, restarts: int = 0) -> list[str]:
-    """The words of a command that several processes on loopback share."""
+    """The command line of several processes on this machine."""
     options = ("--nproc-per-node", processes, "--max-restarts", restarts, "-m", "graphite_gen")
 
     return [sys.executable, "-m", "torch.distributed.run", *map(str, (*options, *args))]
@@ -48,7 +48,7 @@ def under_torchrun(*args: object, processes: int = 2, restarts: int = 0) -> list
 
 @pytest.fixture
 def invoke() -> Invoke:
-    """Run a command in this process."""
+    """A function that runs a command in this process."""
 
     def run(*args: object, **kwargs: Any) -> Result:
         return CliRunner().invoke(main, [str(arg) for arg in args], **kwargs)
@@ -58,7 +58,7 @@ def invoke() -> Invoke:
 
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Work in an empty folder: commands look for './checkpoints'."""
+    """An empty current folder, as commands look for './checkpoints'."""
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -90,7 +90,7 @@ def graphs(own_folder: Path, invoke: Invoke) -> Path:
 
 @pytest.fixture
 def groups(own_folder: Path) -> Path:
-    """A file of one graph: thirty named nodes in three groups, which are their labels."""
+    """A file of one network: thirty named nodes, labelled by their three groups."""
     import networkx as nx
 
     graph = nx.Graph(nx.planted_partition_graph(3, 10, 0.6, 0.05, seed=0).edges)
@@ -103,12 +103,12 @@ def groups(own_folder: Path) -> Path:
 
 
 def is_one_line(text: str) -> bool:
-    """Whether that is one clear line and no traceback."""
+    """Whether an error is a single line without a traceback."""
     return text.startswith("Error: ") and text.count("\n") == 1 and "Traceback" not in text
 
 
 def only_json(result: Result) -> Any:
-    """The JSON that is all of stdout."""
+    """The JSON on stdout, which holds nothing else."""
     assert result.exit_code == 0, result.stderr
 
     return json.loads(result.stdout)

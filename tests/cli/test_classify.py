@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import networkx as nx
@@ -19,13 +20,13 @@ def test_json_has_a_row_for_every_model(invoke: Invoke, groups: Path) -> None:
     for row in rows:
         assert {"model", "features", "runs", "accuracy", "accuracy_se"} <= row.keys()
         assert row["runs"] == 2
-        # Half of each class is learned from, and two thirds of the rest are scored.
+        # Half of each class is for training, and two thirds of the rest for test.
         assert row["test_nodes"] == 10
         assert row["accuracy"] > 1 / 3
 
 
-def test_classes_are_written_for_every_node_and_labels_that_were_given_stay(invoke: Invoke, groups: Path) -> None:
-    # Labels that have nothing to do with the graph: the model would guess many of them otherwise.
+def test_classes_are_written_for_every_node_and_known_labels_are_kept(invoke: Invoke, groups: Path) -> None:
+    # Labels unrelated to the graph: the model would predict many of them differently.
     given = {f"n{i}": "ab"[(i * 7 // 3) % 2] for i in range(24)}
     lines = ["id,club,split", *(f"n{i},{given[f'n{i}']},{['train', 'val', 'test'][i % 3]}" for i in range(24))]
     Path("y.csv").write_text("\n".join(lines))
@@ -34,7 +35,7 @@ def test_classes_are_written_for_every_node_and_labels_that_were_given_stay(invo
 
     assert result.exit_code == 0, result.stderr
     assert "accuracy" in result.stdout
-    assert "Wrote the classes of 30 nodes to 'out.csv': 24 as labelled, 6 by gcn.\n" in result.stderr
+    assert "24 labelled, 6 predicted by gcn" in result.stderr
     rows = list(csv.DictReader(Path("out.csv").read_text().splitlines()))
     assert list(rows[0]) == ["node", "label", "known", "probability"]
     assert [row["node"] for row in rows] == list(nx.read_graphml(groups))
@@ -45,21 +46,19 @@ def test_classes_are_written_for_every_node_and_labels_that_were_given_stay(invo
         assert row["probability"] == "1" if known else 0.5 <= float(row["probability"]) <= 1
 
 
-def test_it_is_told_how_many_nodes_are_for_what(invoke: Invoke, groups: Path) -> None:
+def test_the_split_is_noted(invoke: Invoke, groups: Path) -> None:
     lines = ["id,club,split", *(f"n{i},{'ab'[i % 2]},{['train', 'val', 'test', ''][i % 4]}" for i in range(29))]
     Path("y.csv").write_text("\n".join(lines))
-    # Of 8, 7, 7 and 7 labels; afresh half of 15 and 14, then a third and two thirds of the rest.
-    for split, told in (
-        ("own", "Learning from 8 nodes, choosing the epoch by 7, scoring 7.\n"),
-        ("fresh", "Learning from 15 nodes, choosing the epoch by 4, scoring 10 in each run.\n"),
-    ):
+    # A random split has half of each class, then a third and two thirds of the rest.
+    for split, counts in (("own", ["8", "7", "7"]), ("fresh", ["15", "4", "10"])):
         result = invoke("classify", groups, "--node-labels", "y.csv", "--split", split, "--epochs", 1, "--threads", 1)
         assert result.exit_code == 0, result.stderr
-        assert told in result.stderr
-        assert "test nodes says little" in result.stderr
+        note = next(line for line in result.stderr.splitlines() if line.startswith("Nodes"))
+        assert re.findall(r"\d+", note) == counts
+        assert f"{counts[2]} test nodes" in result.stderr
 
 
-def test_beside_classes_on_stdout_the_accuracy_is_a_note(invoke: Invoke, groups: Path) -> None:
+def test_with_classes_on_stdout_the_accuracy_is_on_stderr(invoke: Invoke, groups: Path) -> None:
     result = invoke("classify", groups, "-o", "-", *QUICK)
 
     assert result.exit_code == 0, result.stderr
@@ -68,7 +67,7 @@ def test_beside_classes_on_stdout_the_accuracy_is_a_note(invoke: Invoke, groups:
 
 
 @pytest.mark.parametrize("columns", [("age",), ("age", "income")])
-def test_ages_tell_who_is_older_than_fifty(invoke: Invoke, columns: tuple[str, ...]) -> None:
+def test_dense_features_are_standardised(invoke: Invoke, columns: tuple[str, ...]) -> None:
     rng = np.random.default_rng(0)
     # Neighbours are of about the same age.
     people = {"age": np.sort(rng.uniform(20, 80, 200)), "income": rng.lognormal(10, 1, 200)}

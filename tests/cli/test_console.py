@@ -1,5 +1,3 @@
-"""Progress is a bar on a terminal, and elsewhere a few lines of what takes long."""
-
 from __future__ import annotations
 
 import sys
@@ -13,7 +11,7 @@ from graphite_gen.cli.console import counting, duration, progress_bar, track
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The time, which passes only as it is moved."""
+    """The time, which passes only as tests advance it."""
     now = [0.0]
     monkeypatch.setattr(console.time, "monotonic", lambda: now[0])
 
@@ -21,13 +19,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def working(clock: list[float], count: int, seconds: float) -> Iterator[int]:
-    """Things that take so long each."""
-    for thing in range(count):
+    """Items that take some seconds each."""
+    for item in range(count):
         clock[0] += seconds
-        yield thing
+        yield item
 
 
-def test_what_takes_long_is_told_ever_more_seldom_and_only_on_stderr(
+def test_long_work_prints_progress_ever_more_rarely_and_only_to_stderr(
     clock: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert list(track(working(clock, 100, 4), 100, "Scoring")) == list(range(100))
@@ -35,32 +33,32 @@ def test_what_takes_long_is_told_ever_more_seldom_and_only_on_stderr(
     lines = err.splitlines()
 
     assert out == ""
-    # After 10 s and then by half as much again, as things end every 4 s.
+    # After 10 s and then after half as much again, as items take 4 s.
     after = [12, 20, 32, 48, 72, 108, 164, 248, 372]
     assert [line.split(" after ")[0] for line in lines] == [f"Scoring: {time // 4} of 100" for time in after]
     assert lines[0] == "Scoring: 3 of 100 after 12 s, about 6 min 28 s left."
 
 
 @pytest.mark.parametrize(("count", "seconds"), [(100, 0.09), (1, 600), (0, 1)])
-def test_what_is_quick_or_done_is_not_told(
+def test_short_or_finished_work_prints_nothing(
     clock: list[float], capsys: pytest.CaptureFixture[str], count: int, seconds: float
 ) -> None:
     assert len(list(track(working(clock, count, seconds), count, "Scoring"))) == count
     assert capsys.readouterr() == ("", "")
 
 
-def test_what_has_no_known_end_is_counted(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+def test_items_of_unknown_number_are_counted(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     list(track(working(clock, 3, 11), None, "Reading"))
 
     assert capsys.readouterr().err.splitlines() == [f"Reading: {n} after {11 * n} s." for n in (1, 2, 3)]
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.2, "0 s"), (59.4, "59 s"), (59.6, "1 min 0 s"), (754, "12 min 34 s")])
-def test_times_are_written_for_people(seconds: float, text: str) -> None:
+def test_durations_are_formatted(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 
 
-def test_a_terminal_has_a_bar_from_the_first_count_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_a_bar_from_the_first_count(monkeypatch: pytest.MonkeyPatch) -> None:
     assert progress_bar().disable
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert not progress_bar().disable
@@ -68,7 +66,6 @@ def test_a_terminal_has_a_bar_from_the_first_count_on(monkeypatch: pytest.Monkey
     monkeypatch.setattr(console, "progress_bar", lambda: bar)
 
     with counting("Completing") as count:
-        # Work that never tells how far it is has no bar that would never move.
         assert not bar.tasks
         for done in (1, 2):
             count(done, 4)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import h5py
@@ -14,7 +15,7 @@ from .conftest import Invoke, is_one_line
 
 
 @pytest.mark.parametrize("suffix", ["graphml", "g6", "s6", "jsonl", "gml", "graphml.gz", "h5"])
-def test_graphs_come_through_any_format_and_back(invoke: Invoke, graphs: Path, suffix: str) -> None:
+def test_graphs_survive_a_round_trip_through_any_format(invoke: Invoke, graphs: Path, suffix: str) -> None:
     assert invoke("convert", graphs, f"there.{suffix}").exit_code == 0
     assert invoke("convert", f"there.{suffix}", "back.h5").exit_code == 0
 
@@ -33,14 +34,14 @@ def test_a_folder_of_files_is_read_in_order(invoke: Invoke, graphs: Path) -> Non
     assert Path("back.g6").read_bytes() == Path("straight.g6").read_bytes()
 
 
-def test_pipes_need_only_the_format(invoke: Invoke, graphs: Path) -> None:
+def test_pipes_need_a_format(invoke: Invoke, graphs: Path) -> None:
     g6 = invoke("convert", graphs, "-", "--output-format", "g6").stdout_bytes
     assert invoke("convert", "-", "back.s6", "--input-format", "g6", input=g6).exit_code == 0
 
     assert len(list(read_graphs("back.s6"))) == 12
 
 
-def test_simplify_reads_what_is_otherwise_refused(invoke: Invoke) -> None:
+def test_simplify_reads_graphs_that_are_otherwise_refused(invoke: Invoke) -> None:
     Path("loop.edgelist").write_text("0 0\n0 1\n1 0\n1 2\n")
     refused = invoke("convert", "loop.edgelist", "a.g6")
     assert refused.exit_code == 1
@@ -53,6 +54,7 @@ def test_simplify_reads_what_is_otherwise_refused(invoke: Invoke) -> None:
 @pytest.mark.parametrize(
     ("name", "content"),
     [
+        (".", None),
         ("missing.h5", None),
         ("empty.g6", b""),
         ("empty.h5", b""),
@@ -64,7 +66,7 @@ def test_simplify_reads_what_is_otherwise_refused(invoke: Invoke) -> None:
         ("unknown.xyz", b"?"),
     ],
 )
-def test_a_file_that_is_not_there_or_damaged_is_one_line(invoke: Invoke, name: str, content: bytes | None) -> None:
+def test_a_missing_or_damaged_input_is_reported_on_one_line(invoke: Invoke, name: str, content: bytes | None) -> None:
     if content is not None:
         Path(name).write_bytes(content)
     result = invoke("convert", name, "out.g6")
@@ -75,14 +77,8 @@ def test_a_file_that_is_not_there_or_damaged_is_one_line(invoke: Invoke, name: s
     assert not Path("out.g6").exists()
 
 
-def test_an_empty_folder_is_one_line(invoke: Invoke) -> None:
-    Path("folder").mkdir()
-
-    assert is_one_line(invoke("convert", "folder", "out.g6").stderr)
-
-
 @pytest.mark.parametrize("format", ["g6", "s6", "jsonl"])
-def test_what_a_format_drops_is_noted_once(invoke: Invoke, format: str) -> None:
+def test_what_a_format_cannot_store_is_noted_once(invoke: Invoke, format: str) -> None:
     Path("in.edgelist").write_text("a b 2.5\n")
     line = '{"nodes": [{"id": 0}, {"id": 1}], "edges": [{"source": 0, "target": 1, "weight": 2}]}\n'
     Path("in.jsonl").write_text(line * 3)
@@ -91,17 +87,17 @@ def test_what_a_format_drops_is_noted_once(invoke: Invoke, format: str) -> None:
 
     assert [text for text in notes if "weights" in text] == notes[:-1]
     assert len(notes) == (1 if format == "jsonl" else 2)
-    assert ("does not hold weights and names" in other) == (format != "jsonl")
+    assert ("weights and names" in other) == (format != "jsonl")
 
 
-def test_many_graphs_in_one_gml_file_come_with_a_word_on_reading_them(invoke: Invoke) -> None:
+def test_many_graphs_in_one_gml_file_come_with_a_note_on_reading_them(invoke: Invoke) -> None:
     invoke("generate", "--family", "ego", "--nodes", 4, "--graphs", 2, "-o", "a.g6")
 
     assert "networkx.read_gml" in invoke("convert", "a.g6", "a.gml").stderr
     assert "networkx.read_gml" not in invoke("convert", "a.g6", "b.gml", "--union").stderr
 
 
-def test_formats_to_pass_are_those_of_its_own_options(invoke: Invoke, graphs: Path) -> None:
+def test_advice_names_the_format_option_of_the_right_side(invoke: Invoke, graphs: Path) -> None:
     Path("bad.graphml").write_text("no graph\n")
 
     for line, flag in (
@@ -113,12 +109,12 @@ def test_formats_to_pass_are_those_of_its_own_options(invoke: Invoke, graphs: Pa
         result = invoke("convert", *line)
         assert result.exit_code == 1
         assert is_one_line(result.stderr)
-        assert f"pass {flag}" in result.stderr
-        assert "pass --format" not in result.stderr
+        assert flag in result.stderr
+        assert "--format" not in result.stderr
 
 
 @pytest.mark.parametrize("suffix", ["graphml", "gml", "jsonl", "h5"])
-def test_labels_and_the_split_of_one_graph_are_kept_and_its_features_missed_aloud(invoke: Invoke, suffix: str) -> None:
+def test_a_network_keeps_labels_and_splits_and_a_note_tells_of_its_features(invoke: Invoke, suffix: str) -> None:
     edges = np.array(sorted(nx.complete_graph(12).edges), dtype=np.int32)
     with h5py.File("one.h5", "w") as file:
         file["edge_index"], file["labels"] = edges.T, np.arange(12) % 3 - 1
@@ -128,7 +124,7 @@ def test_labels_and_the_split_of_one_graph_are_kept_and_its_features_missed_alou
     before, after = read_network("one.h5"), read_network(f"out.{suffix}")
 
     assert result.exit_code == 0, result.stderr
-    assert f"Left out: 7 features of each node, which 'out.{suffix}' does not get" in result.stderr
+    assert f"Not written to 'out.{suffix}': 7 features" in result.stderr
     assert after.classes == before.classes == (0, 1)
     for found in (before, after):
         assert found.labels is not None
@@ -136,9 +132,10 @@ def test_labels_and_the_split_of_one_graph_are_kept_and_its_features_missed_alou
         assert found.split is not None
         parts = (found.split.train, found.split.validation, found.split.test)
         assert [part.tolist() for part in parts] == [[1, 2, 4, 5], [0, 11], [7, 8]]
-    told = "Learning from 4 nodes, choosing the epoch by 1, scoring 2."
-    assert told in invoke("classify", f"out.{suffix}", "--epochs", 1, "--runs", 1, "--threads", 1).stderr
+    notes = invoke("classify", f"out.{suffix}", "--epochs", 1, "--runs", 1, "--threads", 1).stderr.splitlines()
+    # Training, validation and test nodes that have a label.
+    assert ["4", "1", "2"] in [re.findall(r"\d+", line) for line in notes]
 
 
-def test_features_that_no_node_has_are_not_missed(invoke: Invoke, graphs: Path) -> None:
-    assert "Left out" not in invoke("convert", graphs, "out.graphml").stderr
+def test_there_is_no_note_on_features_without_features(invoke: Invoke, graphs: Path) -> None:
+    assert "feature" not in invoke("convert", graphs, "out.graphml").stderr

@@ -12,7 +12,7 @@ from graphite_gen.io import read_graphs
 from .conftest import Invoke, is_one_line, only_json
 
 
-def test_a_file_is_described_by_what_is_in_it(invoke: Invoke, graphs: Path) -> None:
+def test_the_summary_of_a_file(invoke: Invoke, graphs: Path) -> None:
     value = only_json(invoke("inspect", graphs, "--json"))
     found = list(read_graphs(graphs))
 
@@ -27,7 +27,7 @@ def test_a_file_is_described_by_what_is_in_it(invoke: Invoke, graphs: Path) -> N
     assert "family ego (p=0.5), seed 1" in text
 
 
-def test_weights_names_and_features_are_told(invoke: Invoke) -> None:
+def test_weights_names_and_features_are_counted(invoke: Invoke) -> None:
     Path("own.jsonl").write_text(
         '{"nodes": [{"id": "a", "features": [1, 2]}, {"id": "b", "features": [3, 4]}], '
         '"links": [{"source": "a", "target": "b", "weight": 2.5, "colour": "red"}]}\n'
@@ -39,24 +39,21 @@ def test_weights_names_and_features_are_told(invoke: Invoke) -> None:
     assert "2 per node" in invoke("inspect", "own.jsonl").stdout
 
 
-def test_features_beside_the_one_graph_of_a_file_are_told(invoke: Invoke) -> None:
+def test_features_of_a_network_are_counted_and_latents_recognised(invoke: Invoke, groups: Path) -> None:
     with h5py.File("one.h5", "w") as file:
         file["edge_index"] = np.array([[0, 1], [1, 2]], dtype=np.int32)
         file["features"] = np.ones((3, 7))
-
     assert only_json(invoke("inspect", "one.h5", "--json"))["features"] == [7]
 
-
-def test_a_file_of_latents_is_said_to_be_one(invoke: Invoke, groups: Path) -> None:
     assert invoke("embed", groups, "-o", "z.h5", "--epochs", 1, "--latent", 2, "--threads", 1).exit_code == 0
     result = invoke("inspect", "z.h5")
 
     assert result.exit_code == 1
     assert is_one_line(result.stderr)
-    assert "'graphite-gen embed' wrote" in result.stderr
+    assert "latents" in result.stderr or "embed" in result.stderr
 
 
-def test_a_model_is_described_by_path_or_name(invoke: Invoke, model: Path) -> None:
+def test_the_summary_of_a_model_by_path_or_name(invoke: Invoke, model: Path) -> None:
     shutil.copytree(model, "checkpoints/mine")
     value = only_json(invoke("inspect", "mine", "--json"))
 
@@ -69,7 +66,7 @@ def test_a_model_is_described_by_path_or_name(invoke: Invoke, model: Path) -> No
     assert "graphite-vae" in text
 
 
-def test_without_an_argument_the_models_at_hand_are_listed(
+def test_without_an_argument_all_models_are_listed(
     invoke: Invoke, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("graphite_gen.training.checkpoint.bundled_folder", lambda: tmp_path / "bundled")
@@ -91,7 +88,7 @@ def test_without_an_argument_the_models_at_hand_are_listed(
 
 
 @pytest.mark.parametrize("thing", ["missing.h5", "nobody", "no/such.graphml", "folder"])
-def test_what_is_not_there_is_one_line(invoke: Invoke, thing: str) -> None:
+def test_a_missing_file_or_model_is_reported_on_one_line(invoke: Invoke, thing: str) -> None:
     Path("folder").mkdir()
     result = invoke("inspect", thing)
 

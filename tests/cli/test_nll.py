@@ -162,7 +162,7 @@ def test_an_unknown_entropy_is_null_and_the_command_to_estimate_it_is_printed(
         assert value[key] is None
     notes = [text for text in result.stderr.splitlines() if text.startswith("No entropy: ")]
     assert len(notes) == 1
-    assert "graphite-gen families --floor geometric --param r=0.6 --nodes 10:12" in notes[0]
+    assert "graphite-gen families --entropy geometric --param r=0.6 --nodes 10:12" in notes[0]
 
 
 def test_an_exact_entropy_is_paired(invoke: Invoke, graphs: Path, model: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from graphite_gen.training.checkpoint import read_tensors, write_tensors
 from .conftest import TINY, Invoke, is_one_line, program
 
 
-def test_samples_are_the_librarys_and_carry_their_origin(invoke: Invoke, model: Path) -> None:
+def test_samples_are_those_of_the_library_with_provenance(invoke: Invoke, model: Path) -> None:
     result = invoke("sample", "--model", model, "-n", 7, "--seed", 3, "-o", "out.jsonl")
     reader = read_graphs("out.jsonl")
     expected = load(model).sample(7, seed=3)
@@ -28,19 +29,13 @@ def test_samples_are_the_librarys_and_carry_their_origin(invoke: Invoke, model: 
         assert nx.utils.graphs_equal(nx.Graph(found.edges.tolist()), nx.Graph(sorted(map(sorted, wanted.edges))))
 
 
-def test_a_longer_sample_begins_with_the_shorter_one(invoke: Invoke, model: Path) -> None:
-    few = invoke("sample", "--model", model, "-n", 3, "--format", "g6", "-o", "-")
-    many = invoke("sample", "--model", model, "-n", 300, "--format", "g6", "-o", "-")
+def test_graph_i_does_not_depend_on_the_count(invoke: Invoke, model: Path) -> None:
+    line = ("sample", "--model", model, "--format", "g6", "-o", "-")
+    few, default, many = (invoke(*line, *count).stdout for count in (("-n", 3), (), ("-n", 300)))
 
-    assert many.stdout.startswith(few.stdout)
-    assert len(many.stdout.splitlines()) == 300
-
-
-def test_a_hundred_graphs_are_drawn_unless_told(invoke: Invoke, model: Path) -> None:
-    result = invoke("sample", "--model", model, "--format", "g6", "-o", "-")
-
-    assert len(result.stdout.splitlines()) == 100
-    assert "[default: 100; 1 from a model of one large graph]" in " ".join(invoke("sample", "--help").stdout.split())
+    assert many.startswith(default)
+    assert default.startswith(few)
+    assert [len(text.splitlines()) for text in (few, default, many)] == [3, 100, 300]
 
 
 @pytest.mark.parametrize(("nodes", "sizes"), [("6", {6}), ("4:5", {4, 5})])
@@ -50,7 +45,7 @@ def test_nodes_set_the_sizes(invoke: Invoke, model: Path, nodes: str, sizes: set
     assert {graph.nodes for graph in read_graphs("out.g6")} == sizes
 
 
-def test_connected_samples_are_connected_and_the_rate_is_told(invoke: Invoke, model: Path) -> None:
+def test_connected_samples_are_connected_and_the_rate_is_noted(invoke: Invoke, model: Path) -> None:
     result = invoke("sample", "--model", model, "-n", 30, "--connected", "-o", "out.graphml")
     kept, drawn = (int(word) for word in result.stderr.splitlines()[-1].split()[:3:2])
 
@@ -59,7 +54,7 @@ def test_connected_samples_are_connected_and_the_rate_is_told(invoke: Invoke, mo
 
 
 @pytest.mark.parametrize("format", ["h5", "graphml", "jsonl", "gml"])
-def test_files_say_what_held_of_their_graphs_and_how(invoke: Invoke, model: Path, format: str) -> None:
+def test_files_record_the_constraints_and_how_they_were_enforced(invoke: Invoke, model: Path, format: str) -> None:
     line = ("sample", "--model", model, "-n", 12, "--tree", "--max-degree", 3, "-o", f"out.{format}")
     assert invoke(*line).exit_code == 0
 
@@ -70,7 +65,7 @@ def test_files_say_what_held_of_their_graphs_and_how(invoke: Invoke, model: Path
         assert graph.graph["enforced"] in ("exact", "masks")
 
 
-def test_degrees_are_listed_or_in_a_file_and_set_the_size(invoke: Invoke, model: Path) -> None:
+def test_degrees_come_from_a_list_or_a_file_and_set_the_size(invoke: Invoke, model: Path) -> None:
     Path("degrees.txt").write_text("3 2 2\n2, 1\n")
     assert invoke("sample", "--model", model, "-n", 9, "--degrees", "degrees.txt", "-o", "a.g6").exit_code == 0
     assert invoke("sample", "--model", model, "-n", 9, "--degrees", "3,2,2,2,1", "-o", "b.g6").exit_code == 0
@@ -80,32 +75,35 @@ def test_degrees_are_listed_or_in_a_file_and_set_the_size(invoke: Invoke, model:
 
 
 @pytest.mark.parametrize(
-    ("line", "reason"),
+    ("line", "numbers"),
     [
-        ("--tree --edges 12 --nodes 10", "at least 12 edges are wanted, and at most 9 are possible"),
-        ("--regular 3 --nodes 9", "the degrees sum to 27, which is odd"),
-        ("--regular 9 --nodes 9", "a node has at most 8 neighbours, and 9 are wanted"),
-        ("--degrees 3,3,1,1 --nodes 4", "no graph has these degrees"),
-        ("--degrees 2,2,2 --nodes 4", "3 degrees are given"),
-        ("--edges 11 --nodes 5", "at least 11 edges are wanted, and at most 10 are possible"),
-        ("--planar --edges 10 --nodes 5", "at least 10 edges are wanted, and at most 9 are possible"),
-        ("--connected --edges 3 --nodes 5", "at least 4 edges are wanted, and at most 3 are possible"),
-        ("--connected --max-degree 1 --nodes 5", "at least 4 edges are wanted, and at most 2 are possible"),
-        ("--regular 3 --max-degree 2", "a node would have at least 3 and at most 2 neighbours"),
-        ("--regular 9", "nor on any of 4 sizes up to 8"),
+        ("--tree --edges 12 --nodes 10", {"12", "9"}),
+        ("--regular 3 --nodes 9", {"27"}),
+        ("--regular 9 --nodes 9", {"8", "9"}),
+        ("--degrees 3,3,1,1 --nodes 4", set()),
+        ("--degrees 2,2,2 --nodes 4", {"3", "4"}),
+        ("--edges 11 --nodes 5", {"11", "10"}),
+        ("--planar --edges 10 --nodes 5", {"10", "9"}),
+        ("--connected --edges 3 --nodes 5", {"4", "3"}),
+        ("--connected --max-degree 1 --nodes 5", {"4", "2"}),
+        ("--regular 3 --max-degree 2", {"3", "2"}),
+        ("--regular 9", {"4", "8"}),
     ],
 )
-def test_what_no_graph_can_be_is_refused_in_one_line(invoke: Invoke, model: Path, line: str, reason: str) -> None:
+def test_infeasible_constraints_are_refused_on_one_line(
+    invoke: Invoke, model: Path, line: str, numbers: set[str]
+) -> None:
     result = invoke("sample", "--model", model, *line.split(), "-o", "a.g6")
+    error = result.stderr.splitlines(keepends=True)[-1]
 
     assert result.exit_code == 1
-    assert is_one_line(result.stderr.splitlines()[-1] + "\n")
-    assert reason in result.stderr
+    assert is_one_line(error)
+    assert numbers <= set(re.findall(r"\d+", error))
     assert not Path("a.g6").exists()
 
 
 @pytest.mark.parametrize("degrees", ["nowhere.txt", "3,x", ",", "-1"])
-def test_degrees_that_are_no_numbers_are_wrong_usage(invoke: Invoke, model: Path, degrees: str) -> None:
+def test_degrees_must_be_numbers(invoke: Invoke, model: Path, degrees: str) -> None:
     assert invoke("sample", "--model", model, "--degrees", degrees, "-o", "a.g6").exit_code == 2
 
 
@@ -119,16 +117,15 @@ def test_latents_are_node_attributes(invoke: Invoke, model: Path) -> None:
 
 
 @pytest.mark.parametrize("format", ["g6", "s6", "edgelist"])
-def test_latents_are_refused_where_they_would_be_dropped(invoke: Invoke, format: str) -> None:
+def test_latents_are_refused_by_formats_that_cannot_store_them(invoke: Invoke, format: str) -> None:
     result = invoke("sample", "--model", "nobody", "--with-latents", "-o", f"out.{format}")
 
     assert result.exit_code == 1
     assert is_one_line(result.stderr)
-    assert f"'{format}' cannot hold latents" in result.stderr
-    assert not Path(f"out.{format}").exists()
+    assert "latents" in result.stderr
 
 
-def test_the_model_is_the_last_one_trained_here(invoke: Invoke, model: Path) -> None:
+def test_the_default_model_is_the_last_one_trained(invoke: Invoke, model: Path) -> None:
     shutil.copytree(model, "checkpoints/older")
     shutil.copytree(model, "checkpoints/newer", copy_function=shutil.copy)
     Path("checkpoints/newer/state.json").touch()
@@ -139,7 +136,7 @@ def test_the_model_is_the_last_one_trained_here(invoke: Invoke, model: Path) -> 
     assert "'checkpoints/older'" in invoke("sample", "--model", "older", "-n", 1, "-o", "a.g6").stderr
 
 
-def test_the_bundled_model_is_used_where_none_was_trained(
+def test_without_a_trained_model_the_bundled_one_is_used(
     invoke: Invoke, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(model, tmp_path / "bundled" / "barabasi")
@@ -151,7 +148,7 @@ def test_the_bundled_model_is_used_where_none_was_trained(
     assert "barabasi" in result.stderr
 
 
-def test_features_condition_a_model_that_was_trained_with_them(invoke: Invoke) -> None:
+def test_features_condition_a_model_trained_with_features(invoke: Invoke) -> None:
     rng = np.random.default_rng(0)
     with Path("own.jsonl").open("w") as file:
         for _ in range(20):
@@ -170,17 +167,19 @@ def test_features_condition_a_model_that_was_trained_with_them(invoke: Invoke) -
 @pytest.mark.parametrize(
     "line",
     [
-        ("-n", "0", "-o", "a.g6"),
-        ("--nodes", "0", "-o", "a.g6"),
-        ("-n", "3"),
-        ("--nodes", "5", "--features", "x", "-o", "-"),
+        "-n 0 -o a.g6",
+        "--nodes 0 -o a.g6",
+        "-n 3",
+        "--nodes 5 --features x -o -",
+        "--connected --largest-component -o a.g6",
     ],
 )
-def test_wrong_usage_is_exit_two(invoke: Invoke, line: tuple[str, ...]) -> None:
-    assert invoke("sample", *line).exit_code == 2
+def test_wrong_usage_exits_with_two(invoke: Invoke, line: str) -> None:
+    assert invoke("sample", *line.split()).exit_code == 2
+    assert not Path("a.g6").exists()
 
 
-def test_what_cannot_be_done_is_one_line(invoke: Invoke, model: Path) -> None:
+def test_errors_are_reported_on_one_line(invoke: Invoke, model: Path) -> None:
     Path("empty").mkdir()
     Path("there.g6").write_text("?\n")
     for line in (
@@ -193,7 +192,7 @@ def test_what_cannot_be_done_is_one_line(invoke: Invoke, model: Path) -> None:
     ):
         result = invoke("sample", *line)
         assert result.exit_code == 1
-        assert is_one_line("\n".join(result.stderr.splitlines()[-1:]) + "\n")
+        assert is_one_line(result.stderr.splitlines(keepends=True)[-1])
         assert "Traceback" not in result.stderr
     assert not Path("a.g6").exists()
 
@@ -215,14 +214,7 @@ def test_samples_pipe_into_networkx(model: Path) -> None:
     assert len(err.splitlines()) == 1
 
 
-def test_options_that_exclude_each_other_are_refused(invoke: Invoke, model: Path) -> None:
-    result = invoke("sample", "--model", model, "--connected", "--largest-component", "-o", "a.g6")
-
-    assert result.exit_code == 2
-    assert not Path("a.g6").exists()
-
-
-def test_a_model_whose_training_is_not_finished_is_used_but_said_to_be(invoke: Invoke, model: Path) -> None:
+def test_a_note_tells_of_unfinished_training(invoke: Invoke, model: Path) -> None:
     unfinished = Path("unfinished")
     shutil.copytree(model, unfinished)
     tensors, metadata = read_tensors(unfinished / "optimizer.safetensors")
@@ -234,5 +226,5 @@ def test_a_model_whose_training_is_not_finished_is_used_but_said_to_be(invoke: I
     assert "not finished" not in invoke("sample", "--model", model, "-n", "1", "-o", "b.g6").stderr
 
 
-def test_sizes_beyond_training_are_drawn_with_a_word_of_warning(invoke: Invoke, model: Path) -> None:
-    assert "expect little" in invoke("sample", "--model", model, "-n", 1, "--nodes", 30, "-o", "a.g6").stderr
+def test_a_note_tells_of_sizes_that_were_not_in_training(invoke: Invoke, model: Path) -> None:
+    assert "5 to 8 nodes" in invoke("sample", "--model", model, "-n", 1, "--nodes", 30, "-o", "a.g6").stderr

@@ -13,12 +13,12 @@ import pytest
 
 from graphite_gen import config
 from graphite_gen.cli.commands.train import train
-from graphite_gen.cli.settings import ENCODERS, KINDS, ORDERINGS
+from graphite_gen.cli.train_options import ENCODERS, KINDS, ORDERINGS
 from graphite_gen.config import PRESETS, preset
 from graphite_gen.families import family
 from graphite_gen.families.simulate import TRAINING_GRAPHS, training_set
 from graphite_gen.io import read_graphs
-from graphite_gen.network.settings import GENERATION
+from graphite_gen.network.hyperparameters import GENERATION
 from graphite_gen.training.checkpoint import load_checkpoint
 
 from .conftest import TINY, Invoke, is_one_line, only_json, program
@@ -300,9 +300,7 @@ def test_a_run_stopped_while_resuming_can_be_resumed(
     assert result.stderr.splitlines()[-1].startswith("Interrupted. Continue with: graphite-gen train --family ego")
 
 
-def test_a_run_stopped_in_its_first_step_can_be_resumed(
-    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_stopped_in_its_first_step_can_be_resumed(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr("graphite_gen.training.trainer.Trainer._step", interrupt)
         result = invoke("train", "--family", "ego", *TINY)
@@ -371,7 +369,7 @@ def test_a_model_of_one_network_is_trained_and_sampled(invoke: Invoke, groups: P
 
     facts = only_json(invoke("inspect", "groups", "--json"))
     assert (facts["scope"], facts["nodes"]["max"]) == ("single graph", 30)
-    assert "of one large graph" in invoke("inspect", "groups").stdout
+    assert "of one network" in invoke("inspect", "groups").stdout
     assert "groups" in invoke("inspect").stdout
     again = invoke("train", "--single", groups, "--name", "groups", *options)
     assert again.exit_code == 1
@@ -383,17 +381,17 @@ def test_a_model_of_one_network_is_trained_and_sampled(invoke: Invoke, groups: P
 def test_commands_and_options_that_do_not_apply_to_one_network_are_refused(invoke: Invoke, groups: Path) -> None:
     assert invoke("train", "--single", groups, "--epochs", 2, "--latent", 4, "--threads", 1).exit_code == 0
     for line, code, problem in (
-        (("nll", groups), 1, "Pass a model of many graphs, such as '--model bundled:barabasi'."),
-        (("nll", groups, "--model", "groups"), 1, "Pass a model of many graphs, such as 'bundled:barabasi'."),
-        (("report", "groups", "-o", "page.html"), 1, "Pass a model of many graphs, such as 'bundled:barabasi'."),
-        (("plot", "training", "groups", "--terminal"), 1, "Pass a model of many graphs, such as 'bundled:barabasi'."),
-        (("complete", groups, "--add-nodes", 1, "-o", "out.graphml"), 1, "trained on one large graph"),
+        (("nll", groups), 1, "'--model bundled:barabasi'"),
+        (("nll", groups, "--model", "groups"), 1, "'--model bundled:barabasi'"),
+        (("report", "groups", "-o", "page.html"), 1, "'bundled:barabasi'"),
+        (("plot", "training", "groups", "--terminal"), 1, "'bundled:barabasi'"),
+        (("complete", groups, "--add-nodes", 1, "-o", "out.graphml"), 1, "trained on one network"),
         (("train", groups, "--name", "groups", "--resume"), 1, ""),
-        (("sample", "--tree", "-o", "out.h5"), 2, "'--tree' has no use"),
-        (("sample", "--stages", 4, "-o", "out.h5"), 2, "'--stages' has no use"),
-        (("sample", "--nodes", 2, "-o", "out.h5"), 1, "neighbours on average"),
+        (("sample", "--tree", "-o", "out.h5"), 2, "'--tree' has no effect"),
+        (("sample", "--stages", 4, "-o", "out.h5"), 2, "'--stages' has no effect"),
+        (("sample", "--nodes", 2, "-o", "out.h5"), 1, "mean degree"),
         (("train", "--single"), 2, "the file of the graph"),
-        (("train", "--single", groups, "--stages", 3), 2, "'--stages' has no effect"),
+        (("train", "--single", groups, "--stages", 3), 2, "'--decoder' has no effect"),
         (("train", groups, "--subsample", 2), 2, "'--subsample' needs '--single'"),
         (("train", "--single", groups, "--resume"), 2, "'--resume' has no effect"),
         (("train", "--single", "--family", "ego"), 2, "'--family' has no effect"),

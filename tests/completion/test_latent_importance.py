@@ -1,4 +1,4 @@
-"""Completions by a one-shot model against quadrature over its latents."""
+"""Completions under a one-shot model agree with quadrature over its latents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from graphite_gen.graph import SimpleGraph
 WEDGE = SimpleGraph.from_pairs(3, [(0, 1), (1, 2)])
 
 
-def test_probabilities_are_those_of_all_completions() -> None:
+def test_probabilities_agree_with_those_of_all_completions() -> None:
     model = mild_model(latent=1)
     partial = PartialGraph.from_pairs(WEDGE, [(0, 2), (1, 2)])
     joint = {
@@ -33,7 +33,7 @@ def test_probabilities_are_those_of_all_completions() -> None:
     assert (errors < 0.02).all()
 
 
-def test_coins_stay_coins() -> None:
+def test_independent_edges_stay_independent() -> None:
     posterior = decode_completions(
         coin_model(1.0), PartialGraph.from_pairs(WEDGE, [(0, 2)]), runs=2, particles=8, rng=np.random.default_rng(0)
     )

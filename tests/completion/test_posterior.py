@@ -25,7 +25,7 @@ def test_runs_that_agree_have_no_error() -> None:
     assert posterior.edge_probabilities()[1] == pytest.approx([0], abs=1e-7)
 
 
-def test_samples_follow_the_weights_and_do_not_depend_on_how_many_are_drawn() -> None:
+def test_samples_follow_the_weights_and_do_not_depend_on_the_count() -> None:
     posterior = Posterior.weighted(np.array([[[0.9], [0.1]]], dtype=np.float32), np.log([[3.0, 1.0]]))
     many = np.array(list(posterior.samples(4000, seed=1)))
 
@@ -33,7 +33,7 @@ def test_samples_follow_the_weights_and_do_not_depend_on_how_many_are_drawn() ->
     assert (np.array(list(posterior.samples(10, seed=1))) == many[:10]).all()
 
 
-def test_disagreement_is_the_part_of_the_variance_between_runs() -> None:
+def test_disagreement_is_the_fraction_of_the_variance_between_runs() -> None:
     alike = np.tile(np.array([[[1], [0]]], dtype=np.bool_), (4, 1, 1))
     apart = np.array([[[1], [1]], [[0], [0]], [[1], [1]], [[0], [0]]], dtype=np.bool_)
 

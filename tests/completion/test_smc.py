@@ -1,4 +1,4 @@
-"""Completions by a staged model follow its law given what is known, as enumeration tells it."""
+"""Particles follow the posterior of the unknown pairs, as enumeration shows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tiny import all_graphs, autoregressive_model, path
 
 from graphite_gen.autoregressive.distribution import Schedule
 from graphite_gen.completion.partial import PartialGraph
-from graphite_gen.completion.smc import ArrivalProposal, extend_particles
+from graphite_gen.completion.smc import NextNodeProposal, extend_particles
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.training.checkpoint import TrainedModel
 
@@ -28,7 +28,7 @@ def autoregressive(order: str = "bfs", **changes: object) -> TrainedModel:
 def exact(
     model: TrainedModel, partial: PartialGraph, decoding_steps: int
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The joint probability of what is known and each completion, by summing over all orders, and the completions."""
+    """The probability of each completion, by summing over all orderings, and its edges at unknown pairs."""
     known, edges = partial.known(), partial.graph.adjacency()
     graphs = [graph.adjacency() for graph in all_graphs(4)]
     graphs = [adj for adj in graphs if (adj == edges)[known].all()]
@@ -37,10 +37,10 @@ def exact(
     features = np.zeros((4, 0)) if partial.graph.features is None else partial.graph.features
     x = np.stack([features[order] for _ in graphs for order in orders])
     z = torch.zeros(len(adj), 4, model.config.latent)
-    law = model.network.decode_autoregressive(
+    distribution = model.network.decode_autoregressive(
         z, torch.from_numpy(x).to(z), torch.full((len(adj),), 4), Schedule(decoding_steps)
     )
-    joint = law.log_prob(torch.from_numpy(adj).to(z)).exp().reshape(len(graphs), len(orders)).mean(1).numpy()
+    joint = distribution.log_prob(torch.from_numpy(adj).to(z)).exp().reshape(len(graphs), len(orders)).mean(1).numpy()
 
     return joint, np.stack([adj[tuple(partial.unknown.T)] for adj in graphs])
 
@@ -55,38 +55,38 @@ def completions(model: TrainedModel, partial: PartialGraph, decoding_steps: int 
     ("order", "decoding_steps"),
     [("bfs", 0), ("degeneracy", 0), ("uniform", 0), ("dfs", 0), ("bfs", 2), ("degeneracy", 9)],
 )
-def test_completions_follow_the_exact_law_given_what_is_known(order: str, decoding_steps: int) -> None:
+def test_unknownfollow_the_exact_posterior(order: str, decoding_steps: int) -> None:
     model, partial = autoregressive(order), PartialGraph.from_pairs(PAW, HIDDEN)
-    joint, answers = exact(model, partial, decoding_steps)
+    joint, unknown = exact(model, partial, decoding_steps)
     posterior = completions(model, partial, decoding_steps)
 
-    law = joint / joint.sum()
+    expected = joint / joint.sum()
     draws = 1 / np.square(posterior.weights).sum()
-    found = (posterior.probabilities[:, :, None] == answers).all(-1)
-    shares = np.einsum("rp,rpa->a", posterior.weights, found)
+    matches = (posterior.probabilities[:, :, None] == unknown).all(-1)
+    found = np.einsum("rp,rpa->a", posterior.weights, matches)
 
     assert draws > 300
-    assert np.ptp(law @ answers) > 0.03
-    assert shares.sum() == pytest.approx(1)
+    assert np.ptp(expected @ unknown) > 0.03
+    assert found.sum() == pytest.approx(1)
     assert posterior.log_evidence == pytest.approx(np.log(joint.sum()), abs=0.1)
-    # Resampled particles have ancestors in common, so that a few more than ESS alone says would be too much to ask.
-    assert (draws * (shares - law) ** 2 / law).sum() < 7 + 5 * np.sqrt(14)
-    assert posterior.edge_probabilities()[0] == pytest.approx(law @ answers, abs=0.06)
+    # Resampled particles share ancestors, so the tolerance is wider than that of independent samples.
+    assert (draws * (found - expected) ** 2 / expected).sum() < 7 + 5 * np.sqrt(14)
+    assert posterior.edge_probabilities()[0] == pytest.approx(expected @ unknown, abs=0.06)
 
 
-def test_node_features_travel_with_their_nodes() -> None:
+def test_node_features_are_permuted_with_their_nodes() -> None:
     model = autoregressive("uniform", node_features=2)
     features = np.random.default_rng(0).normal(size=(4, 2)).astype(np.float32)
     partial = PartialGraph.from_pairs(SimpleGraph(4, PAW.edges, features=features), HIDDEN)
-    joint, answers = exact(model, partial, 2)
+    joint, unknown = exact(model, partial, 2)
 
     posterior = completions(model, partial, 2)
 
     assert posterior.log_evidence == pytest.approx(np.log(joint.sum()), abs=0.1)
-    assert posterior.edge_probabilities()[0] == pytest.approx(joint / joint.sum() @ answers, abs=0.06)
+    assert posterior.edge_probabilities()[0] == pytest.approx(joint / joint.sum() @ unknown, abs=0.06)
 
 
-def test_nothing_known_has_probability_one() -> None:
+def test_the_marginal_likelihood_of_no_known_pairs_is_one() -> None:
     partial = PartialGraph.from_marks(SimpleGraph.from_pairs(5, []), unlisted="unknown")
 
     posterior = completions(autoregressive("degeneracy"), partial)
@@ -94,7 +94,7 @@ def test_nothing_known_has_probability_one() -> None:
     assert posterior.log_evidence == pytest.approx(0, abs=0.1)
 
 
-def test_one_run_of_few_particles_is_a_run() -> None:
+def test_one_particle_is_enough() -> None:
     partial = PartialGraph.from_pairs(PAW, HIDDEN)
     rng = np.random.default_rng(0)
 
@@ -105,16 +105,16 @@ def test_one_run_of_few_particles_is_a_run() -> None:
 
 
 @pytest.mark.parametrize("rule", ["bfs", "degeneracy"])
-def test_the_next_node_has_a_known_probability_and_is_never_one_that_came(rule: str) -> None:
+def test_the_next_node_is_new_and_has_the_stated_probability(rule: str) -> None:
     partial = PartialGraph.from_pairs(path(6), [(0, 5), (1, 2)])
-    proposal = ArrivalProposal(partial, rule, 0.3, np.random.default_rng(0))
-    arrived = np.tile([[2, 4]], (20_000, 1))
+    proposal = NextNodeProposal(partial, rule, 0.3, np.random.default_rng(0))
+    earlier = np.tile([[2, 4]], (20_000, 1))
 
-    chosen, log_q = proposal.draw(arrived, np.random.default_rng(1))
-    shares = np.bincount(chosen, minlength=6) / len(chosen)
-    told = np.zeros(6)
-    told[chosen] = np.exp(log_q)
+    chosen, log_q = proposal.sample(earlier, np.random.default_rng(1))
+    frequencies = np.bincount(chosen, minlength=6) / len(chosen)
+    stated = np.zeros(6)
+    stated[chosen] = np.exp(log_q)
 
     assert set(chosen) == {0, 1, 3, 5}
-    assert told.sum() == pytest.approx(1)
-    assert shares == pytest.approx(told, abs=0.02)
+    assert stated.sum() == pytest.approx(1)
+    assert frequencies == pytest.approx(stated, abs=0.02)

@@ -14,7 +14,7 @@ from tiny import autoregressive_model as autoregressive
 
 from graphite_gen.autoregressive import ordering as orders_module
 from graphite_gen.autoregressive.distribution import Schedule
-from graphite_gen.autoregressive.ordering import chosen_log_prob, in_order
+from graphite_gen.autoregressive.ordering import permute_nodes, proposal_log_prob
 from graphite_gen.config import ORDERINGS
 from graphite_gen.data.batch import GraphBatch, collate
 from graphite_gen.errors import ConfigError, DatasetError
@@ -39,7 +39,8 @@ def as_graph(batch: GraphBatch) -> SimpleGraph:
     return SimpleGraph(batch.adj.shape[-1], np.argwhere(np.triu(batch.adj[0].numpy())).astype(np.int32))
 
 
-def test_the_bounds_of_independent_edges_are_their_closed_form() -> None:
+def test_the_bounds_of_independent_edges_are_their_closed_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proposal, "FIT_STEPS", 10)
     result = bdmc_nll(coin_model(0.7), 3, NLLOptions(30, chains=8, steps=2))
 
     for row in result.per_graph:
@@ -153,7 +154,7 @@ def exact_log_prob(model: TrainedModel, graph: SimpleGraph, decoding_steps: int 
     n = graph.nodes
     orders = torch.tensor(list(itertools.permutations(range(n))))
     batch = collate([graph] * len(orders))
-    ordered = in_order(batch, orders)
+    ordered = permute_nodes(batch, orders)
     z = torch.zeros(len(orders), n, model.config.latent)
     graphs = model.network.decode_autoregressive(z, ordered.x, ordered.sizes, Schedule(decoding_steps))
 
@@ -172,7 +173,7 @@ def test_exchangeable_probabilities_sum_to_one_over_all_graphs_on_four_nodes(dec
 @pytest.mark.parametrize("order", ORDERINGS)
 def test_the_mean_weight_is_the_sum_over_all_node_orderings(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # An untrained model ignores the rule: with the default fraction of uniform orderings, noise would hide a bias.
-    monkeypatch.setattr(orders_module, "UNEVEN", 0.3)
+    monkeypatch.setattr(orders_module, "IRREGULAR_WEIGHT", 0.3)
     model = autoregressive(order)
     for index, graph in enumerate([random_graph(4, 0), random_graph(4, 2), SimpleGraph.from_pairs(4, [(0, 1)])]):
         weights = graph_log_weights(model.network, collate([graph]), 800, 0, index, any_order=0.5)
@@ -212,7 +213,7 @@ def quadrature_log_prob(model: TrainedModel, graph: SimpleGraph, points: int = 1
     log_mass = torch.from_numpy(np.log(mass / mass.sum())[np.indices([points] * n).reshape(n, -1)].sum(0))
     terms = []
     for order in itertools.permutations(range(n)):
-        ordered = in_order(collate([graph] * len(grid)), torch.tensor([order] * len(grid)))
+        ordered = permute_nodes(collate([graph] * len(grid)), torch.tensor([order] * len(grid)))
         graphs = model.network.decode_autoregressive(grid, ordered.x, ordered.sizes, Schedule(0))
         terms.append((graphs.log_prob(ordered.adj) + log_mass).logsumexp(0))
 
@@ -266,8 +267,8 @@ def test_the_bounds_of_an_autoregressive_model_agree_with_the_exact_nll(
     order: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # An untrained model ignores the rule: with the default fraction of uniform orderings, the bounds would be loose.
-    monkeypatch.setattr(bdmc, "ANY_ORDER", 0.5)
-    monkeypatch.setattr(orders_module, "UNEVEN", 0.3)
+    monkeypatch.setattr(bdmc, "UNIFORM_FRACTION", 0.5)
+    monkeypatch.setattr(orders_module, "IRREGULAR_WEIGHT", 0.3)
     model = autoregressive(order)
     rows = bdmc_nll(model, 12, NLLOptions(400)).per_graph
     exact = [-exact_log_prob(model, graph) for graph in (as_graph(simulated(model, index)[0]) for index in range(12))]
@@ -304,7 +305,7 @@ def test_the_inverse_weight_of_an_exact_ordering_is_unbiased() -> None:
     means = [
         float(
             posterior
-            @ torch.from_numpy(np.exp(chosen_log_prob(adj, sizes, "attachment", orders, rng))).div(weights.exp())
+            @ torch.from_numpy(np.exp(proposal_log_prob(adj, sizes, "attachment", orders, rng))).div(weights.exp())
         )
         for _ in range(600)
     ]

@@ -33,7 +33,7 @@ def test_adamic_adar_is_that_of_networkx() -> None:
 
 
 @pytest.mark.parametrize("numbers", [1, 100, 10**6])
-def test_pagerank_is_the_series_written_out(numbers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pagerank_is_the_power_series(numbers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(baselines, "NUMBERS", numbers)
     adjacency = nx.to_numpy_array(GRAPH, nodelist=range(24)) + np.eye(24)
     scale = adjacency.sum(1) ** -0.5
@@ -57,32 +57,32 @@ def test_spectral_embedding_is_the_best_approximation_of_the_regularised_matrix(
     assert np.allclose(z @ z.T, (vectors * top) @ vectors.T)
 
 
-def test_components_without_number_are_told_apart() -> None:
+def test_small_components_do_not_fill_the_spectral_embedding() -> None:
     many = nx.disjoint_union_all([nx.path_graph(2)] * 150 + [GRAPH])
     edges = SimpleGraph.from_networkx(many).edges.astype(np.int64)
     z = spectral_embedding(len(many), edges, 16)
 
     assert np.allclose(z, spectral_embedding(len(many), edges, 16))
-    # The large component is not crowded out.
     assert np.linalg.norm(z[300:]) > 0.5 * np.linalg.norm(z)
 
 
 @pytest.mark.parametrize(("back", "away"), [(1.0, 1.0), (0.25, 4.0)])
-def test_walks_go_on_by_the_odds_of_node2vec(back: float, away: float) -> None:
+def test_walks_have_the_transition_probabilities_of_node2vec(back: float, away: float) -> None:
     graph = nx.Graph([(0, 1), (1, 2), (0, 2), (1, 3), (3, 4)])
-    edges = SimpleGraph.from_networkx(graph).edges.astype(np.int64)
+    copies = nx.disjoint_union_all([graph] * 300)
+    edges = SimpleGraph.from_networkx(copies).edges.astype(np.int64)
     draw = np.random.default_rng(0)
-    walks = np.concatenate([random_walks(5, edges, draw, 6, back, away) for _ in range(3000)])
+    walks = np.concatenate([random_walks(1500, edges, draw, 6, back, away) for _ in range(10)]) % 5
 
     assert all(graph.has_edge(a, b) for walk in walks[:50].tolist() for a, b in pairwise(walk))
-    # From 0 over 1: back to 0, on to 2 which knows 0, away to 3 which does not.
+    # From 0 over 1: back to 0, to the common neighbour 2, or away to 3.
     after = np.concatenate([walks[:, k + 2][(walks[:, k] == 0) & (walks[:, k + 1] == 1)] for k in range(4)])
     odds = np.array([1 / back, 1, 1 / away])
     found = np.array([(after == node).mean() for node in (0, 2, 3)])
     assert np.allclose(found, odds / odds.sum(), atol=4 * 0.5 / np.sqrt(len(after)))
 
 
-def test_a_walk_that_cannot_go_on_stays() -> None:
+def test_walks_from_isolated_nodes_stay() -> None:
     walks = random_walks(3, np.array([[0, 1]]), np.random.default_rng(0), 5)
 
     assert walks.tolist() == [[0, 1, 0, 1, 0], [1, 0, 1, 0, 1], [2] * 5]
@@ -90,7 +90,7 @@ def test_a_walk_that_cannot_go_on_stays() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["deepwalk", "node2vec"])
-def test_walks_bring_groups_together(name: str) -> None:
+def test_walk_embeddings_separate_groups(name: str) -> None:
     pytest.importorskip("gensim")
     graph = planted()
     edges = graph.edges.astype(np.int64)

@@ -15,7 +15,7 @@ from .test_edge_sampler import sparse_logits
 from .test_pair_logits import pair_logits
 
 
-def chances(logits: PairLogits) -> torch.Tensor:
+def edge_matrix(logits: PairLogits) -> torch.Tensor:
     """The probability of every pair as a matrix; a node has no edge with itself."""
     return torch.sigmoid(logits.tile(slice(None), slice(None))) * (1 - torch.eye(logits.nodes))
 
@@ -27,53 +27,53 @@ def test_expected_degrees_are_sums_over_all_pairs(tile: int, monkeypatch: pytest
     logits.bias.requires_grad_()
     degrees, slopes = expected_degrees(logits)
 
-    sums = chances(logits).sum(1)
+    sums = edge_matrix(logits).sum(1)
     assert torch.allclose(degrees, sums)
     by_own_bias = [torch.autograd.grad(sums[i], logits.bias, retain_graph=True)[0][i] for i in range(9)]
     assert torch.allclose(slopes, torch.stack(by_own_bias))
 
 
-def test_degrees_among_a_part_of_the_nodes_are_means_over_all_choices_of_it() -> None:
+def test_degrees_for_a_fraction_of_the_nodes_are_means_over_subsets() -> None:
     logits = pair_logits(6)
-    pairs = chances(logits)
+    pairs = edge_matrix(logits)
     chosen = [[0, *rest] for rest in combinations(range(1, 6), 3)]
     mean = torch.stack([pairs[0, each].sum() for each in chosen]).mean()
 
     assert torch.allclose(expected_degrees(logits, 3 / 5)[0][0], mean)
 
 
-def test_fitted_biases_give_the_observed_degrees() -> None:
+def test_fitted_biases_reproduce_the_degrees() -> None:
     # Two hubs, whose edges are nearly sure, and a node without any.
     degrees = torch.tensor([30.0, 25, 0, *[1 + i % 5 for i in range(37)]])
     logits = pair_logits(40)
 
     biases = fit_biases([logits] * 60, degrees)
-    found = chances(replace(logits, bias=logits.bias + biases)).sum(1)
+    found = edge_matrix(replace(logits, bias=logits.bias + biases)).sum(1)
 
     assert torch.allclose(found, degrees, atol=1e-2)
 
 
 @pytest.mark.parametrize("edges", [3.0, 40.0, 200.0])
-def test_a_shift_gives_the_number_of_edges(edges: float) -> None:
+def test_density_shift_gives_the_number_of_edges(edges: float) -> None:
     logits = pair_logits(25)
     shift = density_shift(logits, edges, np.random.default_rng(0))
 
-    assert chances(replace(logits, shift=logits.shift + shift)).sum().item() / 2 == pytest.approx(edges, rel=1e-3)
+    assert edge_matrix(replace(logits, shift=logits.shift + shift)).sum().item() / 2 == pytest.approx(edges, rel=1e-3)
 
 
-def test_of_many_nodes_a_drawn_graph_tells_the_shift(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_density_shift_of_many_nodes_uses_sampled_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibration, "_ALL_NODES", 60)
     monkeypatch.setattr(calibration, "_FEW_NODES", 60)
     logits = sparse_logits(1500)
     shift = density_shift(logits, 6000, np.random.default_rng(1))
 
     # The relative error is about one over the root of the number of edges.
-    found = chances(replace(logits, shift=logits.shift + shift)).sum().item() / 2
+    found = edge_matrix(replace(logits, shift=logits.shift + shift)).sum().item() / 2
     assert found == pytest.approx(6000, rel=0.05)
 
 
-def test_a_graph_without_a_drawn_edge_does_not_become_complete(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Of so few edges, none is drawn now and then; of sure ones, now and then one less than is wanted.
+def test_density_shift_is_robust_to_samples_without_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+    # With so few expected edges, some samples have none; with certain ones, some have one less.
     monkeypatch.setattr(calibration, "_ALL_NODES", 60)
     monkeypatch.setattr(calibration, "_FEW_NODES", 60)
     rare = PairLogits(torch.zeros(300, 1), torch.ones(1), torch.zeros(300), torch.zeros(()))
@@ -82,6 +82,6 @@ def test_a_graph_without_a_drawn_edge_does_not_become_complete(monkeypatch: pyte
     sure = replace(rare, factor=factor, shift=torch.tensor(-40.0))
     for logits, edges in ((rare, 1.0), (sure, 190.0)):
         shifts = [density_shift(logits, edges, np.random.default_rng(seed)) for seed in range(20)]
-        found = [chances(replace(logits, shift=logits.shift + shift)).sum().item() / 2 for shift in shifts]
+        found = [edge_matrix(replace(logits, shift=logits.shift + shift)).sum().item() / 2 for shift in shifts]
         assert max(found) < 10 * edges
         assert np.median(found) == pytest.approx(edges, rel=0.5)

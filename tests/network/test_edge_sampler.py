@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import stats
 from tiny import normal
 
-from graphite_gen.network import edge_sampler as sampler
-from graphite_gen.network.edge_sampler import BlockTree, EdgeSampler
+from graphite_gen.network import edge_sampler
+from graphite_gen.network.edge_sampler import BlockTree, EdgeSampler, sample_edges, visit_every_pair
 from graphite_gen.network.pair_logits import PairLogits
 
 from .test_pair_logits import pair_logits
@@ -24,21 +24,25 @@ def probabilities(logits: PairLogits) -> NDArray[np.float64]:
     return torch.sigmoid(logits.tile(slice(None), slice(None))[pairs[0], pairs[1]]).numpy()
 
 
-def drawn(logits: PairLogits, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Whether each pair of a sampled graph has an edge, in the same order."""
-    matrix = np.zeros((logits.nodes, logits.nodes), dtype=np.bool_)
-    matrix[tuple(EdgeSampler(logits).sample(rng))] = True
+def sampled(logits: PairLogits, count: int, seed: int) -> NDArray[np.bool_]:
+    """Whether each pair of some sampled graphs has an edge, in the same order, with shape (count, pairs)."""
+    sampler, rng = EdgeSampler(logits), np.random.default_rng(seed)
+    matrices = np.zeros((count, logits.nodes, logits.nodes), dtype=np.bool_)
+    for matrix in matrices:
+        matrix[tuple(sampler.sample(rng))] = True
 
-    return matrix[np.triu_indices(logits.nodes, 1)]
+    i, j = np.triu_indices(logits.nodes, 1)
+
+    return matrices[:, i, j]
 
 
 def sparse_logits(nodes: int, degree: float = 10) -> PairLogits:
-    """Nodes about forty centres, hubs among them, with about so many neighbours each."""
+    """Nodes around forty centres, hubs among them, of a given mean degree."""
     centres = normal(40, 6, seed=5)
     factor = centres[torch.arange(nodes) % 40] + 0.3 * normal(nodes, 6, seed=6)
     logits = PairLogits(factor, torch.tensor([1.0, 1, 1, 1, -1, -1]), normal(nodes, seed=7), torch.zeros(()))
     some = PairLogits(factor[:400], logits.sign, logits.bias[:400], logits.shift)
-    # Where edges are rare, the odds are all in the shift.
+    # For rare edges the density is proportional to the odds.
     shift = np.log(degree / nodes) - np.log(np.exp(some.tile(slice(None), slice(None)).triu(1).numpy()).mean())
 
     return PairLogits(factor, logits.sign, logits.bias, torch.tensor(shift))
@@ -46,10 +50,10 @@ def sparse_logits(nodes: int, degree: float = 10) -> PairLogits:
 
 @pytest.fixture
 def tiny_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Halve blocks as far as it goes, a few at a time, even in small graphs."""
-    monkeypatch.setattr(sampler, "_SMALLEST_BLOCK", 1)
-    monkeypatch.setattr(sampler, "_POINT_COST", 1e3)
-    monkeypatch.setattr(sampler, "_CHUNK", 5)
+    """Split blocks down to single nodes, a few at a time."""
+    monkeypatch.setattr(edge_sampler, "_SMALLEST_BLOCK", 1)
+    monkeypatch.setattr(edge_sampler, "_POINT_COST", 1e3)
+    monkeypatch.setattr(edge_sampler, "_CHUNK", 5)
 
 
 @pytest.mark.usefixtures("tiny_blocks")
@@ -57,41 +61,38 @@ def tiny_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_graph_on_four_nodes_has_its_probability(shift: float) -> None:
     logits = pair_logits(4)
     logits = PairLogits(logits.factor, logits.sign, logits.bias, torch.tensor(shift))
-    rng = np.random.default_rng(1)
     p = probabilities(logits)
     graphs = np.arange(64)[:, None] >> np.arange(6) & 1
     expected = 2000 * np.where(graphs, p, 1 - p).prod(1)
 
-    codes = [int(drawn(logits, rng) @ (1 << np.arange(6))) for _ in range(2000)]
+    codes = sampled(logits, 2000, seed=1) @ (1 << np.arange(6))
 
-    # Graphs that hardly ever come are counted as one.
+    # Rare graphs are counted as one.
     rare = expected < 5
     counts = np.bincount(codes, minlength=64)
-    law = np.append(expected[~rare], expected[rare].sum())
-    assert stats.chisquare(np.append(counts[~rare], counts[rare].sum()), law).pvalue > 1e-3
+    wanted = np.append(expected[~rare], expected[rare].sum())
+    assert stats.chisquare(np.append(counts[~rare], counts[rare].sum()), wanted).pvalue > 1e-3
 
 
-def test_blocks_left_whole_give_the_same_law() -> None:
+def test_samples_from_whole_blocks_follow_the_same_distribution() -> None:
     logits = pair_logits(5)
-    rng = np.random.default_rng(2)
     p = probabilities(logits)
 
-    frequency = np.mean([drawn(logits, rng) for _ in range(2000)], axis=0)
+    frequency = sampled(logits, 2000, seed=2).mean(axis=0)
 
     assert (np.abs(frequency - p) < 4 * np.sqrt(p * (1 - p) / 2000)).all()
 
 
 @pytest.mark.parametrize("blocks", [1, 8])
-def test_edges_come_as_often_as_the_full_matrix_says(blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampler, "_SMALLEST_BLOCK", blocks)
+def test_edge_frequencies_are_those_of_the_dense_matrix(blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edge_sampler, "_SMALLEST_BLOCK", blocks)
     logits = sparse_logits(700)
     p = probabilities(logits)
-    rng = np.random.default_rng(3)
     pairs = np.array(list(combinations(range(700), 2)))
 
-    edges = np.mean([drawn(logits, rng) for _ in range(5)], axis=0)
+    edges = sampled(logits, 5, seed=3).mean(axis=0)
 
-    # Pairs as likely as each other, the whole graph, and every node's neighbours: all within five deviations.
+    # Edges of the graph, of pairs of similar probability, and of each node: within five standard deviations.
     groups = [p >= 0, *(np.digitize(p, 10.0 ** np.arange(-8, 1)) == k for k in range(9))]
     for group in (group for group in groups if p[group].sum() > 1):
         assert abs(edges[group].sum() - p[group].sum()) < 5 * np.sqrt((p * (1 - p))[group].sum() / 5)
@@ -101,16 +102,16 @@ def test_edges_come_as_often_as_the_full_matrix_says(blocks: int, monkeypatch: p
     assert (np.abs(degrees - expected) < 5 * np.sqrt(variance) + 1).all()
 
 
-def test_a_plain_inner_product_is_sampled_alike() -> None:
+def test_plain_inner_products_are_sampled() -> None:
     logits = PairLogits.inner_product(normal(60, 3))
     p = probabilities(logits)
 
-    edges = np.mean([drawn(logits, np.random.default_rng(seed)) for seed in range(60)], axis=0)
+    edges = sampled(logits, 60, seed=0).mean(axis=0)
 
     assert ((edges - p) ** 2 / (p * (1 - p) / 60)).sum() == pytest.approx(len(p), abs=5 * np.sqrt(2 * len(p)))
 
 
-def test_a_seed_gives_one_graph() -> None:
+def test_samples_depend_on_the_seed_alone() -> None:
     edge_sampler = EdgeSampler(sparse_logits(200))
 
     first, again, other = (edge_sampler.sample(np.random.default_rng(seed)) for seed in (1, 1, 2))
@@ -122,18 +123,14 @@ def test_a_seed_gives_one_graph() -> None:
 
 
 @pytest.mark.parametrize(("shift", "edges"), [(60.0, 36 * 35 // 2), (-60.0, 0)])
-def test_sure_edges_are_all_there_or_none(shift: float, edges: int) -> None:
+def test_certain_edges_are_all_present_or_absent(shift: float, edges: int) -> None:
     logits = pair_logits(36)
     logits = PairLogits(logits.factor, logits.sign, logits.bias, torch.tensor(shift))
 
     assert EdgeSampler(logits).sample(np.random.default_rng(0)).shape == (2, edges)
 
 
-def test_one_node_has_no_edges() -> None:
-    assert EdgeSampler(pair_logits(1)).sample(np.random.default_rng(0)).shape == (2, 0)
-
-
-def test_single_precision_is_as_good(single_precision: None) -> None:
+def test_single_precision_is_accurate(single_precision: None) -> None:
     logits = sparse_logits(700)
     p = probabilities(logits)
 
@@ -144,14 +141,14 @@ def test_single_precision_is_as_good(single_precision: None) -> None:
 
 
 def star_logits(nodes: int) -> PairLogits:
-    """Nodes that are all alike, but for one that is surely tied to every other."""
+    """Identical nodes, and a hub that is adjacent to all of them."""
     bias = torch.zeros(nodes)
     bias[0] = 20
 
     return PairLogits(1e-3 * normal(nodes, 2, seed=8), torch.ones(2), bias, torch.tensor(-np.log(nodes / 5)))
 
 
-def test_a_hub_among_nodes_that_are_alike_has_all_its_edges() -> None:
+def test_a_hub_among_identical_nodes_has_all_its_edges() -> None:
     edges = EdgeSampler(star_logits(300)).sample(np.random.default_rng(0))
 
     p = probabilities(star_logits(300))
@@ -160,7 +157,7 @@ def test_a_hub_among_nodes_that_are_alike_has_all_its_edges() -> None:
 
 
 @pytest.mark.parametrize("graph", [sparse_logits, star_logits])
-def test_work_grows_with_the_edges(graph: Callable[[int], PairLogits], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cost_is_proportional_to_the_edges(graph: Callable[[int], PairLogits], monkeypatch: pytest.MonkeyPatch) -> None:
     visits = 0
     look = BlockTree.logits
 
@@ -179,3 +176,40 @@ def test_work_grows_with_the_edges(graph: Callable[[int], PairLogits], monkeypat
 
     # Sixteen times the nodes have 256 times the pairs.
     assert rates[1] < 1.5 * rates[0]
+
+
+@pytest.mark.parametrize(("tile", "visited"), [(1, 100), (30, 100), (1 << 17, 100), (30, 0)])
+def test_sampled_edges_have_their_probabilities(tile: int, visited: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edge_sampler, "_TILE", tile)
+    monkeypatch.setattr(edge_sampler, "VISITED_NODES", visited)
+    logits, draws, rng = pair_logits(11), 3000, np.random.default_rng(1)
+    counts = np.zeros((11, 11))
+    for _ in range(draws):
+        counts[tuple(sample_edges(logits, rng))] += 1
+
+    wanted = torch.sigmoid(logits.tile(slice(None), slice(None))).triu(1).numpy()
+    error = np.sqrt(wanted * (1 - wanted) / draws)
+    assert (np.abs(counts / draws - wanted) <= 4.5 * error).all()
+
+
+def test_visited_edges_are_ascending_pairs() -> None:
+    i, j = visit_every_pair(pair_logits(40), np.random.default_rng(0))
+
+    assert (i < j).all()
+    assert (np.diff(i * 40 + j) > 0).all()
+
+
+def test_rare_edges_are_not_limited_by_single_precision_noise() -> None:
+    # Edges of probability 7.6e-10: a uniform number in single precision is zero, and below it, sixty times as often.
+    logits = PairLogits(torch.zeros(3000, 1), torch.ones(1), torch.zeros(3000), torch.tensor(-21.0))
+    rng = np.random.default_rng(2)
+
+    assert sum(visit_every_pair(logits, rng).shape[1] for _ in range(30)) <= 2
+
+
+@pytest.mark.parametrize("nodes", [0, 1])
+def test_graphs_without_pairs_have_no_edges(nodes: int) -> None:
+    rng = np.random.default_rng(0)
+
+    assert visit_every_pair(pair_logits(nodes), rng).shape == (2, 0)
+    assert nodes == 0 or EdgeSampler(pair_logits(nodes)).sample(rng).shape == (2, 0)

@@ -1,4 +1,4 @@
-"""What an autoencoder sees in training, what it is asked for, and which of its epochs is kept."""
+"""Edge dropout, targets of the loss and selection of the epoch."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from torch.nn import functional as F
 from graphite_gen.network import fitting as training
 from graphite_gen.network.autoencoder import LinkNetwork, build_link_network
 from graphite_gen.network.fitting import hide_edges, link_loss, train_autoencoder
+from graphite_gen.network.hyperparameters import LinkSettings
 from graphite_gen.network.node_inputs import inputs_of
 from graphite_gen.network.pair_logits import PairLogits
-from graphite_gen.network.settings import LinkSettings
 from graphite_gen.nn.distributions import NodeNormal
 from graphite_gen.nn.operators import SparseGraph
 
@@ -40,7 +40,7 @@ def dense_normalised(edges: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.3, 0.8])
-def test_what_the_encoder_sees_is_the_graph_of_the_edges_that_are_not_hidden(rate: float) -> None:
+def test_the_encoder_gets_the_graph_without_hidden_edges(rate: float) -> None:
     whole = SparseGraph.from_edges(EDGES, NODES).normalised()
     generator = torch.Generator().manual_seed(0)
     parts = []
@@ -53,7 +53,7 @@ def test_what_the_encoder_sees_is_the_graph_of_the_edges_that_are_not_hidden(rat
     assert len(set(map(float, parts))) > 1 or rate == 0
 
 
-def test_every_step_encodes_without_the_edges_it_hides_and_every_validation_with_all(
+def test_steps_encode_without_hidden_edges_and_validation_with_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     encoded: list[Tensor] = []
@@ -82,7 +82,7 @@ def test_every_step_encodes_without_the_edges_it_hides_and_every_validation_with
 
 @pytest.mark.parametrize("balanced", [True, False])
 @pytest.mark.parametrize(("targets", "subsample"), [("hidden", 0.0), ("all", 0.0), ("hidden", 200.0), ("all", 200.0)])
-def test_hidden_edges_alone_are_asked_for_or_all_of_them(targets: str, subsample: float, balanced: bool) -> None:
+def test_targets_of_the_loss_are_hidden_edges_or_all(targets: str, subsample: float, balanced: bool) -> None:
     settings = replace(QUICK, kind="gae", targets=targets, balanced=balanced, subsample=subsample)
     network = build_link_network(settings, INPUTS.width, 0)
     posterior = NodeNormal(normal(NODES, 4), torch.zeros(NODES, 4), torch.ones(NODES, dtype=torch.bool))
@@ -93,16 +93,16 @@ def test_hidden_edges_alone_are_asked_for_or_all_of_them(targets: str, subsample
     present = torch.zeros(NODES, NODES, dtype=torch.bool)
     present[EDGES[0], EDGES[1]] = True
     free = torch.ones(NODES, NODES, dtype=torch.bool).triu(1) & ~present
-    asked = EDGES[:, hidden] if targets == "hidden" else EDGES
-    weight = free.sum() / asked.shape[1] if balanced else 1.0
-    nats = F.softplus(logits[free]).sum() + weight * F.softplus(-logits[asked[0], asked[1]]).sum()
+    wanted = EDGES[:, hidden] if targets == "hidden" else EDGES
+    weight = free.sum() / wanted.shape[1] if balanced else 1.0
+    nats = F.softplus(logits[free]).sum() + weight * F.softplus(-logits[wanted[0], wanted[1]]).sum()
 
-    # Drawn pairs stand for all of those without an edge, nearly.
+    # Sampled non-edges give an estimate.
     assert torch.allclose(found, nats / free.sum(), rtol=0.03 if subsample else 1e-9)
 
 
 @pytest.mark.parametrize(
-    ("figures", "every", "best"),
+    ("scores", "every", "best"),
     [
         ([3, 9, 1, 2, 9, 0], 1, 2),
         ([5, 4, 3, 2, 1, 0], 1, 1),
@@ -112,26 +112,24 @@ def test_hidden_edges_alone_are_asked_for_or_all_of_them(targets: str, subsample
         ([1, 2], 5, 6),
     ],
 )
-def test_the_weights_kept_are_those_of_the_epoch_with_the_best_figure(
-    figures: list[float], every: int, best: int
-) -> None:
+def test_the_weights_of_the_best_epoch_are_kept(scores: list[float], every: int, best: int) -> None:
     seen: list[Tensor] = []
 
     def validate(logits: PairLogits) -> float:
         seen.append(logits.tile(slice(None), slice(None)).clone())
-        return figures[len(seen) - 1]
+        return scores[len(seen) - 1]
 
     trained = train_autoencoder(replace(QUICK, validate_every=every), EDGES, NODES, INPUTS, 0, validate=validate)
     kept = trained.logits().tile(slice(None), slice(None))
 
     assert trained.epoch == best
-    assert len(seen) == len(figures)
-    assert [torch.equal(kept, logits) for logits in seen] == [k == int(np.argmax(figures)) for k in range(len(seen))]
+    assert len(seen) == len(scores)
+    assert [torch.equal(kept, logits) for logits in seen] == [k == int(np.argmax(scores)) for k in range(len(seen))]
 
 
-def test_the_last_epoch_is_kept_where_there_is_nothing_to_choose_by() -> None:
-    figures = iter(range(QUICK.epochs))
-    rising = train_autoencoder(QUICK, EDGES, NODES, INPUTS, 0, validate=lambda _: next(figures))
+def test_without_validation_the_last_epoch_is_kept() -> None:
+    scores = iter(range(QUICK.epochs))
+    rising = train_autoencoder(QUICK, EDGES, NODES, INPUTS, 0, validate=lambda _: next(scores))
     trained = train_autoencoder(QUICK, EDGES, NODES, INPUTS, 0)
 
     assert trained.epoch == rising.epoch == QUICK.epochs

@@ -19,8 +19,8 @@ from graphite_gen.network.generation import (
     NetworkModel,
     fit_network_model,
 )
+from graphite_gen.network.hyperparameters import GENERATION
 from graphite_gen.network.network import Network
-from graphite_gen.network.settings import GENERATION
 from graphite_gen.network.storage import load_network_model, save_network_model
 from graphite_gen.training.checkpoint import load_checkpoint
 
@@ -50,7 +50,7 @@ def edges_between_blocks(graph: SimpleGraph) -> np.ndarray:
     return counts
 
 
-def test_graphs_have_the_degrees_and_the_blocks_of_the_one_given() -> None:
+def test_samples_have_the_degrees_and_blocks_of_the_network() -> None:
     graphs = list(LargeGraphSampler(model(), 30, seed=1))
 
     mean = np.mean([edges_between_blocks(graph) for graph in graphs], axis=0)
@@ -64,18 +64,18 @@ def test_graphs_have_the_degrees_and_the_blocks_of_the_one_given() -> None:
 
 
 @pytest.mark.parametrize("nodes", [60, 400])
-def test_graphs_of_another_size_keep_the_mean_degree_and_its_spread(nodes: int) -> None:
+def test_samples_of_another_size_keep_the_degree_distribution(nodes: int) -> None:
     graphs = list(LargeGraphSampler(model(), 8, nodes=nodes, seed=2))
 
     degrees = np.concatenate([graph.degrees() for graph in graphs])
     assert all(graph.nodes == nodes for graph in graphs)
     assert degrees.mean() == pytest.approx(model().mean_degree, rel=0.06)
-    # Degrees of new nodes are Poisson about those of the nodes they take after.
+    # Degrees of new nodes are Poisson about those of their originals.
     own = np.random.default_rng(0).poisson(np.repeat(observed().graph.degrees(), 20))
     assert ks_2samp(degrees, own).statistic < 0.12
 
 
-def test_the_same_seed_gives_the_same_graph_however_many_are_drawn() -> None:
+def test_a_graph_depends_on_the_seed_and_not_on_the_count() -> None:
     first, again, other = (
         list(LargeGraphSampler(model(), n, nodes=(90, 120), seed=s)) for n, s in ((3, 1), (2, 1), (2, 5))
     )
@@ -90,14 +90,14 @@ def test_the_same_seed_gives_the_same_graph_however_many_are_drawn() -> None:
 
 @cache
 def clubs() -> NetworkModel:
-    """Of a graph with far more triangles than one of its degrees would have by chance."""
+    """A model of a graph with far more triangles than random graphs of its degrees."""
     graph = nx.connected_caveman_graph(24, 5)
 
     return fit_network_model(Network(SimpleGraph.from_pairs(len(graph), list(graph.edges))), name="clubs")
 
 
 @pytest.mark.parametrize("nodes", [240, 1000])
-def test_larger_graphs_have_as_many_triangles_as_those_of_the_observed_size(nodes: int) -> None:
+def test_transitivity_does_not_depend_on_the_size(nodes: int) -> None:
     own, larger = (
         np.mean([nx.transitivity(graph) for graph in clubs().sample(4, nodes=n, seed=3)]) for n in (None, nodes)
     )
@@ -106,9 +106,9 @@ def test_larger_graphs_have_as_many_triangles_as_those_of_the_observed_size(node
     assert larger == pytest.approx(own, rel=0.2)
 
 
-def test_larger_graphs_hold_together() -> None:
+def test_larger_graphs_have_a_giant_component() -> None:
     graph = clubs().sample(1, nodes=1200, seed=4)[0]
-    # Ten copies of the observed graph: the largest component is of more than a few.
+    # Ten copies of the network, and the largest component spans most of them.
     assert len(max(nx.connected_components(graph), key=len)) > 900
 
 
@@ -123,19 +123,25 @@ def test_complete_graphs_give_larger_ones_of_their_mean_degree(observed: int, no
     assert np.mean(sizes) == pytest.approx((observed - 1) * nodes / 2, rel=error)
 
 
+@cache
+def dense_model() -> NetworkModel:
+    graph = nx.gnp_random_graph(100, 0.5, seed=0)
+
+    return fit_network_model(Network(SimpleGraph.from_pairs(100, list(graph.edges))))
+
+
 @pytest.mark.parametrize("nodes", [75, 150, 200])
-def test_dense_graphs_of_another_size_keep_degrees_that_are_alike(nodes: int) -> None:
-    dense = nx.gnp_random_graph(100, 0.5, seed=0)
-    fitted = fit_network_model(Network(SimpleGraph.from_pairs(100, list(dense.edges))))
+def test_dense_graphs_of_another_size_keep_homogeneous_degrees(nodes: int) -> None:
+    fitted = dense_model()
     degrees = np.array([degree for _, degree in fitted.sample(1, nodes=nodes, seed=2)[0].degree])
 
     assert degrees.mean() == pytest.approx(fitted.mean_degree, rel=0.05)
-    # A sixth of them at most; those of the graph itself deviate by a tenth.
+    # At most a sixth; a tenth in the network itself.
     assert degrees.std() < degrees.mean() / 6
 
 
 def degree_error(biases: torch.Tensor, part: float) -> float:
-    """How far expected degrees are from the observed ones, by their logarithms."""
+    """Root mean square error of the logarithms of expected degrees."""
     draw = torch.Generator().manual_seed(9)
     logits = [model().draw(draw)[1] for _ in range(12)]
     found = [expected_degrees(replace(each, bias=each.bias + biases), part)[0] for each in logits]
@@ -144,19 +150,19 @@ def degree_error(biases: torch.Tensor, part: float) -> float:
 
 
 @pytest.mark.parametrize("nodes", [35, 61, 86, 100, 120])
-def test_degrees_of_sizes_between_those_that_are_fitted_are_as_near(nodes: int) -> None:
-    # A hundred and twenty nodes were observed: a half and a quarter of them are fitted, the rest lies between.
+def test_interpolated_biases_are_nearly_as_accurate_as_fitted_ones(nodes: int) -> None:
+    # Fitted for 1/2 and 1/4 of the 120 nodes, interpolated in between.
     part = (nodes - 1) / 119
     exact = model()._fit_biases(part)
     found = model().biases_for(nodes)
 
     assert torch.equal(found, exact) == (nodes == 120)
     assert degree_error(found, part) < 1.05 * degree_error(exact, part)
-    # Those of another size, beside which that is near.
+    # Biases for another size are far off.
     assert degree_error(model().biases_for(nodes // 2), part) > 2 * degree_error(exact, part)
 
 
-def test_biases_of_many_sizes_are_fitted_few_times_and_whatever_was_asked_before(
+def test_biases_are_fitted_once_per_fraction_in_any_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     fits = []
@@ -172,7 +178,7 @@ def test_biases_of_many_sizes_are_fitted_few_times_and_whatever_was_asked_before
     assert torch.equal(up[-1], model().biases)
 
 
-def test_latents_and_the_largest_component_can_be_kept() -> None:
+def test_latents_and_largest_component_are_optional() -> None:
     (graph,) = LargeGraphSampler(model(), 1, nodes=60, largest=True, latents=True)
 
     assert nx.is_connected(graph.to_networkx())
@@ -181,7 +187,7 @@ def test_latents_and_the_largest_component_can_be_kept() -> None:
 
 
 @pytest.mark.parametrize("kind", ["graphite-vae", "gae"])
-def test_a_checkpoint_gives_the_same_graphs(kind: str, tmp_path: Path) -> None:
+def test_a_loaded_checkpoint_samples_the_same_graphs(kind: str, tmp_path: Path) -> None:
     trained = fit_network_model(observed(), replace(GENERATION, kind=kind, epochs=5), name="blocks", seed=3)
     save_network_model(trained, tmp_path / "blocks")
     loaded = load_network_model(tmp_path / "blocks")
@@ -192,11 +198,11 @@ def test_a_checkpoint_gives_the_same_graphs(kind: str, tmp_path: Path) -> None:
         assert np.array_equal(a.edges, b.edges)
 
 
-def test_damaged_checkpoints_are_told(tmp_path: Path) -> None:
+def test_damaged_checkpoints_are_refused(tmp_path: Path) -> None:
     from graphite_gen.training.checkpoint import read_tensors, write_tensors
 
     save_network_model(model(), tmp_path)
-    with pytest.raises(CheckpointError, match="trained on one large graph"):
+    with pytest.raises(CheckpointError, match="graph"):
         load_checkpoint(tmp_path)
     path = tmp_path / "model.safetensors"
     tensors, _ = read_tensors(path)
@@ -205,9 +211,9 @@ def test_damaged_checkpoints_are_told(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(config))
     for change, problem in (
         ({"mu": tensors["mu"][:5]}, "does not fit"),
-        ({"degrees": -tensors["degrees"]}, "no training gives"),
-        ({"degrees": 0 * tensors["degrees"]}, "no training gives"),
-        ({"biases": tensors["biases"] * torch.nan}, "no training gives"),
+        ({"degrees": -tensors["degrees"]}, "degrees"),
+        ({"degrees": 0 * tensors["degrees"]}, "degrees"),
+        ({"biases": tensors["biases"] * torch.nan}, "finite"),
     ):
         write_tensors(path, tensors | change)
         with pytest.raises(CheckpointError, match=problem):
@@ -217,14 +223,14 @@ def test_damaged_checkpoints_are_told(tmp_path: Path) -> None:
         load_network_model(tmp_path)
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_impossible_sizes_and_empty_networks_are_refused() -> None:
     with pytest.raises(SamplingError, match="at least"):
         LargeGraphSampler(model(), 1, nodes=3)
     with pytest.raises(DatasetError, match="no edges"):
         fit_network_model(Network(SimpleGraph.from_pairs(4, [])))
 
 
-def test_graphs_with_isolated_nodes_and_several_components_are_learned() -> None:
+def test_isolated_nodes_and_components_are_reproduced() -> None:
     pairs = [(i, j) for start in (0, 6) for i in range(start, start + 5) for j in range(i + 1, start + 5)]
     trained = fit_network_model(Network(SimpleGraph.from_pairs(14, pairs)), replace(GENERATION, epochs=100))
     degrees = np.mean([graph.degrees() for graph in LargeGraphSampler(trained, 40)], axis=0)

@@ -57,13 +57,13 @@ def test_the_exact_loss_is_the_log_probability_of_the_dense_observation() -> Non
     logits, edges = pair_logits(8), edges_of(8)
     adj = torch.zeros(8, 8)
     adj[edges[0], edges[1]] = adj[edges[1], edges[0]] = 1
-    law = EdgeBernoulli(logits.tile(slice(None), slice(None)), torch.ones(8, dtype=torch.bool))
+    distribution = EdgeBernoulli(logits.tile(slice(None), slice(None)), torch.ones(8, dtype=torch.bool))
 
-    assert torch.allclose(exact_loss(logits, edges), -law.log_prob(adj))
+    assert torch.allclose(exact_loss(logits, edges), -distribution.log_prob(adj))
 
 
 @pytest.mark.parametrize("scale", [10.0, 100.0, 1e4])
-def test_large_logits_stay_finite_and_right(scale: float) -> None:
+def test_large_logits_do_not_overflow(scale: float) -> None:
     edges = edges_of(8)
     logits = pair_logits(8)
     logits = PairLogits(logits.factor * scale**0.5, logits.sign, logits.bias * scale, logits.shift * scale)
@@ -115,7 +115,7 @@ def test_the_smallest_graphs_have_a_loss(nodes: int) -> None:
     assert torch.allclose(sampled_loss(logits, none, 7, torch.Generator().manual_seed(0)), exact)
 
 
-def test_edges_that_are_not_scored_count_nothing() -> None:
+def test_unscored_edges_are_excluded() -> None:
     logits, edges = pair_logits(9), edges_of(9)
     scored = torch.arange(edges.shape[1]) % 3 == 0
     absent = dense_loss(logits, edges, 0.0)

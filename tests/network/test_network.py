@@ -28,8 +28,8 @@ def path_graph(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def layout(tmp_path: Path) -> Path:
-    """Four nodes in the single-graph layout."""
-    path = tmp_path / "single.h5"
+    """Four nodes in the network layout."""
+    path = tmp_path / "network.h5"
     with h5py.File(path, "w") as file:
         file["edge_index"] = np.array([[0, 1], [1, 2]], dtype=np.int32)
         file["labels"] = np.array([2, -1, 0, 1], dtype=np.int16)
@@ -42,7 +42,7 @@ def layout(tmp_path: Path) -> Path:
     return path
 
 
-def test_labels_and_split_are_node_attributes_of_other_formats(path_graph: Path) -> None:
+def test_labels_and_split_are_read_from_node_attributes(path_graph: Path) -> None:
     found = read_network(path_graph)
 
     assert found.classes == ("blue", "red")
@@ -56,7 +56,7 @@ def test_labels_and_split_are_node_attributes_of_other_formats(path_graph: Path)
 
 
 @pytest.mark.parametrize(("name", "part"), [("test_idx", [2, 3]), ("val_idx", [2, 2])])
-def test_a_node_is_in_one_part_of_the_split(layout: Path, name: str, part: list[int]) -> None:
+def test_parts_of_a_split_are_disjoint(layout: Path, name: str, part: list[int]) -> None:
     with h5py.File(layout, "a") as file:
         del file[name]
         file[name] = part
@@ -66,7 +66,7 @@ def test_a_node_is_in_one_part_of_the_split(layout: Path, name: str, part: list[
 
 
 @pytest.mark.parametrize("missing", [("val_idx",), ("train_idx",), ("train_idx", "test_idx")])
-def test_a_part_of_a_split_is_refused(layout: Path, missing: tuple[str, ...]) -> None:
+def test_incomplete_splits_are_refused(layout: Path, missing: tuple[str, ...]) -> None:
     with h5py.File(layout, "a") as file:
         for name in missing:
             del file[name]
@@ -75,7 +75,7 @@ def test_a_part_of_a_split_is_refused(layout: Path, missing: tuple[str, ...]) ->
         read_network(layout)
 
 
-def test_no_split_is_none(layout: Path) -> None:
+def test_the_split_is_optional(layout: Path) -> None:
     with h5py.File(layout, "a") as file:
         for name in ("train_idx", "val_idx", "test_idx"):
             del file[name]
@@ -83,7 +83,7 @@ def test_no_split_is_none(layout: Path) -> None:
     assert read_network(layout).split is None
 
 
-def test_the_single_graph_layout_is_read_whole(layout: Path) -> None:
+def test_the_network_layout_is_read_completely(layout: Path) -> None:
     found = read_network(layout)
 
     assert found.edges.tolist() == [[0, 1], [1, 2]]
@@ -95,7 +95,7 @@ def test_the_single_graph_layout_is_read_whole(layout: Path) -> None:
     assert found.split.test.tolist() == [3]
 
 
-def test_minus_one_is_no_label_of_the_single_graph_layout(layout: Path) -> None:
+def test_minus_one_means_unlabelled_in_the_network_layout(layout: Path) -> None:
     with h5py.File(layout, "a") as file:
         file["labels"][:] = [-1, 1, 2, -1]
     found = read_network(layout)
@@ -105,7 +105,7 @@ def test_minus_one_is_no_label_of_the_single_graph_layout(layout: Path) -> None:
     assert found.labels.tolist() == [-1, 0, 1, -1]
 
 
-def test_own_features_and_labels_are_joined_by_node_id(path_graph: Path, tmp_path: Path) -> None:
+def test_features_and_labels_of_other_files_are_joined_by_node_id(path_graph: Path, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("id,height,width\nc,3,0\na,1,0\nb,2,0\ne,5,7.5\nd,4,0\n")
     (tmp_path / "y.csv").write_text("node,kind,split\nd,new,train\na,old,test\n")
     found = read_network(path_graph, features=tmp_path / "x.csv", labels=tmp_path / "y.csv")
@@ -145,7 +145,7 @@ def test_own_features_and_labels_are_joined_by_node_id(path_graph: Path, tmp_pat
         (["-1", "0", "many", "1"], ["-1", "0", "many", "1"]),
     ],
 )
-def test_minus_one_is_no_label_beside_zero_and_a_class_without(
+def test_minus_one_means_unlabelled_only_among_integers_from_zero(
     tmp_path: Path, suffix: str, labels: list[float | str | None], classes: list[float | str | None]
 ) -> None:
     graph = nx.path_graph(4)
@@ -155,7 +155,7 @@ def test_minus_one_is_no_label_beside_zero_and_a_class_without(
             pytest.skip("an array of numbers has no empty cells")
         own = tmp_path / "y.npz"
         np.savez(own, labels=labels)
-        # There it is never a class: arrays have no other way to leave a label out.
+        # Never a class, since arrays have no empty cells.
         classes = [None if label == -1 else label for label in labels]
     elif suffix == "csv":
         own = tmp_path / "y.csv"
@@ -175,28 +175,28 @@ def test_minus_one_is_no_label_beside_zero_and_a_class_without(
     ("text", "problem"),
     [
         ("id,x\na,1\n", "no features of node 'b'"),
-        ("id,x\na,1\nz,2\n", "node 'z' that the graph does not have"),
+        ("id,x\na,1\nz,2\n", "node 'z'"),
         ("id,x\na,1\na,2\n", "two rows of node 'a'"),
         ("id,x\na,1,2\n", "row 2: 3 cells"),
-        ("id,x\na,red\n", "'red' is no number"),
+        ("id,x\na,red\n", "'red' is not a number"),
         ("id,x\na,nan\nb,1\nc,1\nd,1\ne,1\n", "not a finite number"),
-        ("1,2\n", "begins with numbers"),
-        ("", "one column or none"),
+        ("1,2\n", "header row"),
+        ("", "two columns"),
     ],
 )
-def test_features_that_do_not_fit_are_told(path_graph: Path, tmp_path: Path, text: str, problem: str) -> None:
+def test_csv_features_that_do_not_fit_are_refused(path_graph: Path, tmp_path: Path, text: str, problem: str) -> None:
     (tmp_path / "x.csv").write_text(text)
 
     with pytest.raises(FormatError, match=problem):
         read_network(path_graph, features=tmp_path / "x.csv")
 
 
-def test_arrays_that_do_not_fit_are_told(path_graph: Path, tmp_path: Path) -> None:
+def test_npz_features_that_do_not_fit_are_refused(path_graph: Path, tmp_path: Path) -> None:
     for arrays, problem in (
-        ({"features": np.ones((3, 2))}, "3 rows for 5 nodes"),
+        ({"features": np.ones((3, 2))}, "3 rows"),
         ({"x": np.ones((5, 2))}, "has 'x'"),
         ({"features": np.ones((5, 2)), "ids": list("abc")}, "3 ids for 5 rows"),
-        ({"features": np.array([[print]] * 5, dtype=object)}, "objects are not read"),
+        ({"features": np.array([[print]] * 5, dtype=object)}, "plain arrays"),
     ):
         np.savez(tmp_path / "x.npz", **arrays)
         with pytest.raises(FormatError, match=problem):
@@ -208,10 +208,10 @@ def test_arrays_that_do_not_fit_are_told(path_graph: Path, tmp_path: Path) -> No
         read_network(path_graph, labels=tmp_path / "none.csv")
 
 
-def test_a_damaged_layout_is_told(layout: Path) -> None:
+def test_a_damaged_network_layout_is_refused(layout: Path) -> None:
     with h5py.File(layout, "a") as file:
         file["features"].attrs["shape"] = (3, 2)
-    with pytest.raises(FormatError, match=r"single\.h5"):
+    with pytest.raises(FormatError, match=r"network\.h5"):
         read_network(layout)
     with h5py.File(layout, "a") as file:
         del file["features"]
@@ -220,13 +220,14 @@ def test_a_damaged_layout_is_told(layout: Path) -> None:
         read_network(layout)
 
 
-def test_one_graph_is_wanted(tmp_path: Path) -> None:
+def test_several_graphs_are_refused(tmp_path: Path) -> None:
     write_graphs([nx.path_graph(3), nx.path_graph(4)], tmp_path / "two.g6")
 
-    with pytest.raises(DatasetError, match=r"more than one graph.*\{index:04d\}"):
+    with pytest.raises(DatasetError) as error:
         read_network(tmp_path / "two.g6")
+    assert error.value.reason == "more-than-one-graph"
 
 
-def test_a_graph_is_told_in_one_line(path_graph: Path, layout: Path) -> None:
-    assert repr(read_network(path_graph)) == "SingleGraph(5 nodes, 4 edges, 2 features, 2 classes)"
-    assert repr(read_network(layout)) == "SingleGraph(4 nodes, 2 edges, 2 features, 3 classes)"
+def test_repr_states_the_counts(path_graph: Path, layout: Path) -> None:
+    assert repr(read_network(path_graph)) == "Network(5 nodes, 4 edges, 2 features, 2 classes)"
+    assert repr(read_network(layout)) == "Network(4 nodes, 2 edges, 2 features, 3 classes)"

@@ -11,6 +11,7 @@ from torch import Tensor
 from graphite_gen.errors import ConfigError, DatasetError
 from graphite_gen.network import node_classification
 from graphite_gen.network.fitting import link_loss
+from graphite_gen.network.hyperparameters import ClassifierSettings
 from graphite_gen.network.network import NodeSplit, describe_nodes
 from graphite_gen.network.node_classification import (
     GCNClassifier,
@@ -22,7 +23,6 @@ from graphite_gen.network.node_classification import (
     summarise_classification,
 )
 from graphite_gen.network.node_inputs import inputs_of
-from graphite_gen.network.settings import ClassifierSettings
 from graphite_gen.nn.operators import SparseGraph
 
 from .graphs import GROUPS, planted
@@ -44,7 +44,7 @@ def test_groups_are_learned_from_a_few_labels(kind: str) -> None:
 
 @pytest.mark.parametrize("split", ["own", "fresh"])
 @pytest.mark.parametrize("kind", ["gcn", "graphite"])
-def test_labels_of_test_nodes_change_nothing_but_their_own_score(kind: str, split: str) -> None:
+def test_labels_of_test_nodes_affect_only_the_test_score(kind: str, split: str) -> None:
     graph, settings = planted(), replace(QUICK, kind=kind, epochs=15)
     assert graph.labels is not None
     test = run_nodes(graph, split, 0, 1).test
@@ -84,21 +84,21 @@ def test_predictions_are_those_of_the_best_epoch_by_validation(kind: str) -> Non
 def test_probabilities_are_those_of_the_predicted_classes(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Tensor] = []
 
-    def odds(network: GCNClassifier, *args: Any) -> Tensor:
-        found.append(network.odds(args[0], network.hidden_states(*args)))
+    def logits(network: GCNClassifier, *args: Any) -> Tensor:
+        found.append(network.class_logits(args[0], network.hidden_states(*args)))
         return found[-1]
 
-    monkeypatch.setattr(GCNClassifier, "forward", odds)
+    monkeypatch.setattr(GCNClassifier, "forward", logits)
     score = run_classification(planted(), replace(QUICK, kind=kind, epochs=5), 0, 0)
 
-    chances = np.exp(found[score.epoch - 1].numpy())
-    chances /= chances.sum(axis=1, keepdims=True)
-    assert np.allclose(score.probabilities, chances[np.arange(60), score.predictions])
-    assert np.allclose(score.probabilities, chances.max(axis=1))
+    p = np.exp(found[score.epoch - 1].numpy())
+    p /= p.sum(axis=1, keepdims=True)
+    assert np.allclose(score.probabilities, p[np.arange(60), score.predictions])
+    assert np.allclose(score.probabilities, p.max(axis=1))
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.5, 2.0])
-def test_the_autoencoders_objective_counts_by_its_weight_and_is_not_computed_without(
+def test_the_autoencoder_loss_is_scaled_by_its_weight_and_skipped_at_zero(
     weight: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slopes: list[Tensor] = []
@@ -114,7 +114,7 @@ def test_the_autoencoders_objective_counts_by_its_weight_and_is_not_computed_wit
     assert slopes == [weight] * (3 if weight else 0)
 
 
-def test_the_hybrid_learns_edges_that_it_does_not_see(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hybrid_is_trained_on_hidden_edges(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = planted()
     seen: list[SparseGraph] = []
     steps = 0
@@ -160,7 +160,7 @@ def test_the_gcn_is_that_of_pytorch_geometric() -> None:
     assert torch.allclose(found, wanted)
 
 
-def test_without_edges_classes_are_learned_from_features_or_not_at_all() -> None:
+def test_without_edges_features_are_needed() -> None:
     graph = planted()
     lone = replace(graph, graph=replace(graph.graph, edges=graph.edges[:0]))
 
@@ -169,7 +169,7 @@ def test_without_edges_classes_are_learned_from_features_or_not_at_all() -> None
         run_classification(lone, QUICK, 0, 0, features=False)
 
 
-def test_a_split_is_the_graphs_own_without_nodes_of_no_class() -> None:
+def test_the_split_of_the_network_is_used_without_unlabelled_nodes() -> None:
     graph = planted()
     labels = np.full(60, -1)
     labels[:40] = 0
@@ -181,7 +181,7 @@ def test_a_split_is_the_graphs_own_without_nodes_of_no_class() -> None:
     assert found.test.tolist() == list(range(25, 40))
 
 
-def test_a_fresh_split_has_every_class_and_no_node_twice() -> None:
+def test_a_random_split_has_every_class_and_disjoint_parts() -> None:
     found = node_split(planted(), 0)
 
     parts = np.concatenate([found.train, found.validation, found.test])
@@ -191,9 +191,7 @@ def test_a_fresh_split_has_every_class_and_no_node_twice() -> None:
 
 
 @pytest.mark.parametrize(("split", "different"), [("own", 1), ("fresh", 3)])
-def test_runs_learn_from_the_graphs_own_nodes_or_each_from_others(
-    split: str, different: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_splits_are_the_same_or_random_in_each_run(split: str, different: int, monkeypatch: pytest.MonkeyPatch) -> None:
     own = NodeSplit(np.arange(0, 60, 3), np.arange(1, 60, 3), np.arange(2, 60, 3))
     seen: list[NodeSplit] = []
 
@@ -208,12 +206,12 @@ def test_runs_learn_from_the_graphs_own_nodes_or_each_from_others(
     assert all((tuple(parts.train) == tuple(own.train)) == (split == "own") for parts in seen)
 
 
-def test_too_few_labels_are_told() -> None:
+def test_too_few_labels_are_refused() -> None:
     graph = planted().graph
     for labels, problem in (
         (None, "0 classes"),
         ([None] * 60, "0 classes"),
-        (["a"] * 60, "labels of 1 class,"),
+        (["a"] * 60, "1 class"),
         (["a", "b"] + [None] * 58, "for validation"),
     ):
         with pytest.raises(DatasetError, match=problem):

@@ -105,11 +105,11 @@ def test_dropped_inputs_keep_their_mean_and_their_gradient() -> None:
     assert dropout(eye, 0.0, generator) is eye
 
 
-def test_features_that_are_not_there_are_told() -> None:
+def test_missing_features_are_refused() -> None:
     graph = Network(SimpleGraph.from_pairs(3, [(0, 1)]))
 
     assert isinstance(inputs_of(graph), IdentityInputs)
-    with pytest.raises(DatasetError, match="no features"):
+    with pytest.raises(DatasetError, match="no node features"):
         inputs_of(graph, True)
     empty = Network(graph.graph, sparse.csr_array((3, 0)))
     assert isinstance(inputs_of(empty), IdentityInputs)

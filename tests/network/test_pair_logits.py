@@ -16,7 +16,7 @@ def pair_logits(nodes: int, rank: int = 3, seed: int = 0) -> PairLogits:
     return PairLogits(normal(nodes, rank, seed=seed), sign, normal(nodes, seed=seed + 1), torch.tensor(-1.5))
 
 
-def test_pairs_tiles_and_both_sides_give_the_cells_of_one_matrix() -> None:
+def test_pairs_tiles_and_factors_agree_with_the_dense_matrix() -> None:
     logits = pair_logits(7)
     dense = logits.factor @ torch.diag(logits.sign) @ logits.factor.mT
     dense = dense + logits.bias[:, None] + logits.bias[None] + logits.shift
@@ -29,7 +29,7 @@ def test_pairs_tiles_and_both_sides_give_the_cells_of_one_matrix() -> None:
     assert torch.allclose(left @ right.mT, dense)
 
 
-def test_a_plain_inner_product_is_the_head_of_the_paper() -> None:
+def test_inner_product_is_the_head_of_the_paper() -> None:
     z = normal(6, 4)
 
     logits = PairLogits.inner_product(z)
@@ -38,7 +38,7 @@ def test_a_plain_inner_product_is_the_head_of_the_paper() -> None:
 
 
 def test_gradients_of_pairs_are_those_of_the_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Two pairs at a time, so that a row is met in several parts.
+    # Two pairs at a time, so that chunks share rows.
     monkeypatch.setattr(pairs_module, "_NUMBERS", 6)
     logits = pair_logits(7)
     leaves = (logits.factor, logits.bias, logits.shift)

@@ -1,4 +1,4 @@
-"""Planetoid's files are put together as Kipf & Welling do, and nothing in them is ever run."""
+"""Planetoid's files are assembled as in Kipf & Welling (2017), and their pickles cannot run code."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from scipy import sparse
 
 from graphite_gen.errors import FormatError
 from graphite_gen.network.network import read_network
-from graphite_gen.network.plain_pickle import read_plain
-from graphite_gen.network.planetoid import read_planetoid
+from graphite_gen.network.planetoid import read_pickle, read_planetoid
 
 KNOWN, TRAIN, WORDS, CLASSES = 510, 6, 7, 3
 
@@ -49,7 +48,7 @@ def files(tmp_path: Path) -> Path:
     return tmp_path / "ind.tiny"
 
 
-def test_test_papers_go_where_their_numbers_say(files: Path) -> None:
+def test_test_papers_are_placed_by_their_index(files: Path) -> None:
     truth = np.load(files.with_name("truth.npz"))
     found = read_network(files.with_name("ind.tiny.graph"))
 
@@ -69,25 +68,25 @@ def test_test_papers_go_where_their_numbers_say(files: Path) -> None:
     assert found.split.test.tolist() == [510, 511, 513, 514]
 
 
-def test_the_beginning_of_the_names_will_do(files: Path) -> None:
+def test_the_common_prefix_of_the_files_is_a_source(files: Path) -> None:
     assert read_planetoid(files).graph.nodes == 515
 
 
 @pytest.mark.parametrize("protocol", range(5))
 @pytest.mark.parametrize("dtype", ["<f4", ">f8", "<i8", "|u1"])
-def test_arrays_of_every_protocol_come_back(tmp_path: Path, protocol: int, dtype: str) -> None:
+def test_arrays_of_every_protocol_round_trip(tmp_path: Path, protocol: int, dtype: str) -> None:
     path = tmp_path / "array"
     for value in (np.arange(12).reshape(3, 4).astype(dtype), np.asfortranarray(np.arange(6).reshape(2, 3), dtype)):
         path.write_bytes(pickle.dumps(value, protocol=protocol))
 
-        assert (read_plain(path) == value).all()
+        assert (read_pickle(path) == value).all()
 
 
-def test_a_dict_as_python_2_wrote_it(tmp_path: Path) -> None:
+def test_dicts_of_python_2_are_read(tmp_path: Path) -> None:
     path = tmp_path / "graph"
     path.write_bytes(b"(dp1\nI0\n(lp2\nI633\naL1862L\nasS'a\\x00b'\np3\nF1.5\ns.")
 
-    assert read_plain(path) == {0: [633, 1862], "a\0b": 1.5}
+    assert read_pickle(path) == {0: [633, 1862], "a\0b": 1.5}
 
 
 class Harmful:
@@ -99,17 +98,17 @@ class Harmful:
 @pytest.mark.parametrize(
     "value", [Harmful(), {"a": [Harmful()]}, np.array([Harmful()], dtype=object), {1, 2}, Path("x"), print]
 )
-def test_nothing_but_plain_data_is_read(tmp_path: Path, monkeypatch: Any, protocol: int, value: Any) -> None:
+def test_other_objects_are_not_executed(tmp_path: Path, monkeypatch: Any, protocol: int, value: Any) -> None:
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "ind.tiny.x"
     path.write_bytes(pickle.dumps(value, protocol=protocol))
 
     with pytest.raises(FormatError, match="not read"):
-        read_plain(path)
+        read_pickle(path)
     assert not (tmp_path / "harm").exists()
 
 
-def test_damage_is_told_in_one_line(files: Path) -> None:
+def test_damaged_files_are_named_in_the_error(files: Path) -> None:
     for name in ("ind.tiny.allx", "ind.tiny.graph", "ind.tiny.ty"):
         path = files.with_name(name)
         whole = path.read_bytes()
@@ -123,46 +122,74 @@ def test_damage_is_told_in_one_line(files: Path) -> None:
         read_network(files)
 
 
-def test_a_device_is_no_file_of_planetoid(files: Path) -> None:
+def test_devices_are_refused(files: Path) -> None:
     for part in ("x", "test.index"):
         path = files.with_name(f"ind.tiny.{part}")
         data = path.read_bytes()
         path.unlink()
         path.symlink_to("/dev/zero")
-        with pytest.raises(FormatError, match="is no file"):
+        with pytest.raises(FormatError, match="not a regular file"):
             read_planetoid(files)
         path.unlink()
         path.write_bytes(data)
 
 
-def test_a_test_paper_far_beyond_the_others_is_refused(files: Path) -> None:
+def test_a_node_index_far_out_of_range_is_refused(files: Path) -> None:
     files.with_name("ind.tiny.test.index").write_text("99999999\n510\n513\n511\n")
 
-    with pytest.raises(FormatError, match="lists node 99999999, and most before it are unknown"):
+    with pytest.raises(FormatError, match="99999999"):
         read_planetoid(files)
 
 
-def test_words_that_are_not_finite_are_refused(files: Path) -> None:
+def test_non_finite_features_are_refused(files: Path) -> None:
     x = sparse.csr_matrix(np.full((4, WORDS), np.nan, np.float32))
     files.with_name("ind.tiny.tx").write_bytes(pickle.dumps(x, protocol=2))
 
-    with pytest.raises(FormatError, match="not a finite number"):
+    with pytest.raises(FormatError, match="finite"):
         read_planetoid(files)
 
 
-def test_a_matrix_of_something_else_is_damage(tmp_path: Path) -> None:
+def test_a_matrix_of_other_objects_is_damaged(tmp_path: Path) -> None:
     path = tmp_path / "matrix"
     parts = b"".join(b"X%c\0\0\0%bN" % (len(name), name) for name in (b"data", b"indices", b"indptr"))
     path.write_bytes(b"\x80\x02cscipy.sparse._csr\ncsr_matrix\n)\x81}(" + parts + b"ub.")
 
     with pytest.raises(FormatError, match="is damaged"):
-        read_plain(path)
+        read_pickle(path)
 
 
-def test_a_long_name_does_not_make_the_line_long(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "attack",
+    [
+        b"\x80\x02Nr\xff\xff\xff\xff.",  # memo index 2**32 - 1: gigabytes of memo
+        b"\x80\x04\x8e" + (2**40).to_bytes(8, "little") + b".",  # a terabyte of bytes announced
+        b"cnumpy\ndtype\n(S'f8'\nI0\nI1\ntR(NVsetattr\nVx\ns.",
+        b"\x80\x02}(N\x85" + b"q\x00h\x00h\x00\x86" * 60 + b"K\x01u.",  # a key of 2**60 shared tuples
+        b"\x80\x02}" + b"(" + b"N" + b"\x85" * 10**5 + b"K\x01u.",  # a key of deeply nested tuples
+        b"\x80\x02cnumpy\nndarray\nN}X\x08\0\0\0__init__K\x01s\x86b.",  # attributes of a stand-in class
+        b"\x80\x02ccollections\ndefaultdict\n)R}X\x01\0\0\0aK\x01sb.",  # attributes of a dict
+    ],
+)
+def test_hostile_pickles_end_quickly_in_one_line(tmp_path: Path, attack: bytes) -> None:
+    path = tmp_path / "graph"
+    path.write_bytes(attack)
+
+    with pytest.raises(FormatError) as error:
+        read_pickle(path)
+    assert "\n" not in str(error.value)
+    assert (read_pickle(_saved(tmp_path, np.arange(3))) == np.arange(3)).all(), "stand-ins are unchanged"
+
+
+def _saved(folder: Path, value: Any) -> Path:
+    (folder / "sound").write_bytes(pickle.dumps(value, protocol=2))
+
+    return folder / "sound"
+
+
+def test_long_names_are_shortened_in_errors(tmp_path: Path) -> None:
     path = tmp_path / "array"
     path.write_bytes(b"c" + b"x" * 70_000 + b"\nname\n.")
 
     with pytest.raises(FormatError, match="which is not read") as caught:
-        read_plain(path)
+        read_pickle(path)
     assert len(str(caught.value)) < 1000

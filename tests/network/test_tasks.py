@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import graphite_gen as gg
-from graphite_gen.errors import ConfigError
+from graphite_gen.errors import ConfigError, UnusedSettingError
 
 from .graphs import planted
 
@@ -25,7 +26,7 @@ def named() -> nx.Graph:
     return nx.relabel_nodes(graph, {node: f"person {node}" for node in graph})
 
 
-def test_links_are_scored_by_models_and_baselines_on_the_same_splits() -> None:
+def test_score_links_takes_models_and_baselines() -> None:
     model = gg.score_links(named(), runs=2, epochs=40, latent=8)
     baseline = gg.score_links(named(), "adamic-adar", runs=2)
 
@@ -35,26 +36,27 @@ def test_links_are_scored_by_models_and_baselines_on_the_same_splits() -> None:
         gg.score_links(named(), "nothing")
 
 
-def test_missing_links_are_those_of_a_group() -> None:
+def test_predicted_links_are_within_groups() -> None:
     links = gg.predict_links(named(), 20, epochs=100, latent=8, seed=1)
 
     number = {f"person {node}": node // 15 for node in range(60)}
     assert np.mean([number[link.source] == number[link.target] for link in links]) > 0.8
     assert not any(named().has_edge(link.source, link.target) for link in links)
+    assert all(a.probability >= b.probability for a, b in pairwise(links))
 
 
-def test_pagerank_ranks_links_without_settings() -> None:
+def test_pagerank_predicts_links_without_settings() -> None:
     links = gg.predict_links(named(), 20, "pagerank")
 
     number = {f"person {node}": node // 15 for node in range(60)}
     assert np.mean([number[link.source] == number[link.target] for link in links]) > 0.8
     assert all(isinstance(link, gg.ScoredLink) and link.score > 0 for link in links)
-    for ask in (gg.predict_links, gg.score_links):
-        with pytest.raises(gg.GraphiteError, match="'epochs' has no effect on the baseline 'pagerank'"):
-            ask(named(), kind="pagerank", epochs=5)
+    for task in (gg.predict_links, gg.score_links):
+        with pytest.raises(UnusedSettingError, match="'epochs'"):
+            task(named(), kind="pagerank", epochs=5)
 
 
-def test_every_node_is_given_a_class_and_a_place() -> None:
+def test_every_node_gets_a_class_and_an_embedding() -> None:
     labels, result = gg.classify_nodes(named(), epochs=60, width=8, latent=4, learning_rate=0.03)
 
     right = [label == f"club {node // 15}" for node, label in enumerate(labels)]
@@ -65,15 +67,15 @@ def test_every_node_is_given_a_class_and_a_place() -> None:
     assert np.isfinite(z).all()
 
 
-def test_a_model_of_one_graph_goes_to_a_folder_and_back(tmp_path: Path) -> None:
+def test_a_network_model_round_trips(tmp_path: Path) -> None:
     nx.write_graphml(named(), tmp_path / "people.graphml")
     model = gg.fit_network(tmp_path / "people.graphml", name="people", epochs=20, latent=4)
     gg.save_network(model, tmp_path / "people")
     first, second = (each.sample(1, nodes=90, seed=4)[0] for each in (model, gg.load_network(tmp_path / "people")))
 
-    with pytest.raises(gg.GraphiteError, match=r"'graphite_gen\.load_single' reads it"):
+    with pytest.raises(gg.GraphiteError):
         gg.load(tmp_path / "people")
-    assert repr(model) == f"SingleGraphModel('people', graphite-vae, 60 nodes, {len(named().edges)} edges)"
+    assert repr(model) == f"NetworkModel('people', graphite-vae, 60 nodes, {len(named().edges)} edges)"
     assert model.provenance.source == "people.graphml"
     assert nx.utils.graphs_equal(first, second)
     assert len(first) == 90
@@ -84,23 +86,23 @@ def test_a_model_of_one_graph_goes_to_a_folder_and_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ({"colour": 1}, r"^Unknown setting 'colour'\. Known: kind, width, "),
-        ({"self": 1}, r"^Unknown setting 'self'\. Known: "),
-        ({"epochs": 2.5}, r"^'epochs' should be int, not 2\.5\.$"),
-        ({"epochs": "many"}, r"^'epochs' should be int, not 'many'\.$"),
-        ({"epochs": 0}, r"^'epochs' is 0; it should lie between 1 and 1e\+09\.$"),
-        ({"learning_rate": None}, r"^'learning_rate' should be float, not None\.$"),
-        ({"kind": 3}, r"^'kind' should be str, not 3\.$"),
+        ({"colour": 1}, "'colour'"),
+        ({"self": 1}, "'self'"),
+        ({"epochs": 2.5}, r"'epochs'.*2\.5"),
+        ({"epochs": "many"}, "'epochs'.*'many'"),
+        ({"epochs": 0}, "'epochs' is 0"),
+        ({"learning_rate": None}, "'learning_rate'.*None"),
+        ({"kind": 3}, "'kind'.*3"),
     ],
 )
-def test_settings_that_do_not_exist_or_fit_are_refused_by_every_task(
+def test_invalid_settings_are_refused_by_every_task(
     task: Callable[..., Any], settings: dict[str, Any], problem: str
 ) -> None:
     with pytest.raises(ConfigError, match=problem):
         task(named(), **settings)
 
 
-def test_numbers_of_numpy_are_settings_as_others_are() -> None:
+def test_numpy_numbers_are_valid_settings() -> None:
     _, result = gg.classify_nodes(named(), runs=np.int64(2), epochs=np.int64(1), learning_rate=1, weight_decay=0)
 
     assert result.runs == 2
@@ -111,7 +113,7 @@ def test_numbers_of_numpy_are_settings_as_others_are() -> None:
     ("task", "kind"), [("score_links", "gae"), ("score_links", "pagerank"), ("classify_nodes", "gcn")]
 )
 def test_runs_are_at_least_one(task: str, kind: str, runs: Any) -> None:
-    with pytest.raises(ConfigError, match=rf"^'runs' is {runs!r}; it should be a whole number, at least 1\.$"):
+    with pytest.raises(ConfigError, match=f"'runs' is {runs!r}"):
         getattr(gg, task)(named(), kind, runs=runs)
 
 
@@ -124,33 +126,26 @@ def test_runs_are_at_least_one(task: str, kind: str, runs: Any) -> None:
     ],
 )
 @pytest.mark.parametrize("split", ["foo", None])
-def test_a_split_is_one_of_those_there_are(task: str, kind: str, known: str, split: Any) -> None:
-    with pytest.raises(ConfigError, match=rf"^'split' is '{split}'; choose one of {known}\.$"):
+def test_unknown_splits_are_refused(task: str, kind: str, known: str, split: Any) -> None:
+    with pytest.raises(ConfigError, match=f"'{split}'.*{known}"):
         getattr(gg, task)(named(), kind, split=split)
 
 
-def test_baselines_take_no_settings_and_links_are_counted_in_whole_numbers() -> None:
-    with pytest.raises(ConfigError, match="'epochs' has no effect on the baseline 'pagerank'"):
-        gg.score_links(named(), "pagerank", epochs=3)
-    with pytest.raises(ConfigError, match="'count' is -1; it should be a whole number, at least 1"):
-        gg.predict_links(named(), -1)
-
-
 @pytest.mark.parametrize(
-    ("ask", "problem"),
+    ("task", "problem"),
     [
         (lambda: gg.predict_links(named(), -1), "'count' is -1"),
-        (lambda: gg.predict_links(nx.complete_graph(5)), "none is missing"),
-        (lambda: gg.score_links(named(), features=np.eye(60)), "'features' is of type ndarray"),
-        (lambda: gg.score_links(named(), features=True), "features=False"),
+        (lambda: gg.predict_links(nx.complete_graph(5)), "complete"),
+        (lambda: gg.score_links(named(), features=np.eye(60)), "ndarray"),
+        (lambda: gg.score_links(named(), features=True), "features=True"),
         (lambda: gg.score_links(nx.path_graph(30)), "split='random'"),
-        (lambda: gg.classify_nodes(named(), features=np.eye(60)), "'features' is of type ndarray"),
-        (lambda: gg.embed_nodes(np.eye(60)), "'from_numpy_array'"),
-        (lambda: gg.fit_network([named()]), "Found list where one graph was wanted"),
+        (lambda: gg.classify_nodes(named(), features=np.eye(60)), "ndarray"),
+        (lambda: gg.embed_nodes(np.eye(60)), "from_numpy_array"),
+        (lambda: gg.fit_network([named()]), "list"),
     ],
 )
-def test_mistakes_end_in_one_line_that_names_a_keyword(ask: Callable[[], Any], problem: str) -> None:
+def test_errors_are_one_line_and_name_a_keyword(task: Callable[[], Any], problem: str) -> None:
     with pytest.raises(gg.GraphiteError, match=re.escape(problem)) as caught:
-        ask()
+        task()
 
     assert "\n" not in str(caught.value)

@@ -6,8 +6,7 @@ from tiny import as_matrix, normal, small_batch
 from torch import Tensor
 from torch_geometric.nn import GCNConv
 
-from graphite_gen.nn import GraphConv
-from graphite_gen.nn.conv import ResidualMessages, masked_mean
+from graphite_gen.nn.conv import GraphConv, ResidualMessages, masked_mean
 from graphite_gen.nn.encoder import GCNStack
 from graphite_gen.nn.operators import LowRankGraph, gcn_normalise
 
@@ -51,7 +50,7 @@ def test_two_layers_are_the_gcn_of_torch_geometric() -> None:
         assert torch.allclose(out[row, :n], second(first(h[row, :n], edges).relu(), edges))
 
 
-def test_graph_convolution_multiplies_by_dense_sparse_and_low_rank_graphs_alike() -> None:
+def test_graph_convolution_agrees_for_dense_sparse_and_low_rank_graphs() -> None:
     mask = torch.arange(6) < 4
     low_rank = LowRankGraph.from_latents(normal(6, 2), mask)
     dense = as_matrix(low_rank, 6)
@@ -75,7 +74,7 @@ def test_masked_mean_is_the_mean_of_the_real_rows() -> None:
 
 
 @pytest.mark.parametrize("graph", [0, 1])
-def test_residual_messages_pass_along_edges_of_each_graph_and_elsewhere_through_the_mean_alone(graph: int) -> None:
+def test_residual_messages_reach_neighbours_directly_and_others_through_the_mean(graph: int) -> None:
     edges = torch.zeros(2, 5, 5)
     edges[graph, 0, 1] = edges[graph, 1, 0] = 1
     mask = torch.tensor([True, True, True, True, False])
@@ -83,15 +82,15 @@ def test_residual_messages_pass_along_edges_of_each_graph_and_elsewhere_through_
     h, layer = normal(5, 4), ResidualMessages(4, graphs=2)
 
     def gap(changed: Tensor) -> Tensor:
-        """How far the state of each node moves when the input does."""
+        """Change of the state of each node."""
         return (layer(tuple(edges), changed, mask) - layer(tuple(edges), h, mask)).abs().sum(-1)
 
-    # A swap of the states of nodes 1 and 2 keeps the mean: only they and the neighbour 0 can tell.
+    # Swapping the states of nodes 1 and 2 keeps the mean, so only they and their neighbour 0 change.
     swapped = gap(h[[0, 2, 1, 3, 4]])
     changed = gap(h + torch.tensor([0.0, 0.0, 1.0, 0.0, 0.0]).unsqueeze(-1) * normal(4, seed=5))
-    dummy = gap(h + torch.tensor([0.0, 0.0, 0.0, 0.0, 1.0]).unsqueeze(-1))
+    padding = gap(h + torch.tensor([0.0, 0.0, 0.0, 0.0, 1.0]).unsqueeze(-1))
 
     assert swapped[0] > 1e-3
     assert swapped[3] < 1e-12
     assert changed[3] > 1e-6
-    assert (dummy[:4] == 0).all()
+    assert (padding[:4] == 0).all()

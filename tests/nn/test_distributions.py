@@ -20,39 +20,39 @@ def symmetric(seed: int = 0) -> Tensor:
     return upper + upper.mT
 
 
-def test_the_density_of_latents_is_that_of_torch_over_real_nodes() -> None:
-    law, z = small_normal(), normal(3, 7, 2, seed=2)
+def test_log_density_of_latents_agrees_with_torch() -> None:
+    distribution, z = small_normal(), normal(3, 7, 2, seed=2)
 
-    out = law.log_prob(z)
+    out = distribution.log_prob(z)
 
-    for row, n in enumerate(law.mask.sum(-1).tolist()):
-        expected = Normal(law.mu[row, :n], law.log_sigma[row, :n].exp()).log_prob(z[row, :n]).sum()
+    for row, n in enumerate(distribution.mask.sum(-1).tolist()):
+        expected = Normal(distribution.mu[row, :n], distribution.log_sigma[row, :n].exp()).log_prob(z[row, :n]).sum()
         assert torch.allclose(out[row], expected)
 
 
-def test_the_divergence_from_the_prior_is_that_of_torch_over_real_nodes() -> None:
-    law = small_normal()
+def test_kl_divergence_agrees_with_torch() -> None:
+    distribution = small_normal()
 
-    out = law.kl_to_standard()
+    out = distribution.kl_to_standard()
 
-    for row, n in enumerate(law.mask.sum(-1).tolist()):
-        posterior = Normal(law.mu[row, :n], law.sigma[row, :n])
+    for row, n in enumerate(distribution.mask.sum(-1).tolist()):
+        posterior = Normal(distribution.mu[row, :n], distribution.sigma[row, :n])
         assert torch.allclose(out[row], kl_divergence(posterior, Normal(0.0, 1.0)).sum())
-    assert (NodeNormal.standard(law.mask, 2).kl_to_standard() == 0).all()
+    assert (NodeNormal.standard(distribution.mask, 2).kl_to_standard() == 0).all()
 
 
-def test_latents_are_shifted_and_scaled_noise_and_zero_at_dummy_nodes() -> None:
-    law, noise = small_normal(), normal(4, 3, 7, 2, seed=2)
+def test_latents_are_reparameterised_noise_and_zero_at_padding() -> None:
+    distribution, noise = small_normal(), normal(4, 3, 7, 2, seed=2)
 
-    z = law.sample(noise)
+    z = distribution.sample(noise)
 
-    expected = law.mu + law.sigma * noise
-    assert torch.equal(z[:, law.mask], expected[:, law.mask])
-    assert (z[:, ~law.mask] == 0).all()
+    expected = distribution.mu + distribution.sigma * noise
+    assert torch.equal(z[:, distribution.mask], expected[:, distribution.mask])
+    assert (z[:, ~distribution.mask] == 0).all()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_the_prior_is_standard_and_of_the_precision_asked_for(dtype: torch.dtype) -> None:
+def test_the_prior_is_standard_normal_of_the_given_dtype(dtype: torch.dtype) -> None:
     prior = NodeNormal.standard(node_mask(torch.tensor([2]), 3), 2, dtype)
 
     assert prior.mu.dtype == dtype
@@ -60,7 +60,7 @@ def test_the_prior_is_standard_and_of_the_precision_asked_for(dtype: torch.dtype
     assert (prior.sigma == 1).all()
 
 
-def test_the_probability_of_edges_is_that_of_torch_over_real_pairs() -> None:
+def test_log_probability_of_edges_agrees_with_torch() -> None:
     batch, logits = small_batch(), symmetric()
 
     out = EdgeBernoulli(logits, batch.mask).log_prob(batch.adj)
@@ -71,7 +71,7 @@ def test_the_probability_of_edges_is_that_of_torch_over_real_pairs() -> None:
         assert torch.allclose(out[row], expected)
 
 
-def test_the_density_of_weights_is_that_of_torch_over_real_pairs() -> None:
+def test_log_density_of_weights_agrees_with_torch() -> None:
     batch, mean, log_scale = small_batch(weighted=True), symmetric(), torch.tensor(-0.7)
 
     out = EdgeNormal(mean, log_scale, batch.mask).log_prob(batch.adj)
@@ -84,20 +84,20 @@ def test_the_density_of_weights_is_that_of_torch_over_real_pairs() -> None:
 
 def test_probabilities_of_all_graphs_on_four_nodes_sum_to_one() -> None:
     batch = collate(all_graphs(4), 6)
-    law = EdgeBernoulli(symmetric()[0, :6, :6], batch.mask)
+    distribution = EdgeBernoulli(symmetric()[0, :6, :6], batch.mask)
 
-    assert torch.allclose(law.log_prob(batch.adj).exp().sum(), torch.tensor(1.0))
+    assert torch.allclose(distribution.log_prob(batch.adj).exp().sum(), torch.tensor(1.0))
 
 
-def test_certain_edges_lose_no_precision_and_no_sign() -> None:
-    law = EdgeBernoulli(torch.tensor([[0.0, 800.0], [800.0, 0.0]]), torch.tensor([True, True]))
+def test_certain_edges_are_exact() -> None:
+    distribution = EdgeBernoulli(torch.tensor([[0.0, 800.0], [800.0, 0.0]]), torch.tensor([True, True]))
     edge = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
 
-    assert law.log_prob(edge) == 0
-    assert law.log_prob(1 - edge) == -800
+    assert distribution.log_prob(edge) == 0
+    assert distribution.log_prob(1 - edge) == -800
 
 
-def test_the_score_of_cells_is_the_direct_sum_over_the_padded_matrix() -> None:
+def test_the_score_of_cells_is_the_sum_over_the_padded_matrix() -> None:
     batch, logits = small_batch(), symmetric()
 
     out = EdgeBernoulli(logits, batch.mask).log_score_of_cells(batch.adj)
@@ -111,7 +111,7 @@ def test_the_score_of_cells_is_the_direct_sum_over_the_padded_matrix() -> None:
         assert out[row] == pytest.approx(total)
 
 
-def test_edges_are_drawn_as_often_as_their_probability_says() -> None:
+def test_sampled_edges_follow_their_probabilities() -> None:
     mask = node_mask(torch.tensor(4), 5)
     logits = symmetric()[0, :5, :5] / 2
     uniform = torch.rand(20000, 5, 5, generator=torch.Generator().manual_seed(0))
@@ -126,16 +126,16 @@ def test_edges_are_drawn_as_often_as_their_probability_says() -> None:
     assert (graphs.diagonal(dim1=-2, dim2=-1) == 0).all()
 
 
-def test_an_edge_of_probability_one_is_always_drawn_and_of_zero_never() -> None:
-    law = EdgeBernoulli(torch.tensor([[0.0, 200.0], [200.0, 0.0]]), torch.tensor([True, True]))
+def test_edges_of_probability_one_and_zero_are_certain() -> None:
+    distribution = EdgeBernoulli(torch.tensor([[0.0, 200.0], [200.0, 0.0]]), torch.tensor([True, True]))
     never = EdgeBernoulli(torch.tensor([[0.0, -800.0], [-800.0, 0.0]]), torch.tensor([True, True]))
     uniform = torch.tensor([0.0, 0.5, 1 - 2**-24]).reshape(3, 1, 1).expand(3, 2, 2)
 
-    assert (law.sample(uniform)[:, 0, 1] == 1).all()
+    assert (distribution.sample(uniform)[:, 0, 1] == 1).all()
     assert (never.sample(uniform)[:, 0, 1] == 0).all()
 
 
-def test_weights_are_drawn_with_their_mean_and_deviation() -> None:
+def test_sampled_weights_follow_their_normal_distribution() -> None:
     mask = node_mask(torch.tensor(3), 4)
     mean = symmetric()[0, :4, :4]
     uniform = torch.rand(20000, 4, 4, generator=torch.Generator().manual_seed(0))

@@ -5,19 +5,18 @@ import torch
 from tiny import normal, permuted_rows, small_batch
 
 from graphite_gen.data.batch import GraphBatch
-from graphite_gen.nn import GraphEncoder, NodeFeatures
-from graphite_gen.nn.encoder import MAX_LOG_SIGMA, GCNStack, ResidualStack
+from graphite_gen.nn.encoder import MAX_LOG_SIGMA, GCNStack, GraphEncoder, NodeFeatures, ResidualStack
 
 
 @pytest.mark.parametrize("stack", [GCNStack, ResidualStack])
 @pytest.mark.parametrize("kinds", [("degree",), ("constant", "random")])
-def test_renumbering_the_nodes_renumbers_the_posterior(
+def test_the_posterior_is_permutation_equivariant(
     stack: type[GCNStack | ResidualStack], kinds: tuple[str, ...]
 ) -> None:
     batch, noise = small_batch(features=1), normal(3, 7, 2)
     features = NodeFeatures(kinds, 7, 2, 1)
     encoder = GraphEncoder(features, stack(features.out_features, 6, 4, 2))
-    order = [2, 0, 1]  # of the first three nodes, which are real in every graph
+    order = [2, 0, 1]  # the first three nodes are real in every graph
 
     def turned(values: torch.Tensor, *axes: int) -> torch.Tensor:
         for axis in axes:
@@ -40,7 +39,7 @@ def test_an_encoder_without_hidden_layers_works(stack: type[GCNStack | ResidualS
     assert encoder(small_batch(), torch.zeros(3, 7, 0)).mu.shape == (3, 7, 2)
 
 
-def test_deviations_never_leave_their_range_however_large_the_weights() -> None:
+def test_standard_deviations_are_bounded() -> None:
     features = NodeFeatures(("degree",), 7, 0, 0)
     encoder = GraphEncoder(features, GCNStack(features.out_features, 6, 4, 1))
     with torch.no_grad():
@@ -51,3 +50,46 @@ def test_deviations_never_leave_their_range_however_large_the_weights() -> None:
 
     assert posterior.log_sigma.abs().max() <= MAX_LOG_SIGMA
     assert posterior.log_sigma.abs().max() > MAX_LOG_SIGMA / 2
+
+
+def test_features_are_concatenated_in_order_after_those_of_the_batch() -> None:
+    batch = small_batch(features=2)
+    noise = normal(3, 7, 3)
+    features = NodeFeatures(("random", "identity", "constant", "degree"), 6, 3, 2)
+
+    out = features(batch, noise)
+
+    assert out.shape == (3, 7, features.out_features) == (3, 7, 2 + 3 + 6 + 1 + 4)
+    own, random, identity, constant, degree = out.split([2, 3, 6, 1, 4], dim=-1)
+    for row, n in enumerate(batch.sizes.tolist()):
+        assert torch.equal(own[row, :n], batch.x[row, :n])
+        assert torch.equal(random[row, :n], noise[row, :n])
+        assert torch.equal(identity[row, :n], torch.eye(n, 6))
+        assert (constant[row, :n] == 1).all()
+        degrees = batch.adj[row, :n].sum(-1)
+        assert torch.allclose(degree[row, :n, 0] * n, degrees)
+        assert torch.allclose(degree[row, :n, 1].expm1(), degrees)
+        assert (out[row, n:] == 0).all()
+
+
+def test_features_broadcast_over_noise() -> None:
+    batch = small_batch()
+    noise = normal(5, 3, 7, 2)
+    features = NodeFeatures(("degree", "random"), 6, 2, 0)
+
+    out = features(batch, noise)
+
+    for number in range(5):
+        assert torch.equal(out[number], features(batch, noise[number]))
+
+
+def test_noise_is_needed_by_random_features_only() -> None:
+    assert NodeFeatures(("degree",), 6, 3, 0).noise_features == 0
+    assert NodeFeatures(("degree", "random"), 6, 3, 0).noise_features == 3
+
+
+def test_features_of_weighted_graphs_and_of_graphs_without_edges_are_finite() -> None:
+    features = NodeFeatures(("degree",), 6, 0, 0)
+
+    for batch in (small_batch(weighted=True), small_batch(density=0.0)):
+        assert features(batch, torch.zeros(3, 7, 0)).isfinite().all()

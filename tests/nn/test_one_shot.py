@@ -7,6 +7,15 @@ import torch
 from tiny import normal, permuted_rows, small_batch, small_network
 from torch import Tensor
 
+from graphite_gen.nn.one_shot import (
+    GCNRefinement,
+    InnerProduct,
+    ResidualRefinement,
+    SignedInnerProduct,
+    Skip,
+    size_features,
+)
+
 DECODERS = list(product(("gcn", "residual"), ("convex", "incremental"), ("inner", "signed"), (True, False)))
 
 
@@ -17,7 +26,7 @@ def small_decoder(refinement: str, skip: str, head: str, mlp: bool, **changes: o
 
 
 @pytest.mark.parametrize("parts", DECODERS)
-def test_renumbering_the_nodes_renumbers_the_logits(parts: tuple[str, str, str, bool]) -> None:
+def test_logits_are_permutation_equivariant(parts: tuple[str, str, str, bool]) -> None:
     batch, z, order = small_batch(features=2), normal(4, 3, 7, 4), [2, 0, 1]
     decoder = small_decoder(*parts)
 
@@ -32,8 +41,7 @@ def test_renumbering_the_nodes_renumbers_the_logits(parts: tuple[str, str, str, 
 
 
 @pytest.mark.parametrize("parts", DECODERS)
-def test_dummy_nodes_change_no_logit_and_get_no_gradient(parts: tuple[str, str, str, bool]) -> None:
-    """Whatever stands at dummy nodes, and however many there are."""
+def test_padding_changes_no_logit_and_gets_no_gradient(parts: tuple[str, str, str, bool]) -> None:
     decoder = small_decoder(*parts)
     narrow, wide = small_batch(padding=0, features=2), small_batch(padding=3, features=2)
     z = normal(3, 8, 4).requires_grad_()
@@ -52,7 +60,7 @@ def test_dummy_nodes_change_no_logit_and_get_no_gradient(parts: tuple[str, str, 
     assert (gradient[wide.mask] != 0).any()
 
 
-def test_numbered_nodes_break_the_symmetry_of_the_decoder() -> None:
+def test_identity_features_break_permutation_equivariance() -> None:
     batch, order = small_batch(), [2, 0, 1]
     z = normal(3, 7, 16)
     decoder = small_network("paper", latent=16, decoder_features=("identity",)).decoder
@@ -64,7 +72,7 @@ def test_numbered_nodes_break_the_symmetry_of_the_decoder() -> None:
     assert not torch.allclose(other[:, :3, :3], turned[:, :3, :3], atol=1e-3)
 
 
-def test_the_residual_decoder_reads_how_many_nodes_there_are() -> None:
+def test_the_residual_decoder_depends_on_the_graph_size() -> None:
     decoder = small_decoder("residual", "convex", "signed", True)
     z = torch.zeros(2, 6, 4)
     mask = torch.arange(6) < torch.tensor([[3], [5]])
@@ -75,8 +83,8 @@ def test_the_residual_decoder_reads_how_many_nodes_there_are() -> None:
 
 
 @pytest.mark.parametrize("refinement", ["gcn", "residual"])
-def test_an_inner_product_gives_dummy_nodes_the_odds_of_a_fair_coin(refinement: str) -> None:
-    """So the cells of padding cost log 2 each under the convention of the paper."""
+def test_inner_products_give_padding_logits_of_zero(refinement: str) -> None:
+    """Padding cells then cost log 2 each under the convention of the paper."""
     batch = small_batch(features=2)
     decoder = small_decoder(refinement, "convex", "inner", True)
 
@@ -84,3 +92,107 @@ def test_an_inner_product_gives_dummy_nodes_the_odds_of_a_fair_coin(refinement: 
 
     assert (logits[~batch.mask] == 0).all()
     assert (logits[batch.mask] != 0).any()
+
+
+@pytest.mark.parametrize("form", ["convex", "incremental"])
+def test_a_skip_of_weight_zero_is_the_identity(form: str) -> None:
+    z, refined = normal(2, 5, 3), normal(2, 5, 3, seed=1)
+
+    assert torch.equal(Skip(form, 0.0)(z, refined), z)
+
+
+def test_skips_are_the_two_of_the_appendix() -> None:
+    z, refined = normal(2, 5, 3), normal(2, 5, 3, seed=1)
+    norm = torch.linalg.matrix_norm(refined, keepdim=True)
+
+    assert torch.allclose(Skip("convex", 0.3)(z, refined), 0.7 * z + 0.3 * refined)
+    assert torch.allclose(Skip("incremental", 0.3)(z, refined), z + 0.3 * refined / norm)
+
+
+def test_an_increment_of_zero_has_a_finite_gradient() -> None:
+    refined = torch.zeros(5, 3, requires_grad=True)
+
+    out = Skip("incremental", 0.5)(normal(5, 3), refined)
+    (gradient,) = torch.autograd.grad(out.sum(), refined)
+
+    assert torch.equal(out, normal(5, 3))
+    assert gradient.isfinite().all()
+
+
+def test_the_refinement_of_the_paper_agrees_with_a_dense_gcn() -> None:
+    batch = small_batch(features=2)
+    z = normal(3, 7, 3)
+    refine = GCNRefinement(3, 6, 2)
+    with torch.no_grad():
+        refine.hidden.bias.normal_(generator=torch.Generator().manual_seed(0))
+        refine.out.bias.normal_(generator=torch.Generator().manual_seed(1))
+
+    out = refine(z, batch.x, batch.mask)
+
+    for row, n in enumerate(batch.sizes.tolist()):
+        real = z[row, :n]
+        unit = real / real.norm(dim=-1, keepdim=True)
+        dense = unit @ unit.mT + 1
+        root = torch.diag(dense.sum(-1) ** -0.5)
+        dense = root @ dense @ root
+        hidden = (
+            dense @ torch.cat([real, batch.x[row, :n]], -1) @ refine.hidden.linear.weight.T + refine.hidden.bias
+        ).relu()
+        assert torch.allclose(out[row, :n], dense @ hidden @ refine.out.linear.weight.T + refine.out.bias)
+
+
+@pytest.mark.parametrize("kind", ["gcn", "residual"])
+def test_a_refinement_is_zero_at_padding(kind: str) -> None:
+    batch = small_batch(features=2)
+    refine = GCNRefinement(4, 6, 2) if kind == "gcn" else ResidualRefinement(4, 2, 2)
+
+    out = refine(normal(3, 7, 4), normal(3, 7, 2), batch.mask)
+
+    assert (out[~batch.mask] == 0).all()
+    assert (out[batch.mask] != 0).any()
+
+
+def test_the_inner_product_is_that_of_every_pair() -> None:
+    h = normal(2, 4, 3)
+
+    out = InnerProduct()(h, torch.tensor([3, 4]))
+
+    for i in range(4):
+        for j in range(4):
+            assert torch.allclose(out[:, i, j], (h[:, i] * h[:, j]).sum(-1))
+
+
+def test_the_signed_inner_product_adds_node_and_size_biases() -> None:
+    h, sizes = normal(2, 4, 6), torch.tensor([3, 4])
+    head = SignedInnerProduct(6, 5)
+    u, bias = head.project(torch.nn.functional.layer_norm(h, (6,))).split([5, 1], dim=-1)
+    sign = torch.tensor([1.0, 1.0, -1.0, -1.0, -1.0])
+
+    out = head(h, sizes)
+
+    for i in range(4):
+        for j in range(4):
+            size = head.size(size_features(sizes, h))[:, 0]
+            expected = (sign * u[:, i] * u[:, j]).sum(-1) + bias[:, i, 0] + bias[:, j, 0] + size
+            assert torch.allclose(out[:, i, j], expected)
+    assert torch.allclose(out, out.mT)
+
+
+def test_size_features_are_finite_for_empty_graphs() -> None:
+    out = size_features(torch.tensor([0, 1, 20, 10**6]), torch.zeros(()))
+
+    assert out.isfinite().all()
+    assert torch.allclose(out[2], torch.tensor([20.0, 0.5]).log().new_tensor([2.995732273553991, 0.5]))
+
+
+def test_heads_with_a_bias_start_at_the_given_density() -> None:
+    head = SignedInnerProduct(4, 6)
+    with torch.no_grad():
+        head.project.weight.zero_()
+        head.project.bias.zero_()
+        head.size[-1].weight.zero_()
+    head.start_at(-1.5)
+    h = torch.randn(2, 3, 4)
+
+    assert torch.allclose(head(h, torch.tensor([3, 3])), torch.tensor(-1.5))
+    InnerProduct().start_at(-1.5)

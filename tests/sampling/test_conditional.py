@@ -1,4 +1,4 @@
-"""Exact draws follow the law of independent edges given what they are, as an enumeration has it."""
+"""Exact samples follow the conditional distribution of independent edges, as enumeration shows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tiny import all_graphs
 
 from graphite_gen.graph import SimpleGraph
-from graphite_gen.sampling.conditional import draw_with_edges, exact_draw, spanning_tree
+from graphite_gen.sampling.conditional import exact_sampler, sample_edge_count, sample_spanning_tree
 from graphite_gen.sampling.constraints import Acyclic, AllOf, Connected, Constraint, Edges, MaxDegree, Planar, Tree
 
 
@@ -39,18 +39,18 @@ def assert_follows(
 
 
 @pytest.mark.parametrize(("nodes", "scale"), [(3, 1.0), (4, 0.0), (4, 1.5), (5, 1.0)])
-def test_spanning_trees_are_drawn_in_proportion_to_their_odds(nodes: int, scale: float) -> None:
+def test_spanning_trees_are_sampled_in_proportion_to_their_odds(nodes: int, scale: float) -> None:
     logits, rng = symmetric(nodes, scale), np.random.default_rng(1)
 
-    assert_follows(Tree(), logits, lambda: spanning_tree(logits, rng))
+    assert_follows(Tree(), logits, lambda: sample_spanning_tree(logits, rng))
 
 
 @pytest.mark.parametrize("edges", [0, 1, 3, 6])
-def test_given_their_number_edges_are_drawn_in_proportion_to_their_odds(edges: int) -> None:
+def test_edges_given_their_number_are_sampled_in_proportion_to_their_odds(edges: int) -> None:
     logits, rng = symmetric(4, 1.5), np.random.default_rng(1)
 
     def draw() -> NDArray[np.bool_]:
-        drawn = draw_with_edges(logits, rng, edges)
+        drawn = sample_edge_count(logits, rng, edges)
         assert drawn is not None
         return drawn
 
@@ -59,17 +59,17 @@ def test_given_their_number_edges_are_drawn_in_proportion_to_their_odds(edges: i
 
 @pytest.mark.parametrize("scale", [0.0, 20.0, 1000.0])
 @pytest.mark.parametrize("nodes", [1, 2, 9, 40])
-def test_odds_of_any_size_give_trees(nodes: int, scale: float) -> None:
+def test_trees_are_sampled_for_odds_of_any_size(nodes: int, scale: float) -> None:
     with np.errstate(all="raise", under="ignore"):
-        tree = spanning_tree(symmetric(nodes, scale), np.random.default_rng(0))
+        tree = sample_spanning_tree(symmetric(nodes, scale), np.random.default_rng(0))
 
     assert Tree().holds(SimpleGraph.from_adjacency(tree))
 
 
 @pytest.mark.parametrize("scale", [0.0, 20.0, 1000.0])
 @pytest.mark.parametrize("edges", [0, 1, 10, 35, 36])
-def test_odds_of_any_size_give_so_many_edges(edges: int, scale: float) -> None:
-    drawn = draw_with_edges(symmetric(9, scale), np.random.default_rng(0), edges)
+def test_the_number_of_edges_is_exact_for_odds_of_any_size(edges: int, scale: float) -> None:
+    drawn = sample_edge_count(symmetric(9, scale), np.random.default_rng(0), edges)
 
     assert drawn is not None
     assert drawn.sum() == 2 * edges
@@ -79,7 +79,7 @@ def test_only_ratios_of_odds_matter_given_the_number_of_edges() -> None:
     logits = np.array([[0.0, 101.0, 100.0], [101.0, 0.0, 100.0], [100.0, 100.0, 0.0]])
     rng = np.random.default_rng(0)
 
-    first = [draw_with_edges(logits, rng, 1)[0, 1] for _ in range(2000)]
+    first = [sample_edge_count(logits, rng, 1)[0, 1] for _ in range(2000)]
 
     assert np.mean(first) == pytest.approx(math.e / (math.e + 2), abs=0.05)
 
@@ -100,5 +100,5 @@ def test_only_ratios_of_odds_matter_given_the_number_of_edges() -> None:
         ((Planar(), Edges(7)), False),
     ],
 )
-def test_exact_draws_are_used_where_they_are_known(constraints: tuple[Constraint, ...], known: bool) -> None:
-    assert (exact_draw(AllOf(constraints).demands(6)) is not None) == known
+def test_exact_samplers_are_used_where_they_are_known(constraints: tuple[Constraint, ...], known: bool) -> None:
+    assert (exact_sampler(AllOf(constraints).requirements(6)) is not None) == known

@@ -1,8 +1,9 @@
-"""Constraints are what networkx calls them, and every sample keeps them."""
+"""Constraints agree with networkx, conflicts with enumeration, and every sample satisfies them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 import networkx as nx
 import numpy as np
@@ -26,7 +27,7 @@ from graphite_gen.sampling import (
     Tree,
     sampler,
 )
-from graphite_gen.sampling.requirements import Demands
+from graphite_gen.sampling.constraints import AllOf, Requirements, is_graphical
 from graphite_gen.training.checkpoint import TrainedModel
 
 ORACLES: list[tuple[Constraint, Callable[[nx.Graph], bool]]] = [
@@ -59,23 +60,23 @@ TOGETHER: list[tuple[Constraint, ...]] = [
 
 @pytest.fixture(scope="module")
 def models() -> dict[str, TrainedModel]:
-    """Untrained and briefly trained models, of one stage and of many."""
+    """Untrained and briefly trained models."""
     torch.set_num_threads(1)
     graphs = [random_graph(nodes, seed, density=0.3) for nodes in (6, 7, 9) for seed in range(8)]
     settings = {"width": 8, "latent": 2, "head_rank": 4, "rounds": 2, "epochs": 2, "epoch_graphs": 0, "batch_size": 8}
-    one_stage = fit(graphs, decoding_steps=1, encoder="residual", encoder_layers=2, **settings)
+    one_shot = fit(graphs, decoding_steps=1, encoder="residual", encoder_layers=2, **settings)
     autoregressive = fit(graphs, decoding_steps=0, encoder="none", ordering="bfs", **settings)
 
     return {
         "one-shot": small_model(decoding_steps=1, encoder="residual"),
-        "one-shot trained": one_stage.trained,
-        "staged": small_model(decoding_steps=0, encoder="none"),
-        "staged trained": autoregressive.trained,
+        "one-shot trained": one_shot.trained,
+        "autoregressive": small_model(decoding_steps=0, encoder="none"),
+        "autoregressive trained": autoregressive.trained,
     }
 
 
 @pytest.mark.parametrize(("constraint", "oracle"), ORACLES, ids=lambda value: getattr(value, "label", ""))
-def test_constraints_hold_where_networkx_says_so(constraint: Constraint, oracle: Callable[[nx.Graph], bool]) -> None:
+def test_constraints_agree_with_networkx(constraint: Constraint, oracle: Callable[[nx.Graph], bool]) -> None:
     graphs = [graph for nodes in (1, 2, 3, 4) for graph in all_graphs(nodes)]
     graphs += [random_graph(nodes, seed, density) for nodes in (6, 9) for seed in range(20) for density in (0.2, 0.5)]
 
@@ -83,46 +84,47 @@ def test_constraints_hold_where_networkx_says_so(constraint: Constraint, oracle:
         assert constraint.holds(graph) == oracle(graph.to_networkx())
 
 
-@pytest.mark.parametrize("kind", ["one-shot", "one-shot trained", "staged", "staged trained"])
+@pytest.mark.parametrize("kind", ["one-shot", "one-shot trained", "autoregressive", "autoregressive trained"])
 @pytest.mark.parametrize(
     "constraints", TOGETHER, ids=lambda constraints: "+".join(constraint.label for constraint in constraints)
 )
-def test_every_sample_is_what_it_must_be(
+def test_every_sample_satisfies_its_constraints(
     models: dict[str, TrainedModel],
     kind: str,
     constraints: tuple[Constraint, ...],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sampler, "BLOCK", 12)
-    # No second plain draws: what is asked for has to come from looking ahead.
-    monkeypatch.setattr(sampler, "COMMON", 2)
+    # No rejection sampling: the graphs have to come from masks.
+    monkeypatch.setattr(sampler, "MIN_ACCEPTANCE", 2)
     nodes = None if any(constraint.nodes for constraint in constraints) else (1, 12)
 
     draws = Sampler(models[kind], 12, nodes=nodes, constraints=constraints, seed=2)
     graphs = list(draws)
 
-    assert len(graphs) == 12 == draws.kept + draws.made
+    assert len(graphs) == 12 == draws.accepted + draws.masked
     for graph in graphs:
         assert all(ORACLE[constraint](graph.to_networkx()) for constraint in constraints)
         assert graph.attributes["constraints"] == ", ".join(constraint.label for constraint in constraints)
         assert graph.attributes["enforced"] in ("exact", "exact given latents", "masks")
 
 
-@pytest.mark.parametrize("kind", ["one-shot", "staged"])
+@pytest.mark.parametrize("kind", ["one-shot", "autoregressive"])
 @pytest.mark.parametrize("constraints", [(Tree(),), (Regular(2),), (Planar(), Connected()), (Edges(5),)])
-def test_a_seed_gives_the_same_graphs_however_many_are_drawn(
+def test_graph_i_is_the_same_for_any_count(
     models: dict[str, TrainedModel],
     kind: str,
     constraints: tuple[Constraint, ...],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sampler, "BLOCK", 8)
-    monkeypatch.setattr(sampler, "FIRST", 4)
+    # Few redraws, so that graphs come from rejection as well as from masks.
+    for name, value in (("BLOCK", 8), ("PILOT", 4), ("MAX_REDRAWS", 4)):
+        monkeypatch.setattr(sampler, name, value)
 
     many, few, one, again, other = (
         [(graph.nodes, graph.edges.tolist(), graph.attributes) for graph in draws]
         for draws in (
-            Sampler(models[kind], count, nodes=(4, 9), constraints=constraints, seed=seed)
+            Sampler(models[kind], count, nodes=(4, 7), constraints=constraints, seed=seed)
             for count, seed in ((20, 5), (11, 5), (1, 5), (20, 5), (20, 6))
         )
     )
@@ -132,112 +134,147 @@ def test_a_seed_gives_the_same_graphs_however_many_are_drawn(
     assert one == many[:1]
 
 
-def test_plain_draws_that_do_what_they_must_are_kept_as_they_are() -> None:
+def test_unconstrained_samples_that_satisfy_a_constraint_are_kept() -> None:
     model = small_model(decoding_steps=1, encoder="residual")
     plain = list(Sampler(model, 60, nodes=4))
 
     for constraint in (Connected(), MaxDegree(2), Planar()):
-        held = list(Sampler(model, 60, nodes=4, constraints=[constraint]))
-        for before, after in zip(plain, held, strict=True):
+        constrained = list(Sampler(model, 60, nodes=4, constraints=[constraint]))
+        for before, after in zip(plain, constrained, strict=True):
             if constraint.holds(before):
                 assert np.array_equal(before.edges, after.edges)
                 assert after.attributes["enforced"] == "exact"
 
 
-def test_redrawn_graphs_follow_the_models_law_given_what_they_are() -> None:
+def test_rejection_samples_follow_the_conditional_distribution() -> None:
     draws = Sampler(coin_model(0.0, decoding_steps=1, encoder="residual"), 1000, nodes=3, constraints=[Connected()])
     graphs = list(draws)
 
     assert {graph.attributes["enforced"] for graph in graphs} == {"exact"}
-    assert draws.kept == 1000 < draws.drawn
+    assert draws.accepted == 1000 < draws.drawn
     # Of the eight graphs on three nodes three paths and the triangle are connected.
     assert np.mean([len(graph.edges) == 3 for graph in graphs]) == pytest.approx(0.25, abs=5 * 0.433 / 1000**0.5)
 
 
-def test_sizes_that_cannot_be_are_not_drawn() -> None:
+def test_infeasible_sizes_are_not_sampled() -> None:
     model = small_model(decoding_steps=0, encoder="none")
 
     drawn = {graph.nodes for graph in Sampler(model, 60, nodes=(1, 9), constraints=[Regular(3)])}
     assert drawn == {4, 6, 8}
     # The training graphs have 3 to 5 nodes.
     assert {graph.nodes for graph in Sampler(model, 20, constraints=[Regular(3)])} == {4}
-    with pytest.raises(SamplingError, match=r"No graph on 3 nodes can be 'regular 5', nor on any of 3 sizes up to 5"):
+    with pytest.raises(SamplingError, match="nor on any of 3 sizes") as error:
         Sampler(model, 1, constraints=[Regular(5)])
+    assert (error.value.reason, error.value.nodes) == ("infeasible-constraints", 3)
 
 
-def test_nodes_arrive_one_at_a_time_in_however_few_stages_a_model_decides_otherwise() -> None:
+def test_constraints_hold_with_few_decoding_steps() -> None:
     model = small_model(decoding_steps=2, encoder="none")
 
     assert all(map(Tree().holds, Sampler(model, 10, nodes=8, constraints=[Tree()], decoding_steps=3)))
 
 
-def test_what_is_never_found_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampler, "IN_VAIN", 5)
-    monkeypatch.setattr(sampler, "FIRST", 1)
+def test_sampling_stops_after_many_failures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampler, "MAX_FAILURES", 5)
+    monkeypatch.setattr(sampler, "PILOT", 1)
     draws = Sampler(small_model(decoding_steps=1, encoder="residual"), 2, nodes=14, constraints=[Planar(), Regular(5)])
 
-    # The degrees of a planar graph on 14 nodes that are all five: there is none.
-    with pytest.raises(SamplingError, match=r"0 of 2 graphs were found that are 'planar, regular 5': the last 6 draws"):
+    # No planar graph on 14 nodes is 5-regular.
+    with pytest.raises(SamplingError, match="0 of 2 graphs were found: the last 6") as error:
         list(draws)
+    assert error.value.reason == "constraints-not-met"
     assert draws.drawn == 2
 
 
-def test_nothing_is_given_up_while_graphs_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampler, "IN_VAIN", 4)
-    monkeypatch.setattr(sampler, "COMMON", 2)
-    held = iter([[False] * 4, [True, False, False, False], [False] * 3, [False, True, False], [True, True]])
+def test_sampling_goes_on_while_graphs_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampler, "MAX_FAILURES", 4)
+    monkeypatch.setattr(sampler, "MIN_ACCEPTANCE", 2)
+    verdicts = iter([[False] * 4, [True, False, False, False], [False] * 3, [False, True, False], [True, True]])
     draws = Sampler(small_model(decoding_steps=1, encoder="residual"), 4, nodes=3, constraints=[Connected()])
-    answers: list[bool] = []
+    left: list[bool] = []
 
     def holds(_: SimpleGraph) -> bool:
-        if not answers:
-            answers.extend(next(held))
-        return answers.pop(0)
+        if not left:
+            left.extend(next(verdicts))
+        return left.pop(0)
 
-    monkeypatch.setattr(sampler, "FIRST", 1)
+    monkeypatch.setattr(sampler, "PILOT", 1)
     monkeypatch.setattr(Connected, "holds", lambda _, graph: holds(graph))
 
-    assert len(list(draws)) == 4 == draws.made
+    assert len(list(draws)) == 4 == draws.masked
 
 
-def test_components_and_weights_are_refused() -> None:
-    with pytest.raises(SamplingError, match="largest component or for constraints"):
+def test_largest_components_and_weighted_models_take_no_constraints() -> None:
+    with pytest.raises(SamplingError, match="largest component"):
         Sampler(small_model(), 1, constraints=[Tree()], largest=True)
     weighted = small_model(decoding_steps=1, encoder="residual", observation="normal")
-    with pytest.raises(SamplingError, match="draws a weight for every pair"):
+    with pytest.raises(SamplingError, match="weight for every pair"):
         Sampler(weighted, 1, constraints=[Tree()])
     assert len(list(Sampler(weighted, 3, constraints=[Connected()]))) == 3
 
 
-@pytest.mark.parametrize("make", [lambda: Regular(-1), lambda: Edges(2.5), lambda: Degrees([]), lambda: MaxDegree("3")])
-def test_what_is_no_number_is_refused(make: Callable[[], Constraint]) -> None:
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Regular(-1),
+        lambda: Edges(2.5),
+        lambda: Edges(2**63),
+        lambda: Degrees([]),
+        lambda: MaxDegree("3"),
+        lambda: MaxDegree(-1),
+        lambda: MaxDegree(10**30),
+    ],
+)
+def test_values_that_are_no_counts_are_refused(make: Callable[[], Constraint]) -> None:
     with pytest.raises(SamplingError):
         make()
 
 
-def test_a_forest_of_many_nodes_is_recognised() -> None:
+def test_a_forest_with_many_nodes_is_recognised() -> None:
     path = SimpleGraph.from_pairs(50, [(i, i + 1) for i in range(49)])
 
     assert Acyclic().holds(path)
     assert not Acyclic().holds(SimpleGraph.from_pairs(50, [*path.edges.tolist(), (3, 40)]))
 
 
-@pytest.mark.parametrize("kind", ["one-shot trained", "staged trained"])
-def test_as_many_edges_as_the_plane_holds_are_found_at_once(models: dict[str, TrainedModel], kind: str) -> None:
+@pytest.mark.parametrize("kind", ["one-shot trained", "autoregressive trained"])
+def test_maximal_planar_graphs_are_sampled_without_dead_ends(models: dict[str, TrainedModel], kind: str) -> None:
     draws = Sampler(models[kind], 4, nodes=11, constraints=[Planar(), Edges(3 * 11 - 6)])
 
     assert all(map(Planar().holds, draws))
-    assert draws.made == 4
+    assert draws.masked == 4
 
 
-def test_demands_are_not_worked_out_where_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Demands, "nothing", None)
+def test_requirements_are_not_computed_without_constraints(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Requirements, "none", None)
 
     assert len(list(Sampler(small_model(decoding_steps=0, encoder="none"), 2, nodes=(2, 9)))) == 2
 
 
-@pytest.mark.parametrize("number", [-1, 2**63, 10**30])
-def test_numbers_that_cannot_be_counted_to_are_refused(number: int) -> None:
-    for constraint in (Edges, MaxDegree):
-        with pytest.raises(SamplingError, match="whole number of at least 0"):
-            constraint(number)
+SOME: list[Constraint] = [Tree(), Connected(), Acyclic(), Planar()]
+SOME += [Regular(1), Regular(2), MaxDegree(1), MaxDegree(2), Edges(2), Edges(4), Edges(11)]
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 3, 4, 5])
+def test_a_conflict_is_found_exactly_where_no_graph_satisfies_two_constraints(nodes: int) -> None:
+    graphs = all_graphs(nodes)
+    held = {constraint: [constraint.holds(graph) for graph in graphs] for constraint in SOME}
+
+    for first, second in product(SOME, SOME):
+        exists = any(map(min, held[first], held[second]))
+        assert (AllOf((first, second)).conflict(nodes) is None) == exists, (first, second)
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 3, 4])
+@pytest.mark.parametrize("other", [Connected(), Acyclic(), Tree(), Edges(3), MaxDegree(2)])
+def test_degrees_are_feasible_exactly_where_some_graph_has_them(nodes: int, other: Constraint) -> None:
+    graphs = [graph for graph in all_graphs(nodes) if other.holds(graph)]
+    found = {tuple(graph.degrees().tolist()) for graph in graphs}
+
+    for degrees in product(range(nodes + 1), repeat=nodes):
+        assert (AllOf((Degrees(degrees), other)).conflict(nodes) is None) == (degrees in found), degrees
+
+
+def test_graphical_sequences_agree_with_networkx() -> None:
+    for degrees in product(range(5), repeat=5):
+        assert is_graphical(np.array(degrees)) == nx.is_graphical(degrees)

@@ -127,7 +127,7 @@ def gather(
     known, source = (list(reference), reference_source) if reference else _find_reference(model, law, found, seed)
     progress("Sampling")
     drawn = list(samples) or list(
-        Sampler(model, count, seed=seed, evidence=[graph for graph in known if graph.features is not None])
+        Sampler(model, count, seed=seed, features=[graph for graph in known if graph.features is not None])
     )
     progress("Judging")
     evaluation = evaluate(drawn, known, seen, family=law, seed=seed) if min(len(drawn), len(known)) > 1 else None

@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 
 from graphite_gen.errors import ConfigError
-from graphite_gen.network.settings import ClassifierSettings, LinkSettings
+from graphite_gen.network.hyperparameters import ClassifierSettings, LinkSettings
 
 
 @pytest.mark.parametrize(
     "change",
     [{"latent": 0}, {"latent": 10**9}, {"decoder_width": 10**9}, {"rounds": 10**9}, {"hops": -1}, {"skip_weight": 1e9}],
 )
-def test_settings_out_of_range_are_refused_before_anything_is_built(change: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match="should lie between"):
+def test_settings_out_of_range_are_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(change))):
         LinkSettings.from_json({**LinkSettings().to_json(), **change})
 
 
@@ -26,18 +26,18 @@ def test_settings_out_of_range_are_refused_before_anything_is_built(change: dict
         {"weight_decay": 2.0},
     ],
 )
-def test_a_classifier_that_could_learn_nothing_is_refused(change: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match=f"'{next(iter(change))}' is .*should lie between"):
+def test_classifier_settings_out_of_range_are_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(change))):
         ClassifierSettings(**change)
 
 
 @pytest.mark.parametrize("settings", [LinkSettings(), ClassifierSettings(), ClassifierSettings(weight_decay=0.1)])
-def test_the_settings_come_back_from_json(settings: LinkSettings | ClassifierSettings) -> None:
+def test_settings_round_trip_through_json(settings: LinkSettings | ClassifierSettings) -> None:
     assert type(settings).from_json(settings.to_json()) == settings
 
 
-def test_a_weight_decay_is_a_number_or_left_to_the_kind() -> None:
+def test_weight_decay_is_optional() -> None:
     assert ClassifierSettings().changed(weight_decay=None) == ClassifierSettings()
     assert ClassifierSettings().changed(weight_decay=1).weight_decay == 1.0
-    with pytest.raises(ConfigError, match="'weight_decay' should be float, not 'much'"):
+    with pytest.raises(ConfigError, match="weight_decay"):
         ClassifierSettings().changed(weight_decay="much")

@@ -1,4 +1,4 @@
-"""States of pairs."""
+"""Pair states are equivariant, ignore padding and follow their formula."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def adjacency(graph: nx.Graph, size: int) -> Tensor:
     return adj
 
 
-def test_follow_the_nodes(pairs: PairStates) -> None:
+def test_pair_states_are_permutation_equivariant(pairs: PairStates) -> None:
     adj = adjacency(nx.gnp_random_graph(7, 0.4, seed=1), 7)
     order = torch.randperm(7, generator=torch.Generator().manual_seed(2))
 
@@ -36,7 +36,7 @@ def test_follow_the_nodes(pairs: PairStates) -> None:
     torch.testing.assert_close(moved_states, states[:, order])
 
 
-def test_do_not_see_nodes_that_have_not_arrived(pairs: PairStates) -> None:
+def test_pair_states_ignore_nodes_that_are_not_decoded(pairs: PairStates) -> None:
     graph = nx.gnp_random_graph(6, 0.5, seed=3)
 
     kernels, states = pairs(adjacency(graph, 6), torch.tensor([6]))
@@ -48,7 +48,7 @@ def test_do_not_see_nodes_that_have_not_arrived(pairs: PairStates) -> None:
     assert not padded[:, :, 6:].any()
 
 
-def test_are_what_the_formula_says(pairs: PairStates) -> None:
+def test_pair_states_follow_the_formula(pairs: PairStates) -> None:
     adj = adjacency(nx.path_graph(4), 4)
     layer = pairs.layers[0]
     one_layer = PairStates(channels=5, layers=1, kernels=3, width=4).double()
@@ -69,8 +69,8 @@ def test_are_what_the_formula_says(pairs: PairStates) -> None:
     torch.testing.assert_close(one_layer(adj, torch.tensor([4]))[0][0, 0, 2], pairs.kernels(state))
 
 
-def test_tell_apart_what_messages_between_nodes_cannot(pairs: PairStates) -> None:
-    """A hexagon and two triangles look the same to every node that only hears its neighbours."""
+def test_pair_states_distinguish_graphs_that_message_passing_cannot(pairs: PairStates) -> None:
+    """A hexagon and two triangles have the same node states under message passing."""
     triangles = nx.disjoint_union(nx.cycle_graph(3), nx.cycle_graph(3))
     _, one = pairs(adjacency(nx.cycle_graph(6), 6), torch.tensor([6]))
     _, two = pairs(adjacency(triangles, 6), torch.tensor([6]))

@@ -1,49 +1,32 @@
-"""Descriptions of graph files and of models, for people and for programs."""
+"""Summaries of graph files and of models."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .advice import explain
 from .console import nats, note, show_facts, show_json, show_rows, so_many, track
 
-__all__ = ["describe_graphs", "describe_model", "is_model", "list_models", "show_description"]
+__all__ = ["is_model", "list_models", "show_summary", "summarise_graphs", "summarise_model"]
 
 
-class _Range:
-    """The least, the greatest and the mean of numbers as they pass."""
-
-    def __init__(self) -> None:
-        self.low, self.high, self.sum, self.count = float("inf"), float("-inf"), 0.0, 0
-
-    def add(self, value: float) -> None:
-        self.low, self.high = min(self.low, value), max(self.high, value)
-        self.sum += value
-        self.count += 1
-
-    def to_json(self) -> dict[str, float]:
-        return {"min": self.low, "max": self.high, "mean": self.sum / self.count}
-
-
-def describe_graphs(path: Path, format: str | None, simplify: bool) -> dict[str, Any]:
-    """What the graphs of a file have in common, in one pass."""
+def summarise_graphs(path: Path, format: str | None, simplify: bool) -> dict[str, Any]:
+    """Summary of the graphs of a file, in one pass."""
     from graphite_gen.io import read_graphs
     from graphite_gen.network.network import count_features
 
     with read_graphs(path, format=format, simplify=simplify) as reader:
-        nodes, edges, density = _Range(), _Range(), _Range()
-        weighted, named, count = 0, 0, 0
+        sizes: list[tuple[int, int, float]] = []
+        weighted, named = 0, 0
         features: set[int] = set()
         splits: Counter[str] = Counter()
         attributes: dict[str, dict[str, None]] = {"graph": {}, "node": {}, "edge": {}}
         for graph in track(reader, None, "Reading"):
-            count += 1
-            nodes.add(graph.nodes)
-            edges.add(len(graph.edges))
             pairs = graph.nodes * (graph.nodes - 1) // 2
-            density.add(len(graph.edges) / pairs if pairs else 0.0)
+            sizes.append((graph.nodes, len(graph.edges), len(graph.edges) / pairs if pairs else 0.0))
             weighted += graph.weights is not None
             named += graph.names is not None
             features.add(0 if graph.features is None else graph.features.shape[1])
@@ -52,16 +35,17 @@ def describe_graphs(path: Path, format: str | None, simplify: bool) -> dict[str,
             attributes["graph"].update(dict.fromkeys(graph.attributes))
             attributes["node"].update(dict.fromkeys(graph.node_attributes))
             attributes["edge"].update(dict.fromkeys(graph.edge_attributes))
+        nodes, edges, density = zip(*sizes, strict=True)
         if reader.format == "h5" and features == {0}:
-            features = {count_features(path, int(nodes.high))}
+            features = {count_features(path, max(nodes))}
 
         return {
             "file": str(path),
             "format": reader.format,
-            "graphs": count,
-            "nodes": nodes.to_json(),
-            "edges": edges.to_json(),
-            "density": density.to_json(),
+            "graphs": len(nodes),
+            "nodes": _range(nodes),
+            "edges": _range(edges),
+            "density": _range(density),
             "weighted": weighted,
             "named": named,
             "features": sorted(features),
@@ -71,8 +55,12 @@ def describe_graphs(path: Path, format: str | None, simplify: bool) -> dict[str,
         }
 
 
+def _range(values: Sequence[float]) -> dict[str, float]:
+    return {"min": min(values), "max": max(values), "mean": sum(values) / len(values)}
+
+
 def is_model(thing: str) -> bool:
-    """Whether that is a checkpoint or the name of one, rather than graphs."""
+    """Whether an argument is a checkpoint or the name of one, rather than a file of graphs."""
     path = Path(thing)
     if path.exists():
         return (path / "config.json").exists() or (path / "model.safetensors").exists()
@@ -80,27 +68,21 @@ def is_model(thing: str) -> bool:
     return thing != "-" and not path.suffix
 
 
-def describe_model(thing: str) -> dict[str, Any]:
-    """What a checkpoint holds."""
+def summarise_model(thing: str) -> dict[str, Any]:
+    """Summary of a checkpoint given by path or name."""
     from graphite_gen.api import LOCAL
     from graphite_gen.training.checkpoint import find_checkpoint
 
-    return _describe_folder(find_checkpoint(thing, LOCAL))
+    return _summarise_folder(find_checkpoint(thing, LOCAL))
 
 
-def _describe_folder(folder: Path) -> dict[str, Any]:
-    from graphite_gen.training.checkpoint import is_network_model, load_checkpoint, read_config
-    from graphite_gen.training.model_card import describe_model as describe
-
-    if is_network_model(read_config(folder)):
-        return _describe_network(folder)
-
-    return describe(load_checkpoint(folder), folder)
-
-
-def _describe_network(folder: Path) -> dict[str, Any]:
+def _summarise_folder(folder: Path) -> dict[str, Any]:
     from graphite_gen.network.storage import load_network_model
+    from graphite_gen.training.checkpoint import is_network_model, load_checkpoint, read_config
+    from graphite_gen.training.model_card import describe_model
 
+    if not is_network_model(read_config(folder)):
+        return describe_model(load_checkpoint(folder), folder)
     model = load_network_model(folder)
 
     return {
@@ -119,15 +101,15 @@ def _describe_network(folder: Path) -> dict[str, Any]:
     }
 
 
-def show_description(description: Mapping[str, Any], as_json: bool) -> None:
-    """One file or one model."""
+def show_summary(summary: Mapping[str, Any], as_json: bool) -> None:
+    """Print the summary of a file or a model."""
     from graphite_gen.training.model_card import model_facts
 
     if as_json:
-        show_json(description)
+        show_json(summary)
     else:
-        facts = _network_facts if "scope" in description else model_facts if "kind" in description else _graph_facts
-        show_facts(facts(description))
+        facts = _network_facts if "scope" in summary else model_facts if "kind" in summary else _graph_facts
+        show_facts(facts(summary))
 
 
 def _graph_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -139,12 +121,12 @@ def _graph_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("file", facts["file"]),
         ("format", facts["format"]),
         ("graphs", str(count)),
-        ("nodes", _range(facts["nodes"])),
-        ("edges", _range(facts["edges"])),
-        ("density", _range(facts["density"], ".3f")),
-        ("weighted", _share(facts["weighted"], count)),
+        ("nodes", _in_words(facts["nodes"])),
+        ("edges", _in_words(facts["edges"])),
+        ("density", _in_words(facts["density"], ".3f")),
+        ("weighted", _part(facts["weighted"], count)),
         ("features", ", ".join(f"{width} per node" for width in features) or "none"),
-        ("node names", _share(facts["named"], count)),
+        ("node names", _part(facts["named"], count)),
     ]
     rows += [(f"{kind} attributes", ", ".join(names)) for kind, names in facts["attributes"].items() if names]
     if facts["splits"]:
@@ -162,33 +144,29 @@ def _network_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
         ("model", facts["name"]),
         ("folder", facts["folder"]),
-        ("kind", f"{facts['kind']} of one large graph"),
-        (
-            "parameters",
-            f"{facts['parameters']:,} of the decoder, {so_many(config['latent'], 'latent')} a node".replace(
-                ",", " ", 1
-            ),
-        ),
+        ("kind", f"{facts['kind']} of one network"),
+        ("parameters", f"{facts['parameters']:_} of the decoder".replace("_", " ")),
+        ("latents", f"{config['latent']} per node"),
         ("decoder", f"{rounds if facts['kind'].startswith('graphite') else 'no rounds'}, {config['head']} head"),
-        ("trained on", f"a graph from {origin_in_words(facts['provenance'])}"),
+        ("trained on", f"a network from {origin_in_words(facts['provenance'])}"),
         ("nodes", str(facts["nodes"]["max"])),
         ("edges", f"{facts['edges']}, mean degree {facts['mean_degree']:.3g}"),
         ("training", f"{so_many(config['epochs'], 'epoch')}, seed {facts['seed']}"),
     ]
 
 
-def _range(values: Mapping[str, float], form: str = "g") -> str:
+def _in_words(values: Mapping[str, float], form: str = "g") -> str:
     mean = f"{values['mean']:.3f}" if form == ".3f" else f"{values['mean']:.1f}"
 
     return f"{values['min']:{form}} to {values['max']:{form}}, mean {mean}"
 
 
-def _share(part: int, whole: int) -> str:
+def _part(part: int, whole: int) -> str:
     return "no" if not part else "yes" if part == whole else f"{part} of {whole} graphs"
 
 
 def list_models(as_json: bool) -> None:
-    """The user's own models and the bundled ones."""
+    """List the models under './checkpoints' and the bundled ones."""
     from graphite_gen.api import LOCAL
     from graphite_gen.errors import GraphiteError
     from graphite_gen.training.checkpoint import bundled_folder
@@ -202,16 +180,16 @@ def list_models(as_json: bool) -> None:
             if folder.resolve() in seen:
                 continue
             seen.add(folder.resolve())
-            # In a checkout './checkpoints' holds the bundled models too; only a run leaves 'state.json'.
+            # In a checkout, './checkpoints' also holds the bundled models, which have no 'state.json'.
             is_local = parent is LOCAL and (folder.resolve().parent != bundled or (folder / "state.json").exists())
             try:
-                rows.append({"place": "local" if is_local else "bundled", **_describe_folder(folder)})
+                rows.append({"place": "local" if is_local else "bundled", **_summarise_folder(folder)})
             except GraphiteError as error:
-                note(f"Left out: {error}")
+                note(f"Skipped: {explain(error)}")
     if as_json:
         return show_json(rows)
     if not rows:
-        return note("There are no models yet. Train one with 'graphite-gen train --family barabasi'.")
+        return note("No models found. Train one with 'graphite-gen train --family barabasi'.")
 
     return show_rows(
         ("model", "place", "kind", "trained on", "nodes", "validation"),

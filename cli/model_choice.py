@@ -14,33 +14,18 @@ __all__ = ["choose_folder", "choose_model", "load_model", "use_threads"]
 
 
 def choose_model(name: str | None, device: str, prefer: str | None = None) -> TrainedModel:
-    """Load the model asked for or the one to fall back on, and say which it is.
-
-    Arguments:
-        name: A path or a name, or None.
-        device: Where to compute.
-        prefer: The family of the graphs at hand, whose bundled model then comes first.
-    """
-    from graphite_gen.errors import CheckpointError
-    from graphite_gen.training.checkpoint import MANY_GRAPHS
-
-    try:
-        return load_model(*choose_folder(name, prefer), device)
-    except CheckpointError as error:
-        if name is not None:
-            raise
-        # Nobody named a model, and so nobody knows how to.
-        raise CheckpointError(str(error).replace(MANY_GRAPHS, f"'--model {MANY_GRAPHS[1:]}")) from error
+    """Load a model by path or name, by default preferably the bundled one of a family, and say which one and why."""
+    return load_model(*choose_folder(name, prefer), device)
 
 
 def choose_folder(name: str | None, prefer: str | None = None) -> tuple[Path, str]:
-    """The folder of that model, and why it is the one."""
+    """The folder of a model, and why it was chosen."""
     from graphite_gen.api import LOCAL
     from graphite_gen.training.checkpoint import bundled_folder, bundled_names, find_checkpoint
 
     folder = find_checkpoint(name, LOCAL, prefer)
     if name is not None:
-        reason = f"asked for as '{name}'"
+        reason = f"passed as '{name}'"
         if name in bundled_names() and folder.parent != bundled_folder():
             reason += f"; the bundled one is 'bundled:{name}'"
     elif folder.parent == bundled_folder():
@@ -53,7 +38,7 @@ def choose_folder(name: str | None, prefer: str | None = None) -> tuple[Path, st
 
 
 def load_model(folder: Path, reason: str, device: str) -> TrainedModel:
-    """Load the model of many graphs in a folder, and say which it is and why."""
+    """Load the model of many graphs in a folder, and say which one and why."""
     from graphite_gen.training.checkpoint import load_checkpoint
     from graphite_gen.training.runs import is_finished
     from graphite_gen.training.trainer import resolve_device
@@ -67,7 +52,7 @@ def load_model(folder: Path, reason: str, device: str) -> TrainedModel:
 
 
 def use_threads(threads: int | None, workers: int = 1) -> None:
-    """Compute on that many CPU threads, None for all, shared out among so many processes on this machine."""
+    """Use this many CPU threads (None for all), divided among the worker processes."""
     if threads is not None or workers > 1:
         import torch
 

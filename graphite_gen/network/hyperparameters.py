@@ -1,4 +1,4 @@
-"""The settings of autoencoders and classifiers of one large graph."""
+"""Settings of the autoencoders and classifiers of one large network."""
 
 from __future__ import annotations
 
@@ -17,29 +17,28 @@ CLASSIFIERS = ("gcn", "graphite")
 
 @dataclass(frozen=True)
 class LinkSettings(Autoencoder, Settings):
-    r"""An autoencoder of one graph and how it is trained.
+    r"""An autoencoder of one network and its training.
 
     Attributes:
         kind: ``graphite-vae``, ``graphite-ae``, ``vgae`` or ``gae``.
-        width: Units of the encoder's hidden layer; 0 has none.
+        width: Units of the encoder's hidden layer; 0 for none.
         latent: The latent dimension :math:`D`.
         decoder_width: Units of the decoder's hidden layers (Graphite only).
-        hops: How far the last layer of the encoder listens, by personalised PageRank; 1 is near to a GCN.
-        teleport: How soon it stops listening: the probability of starting again.
-        rounds: How often eqs. 8-9 are iterated (Graphite only).
-        skip: How a round joins its input: ``convex`` or ``incremental``.
-        skip_weight: The weight :math:`\lambda` of the skip; 0 is exactly VGAE.
-        head: How node states become logits: the paper's ``inner`` product, or a ``biased`` one that also knows how
-            sought-after a node is; ``signed`` can also tie nodes to others than their like.
-        edge_dropout: The part of the edges that the encoder does not see in an epoch.
-        targets: Which edges are scored: those that were ``hidden`` from the encoder, as those to be predicted are, or
-            ``all``, as in the paper.
-        balanced: Whether edges count as much as all the pairs without one, as in the authors' code; else every pair
-            counts once, and the objective is the ELBO.
+        hops: Propagation steps of the encoder's last layer (APPNP).
+        teleport: Teleport probability :math:`\alpha` of the propagation; 0 with one hop is a GCN.
+        rounds: Refinement rounds, eqs. 8-9 (Graphite only).
+        skip: The skip connection of a round: ``convex`` or ``incremental``.
+        skip_weight: The weight :math:`\lambda` of the skip connection; 0 is exactly VGAE.
+        head: The logits of pairs: the paper's ``inner`` product; ``biased`` adds a bias per node; ``signed`` also has
+            negative dimensions, for disassortative networks.
+        edge_dropout: The fraction of edges hidden from the encoder in each epoch.
+        targets: The edges in the loss: those ``hidden`` from the encoder, or ``all``, as in the paper.
+        balanced: Whether edges and non-edges have the same total weight, as in the authors' code; otherwise every pair
+            has weight one, and the objective is the ELBO.
         kl_weight: The weight of the KL term; 1 for the ELBO.
-        subsample: How many pairs without an edge are scored in a step, per edge; 0 scores them all.
-        epochs: Steps of training.
-        learning_rate: The step size of Adam.
+        subsample: Non-edges scored per edge in each step; 0 scores all pairs.
+        epochs: Training steps.
+        learning_rate: The learning rate of Adam.
         validate_every: Epochs between validations.
     """
 
@@ -73,31 +72,41 @@ class LinkSettings(Autoencoder, Settings):
             require_range(name, getattr(self, name), 0, high)
         for name in ("kl_weight", "subsample", "learning_rate"):
             require_range(name, getattr(self, name), 0, 10**9)
-        if not 0 <= self.edge_dropout < 1:
-            raise ConfigError(f"'edge_dropout' is {self.edge_dropout}; it should be at least 0 and less than 1.")
+        _require_fraction("edge_dropout", self.edge_dropout)
         if self.targets == "hidden" and self.edge_dropout == 0:
-            raise ConfigError("No edge is hidden without edge dropout: choose targets 'all', or drop some edges.")
+            raise ConfigError(
+                "'targets' is 'hidden' and 'edge_dropout' is 0, so no edge is a target.", reason="no-hidden-edges"
+            )
+
+    @property
+    def projection_width(self) -> int:
+        """The width of the node features of the decoder; 0 without refinement rounds."""
+        return self.decoder_width if self.refinement_rounds else 0
+
+
+def _require_fraction(name: str, value: float) -> None:
+    if not 0 <= value < 1:
+        raise ConfigError(f"'{name}' is {value}; it should be at least 0 and less than 1.")
 
 
 GENERATION = LinkSettings(latent=24, hops=1, head="signed", targets="all", edge_dropout=0.0, kl_weight=0.1)
-"""Settings for new graphs like the one given: an encoder that listens near by, and all edges to learn, as the graph
-itself is wanted and not what it may have missed."""
+"""Settings for new graphs like the observed network: its own edges are learned, not those it may be missing."""
 
 
 @dataclass(frozen=True)
 class ClassifierSettings(Settings):
-    r"""A classifier of nodes and how it is trained.
+    r"""A node classifier and its training.
 
     Attributes:
         kind: ``gcn``, or ``graphite`` for the hybrid of a GCN and an autoencoder.
         width: Units of the hidden layer.
         latent: The latent dimension :math:`D` of the hybrid.
-        dropout: The part of inputs and hidden units that are dropped in a step.
-        weight_decay: The penalty on the weights of the first layer; None for what suits the kind.
-        reconstruction: The weight of the autoencoder's objective beside the classifier's; 0 goes without.
-        epochs: Steps of training.
-        learning_rate: The step size of Adam.
-        patience: Epochs without a better validation before stopping; 0 never stops early.
+        dropout: The dropout rate of inputs and hidden units.
+        weight_decay: Weight decay of the first layer; None for the default of the kind.
+        reconstruction: The weight of the autoencoder's loss (hybrid only); 0 for none.
+        epochs: Training steps.
+        learning_rate: The learning rate of Adam.
+        patience: Epochs without improvement before early stopping; 0 never stops early.
     """
 
     kind: str = "graphite"
@@ -112,8 +121,7 @@ class ClassifierSettings(Settings):
 
     def __post_init__(self) -> None:
         require("kind", self.kind, CLASSIFIERS)
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"'dropout' is {self.dropout}; it should be at least 0 and less than 1.")
+        _require_fraction("dropout", self.dropout)
         for name, high in (("width", 4096), ("latent", 1024), ("epochs", 10**9)):
             require_range(name, getattr(self, name), 1, high)
         for name in ("reconstruction", "learning_rate", "patience"):

@@ -1,4 +1,4 @@
-"""The options that say what every sampled graph must be."""
+"""Options for constraints on sampled graphs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["build", "options"]
 
-# Each option with the constraint it asks for; those without a flag take a value.
+# The class of each constraint and its option; options that are no flags take a value.
 _OPTIONS: Mapping[str, tuple[str, Callable[..., Any]]] = {
     "tree": ("Tree", click.option("--tree", is_flag=True, help="Every graph is a tree.")),
     "regular": (
@@ -38,12 +38,12 @@ _OPTIONS: Mapping[str, tuple[str, Callable[..., Any]]] = {
 
 
 def options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options to a command, which gets those that were used as one mapping, ``constraints``."""
+    """Add the options to a command, which receives those given as one mapping, ``constraints``."""
 
     @functools.wraps(command)
     def collected(**values: Any) -> None:
-        asked = {name: values.pop(name) for name in _OPTIONS}
-        used = {name: value for name, value in asked.items() if value is not None and value is not False}
+        given = {name: values.pop(name) for name in _OPTIONS}
+        used = {name: value for name, value in given.items() if value is not None and value is not False}
         command(constraints=used, **values)
 
     for _, option in reversed(list(_OPTIONS.values())):
@@ -53,7 +53,7 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def build(used: Mapping[str, Any]) -> list[Constraint]:
-    """The constraints that options ask for."""
+    """Make the constraints of the options given."""
     from graphite_gen import sampling
 
     return [getattr(sampling, _OPTIONS[name][0])(*(() if value is True else (value,))) for name, value in used.items()]

@@ -1,0 +1,129 @@
+"""Options of 'train' for the settings of the model and the run; their help shows the default of each preset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, TypeVar
+
+import click
+
+from .command import Option
+from .types import DECODER, FEATURES
+
+__all__ = ["NETWORK_SETTINGS", "SETTINGS", "naming_options", "settings"]
+
+# Written out because importing the library would slow down every '--help'; a test compares them with the library.
+KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
+ENCODERS = ("residual", "gcn", "none")
+ORDERINGS = ("uniform", "max-degree", "frontier", "bfs", "dfs", "max-cardinality", "degeneracy", "attachment")
+EARLIER = {"ordering": ("--order",), "decoding_steps": ("--stages",)}
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class OrderingType(click.Choice[str]):
+    """A node ordering; earlier names are accepted as well."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from graphite_gen.config import current_names
+
+        return str(super().convert(current_names({"ordering": value})["ordering"], param, ctx))
+
+
+COUNT, WHOLE, LAYERS = click.IntRange(1), click.IntRange(0), click.IntRange(0, 100)
+
+# The name of the setting in the library, its flag, its type, and what it is.
+_TABLE: tuple[tuple[str, str, Any, str], ...] = (
+    ("kind", "--kind", click.Choice(KINDS), "Model to train."),
+    ("decoding_steps", "--decoder", DECODER, "Add nodes one at a time, or decode all edges at once."),
+    ("ordering", "--ordering", OrderingType(ORDERINGS), "Node ordering of an autoregressive decoder."),
+    ("encoder", "--encoder", click.Choice(ENCODERS), "Encoder; 'none' draws latents from the prior."),
+    ("epochs", "--epochs", COUNT, "Training epochs."),
+    ("epoch_graphs", "--epoch-graphs", WHOLE, "Graphs per epoch; 0 for one pass over the training graphs."),
+    ("batch_size", "--batch-size", COUNT, "Graphs per step."),
+    ("learning_rate", "--learning-rate", click.FloatRange(1e-9, 10), "Peak learning rate."),
+    ("latent", "--latent", click.IntRange(1, 1024), "Latent dimensions per node."),
+    ("width", "--width", click.IntRange(1, 4096), "Units per hidden layer."),
+    ("rounds", "--rounds", LAYERS, "Rounds of refinement in the decoder."),
+    ("pair_layers", "--pair-layers", LAYERS, "Layers on pair states (autoregressive decoder)."),
+    ("row_layers", "--row-layers", LAYERS, "Layers on the edges of a new node (autoregressive decoder)."),
+    ("skip", "--skip", click.Choice(("convex", "incremental")), "Skip connection of a refinement."),
+    ("skip_weight", "--skip-weight", click.FloatRange(0, 10), "Weight λ of a refinement; 0 is VGAE."),
+    ("mlp", "--mlp/--no-mlp", None, "Apply an MLP to the latents first."),
+    ("encoder_features", "--encoder-features", FEATURES, "Node features of the encoder, separated by commas."),
+    ("kl_warmup", "--kl-warmup", click.FloatRange(0, 1), "Fraction of the run over which the KL weight rises to 1."),
+    ("clip", "--clip", click.FloatRange(1e-6), "Maximum gradient norm."),
+    ("patience", "--patience", WHOLE, "Validations without improvement before early stopping; 0 disables it."),
+    ("validate_every", "--validate-every", COUNT, "Epochs between validations."),
+    ("subsample", "--subsample", click.FloatRange(0), "Non-edges scored per edge ('--single'); 0 scores all."),
+)
+
+SETTINGS = tuple(name for name, *_ in _TABLE)
+"""Names of the settings, in the order of the help."""
+
+NETWORK_SETTINGS = ("kind", "epochs", "learning_rate", "latent", "width", "rounds", "skip", "skip_weight", "subsample")
+"""Those that a run on one network takes."""
+
+
+def settings(command: F) -> F:
+    """Add an option for each setting; None is the preset's value."""
+    for name, flag, kind, text in reversed(_TABLE):
+        metavar = {DECODER: "[autoregressive|one-shot]", FEATURES: "LIST", None: None}.get(kind, "N")
+        option = click.option(
+            flag,
+            name,
+            cls=Option,
+            earlier=EARLIER.get(name, ()),
+            find_default=partial(_defaults, name),
+            type=kind,
+            default=None,
+            metavar=None if isinstance(kind, click.Choice) else metavar,
+            help=text,
+        )
+        command = option(command)
+
+    return command
+
+
+@contextmanager
+def naming_options() -> Iterator[None]:
+    """Report a setting without effect by its option."""
+    from graphite_gen.errors import UnusedSettingError
+
+    try:
+        yield
+    except UnusedSettingError as error:
+        flag = next(flag for name, flag, *_ in _TABLE if name == error.setting)
+        raise click.UsageError(f"'{flag}' has no effect on {error.on}. Leave it out.") from error
+
+
+def _defaults(name: str) -> str:
+    """A setting's default, then the presets, and '--single', that have another."""
+    from graphite_gen.config import PRESETS
+    from graphite_gen.network.hyperparameters import GENERATION
+
+    sources: dict[str, tuple[Any, ...]] = {**PRESETS, "--single": (GENERATION,) if name in NETWORK_SETTINGS else ()}
+    values = [
+        (source, _shown(name, getattr(config, name)))
+        for source, configs in sources.items()
+        for config in configs
+        if hasattr(config, name)
+    ]
+    default = values[0][1]
+
+    return "; ".join([default, *(f"{source}: {value}" for source, value in values if value != default)])
+
+
+def _shown(name: str, value: Any) -> str:
+    if name == "decoding_steps":
+        return {0: "autoregressive", 1: "one-shot"}.get(value, str(value))
+    if isinstance(value, bool):
+        return name if value else f"no-{name}"
+    if isinstance(value, tuple):
+        return ",".join(value) or "none"
+    if name == "width" and not value:
+        return "none"
+
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import re
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from graphite_gen.cli import advice, options
+from graphite_gen.cli.command import Command, Option
+from graphite_gen.cli.main import COMMANDS, SECTIONS
+from graphite_gen.cli.train_options import settings
+from graphite_gen.errors import GraphiteError
+
+from .conftest import Invoke
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_shows_every_option_once_with_one_default(invoke: Invoke, command: str) -> None:
+    sections = re.split(r"\n\n(?=\w[\w ]*:\n)", invoke(command, "--help").stdout.partition("Example:")[0])[1:]
+    shown = "\n".join(sections)
+    flags = [line.split()[0].rstrip(",") for line in shown.splitlines() if line.startswith("  -")]
+    texts = " ".join(shown.split()).split(" --")
+
+    assert len(flags) == len(set(flags))
+    assert all(text.count("[default: ") <= 1 for text in texts)
+    assert "x>=" not in shown
+
+
+def test_common_options_come_first_and_the_others_under_advanced(invoke: Invoke) -> None:
+    common, _, advanced = invoke("train", "--help").stdout.partition("\nAdvanced:\n")
+
+    assert all(f"\n  {flag} " in common for flag in ("--family", "--decoder", "--epochs", "--name"))
+    assert all(f"\n  {flag} " in advanced for flag in ("--clip", "--threads", "-h,"))
+    assert "--stages" not in common + advanced
+
+
+def test_commands_are_listed_in_sections(invoke: Invoke) -> None:
+    text = invoke("--help").stdout
+    places = [text.index(f"\n{title}:\n") for title in SECTIONS]
+
+    assert places == sorted(places)
+    assert all(text.count(f"\n  {name} ") == 1 for name in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("line", "steps"),
+    [("", None), ("--decoder one-shot", 1), ("--decoder autoregressive", 0), ("--stages 8", 8), ("--stages all", 0)],
+)
+def test_the_decoder_sets_the_decoding_steps(line: str, steps: int | None) -> None:
+    @click.command()
+    @settings
+    def train(**values: object) -> None:
+        click.echo(repr(values["decoding_steps"]))
+
+    assert CliRunner().invoke(train, line.split()).stdout.strip() == repr(steps)
+
+
+def test_earlier_spellings_are_accepted_and_not_shown() -> None:
+    @click.command(cls=Command)
+    @click.option("--ordering", cls=Option, earlier=("--order",), find_default=lambda: "bfs", help="Node ordering.")
+    def build(ordering: str) -> None:
+        click.echo(ordering)
+
+    assert CliRunner().invoke(build, ["--order", "dfs"]).stdout == "dfs\n"
+    text = CliRunner().invoke(build, ["--help"]).stdout
+    assert "--order " not in text
+    assert "Node ordering.  [default: bfs]" in text
+
+
+@pytest.mark.parametrize(
+    ("option", "flag"),
+    [
+        (options.input_format(), "--format"),
+        (options.input_format("--input-format"), "--input-format"),
+        (options.output_format(), None),
+    ],
+)
+def test_advice_names_the_option_of_the_command(
+    monkeypatch: pytest.MonkeyPatch, option: click.Option, flag: str | None
+) -> None:
+    monkeypatch.setitem(advice.ADVICE, "test", "Pass '{input_format}' for '{path}', or '{model}ego'.")
+
+    @click.command()
+    @option
+    @options.model
+    def read(**_: object) -> None:
+        click.echo(advice.advice(GraphiteError("Found this.", reason="test", path="a.g6")))
+
+    expected = "" if flag is None else f"Pass '{flag}' for 'a.g6', or '--model ego'."
+    assert CliRunner().invoke(read).stdout.strip() == expected
+    assert advice.advice(GraphiteError("Found this.")) == ""

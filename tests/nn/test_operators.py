@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import warnings
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from tiny import as_matrix, normal, random_graph, small_batch
+
+from graphite_gen.nn.operators import LowRankGraph, PageRankGraph, SparseGraph, gcn_normalise
+
+
+def test_gcn_normalise_agrees_with_the_formula_and_is_zero_at_padding() -> None:
+    batch = small_batch()
+
+    out = gcn_normalise(batch.adj, batch.mask)
+
+    for row, n in enumerate(batch.sizes.tolist()):
+        loops = batch.adj[row, :n, :n] + torch.eye(n)
+        root = torch.diag(loops.sum(-1) ** -0.5)
+        assert torch.allclose(out[row, :n, :n], root @ loops @ root)
+        assert (out[row, n:] == 0).all()
+        assert (out[row, :, n:] == 0).all()
+
+
+def test_gcn_normalise_of_negative_weights_has_spectral_radius_at_most_one() -> None:
+    batch = small_batch(weighted=True)
+
+    out = gcn_normalise(batch.adj, batch.mask)
+
+    assert batch.adj.min() < 0
+    assert out.isfinite().all()
+    assert torch.linalg.eigvalsh(out).abs().max() <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("per_node", [False, True])
+@pytest.mark.parametrize("batch", [(), (4,), (2, 3)])
+def test_low_rank_graph_is_the_matrix_of_the_paper_on_real_nodes(batch: tuple[int, ...], per_node: bool) -> None:
+    z, h = normal(*batch, 7, 3), normal(*batch, 7, 5, seed=1)
+    mask = torch.arange(7).expand(*batch, 7) < 5
+    real = z[..., :5, :]
+    norms = real.norm(dim=-1, keepdim=True) if per_node else torch.linalg.matrix_norm(real, keepdim=True)
+    dense = (real / norms) @ (real / norms).mT + 1
+
+    graph = LowRankGraph.from_latents(z, mask, per_node=per_node)
+    out = graph @ h
+
+    assert torch.allclose(as_matrix(graph, 7)[..., :5, :5], dense)
+    assert torch.allclose(out[..., :5, :], dense @ h[..., :5, :])
+    assert (out[..., 5:, :] == 0).all()
+    assert (as_matrix(graph, 7)[..., 5:] == 0).all()
+
+
+def test_normalised_low_rank_graphs_agree_with_the_dense_formula() -> None:
+    batch = small_batch()
+    z = normal(3, 7, 2)
+
+    out = as_matrix(LowRankGraph.from_latents(z, batch.mask).normalised(), 7)
+
+    for row, n in enumerate(batch.sizes.tolist()):
+        real = z[row, :n]
+        dense = real @ real.mT / real.square().sum() + 1
+        root = torch.diag(dense.sum(-1) ** -0.5)
+        assert (dense >= 0).all()
+        assert torch.allclose(out[row, :n, :n], root @ dense @ root)
+        assert (out[row, n:] == 0).all()
+        assert (out[row, :, n:] == 0).all()
+
+
+def test_the_mask_broadcasts_over_samples() -> None:
+    batch = small_batch()
+    z = normal(6, 3, 7, 2)
+
+    together = as_matrix(LowRankGraph.from_latents(z, batch.mask).normalised(), 7)
+
+    for sample in range(6):
+        alone = as_matrix(LowRankGraph.from_latents(z[sample], batch.mask).normalised(), 7)
+        assert torch.allclose(together[sample], alone)
+
+
+@pytest.mark.parametrize("per_node", [False, True])
+def test_latents_of_zero_give_the_complete_graph_and_a_finite_gradient(per_node: bool) -> None:
+    z = torch.zeros(4, 2, requires_grad=True)
+    mask = torch.tensor([True, True, True, False])
+
+    graph = LowRankGraph.from_latents(z, mask, per_node=per_node)
+    out = graph.normalised() @ normal(4, 1)
+    (gradient,) = torch.autograd.grad(out.sum(), z)
+
+    assert torch.equal(as_matrix(graph, 4), torch.outer(mask.double(), mask.double()))
+    assert gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_latents_of_any_scale_stay_finite(dtype: torch.dtype) -> None:
+    mask = torch.tensor([True, True, True, False])
+
+    for scale in (1e-30, 1e-15, 1e15):
+        graph = LowRankGraph.from_latents(scale * normal(4, 2).to(dtype), mask)
+        out = as_matrix(graph.normalised(), 4, dtype)
+        assert out.isfinite().all()
+        assert out.dtype == dtype
+
+
+def edges_and_matrix(nodes: int = 9, *, weighted: bool = False) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The edges of a random graph in mixed order, their weights, and the dense matrix of both."""
+    graph = random_graph(nodes, seed=3, density=0.3, weighted=weighted)
+    edges = torch.as_tensor(graph.edges.T.copy(), dtype=torch.long)
+    weights = torch.ones(edges.shape[1]) if graph.weights is None else torch.as_tensor(graph.weights)
+    dense = torch.zeros(nodes, nodes)
+    dense[edges[0], edges[1]] = weights
+    order = torch.randperm(edges.shape[1], generator=torch.Generator().manual_seed(0))
+    edges, weights = edges[:, order], weights[order]
+    edges[:, ::2] = edges[:, ::2].flip(0)
+
+    return edges, weights, dense + dense.mT
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sparse_graphs_agree_with_the_dense_matrix(weighted: bool) -> None:
+    edges, weights, dense = edges_and_matrix(weighted=weighted)
+
+    graph = SparseGraph.from_edges(edges, 9, weights if weighted else None)
+
+    assert torch.equal(as_matrix(graph, 9), dense)
+    assert torch.allclose(as_matrix(graph.normalised(), 9), gcn_normalise(dense, torch.ones(9, dtype=torch.bool)))
+
+
+def test_sparse_products_and_gradients_agree_with_the_dense_matrix() -> None:
+    edges, weights, dense = edges_and_matrix(weighted=True)
+    graph = SparseGraph.from_edges(edges, 9, weights).normalised()
+    dense = gcn_normalise(dense, torch.ones(9, dtype=torch.bool))
+    h = normal(9, 4).requires_grad_()
+
+    out = (graph @ h).tanh()
+    (gradient,) = torch.autograd.grad(out.square().sum(), h)
+    expected = (dense @ h).tanh()
+    (expected_gradient,) = torch.autograd.grad(expected.square().sum(), h)
+
+    assert torch.allclose(out, expected)
+    assert torch.allclose(gradient, expected_gradient)
+    assert torch.autograd.gradgradcheck(lambda h: graph @ h, h)
+
+
+@pytest.mark.parametrize("nodes", [1, 4])
+def test_isolated_nodes_keep_their_state(nodes: int) -> None:
+    h = normal(nodes, 3)
+
+    graph = SparseGraph.from_edges(torch.empty(2, 0, dtype=torch.long), nodes)
+
+    assert (graph @ h == 0).all()
+    assert torch.equal(graph.normalised() @ h, h)
+
+
+def test_sparse_graphs_raise_no_beta_warning() -> None:
+    edges, _, _ = edges_and_matrix()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.set_warn_always(True)
+        try:
+            graph = SparseGraph.from_edges(edges, 9).normalised() @ normal(9, 2)
+        finally:
+            torch.set_warn_always(False)
+
+    assert graph.isfinite().all()
+
+
+GRAPH = nx.gnm_random_graph(9, 16, seed=2)
+
+
+def halfway() -> tuple[SparseGraph, torch.Tensor]:
+    """The symmetrically normalised adjacency matrix, and the roots of the degrees."""
+    edges = torch.tensor(list(GRAPH.edges)).mT
+    roots = torch.tensor([degree for _, degree in GRAPH.degree]).to(torch.get_default_dtype()).sqrt().unsqueeze(-1)
+
+    return SparseGraph.from_edges(edges, 9, 1 / (roots[edges[0]] * roots[edges[1]]).squeeze(-1)), roots
+
+
+def test_many_steps_agree_with_pagerank_of_networkx() -> None:
+    wanted = nx.pagerank(GRAPH, alpha=0.8, personalization={3: 1}, tol=1e-14, max_iter=1000)
+    graph, roots = halfway()
+    start = torch.zeros(9, 1)
+    start[3] = 1
+
+    found = roots * (PageRankGraph(graph, 0.2, 200) @ (start / roots))
+
+    assert np.allclose(found[:, 0], [wanted[node] for node in range(9)])
+
+
+def test_zero_steps_are_the_identity_and_one_is_a_mixture() -> None:
+    (graph, _), h = halfway(), torch.randn(9, 3)
+
+    assert (PageRankGraph(graph, 0.3, 0) @ h == h).all()
+    assert torch.allclose(PageRankGraph(graph, 0.3, 1) @ h, 0.7 * (graph @ h) + 0.3 * h)
+
+
+def test_the_pagerank_gradient_agrees_with_autograd() -> None:
+    graph, _ = halfway()
+    dense = graph.matrix.to_dense()
+    h = torch.randn(9, 3, requires_grad=True)
+    weights = torch.randn(9, 3)
+    states = h
+    for _ in range(4):
+        states = 0.7 * dense @ states + 0.3 * h
+
+    ours = torch.autograd.grad((PageRankGraph(graph, 0.3, 4) @ h * weights).sum(), h)
+    theirs = torch.autograd.grad((states * weights).sum(), h)
+
+    assert torch.allclose(ours[0], theirs[0])
