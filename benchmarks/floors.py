@@ -57,7 +57,7 @@ def write_table(estimated: dict[str, dict[int, EntropyEstimate]]) -> None:
     for name, entropies in estimated.items():
         lines = ",\n".join(f'      "{n}": {json.dumps(_rounded(entropy))}' for n, entropy in entropies.items())
         parameters = json.dumps(family(name).parameters())
-        parts.append(f'  "{name}": {{\n    "parameters": {parameters},\n    "floors": {{\n{lines}\n    }}\n  }}')
+        parts.append(f'  "{name}": {{\n    "parameters": {parameters},\n    "entropies": {{\n{lines}\n    }}\n  }}')
     FILE.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
 
 

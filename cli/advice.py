@@ -22,7 +22,10 @@ __all__ = ["advice", "explain"]
 
 _IO: dict[str, str] = {}
 
-_DATA_AND_FAMILIES: dict[str, str] = {}
+_DATA_AND_FAMILIES: dict[str, str] = {
+    "unknown-family": "'graphite-gen families' lists them.",
+    "unknown-parameter": "'graphite-gen families' lists the parameters.",
+}
 
 _MODELS_AND_TRAINING: dict[str, str] = {
     "diverged": "Start again with a lower '--learning-rate' (now {learning_rate:g}).",
@@ -70,7 +73,9 @@ _LIKELIHOOD: dict[str, str] = {
     "weighted-unlike-model": "Train on such graphs with 'graphite-gen train FILE', or pass '--ignore-weights'.",
 }
 
-_EVALUATION_AND_PICTURES: dict[str, str] = {}
+_EVALUATION_AND_PICTURES: dict[str, str] = {
+    "graph-too-large-to-draw": "'graphite-gen plot distributions' has no such limit.",
+}
 
 _NETWORKS: dict[str, str] = {
     "diverged": "Pass a lower '--learning-rate'.",

@@ -16,7 +16,7 @@ __all__ = ["show_adjacency", "show_decoding_steps", "show_distributions", "show_
 
 
 def show_gallery(graphs: Sequence[SimpleGraph], reference: Sequence[SimpleGraph], count: int) -> None:
-    """Small drawings side by side."""
+    """Print drawings of graphs side by side."""
     from graphite_gen.viz.terminal import draw_graph
 
     for title, side in (("sampled", graphs), ("true", reference)):
@@ -24,7 +24,7 @@ def show_gallery(graphs: Sequence[SimpleGraph], reference: Sequence[SimpleGraph]
 
 
 def show_adjacency(graphs: Sequence[SimpleGraph], reference: Sequence[SimpleGraph], count: int) -> None:
-    """Adjacency matrices side by side."""
+    """Print adjacency matrices side by side."""
     from graphite_gen.viz.figures import ordered_adjacency
     from graphite_gen.viz.terminal import draw_matrix
 
@@ -50,14 +50,14 @@ def _show_panels(title: str, drawings: Sequence[tuple[str, list[str]]]) -> None:
 
 
 def show_distributions(graphs: Sequence[SimpleGraph], reference: Sequence[SimpleGraph]) -> None:
-    """A histogram of each descriptor, samples above and the reference below in each bin."""
+    """Print a histogram of each descriptor, samples beside the reference."""
     from rich.text import Text
 
     from graphite_gen.evaluation.histograms import distributions
     from graphite_gen.viz.terminal import bar
 
     for found in distributions(graphs, reference):
-        show(Text(f"{found.label}" + (", mean count" if found.logarithmic else ", share of all"), style="bold"))
+        show(Text(f"{found.label}" + (", mean count" if found.logarithmic else ", proportion"), style="bold"))
         known = found.reference or ()
         most = max((*found.samples, *known)) or 1.0
         form = ".2f" if found.name in ("clustering", "spectrum", "path length") else "g"
@@ -73,7 +73,7 @@ def show_distributions(graphs: Sequence[SimpleGraph], reference: Sequence[Simple
 
 
 def show_training(history: Sequence[TrainRecord]) -> None:
-    """Loss and validation by epoch."""
+    """Print training loss and validation NLL by epoch."""
     from rich.text import Text
 
     from graphite_gen.viz.terminal import draw_curve
@@ -89,7 +89,7 @@ def show_training(history: Sequence[TrainRecord]) -> None:
 
 
 def show_decoding_steps(points: Sequence[DecodingStepsPoint], entropy: float | None) -> None:
-    """Validity and NLL by stages."""
+    """Print validity and NLL by the number of decoding steps."""
     from graphite_gen.viz.terminal import bar
 
     rows: list[Any] = [
@@ -102,4 +102,5 @@ def show_decoding_steps(points: Sequence[DecodingStepsPoint], entropy: float | N
         )
         for point in points
     ]
-    show_rows(("stages", "valid", "", "NLL", "floor"), rows, numbers=("stages", "valid", "NLL", "floor"))
+    columns = ("decoding steps", "valid", "", "NLL", "entropy")
+    show_rows(columns, rows, numbers=columns)

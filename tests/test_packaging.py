@@ -32,7 +32,7 @@ def test_the_wheel_holds_the_commands_and_the_models_and_nothing_called_cli(whee
     assert "graphite_gen/cli/main.py" in names
     assert "graphite_gen/checkpoints/barabasi/model.safetensors" in names
     assert "graphite_gen/families/entropies.json" in names
-    assert {f"graphite_gen/report/page.{suffix}" for suffix in ("html", "css", "js")} <= set(names)
+    assert {f"graphite_gen/viz/report/page.{suffix}" for suffix in ("html", "css", "js")} <= set(names)
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"graphite_gen"}
 
 

@@ -1,4 +1,4 @@
-"""The families, their parameters and floors."""
+"""The families of random graphs, their parameters and entropies."""
 
 from __future__ import annotations
 
@@ -55,12 +55,11 @@ def families(
     seed: int,
     as_json: bool,
 ) -> None:
-    """List the families, their parameters and their floors, or compute one floor afresh.
+    """List the families with their parameters and entropies, or compute the entropy of one of them.
 
-    The floor is the mean of -log p(A|n) under the true law in nats per graph, over graphs of 10 to 20 nodes; figures
-    with a standard error are means over graphs. Parameters are those that '--param' changes; 'largest_component=true'
-    keeps the largest component of each draw, so that graphs may have fewer nodes than asked for and another floor than
-    the one here.
+    The entropy is the expected -log p(A|n) under the true process in nats per graph, a lower bound on the NLL of any
+    model. The list shows the mean over sizes of 10 to 20 nodes; values with a standard error are estimates. Parameters
+    are set with '--param'; with 'largest_component=true' samples may have fewer nodes, and the entropy differs.
 
     \b
     Example:
@@ -86,15 +85,15 @@ def _show_families(as_json: bool) -> None:
     if as_json:
         return show_json(rows)
 
-    entropy = "floor, nats\n{}–{} nodes".format(*SIZES)
+    entropy = "entropy, nats\n{}–{} nodes".format(*SIZES)
 
     return show_rows(
-        ("family", "parameters", entropy, "what it is"),
+        ("family", "parameters", entropy, "description"),
         [
             (
                 "\n".join((row["name"], *(f"  or {alias}" for alias in row["aliases"]))),
                 "\n".join(f"{key}={_shown(value)}" for key, value in row["parameters"].items()),
-                nats(row["floor"], row["floor_standard_error"]),
+                nats(row["entropy"], row["entropy_standard_error"]),
                 row["summary"],
             )
             for row in rows
@@ -104,52 +103,55 @@ def _show_families(as_json: bool) -> None:
     )
 
 
-def _describe(law: Family) -> dict[str, Any]:
-    entropy = _known_entropy(law)
+def _describe(family: Family) -> dict[str, Any]:
+    entropy = _known_entropy(family)
 
     return {
-        "name": law.name,
-        "aliases": list(law.aliases),
-        "parameters": law.parameters(),
-        "summary": law.summary,
-        "has_log_prob": law.has_log_prob,
+        "name": family.name,
+        "aliases": list(family.aliases),
+        "parameters": family.parameters(),
+        "summary": family.summary,
+        "has_log_prob": family.has_log_prob,
+        "entropy": entropy and entropy.nats,
+        "entropy_standard_error": entropy and _error(entropy),
+        # Former names of the two.
         "floor": entropy and entropy.nats,
         "floor_standard_error": entropy and _error(entropy),
     }
 
 
-def _known_entropy(law: Family) -> EntropyEstimate | None:
-    """The mean floor over the sizes the family has, where all of them are known."""
+def _known_entropy(family: Family) -> EntropyEstimate | None:
+    """The mean entropy over the default sizes; None unless all are known."""
     from graphite_gen.families.entropies import known_entropy, mean_entropy
 
-    sizes = law.sizes(*SIZES)
-    entropies = {n: entropy for n in sizes if (entropy := known_entropy(law, n)) is not None}
+    sizes = family.sizes(*SIZES)
+    entropies = {n: entropy for n in sizes if (entropy := known_entropy(family, n)) is not None}
 
     return mean_entropy(entropies, sizes) if len(entropies) == len(sizes) else None
 
 
 def _error(entropy: EntropyEstimate) -> float | None:
-    """The standard error of a floor, which a closed form has none of."""
+    """The standard error of an estimate; None for a closed form."""
     return entropy.standard_error if entropy.graphs else None
 
 
 def _show_entropy(
     name: str, parameters: dict[str, str], nodes: tuple[int, int], graphs: int | None, seed: int, as_json: bool
 ) -> None:
-    """A floor size by size and in the mean."""
-    from graphite_gen.families import family
+    """Print the entropy for each size and its mean."""
+    from graphite_gen.families import family as family_of
     from graphite_gen.families.entropies import mean_entropy
 
     from ..console import nats, show_json, show_rows
 
-    law = family(name, **parameters)
-    sizes = law.sizes(*nodes)
-    entropies = _compute_entropies(law, sizes, graphs or (GRAPHS if law.has_log_prob else BOUNDED_GRAPHS), seed)
+    family = family_of(name, **parameters)
+    sizes = family.sizes(*nodes)
+    entropies = _compute_entropies(family, sizes, graphs or (GRAPHS if family.has_log_prob else BOUNDED_GRAPHS), seed)
     mean = mean_entropy(entropies, sizes)
     if as_json:
         value = {
-            "family": law.name,
-            "parameters": law.parameters(),
+            "family": family.name,
+            "parameters": family.parameters(),
             "seed": seed,
             **_entropy_row(mean),
             "sizes": [{"nodes": n, **_entropy_row(entropy)} for n, entropy in entropies.items()],
@@ -157,7 +159,7 @@ def _show_entropy(
         return show_json(value)
 
     lines = [*((str(n), entropy) for n, entropy in entropies.items()), ("mean", mean)]
-    columns = ("nodes", "floor, nats per graph", "by") + (() if law.has_log_prob else ("bounds", "gap"))
+    columns = ("nodes", "entropy, nats per graph", "method") + (() if family.has_log_prob else ("bounds", "gap"))
 
     show_rows(
         columns,
@@ -168,7 +170,7 @@ def _show_entropy(
                 f"{entropy.graphs} graphs" if entropy.graphs else "closed form",
                 *(
                     ()
-                    if law.has_log_prob
+                    if family.has_log_prob
                     else (f"{entropy.lower:.2f} to {entropy.upper:.2f}", nats(entropy.gap, entropy.gap_standard_error))
                 ),
             )
@@ -176,13 +178,13 @@ def _show_entropy(
         ],
         numbers=columns,
     )
-    _tell_of_crossed(entropies)
+    _note_crossed_bounds(entropies)
 
     return None
 
 
-def _tell_of_crossed(entropies: Mapping[int, EntropyEstimate]) -> None:
-    """Say that bounds in the wrong order are noise."""
+def _note_crossed_bounds(entropies: Mapping[int, EntropyEstimate]) -> None:
+    """Explain bounds that are in the wrong order."""
     from ..console import nats, note
 
     crossed = {n: entropy for n, entropy in entropies.items() if entropy.gap < 0}
@@ -191,14 +193,15 @@ def _tell_of_crossed(entropies: Mapping[int, EntropyEstimate]) -> None:
             f"{nats(-entropy.gap, entropy.gap_standard_error)} at {n} nodes" for n, entropy in crossed.items()
         )
         note(
-            f"The lower bound lies above the upper one by {listed}: Monte Carlo noise, as each is a bound in the mean "
-            f"over many graphs. Draw more with '--graphs', or take their middle with its error."
+            f"The lower bound exceeds the upper bound by {listed}: Monte Carlo noise, as both hold in expectation. "
+            f"Pass a larger '--graphs', or use the midpoint with its standard error."
         )
 
 
 def _entropy_row(entropy: EntropyEstimate) -> dict[str, Any]:
     return {
-        "floor": entropy.nats,
+        "entropy": entropy.nats,
+        "floor": entropy.nats,  # former name
         "standard_error": _error(entropy),
         "lower": entropy.lower,
         "upper": entropy.upper,
@@ -208,18 +211,18 @@ def _entropy_row(entropy: EntropyEstimate) -> dict[str, Any]:
     }
 
 
-def _compute_entropies(law: Family, sizes: list[int], graphs: int, seed: int) -> dict[int, EntropyEstimate]:
-    """The floor of each size, in closed form or by fresh graphs."""
+def _compute_entropies(family: Family, sizes: list[int], graphs: int, seed: int) -> dict[int, EntropyEstimate]:
+    """The entropy of each size, in closed form or from new samples."""
     from graphite_gen.families.entropies import EntropyEstimate, draw_nats
 
     from ..console import note, track
 
-    exact = {n: law.entropy(n) for n in sizes}
+    exact = {n: family.entropy(n) for n in sizes}
     drawn = [n for n in sizes if exact[n] is None]
     if drawn:
-        note(f"Drawing {graphs} graphs of each size: {len(drawn) * graphs} of '{law.name}', seed {seed}.")
-    draws = (bounds for n in drawn for bounds in draw_nats(law, n, graphs, seed))
-    bounds = list(track(draws, len(drawn) * graphs, "Drawing"))
+        note(f"Sampling {graphs} graphs of each size: {len(drawn) * graphs} of '{family.name}', seed {seed}.")
+    draws = (bounds for n in drawn for bounds in draw_nats(family, n, graphs, seed))
+    bounds = list(track(draws, len(drawn) * graphs, "Sampling"))
     found = {n: EntropyEstimate.of(bounds[i * graphs : (i + 1) * graphs]) for i, n in enumerate(drawn)}
 
     return {n: found[n] if value is None else EntropyEstimate.exact(value) for n, value in exact.items()}

@@ -1,9 +1,9 @@
-"""Pictures of graphs, of how they compare, and of how a model was trained."""
+"""Figures of graphs, of descriptor distributions and of training runs."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from graphite_gen.records import TrainRecord
     from graphite_gen.viz.decoding_steps import DecodingStepsPoint
 
-KINDS = ("gallery", "distributions", "adjacency", "training", "stages")
+KINDS = ("gallery", "distributions", "adjacency", "training", "decoding-steps")
+
+
+class _Kind(click.Choice):  # type: ignore[type-arg]
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        # The former name of the figure still works.
+        return super().convert("decoding-steps" if value == "stages" else value, param, ctx)
 
 
 @click.command(
@@ -29,22 +35,28 @@ KINDS = ("gallery", "distributions", "adjacency", "training", "stages")
         "Output": "output terminal force",
     },
 )
-@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("kind", type=_Kind(KINDS))
 @click.argument("source", metavar="GRAPHS|MODEL", type=PATH_OR_NAME)
 @click.option(
     "--reference",
     type=PATH,
-    help="True graphs beside: those that the file marks 'test', else all of it.",
+    help="Reference graphs: the test split of the file, or all its graphs if it has none.",
 )
 @click.option(
     "-o",
     "--output",
     type=PATH,
-    help="The picture, '.png', '.svg' or '.pdf'; needs matplotlib.",
+    help="The picture to write: '.png', '.svg' or '.pdf' (needs matplotlib).",
 )
-@click.option("--terminal", is_flag=True, help="Draw in the terminal instead.")
+@click.option("--terminal", is_flag=True, help="Draw in the terminal instead of to a file.")
 @click.option(
-    "-n", "--count", type=click.IntRange(1, 100), metavar="N", default=6, show_default=True, help="The most graphs."
+    "-n",
+    "--count",
+    type=click.IntRange(1, 100),
+    metavar="N",
+    default=6,
+    show_default=True,
+    help="Maximum number of graphs.",
 )
 @click.option(
     "--samples",
@@ -52,7 +64,7 @@ KINDS = ("gallery", "distributions", "adjacency", "training", "stages")
     metavar="N",
     default=64,
     show_default=True,
-    help="Graphs to draw for each number of 'stages'.",
+    help="For 'decoding-steps': samples per number of steps.",
 )
 @click.option(
     "-k",
@@ -61,9 +73,9 @@ KINDS = ("gallery", "distributions", "adjacency", "training", "stages")
     metavar="K",
     default=10,
     show_default=True,
-    help="Orders per reference graph for the NLL of 'stages'.",
+    help="For 'decoding-steps': node orderings per reference graph.",
 )
-@options.family("The family that samples of 'stages' should belong to.  [default: the one in the reference's file]")
+@options.family("For 'decoding-steps': the family of valid samples.  [default: that of the reference file]")
 @options.parameters
 @options.input_format()
 @options.simplify
@@ -87,20 +99,28 @@ def plot(
     threads: int | None,
     force: bool,
 ) -> None:
-    """Draw a 'gallery' of graphs, 'distributions' of their descriptors, or their 'adjacency' matrices, with true graphs
-    beside if there is a '--reference'; or the 'training' history of a model, or what more 'stages' do for a staged one.
+    """Draw a figure to a file or to the terminal.
+
+    \b
+    gallery         drawings of graphs
+    distributions   histograms of their descriptors
+    adjacency       their adjacency matrices
+    training        the training history of a model
+    decoding-steps  validity and NLL of an autoregressive model by the number of decoding steps
+
+    The first three show the graphs of '--reference' beside the others.
 
     \b
     Example:
         graphite-gen plot gallery samples.h5 --reference test.h5 -o gallery.svg
         graphite-gen plot distributions samples.h5 --reference test.h5 --terminal
         graphite-gen plot training barabasi -o training.png
-        graphite-gen plot stages barabasi --reference test.h5 -o stages.pdf
+        graphite-gen plot decoding-steps barabasi --reference test.h5 -o steps.pdf
     """
     if (output is None) == (not terminal):
-        raise click.UsageError("Say where to draw: '-o FILE' or '--terminal', one of them.")
+        raise click.UsageError("Pass either '-o FILE' or '--terminal'.")
     if parameters and family is None:
-        raise click.UsageError("'--param' belongs to '--family'.")
+        raise click.UsageError("'--param' needs '--family'.")
 
     from graphite_gen.viz import check_picture, save_picture
 
@@ -111,8 +131,8 @@ def plot(
         _need_matplotlib()
     if kind == "training":
         figure = _training(source, terminal)
-    elif kind == "stages":
-        figure = _stages(
+    elif kind == "decoding-steps":
+        figure = _decoding_steps(
             source, reference, family, dict(parameters), samples, orders, simplify, seed, threads, terminal
         )
     else:
@@ -123,7 +143,7 @@ def plot(
 
 
 def _need_matplotlib() -> None:
-    """Say what is missing before any work is done."""
+    """Fail before any work is done if matplotlib is not installed."""
     from graphite_gen.viz.figures import new_figure
 
     new_figure(1, 1)
@@ -174,7 +194,7 @@ def _training(source: str, terminal: bool) -> Figure | None:
     return None
 
 
-def _stages(
+def _decoding_steps(
     source: str,
     reference: Path | None,
     family: str | None,
@@ -196,15 +216,15 @@ def _stages(
     from ..reading import find_entropy, find_family, marked_or_all
 
     if reference is None:
-        raise click.UsageError("'stages' needs graphs to score: pass '--reference FILE'.")
+        raise click.UsageError("'decoding-steps' needs graphs to score: pass '--reference FILE'.")
     use_threads(threads)
     reader = read_graphs(reference, simplify=simplify)
-    law = find_family(family, parameters, reader.provenance)
+    found_family = find_family(family, parameters, reader.provenance)
     graphs = marked_or_all(list(reader), "test", reference)
     model = choose_model(source, "cpu")
-    found = iterate_decoding_steps(model, graphs, law, samples=samples, orders=orders, seed=seed)
-    points: list[DecodingStepsPoint] = list(track(found, len(DECODING_STEPS), "Stages"))
-    entropy = find_entropy(law, graphs, [0.0] * len(graphs))
+    found = iterate_decoding_steps(model, graphs, found_family, samples=samples, orders=orders, seed=seed)
+    points: list[DecodingStepsPoint] = list(track(found, len(DECODING_STEPS), "Decoding steps"))
+    entropy = find_entropy(found_family, graphs, [0.0] * len(graphs))
     level = None if entropy is None else entropy.nats
 
     if not terminal:

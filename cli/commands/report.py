@@ -1,4 +1,4 @@
-"""One page that shows a model."""
+"""A model and the quality of its samples on one HTML page."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from ..types import PATH, PATH_OR_NAME
 @click.option(
     "--reference",
     type=PATH,
-    help="Test graphs.  [default: fresh graphs of the model's family, else its validation graphs]",
+    help="Test graphs.  [default: new graphs of the model's family, else its validation graphs]",
 )
-@click.option("--train", type=PATH, help="Training graphs.  [default: those it was trained on]")
-@click.option("--samples", type=PATH, help="Its samples.  [default: draw them]")
-@click.option("-o", "--output", type=PATH, required=True, help="The page, named '.html'; it stands alone.")
+@click.option("--train", type=PATH, help="Training graphs.  [default: those of the model]")
+@click.option("--samples", type=PATH, help="Samples of the model.  [default: draw new ones]")
+@click.option("-o", "--output", type=PATH, required=True, help="The page to write, '.html'.")
 @click.option(
     "-n", "--count", type=click.IntRange(2), metavar="N", default=100, show_default=True, help="Samples to draw."
 )
@@ -39,7 +39,7 @@ from ..types import PATH, PATH_OR_NAME
     metavar="N",
     default=25,
     show_default=True,
-    help="Reference graphs to score; 0 leaves the likelihood out.",
+    help="Reference graphs to score; 0 skips the NLL.",
 )
 @options.family("The family that samples should belong to.  [default: the model's]")
 @options.parameters
@@ -62,10 +62,10 @@ def report(
     threads: int | None,
     force: bool,
 ) -> None:
-    """Sample from MODEL, judge it, and write one page of HTML with all of it: figures, galleries, distributions,
-    training history, where everything comes from, and every sample to search and to download.
+    """Sample from MODEL, evaluate the samples and write an HTML report: verdict, NLL, metrics, drawings, distributions,
+    training history, provenance, and a table of all samples to search and download.
 
-    The page needs no network and no other file.
+    The page is one file that loads nothing from the network. Figures need matplotlib ('graphite-gen[plot]').
 
     \b
     Example:
@@ -73,27 +73,29 @@ def report(
         graphite-gen report mine --reference test.h5 --train train.h5 -o mine.html
     """
     if parameters and family is None:
-        raise click.UsageError("'--param' belongs to '--family'.")
+        raise click.UsageError("'--param' needs '--family'.")
     if output.suffix.lower() not in (".html", ".htm"):
-        raise click.UsageError(f"'{output}' is no page: name it '.html'.")
+        raise click.UsageError(f"'{output}' is not an HTML file: the suffix should be '.html'.")
 
     from graphite_gen.api import LOCAL
     from graphite_gen.families import family as family_of
     from graphite_gen.io import check_target, open_output, read_graphs
     from graphite_gen.training.checkpoint import find_checkpoint
-    from graphite_gen.viz.report import gather, render_page
+    from graphite_gen.viz.figures import new_figure
+    from graphite_gen.viz.report import collect_report, render_page
 
     from ..console import note, so_many
     from ..model_choice import use_threads
     from ..reading import marked_or_all, read_sets
 
     check_target(output, force)
+    new_figure(1, 1)  # fails early without matplotlib
     use_threads(threads)
     folder = find_checkpoint(model, LOCAL)
     known, seen, _ = read_sets(reference, train, simplify=simplify) if reference else ([], [], None)
     if reference is None and train is not None:
         seen = marked_or_all(list(read_graphs(train, simplify=simplify)), "train", train)
-    contents = gather(
+    data = collect_report(
         folder,
         reference=known,
         reference_source=f"{so_many(len(known), 'graph')} of '{reference}'",
@@ -106,8 +108,8 @@ def report(
         command=shlex.join(["graphite-gen", *sys.argv[1:]]),
         progress=lambda step: note(f"{step} …"),
     )
-    # Names in a file of JSON may hold halves of a character, which no file of text can.
-    page = render_page(contents).encode(errors="replace")
+    # Names from JSON may contain lone surrogates, which UTF-8 cannot encode.
+    page = render_page(data).encode(errors="replace")
     with open_output(output, force) as stream:
         stream.write(page)
     note(f"Wrote '{output}', {len(page) / 1e6:.1f} MB. Open it in any browser.")

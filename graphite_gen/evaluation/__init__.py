@@ -1,10 +1,10 @@
-"""Evaluation of sampled graphs: descriptors, MMD, validity, uniqueness and novelty, and a verdict in words."""
+"""Evaluation of samples: descriptors, MMD, validity, uniqueness, novelty, a classifier test and a verdict in words."""
 
 from .assessment import Evaluation, Summary, evaluate
-from .classifier import ClassifierScore, tell_apart
+from .classifier import ClassifierScore, score_classifier
 from .descriptors import DESCRIPTORS, describe
 from .isomorphism import are_isomorphic, find_isomorphic, isomorphism_classes
-from .mmd import CONVENTIONS, MMDEstimate, MMDRow, compare_graphs, estimate_mmd
+from .mmd import CONVENTIONS, MMDEstimate, MMDRow, compare_rows, estimate_mmd
 from .orbits import orbit_counts
 from .statistics import SUMMARIES, summarise_graphs
 from .validity import VALIDITY, is_planar, is_sbm, is_tree
@@ -23,7 +23,7 @@ __all__ = [
     "Proportion",
     "Summary",
     "are_isomorphic",
-    "compare_graphs",
+    "compare_rows",
     "describe",
     "estimate_mmd",
     "evaluate",
@@ -33,7 +33,7 @@ __all__ = [
     "is_tree",
     "isomorphism_classes",
     "orbit_counts",
+    "score_classifier",
     "score_vun",
     "summarise_graphs",
-    "tell_apart",
 ]

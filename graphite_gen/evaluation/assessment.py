@@ -1,4 +1,4 @@
-"""Every figure by which samples are judged, in one record."""
+"""All metrics of a set of samples in one record."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from ..families import family as family_of
 from ..graph import SimpleGraph, as_simple_graph
 from ..records import Record
 from ..rng import stream
-from .classifier import LEAST_GRAPHS, ClassifierScore, tell_apart
+from .classifier import MIN_GRAPHS, ClassifierScore, score_classifier
 from .descriptors import describe
 from .isomorphism import isomorphism_classes
 from .mmd import CONVENTIONS, REPLICATES, MMDRow, compare_rows
 from .statistics import summarise_graphs
-from .verdict import find_words
+from .verdict import list_findings
 from .vun import VUN, Proportion, score_vun
 
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["MOST_COMPARED", "Evaluation", "Summary", "evaluate"]
+__all__ = ["MAX_COMPARED", "Evaluation", "Summary", "evaluate"]
 
-MOST_COMPARED = 1000
-"""Distances between all pairs of graphs grow with the square of their number, and more tell little more."""
+MAX_COMPARED = 1000
+"""The default limit on the graphs of a set that MMDs compare: the cost is quadratic."""
 
 
 @dataclass(frozen=True)
 class Summary(Record):
-    """A plain figure over samples and over the reference; None where no graph has it.
+    """A summary statistic of samples and reference; None if undefined for all graphs.
 
     Attributes:
-        name: What it is, a key of :data:`graphite_gen.evaluation.statistics.SUMMARIES`.
-        samples: Its mean over samples.
-        samples_deviation: Its standard deviation over samples.
-        reference: Its mean over reference graphs.
-        reference_deviation: Its standard deviation over reference graphs.
-        errors_apart: How many standard errors lie between the two means; None where neither varies.
+        name: A key of :data:`graphite_gen.evaluation.statistics.SUMMARIES`.
+        samples: The mean over samples.
+        samples_deviation: The standard deviation over samples.
+        reference: The mean over reference graphs.
+        reference_deviation: The standard deviation over reference graphs.
+        errors_apart: The difference of the means in standard errors; None if neither varies.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Summary(Record):
 
     @classmethod
     def of(cls, name: str, x: NDArray[np.float64], y: NDArray[np.float64]) -> Summary:
-        """The figure of both sets from its values, those that are not numbers left out."""
+        """The summary of values of both sets, without NaNs."""
         sides = [values[np.isfinite(values)] for values in (x, y)]
         means = [float(values.mean()) if len(values) else None for values in sides]
         deviations = [float(values.std()) if len(values) else None for values in sides]
@@ -69,23 +69,23 @@ class Summary(Record):
 
 @dataclass(frozen=True)
 class Evaluation(Record):
-    """How good samples are.
+    """The quality of a set of samples.
 
     Attributes:
         samples: The number of samples.
         reference: The number of reference graphs.
         train: The number of training graphs.
-        family: The family whose members are valid; None where nothing was asked.
-        ratio: The mean over descriptors of the ``rbf`` MMD of samples over what is attainable: about 1 for samples of
-            the true law. None without training graphs.
-        mmd: Every MMD, in the order of conventions and descriptors.
-        vun: What is valid, unique and novel among samples; where validity takes long, only the first are asked for it.
-        reference_vun: What is unique and novel among the reference graphs, as what can be expected.
-        comparable_unique: What is unique among as many samples as reference graphs: more graphs repeat more.
-        classifier: How well samples are told from the reference; None for fewer than eight graphs on a side.
-        attainable_classifier: The same for training graphs.
-        summaries: Plain figures.
-        findings: What all this says, in words.
+        family: The family of valid graphs; None if there is none.
+        ratio: The mean over descriptors of the ratio of the ``rbf`` MMD of samples to that of training graphs, about 1
+            for samples of the true process; None without training graphs.
+        mmd: All MMDs, by convention and descriptor.
+        vun: Validity, uniqueness and novelty; only the first samples are checked for validity where that is slow.
+        reference_vun: Uniqueness and novelty of the reference graphs, for comparison.
+        comparable_unique: Uniqueness among equally many samples and reference graphs, as it depends on the number.
+        classifier: A classifier between samples and reference; None for fewer than eight graphs on a side.
+        attainable_classifier: The same between training graphs and reference.
+        summaries: Summary statistics.
+        findings: The verdict in words.
     """
 
     samples: int
@@ -103,15 +103,15 @@ class Evaluation(Record):
     findings: tuple[str, ...] = ()
 
     def figures(self) -> dict[str, float | None]:
-        """The figures that a script may hold against a limit."""
+        """The metrics that scripts can compare with a limit."""
         score = self.classifier
-        shares = {"valid": self.vun.valid, "unique": self.vun.unique, "novel": self.vun.novel, "vun": self.vun.vun}
+        proportions = {"valid": self.vun.valid, "unique": self.vun.unique, "novel": self.vun.novel, "vun": self.vun.vun}
 
         return {
             "ratio": self.ratio,
             "discrepancy": None if score is None else score.discrepancy,
             "auc": None if score is None else score.auc,
-            **{name: None if share is None else share.value for name, share in shares.items()},
+            **{name: None if found is None else found.value for name, found in proportions.items()},
         }
 
 
@@ -124,24 +124,23 @@ def evaluate(
     validity: Callable[[SimpleGraph], bool] | None = None,
     conventions: Sequence[str] = tuple(CONVENTIONS),
     replicates: int = REPLICATES,
-    most: int = MOST_COMPARED,
+    most: int = MAX_COMPARED,
     seed: int = 0,
     group: ProcessGroup = SINGLE_PROCESS,
 ) -> Evaluation:
-    """Judge samples against a reference; edge weights and features play no part.
+    """Compare samples with reference graphs; edge weights and features are ignored.
 
     Arguments:
-        samples: The graphs to judge, as they were sampled.
+        samples: The samples.
         reference: Test graphs.
-        train: What the model was trained on: for novelty, and for what is attainable.
+        train: The training graphs, for novelty and for attainable values of the metrics.
         family: The family that samples should belong to, or its name.
-        validity: What tells whether a graph is valid, where there is no family.
-        conventions: Those of the MMD, keys of :data:`CONVENTIONS`; ``rbf`` is always among them.
-        replicates: Bootstrap replicates of each interval of an MMD; 0 for none.
-        most: The most graphs of a set that MMDs and classifiers compare; of larger sets some are chosen at random.
-            Summaries and what is valid, unique and novel are of all.
-        seed: The seed of all that is random.
-        crew: The processes that share most of the work, all of which have all graphs; each gets the result.
+        validity: A predicate for valid graphs, if there is no family.
+        conventions: The MMD conventions, keys of :data:`CONVENTIONS`; ``rbf`` is always included.
+        replicates: The number of bootstrap replicates of each MMD interval; 0 for no interval.
+        most: The maximum number of graphs of a set for MMDs and classifiers, chosen at random from larger sets.
+        seed: The seed.
+        group: The processes that share the work. All have all graphs and all return the result.
 
     Raises:
         DatasetError: There are too few graphs, or one has no nodes.
@@ -150,17 +149,17 @@ def evaluate(
     own, known, seen = ([as_simple_graph(graph) for graph in graphs] for graphs in (samples, reference, train))
     if min(len(own), len(known)) < 2:
         raise DatasetError(
-            f"There is too little to compare: wanted at least 2 samples and 2 reference graphs, and there are "
-            f"{len(own)} and {len(known)}."
+            f"There are {len(own)} samples and {len(known)} reference graphs; at least 2 of each are needed.",
+            reason="too-few-graphs",
         )
     if len(seen) == 1:
-        raise DatasetError("One training graph tells nothing of what is attainable: pass at least 2, or none.")
-    law = family_of(family) if isinstance(family, str) else family
+        raise DatasetError("There is 1 training graph; there should be at least 2, or none.", reason="too-few-graphs")
+    family = family_of(family) if isinstance(family, str) else family
     x, y = (
         describe(_some(graphs, most, seed, name), group=group)
         for graphs, name in ((own, "samples"), (known, "reference"))
     )
-    # No more than samples: figures of older conventions depend on the number of graphs, and so would their ratio.
+    # At most as many as samples: biased MMDs, and so their ratio, depend on the number of graphs.
     z = describe(_some(seen, min(most, len(own)), seed, "train"), group=group) if seen else None
     rows = compare_rows(
         x, y, z, conventions=list(dict.fromkeys([*conventions, "rbf"])), replicates=replicates, seed=seed, group=group
@@ -170,11 +169,11 @@ def evaluate(
         samples=len(own),
         reference=len(known),
         train=len(seen),
-        family=None if law is None else law.name,
+        family=None if family is None else family.name,
         ratio=_overall_ratio(rows),
         mmd=rows,
         vun=_score_vun(
-            own, seen, law if law is not None else validity, None if law is None else law.most_judged, group
+            own, seen, validity if family is None else family, None if family is None else family.max_checked, group
         ),
         reference_vun=score_vun(known, seen, group=group),
         comparable_unique=_comparable_unique(own, known, most, seed, group),
@@ -183,13 +182,13 @@ def evaluate(
         summaries=tuple(Summary.of(name, figures[0][name], figures[1][name]) for name in figures[0]),
     )
 
-    return replace(found, findings=find_words(found))
+    return replace(found, findings=list_findings(found))
 
 
 def _some(graphs: Sequence[SimpleGraph], most: int, seed: int, name: str) -> Sequence[SimpleGraph]:
     if len(graphs) <= most:
         return graphs
-    # Files may be sorted, so the first ones would not do.
+    # At random, as files may be sorted.
     chosen = np.sort(stream(seed, "compared", name).permutation(len(graphs))[:most])
 
     return [graphs[index] for index in chosen]
@@ -199,11 +198,11 @@ def _score_vun(
     samples: Sequence[SimpleGraph],
     train: Sequence[SimpleGraph],
     check: Callable[[SimpleGraph], bool] | Family | None,
-    judged: int | None,
+    checked: int | None,
     group: ProcessGroup,
 ) -> VUN:
-    found = score_vun(samples[:judged], train, check, group=group)
-    if judged is None or judged >= len(samples):
+    found = score_vun(samples[:checked], train, check, group=group)
+    if checked is None or checked >= len(samples):
         return found
     whole = score_vun(samples, train, group=group)
 
@@ -231,6 +230,6 @@ def _overall_ratio(rows: Sequence[MMDRow]) -> float | None:
 def _classifier(
     x: Mapping[str, NDArray[np.float64]], y: Mapping[str, NDArray[np.float64]], seed: int
 ) -> ClassifierScore | None:
-    enough = min(len(rows["degree"]) for rows in (x, y)) >= LEAST_GRAPHS
+    enough = min(len(rows["degree"]) for rows in (x, y)) >= MIN_GRAPHS
 
-    return tell_apart(x, y, seed=seed) if enough else None
+    return score_classifier(x, y, seed=seed) if enough else None

@@ -1,13 +1,13 @@
-r"""Whether a classifier can tell samples from the reference.
+r"""A classifier two-sample test between samples and reference.
 
-A classifier that gives a row :math:`x` the probability :math:`D(x)` of being a sample bounds the Jensen-Shannon
-divergence of the two laws from below, in bits:
+A classifier with the probability :math:`D(x)` that :math:`x` is a sample gives a lower bound on the Jensen-Shannon
+divergence of the two distributions, in bits:
 
 .. math:: JSD \ge 1 + \frac12 E_{samples} \log_2 D + \frac12 E_{reference} \log_2 (1 - D).
 
-Its root, from 0 (cannot be told apart) to 1 (no graph could be of either), is the PolyGraph discrepancy (Krimmel et
-al., 2025). Here a logistic regression is fitted on half of the graphs, for the descriptor that tells most within that
-half, and judged on the other half; then the halves change places.
+Its root, from 0 (indistinguishable) to 1 (disjoint), is the PolyGraph discrepancy (Krimmel et al., 2025). Here a
+logistic regression is fitted to half of the graphs, with the descriptor that is best by cross-validation within that
+half, and evaluated on the other half; then the halves are swapped.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from ..records import Record
 from ..rng import stream
 from .ranking import area_under_curve
 
-__all__ = ["LEAST_GRAPHS", "ClassifierScore", "fit_logistic", "tell_apart"]
+__all__ = ["MIN_GRAPHS", "ClassifierScore", "fit_logistic", "score_classifier"]
 
-LEAST_GRAPHS = 8
-"""The fewest graphs on each side: each half is halved again to choose a descriptor."""
+MIN_GRAPHS = 8
+"""The minimum number of graphs in each set: halves are halved again to choose a descriptor."""
 
 RIDGE = 1.0
 STEPS = 30
@@ -41,15 +41,15 @@ Rows = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ClassifierScore(Record):
-    """How well two sets are told apart.
+    """The result of a classifier between two sets.
 
     Attributes:
         discrepancy: The root of the bound on the Jensen-Shannon divergence, from 0 to 1.
         low: The lower end of its 95 % bootstrap interval.
         high: The upper end.
-        auc: How often a sample is taken for one rather than a reference graph beside it; 0.5 is chance.
+        auc: The area under the ROC curve; 0.5 is chance.
         descriptors: The descriptor chosen in each half.
-        graphs: How many graphs each set has.
+        graphs: The number of graphs of each set.
     """
 
     discrepancy: float
@@ -60,16 +60,16 @@ class ClassifierScore(Record):
     graphs: tuple[int, int]
 
 
-def tell_apart(x: Mapping[str, Rows], y: Mapping[str, Rows], *, seed: int = 0) -> ClassifierScore:
-    """How well a classifier tells two sets of graphs apart, by rows of the same descriptors.
+def score_classifier(x: Mapping[str, Rows], y: Mapping[str, Rows], *, seed: int = 0) -> ClassifierScore:
+    """The cross-fitted classifier between two sets of graphs, given rows of the same descriptors.
 
     Raises:
         DatasetError: There are too few graphs.
     """
     m, n = (len(next(iter(rows.values()))) for rows in (x, y))
-    if min(m, n) < LEAST_GRAPHS:
+    if min(m, n) < MIN_GRAPHS:
         raise DatasetError(
-            f"A classifier needs at least {LEAST_GRAPHS} graphs on each side, and there are {m} and {n}."
+            f"A classifier needs at least {MIN_GRAPHS} graphs in each set, not {m} and {n}.", reason="too-few-graphs"
         )
     rng = stream(seed, "classifier")
     halves = [np.array_split(rng.permutation(count), 2) for count in (m, n)]
@@ -85,12 +85,12 @@ def tell_apart(x: Mapping[str, Rows], y: Mapping[str, Rows], *, seed: int = 0) -
         areas.append(area_under_curve(first, second))
         gains[0].append(log_expit(first) / math.log(2))
         gains[1].append(log_expit(-second) / math.log(2))
-    won = [np.concatenate(parts) for parts in gains]
-    replicates = sum(rng.choice(part, (REPLICATES, len(part))).mean(1) for part in won) / 2
+    pooled = [np.concatenate(parts) for parts in gains]
+    replicates = sum(rng.choice(part, (REPLICATES, len(part))).mean(1) for part in pooled) / 2
     low, high = np.quantile(replicates, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
 
     return ClassifierScore(
-        _root(float(sum(part.mean() for part in won)) / 2),
+        _root(float(sum(part.mean() for part in pooled)) / 2),
         _root(float(low)),
         _root(float(high)),
         float(np.mean(areas)),
@@ -104,7 +104,7 @@ def _root(mean_log: float) -> float:
 
 
 def _same_columns(name: str, x: Rows, y: Rows) -> tuple[Rows, Rows]:
-    """Rows of one width without what never varies; orbit counts, which span magnitudes, by their logarithms."""
+    """Rows of equal width without constant columns; logarithms of orbit counts."""
     width = max(x.shape[1], y.shape[1])
     x, y = (np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) for rows in (x, y))
     if name == "orbit":
@@ -115,7 +115,7 @@ def _same_columns(name: str, x: Rows, y: Rows) -> tuple[Rows, Rows]:
 
 
 def _cross_validated(x: Rows, y: Rows, fit: list[NDArray[np.int64]]) -> float:
-    """The mean gain in nats within the half that is fitted on."""
+    """The cross-validated gain in nats within the half that is fitted on."""
     parts = [np.array_split(rows, 2) for rows in fit]
     total = 0.0
     for own in (0, 1):
@@ -128,7 +128,7 @@ def _cross_validated(x: Rows, y: Rows, fit: list[NDArray[np.int64]]) -> float:
 def _held_out(
     x: Rows, y: Rows, fit: list[NDArray[np.int64]], held: list[NDArray[np.int64]]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The log-odds of being a sample, of the samples and the reference graphs that were not fitted on."""
+    """The log-odds of the held-out samples and reference graphs."""
     seen = np.concatenate([x[fit[0]], y[fit[1]]])
     mean, scale = seen.mean(0), seen.std(0)
     scale[scale == 0] = 1.0
@@ -139,10 +139,10 @@ def _held_out(
 
 
 def fit_logistic(rows: Rows, is_sample: NDArray[np.bool_], ridge: float = RIDGE) -> tuple[NDArray[np.float64], float]:
-    r"""The weights and the intercept of a logistic regression in which both classes count the same.
+    r"""The weights and the intercept of a class-balanced logistic regression.
 
     Newton's method minimises :math:`\sum_i c_i \log(1 + e^{-s_i (w \cdot x_i + b)}) + \frac{\lambda}{2} |w|^2`, with
-    :math:`c_i` half the number of rows over that of the row's class.
+    :math:`c_i` half the number of rows divided by that of the class of row :math:`i`.
 
     Arguments:
         rows: Standardised rows, with shape :math:`(R, K)`.
@@ -163,7 +163,7 @@ def fit_logistic(rows: Rows, is_sample: NDArray[np.bool_], ridge: float = RIDGE)
         gradient = design.T @ (counts * (p - is_sample)) + penalty * beta
         if np.abs(gradient).max() < TOLERANCE:
             break
-        # A little on the diagonal: the intercept of rows that are told apart perfectly has no curvature left.
+        # The intercept of perfectly separated rows has no curvature: a small diagonal term keeps it regular.
         curvature = (design * (counts * p * (1 - p))[:, None]).T @ design + np.diag(penalty + 1e-10)
         step = np.linalg.solve(curvature, gradient)
         before, size = loss(beta), 1.0

@@ -1,7 +1,4 @@
-"""What graphs are compared by: one row of numbers for each graph.
-
-The bins are those of the published tables, so that figures can stand beside theirs.
-"""
+"""Descriptors of graphs: one vector per graph, with the bins of published tables."""
 
 from __future__ import annotations
 
@@ -41,11 +38,11 @@ Rows = NDArray[np.float64]
 
 
 def degree_histograms(graphs: Sequence[SimpleGraph]) -> Rows:
-    """The share of nodes of each degree, from 0 to the highest of all graphs, with shape :math:`(G, K)`."""
+    """The proportion of nodes of each degree, from 0 to the highest of all graphs, with shape :math:`(G, K)`."""
     degrees = [graph.degrees() for graph in graphs]
     most = max((int(row.max(initial=0)) for row in degrees), default=0)
 
-    return _shares([np.bincount(row, minlength=most + 1) for row in degrees])
+    return _normalised([np.bincount(row, minlength=most + 1) for row in degrees])
 
 
 def clustering_coefficients(graphs: Sequence[SimpleGraph]) -> list[Rows]:
@@ -64,8 +61,8 @@ def clustering_coefficients(graphs: Sequence[SimpleGraph]) -> list[Rows]:
 
 
 def clustering_histograms(graphs: Sequence[SimpleGraph], bins: int = CLUSTERING_BINS) -> Rows:
-    """The share of nodes whose clustering coefficient falls in each bin of [0, 1], with shape :math:`(G, bins)`."""
-    return _shares([np.histogram(row, bins, (0, 1))[0] for row in clustering_coefficients(graphs)])
+    """The proportion of nodes with a clustering coefficient in each bin of [0, 1], with shape :math:`(G, bins)`."""
+    return _normalised([np.histogram(row, bins, (0, 1))[0] for row in clustering_coefficients(graphs)])
 
 
 def orbit_means(graphs: Sequence[SimpleGraph]) -> Rows:
@@ -74,13 +71,13 @@ def orbit_means(graphs: Sequence[SimpleGraph]) -> Rows:
 
 
 def spectrum_histograms(graphs: Sequence[SimpleGraph], bins: int = SPECTRUM_BINS) -> Rows:
-    r"""The share of eigenvalues of :math:`I - D^{-1/2} A D^{-1/2}` in each bin of [0, 2], with shape (G, bins).
+    r"""The proportion of eigenvalues of :math:`I - D^{-1/2} A D^{-1/2}` in each bin of [0, 2], with shape (G, bins).
 
-    Nodes without neighbours have eigenvalue 0. The lowest edge is :math:`-10^{-5}` as in the published code, which
-    keeps rounding from deciding where 0, 1 and other common values go. That code loses eigenvalues which rounding
-    lifts above 2, as in bipartite graphs; here they stay in the last bin.
+    Isolated nodes have eigenvalue 0. The first bin starts at :math:`-10^{-5}` as in the published code, so that common
+    values such as 0 and 1 are not on the edge of a bin. That code drops eigenvalues that are rounded above 2, as in
+    bipartite graphs; here they are in the last bin.
     """
-    return _shares([np.histogram(values, bins, (-1e-5, 2))[0] for values in spectra(graphs)])
+    return _normalised([np.histogram(values, bins, (-1e-5, 2))[0] for values in spectra(graphs)])
 
 
 def spectra(graphs: Sequence[SimpleGraph]) -> list[Rows]:
@@ -90,7 +87,7 @@ def spectra(graphs: Sequence[SimpleGraph]) -> list[Rows]:
 
 def _spectrum(graph: SimpleGraph) -> Rows:
     what = f"The spectrum of a graph on {graph.nodes} nodes"
-    check_memory(graph.nodes**2 * SPECTRUM_BYTES, what, "Leave such graphs out of what is judged.", DatasetError)
+    check_memory(graph.nodes**2 * SPECTRUM_BYTES, what, "Use smaller graphs.", DatasetError)
     scale = 1 / np.sqrt(np.maximum(graph.degrees(), 1))
     laplacian = np.diag((graph.degrees() > 0).astype(np.float64)) - graph.adjacency() * np.outer(scale, scale)
 
@@ -111,24 +108,23 @@ DESCRIPTORS: Mapping[str, Callable[[Sequence[SimpleGraph]], Rows]] = MappingProx
 def describe(
     graphs: Sequence[SimpleGraph], names: Sequence[str] = tuple(DESCRIPTORS), *, group: ProcessGroup = SINGLE_PROCESS
 ) -> dict[str, Rows]:
-    """The rows of each named descriptor, to be computed once and compared often.
-
-    Arguments:
-        graphs: The graphs.
-        names: Keys of :data:`DESCRIPTORS`.
-        crew: The processes that share them; each gets all rows.
+    """The rows of the named descriptors, keys of :data:`DESCRIPTORS`, on every process of the group.
 
     Raises:
-        DatasetError: A graph has no nodes, so that nothing can be said of them.
+        DatasetError: A graph has no nodes.
     """
     empty = next((index for index, graph in enumerate(graphs) if not graph.nodes), None)
     if empty is not None:
-        raise DatasetError(f"Graph {empty} of {len(graphs)} has no nodes and cannot be described: leave it out.")
+        raise DatasetError(
+            f"Graph {empty} of {len(graphs)} has no nodes, so its descriptors are undefined.",
+            reason="empty-graph",
+            index=empty,
+        )
 
     return dict(arrays_of(graphs, lambda some: {name: DESCRIPTORS[name](some) for name in names}, group))
 
 
-def _shares(counts: Sequence[NDArray[np.int64]]) -> Rows:
+def _normalised(counts: Sequence[NDArray[np.int64]]) -> Rows:
     rows = np.array(counts, dtype=np.float64)
 
     return rows / rows.sum(1, keepdims=True)

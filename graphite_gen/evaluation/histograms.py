@@ -1,8 +1,8 @@
-"""How what is compared is distributed over all nodes or graphs, ready to be drawn."""
+"""Histograms of descriptors, sizes and path lengths for figures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,8 +17,8 @@ from .statistics import mean_path_lengths
 __all__ = ["Distribution", "distributions"]
 
 BINS = 20
-# Sizes and degrees of more values than this are binned.
-MOST_VALUES = 40
+# Integers with a wider range than this are binned.
+MAX_VALUES = 40
 
 Values = NDArray[np.float64]
 
@@ -28,12 +28,12 @@ class Distribution(Record):
     """One quantity over samples and over the reference.
 
     Attributes:
-        name: What it is.
-        label: What is on the horizontal axis.
-        places: The middle of each bin, with :math:`B` values.
-        samples: The share of samples' values in each bin, or the mean count of each orbit.
-        reference: The same of the reference; None where there is none.
-        logarithmic: Whether values span magnitudes.
+        name: The name of the quantity.
+        label: The label of the horizontal axis.
+        places: The centres of the bins.
+        samples: The proportion of values of the samples in each bin, or the mean count of each orbit.
+        reference: The same for the reference; None without one.
+        logarithmic: Whether the vertical axis should be logarithmic.
     """
 
     name: str
@@ -45,15 +45,15 @@ class Distribution(Record):
 
 
 def distributions(samples: Sequence[SimpleGraph], reference: Sequence[SimpleGraph] = ()) -> tuple[Distribution, ...]:
-    """Every descriptor, sizes and path lengths, of samples and of a reference.
+    """The distributions of all descriptors, sizes and path lengths.
 
     Raises:
         DatasetError: There are no samples, or a graph has no nodes.
     """
     if not samples:
-        raise DatasetError("There are no graphs to show the distributions of: pass at least one.")
+        raise DatasetError("There are no graphs to show distributions of.")
     sides = [samples, reference] if reference else [samples]
-    degrees = [_pooled(lambda graph: graph.degrees(), side) for side in sides]
+    degrees = [np.concatenate([graph.degrees() for graph in side]) for side in sides]
     sizes = [np.array([graph.nodes for graph in side]) for side in sides]
     clustering = [_joined(clustering_coefficients(side)) for side in sides]
     eigenvalues = [_joined(spectra(side)) for side in sides]
@@ -69,28 +69,24 @@ def distributions(samples: Sequence[SimpleGraph], reference: Sequence[SimpleGrap
     )
 
     return (
-        _whole("degree", "degree of a node", degrees),
+        _integers("degree", "degree of a node", degrees),
         _binned("clustering", "clustering coefficient of a node", clustering, (0.0, 1.0)),
         orbits,
         _binned("spectrum", "eigenvalue of the normalised Laplacian", eigenvalues, (0.0, 2.0)),
-        _whole("size", "nodes of a graph", sizes),
+        _integers("size", "nodes of a graph", sizes),
         _binned("path length", "mean path length of a graph", paths, None),
     )
-
-
-def _pooled(values: Callable[[SimpleGraph], NDArray[np.int64]], graphs: Sequence[SimpleGraph]) -> NDArray[np.int64]:
-    return np.concatenate([values(graph) for graph in graphs])
 
 
 def _joined(rows: Sequence[Values]) -> Values:
     return np.concatenate([np.zeros(0), *rows])
 
 
-def _whole(name: str, label: str, sides: Sequence[NDArray[np.int64]]) -> Distribution:
-    """Whole numbers, each with a place of its own as long as there are few."""
+def _integers(name: str, label: str, sides: Sequence[NDArray[np.int64]]) -> Distribution:
+    """A histogram of integers, one bin for each unless the range is wide."""
     every = np.concatenate(sides)
     low, high = int(every.min(initial=0 if not len(every) else every[0])), int(every.max(initial=0))
-    if high - low >= MOST_VALUES:
+    if high - low >= MAX_VALUES:
         return _binned(name, label, [side.astype(np.float64) for side in sides], None)
 
     return _binned(name, label, [side.astype(np.float64) for side in sides], (low - 0.5, high + 0.5), high - low + 1)
@@ -104,10 +100,14 @@ def _binned(
         every = np.concatenate(finite)
         span = (float(every.min()), float(every.max())) if len(every) else (0.0, 1.0)
     edges = np.histogram_bin_edges(np.zeros(0), bins, span)
-    # Eigenvalues may be rounded to just outside their range.
-    shares = [np.histogram(np.clip(side, *span), edges)[0] / max(len(side), 1) for side in finite]
+    # Rounding can put eigenvalues just outside their range.
+    proportions = [np.histogram(np.clip(side, *span), edges)[0] / max(len(side), 1) for side in finite]
     places = tuple(((edges[1:] + edges[:-1]) / 2).tolist())
 
     return Distribution(
-        name, label, places, tuple(shares[0].tolist()), tuple(shares[1].tolist()) if len(shares) > 1 else None
+        name,
+        label,
+        places,
+        tuple(proportions[0].tolist()),
+        tuple(proportions[1].tolist()) if len(proportions) > 1 else None,
     )

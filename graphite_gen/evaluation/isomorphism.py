@@ -1,7 +1,4 @@
-"""Which graphs are the same but for the numbering of their nodes.
-
-Graphs get a signature that isomorphic ones share; only those with equal signatures are compared exactly.
-"""
+"""Isomorphism of many graphs: exact tests only between graphs with equal Weisfeiler-Leman hashes."""
 
 from __future__ import annotations
 
@@ -21,15 +18,15 @@ from .sparse_union import Union
 
 __all__ = ["are_isomorphic", "find_isomorphic", "isomorphism_classes", "signatures"]
 
-# Colours travel so many edges. More tell few graphs apart that are not told apart exactly anyway.
+# Rounds of colour refinement; more would distinguish few more graphs.
 ROUNDS = 6
-# Odd numbers without pattern: any would do, as long as they stay.
+# Arbitrary odd numbers.
 MULTIPLIERS = np.random.SFC64(0).random_raw(ORBITS + 2) | np.uint64(1)
 
 
 @dataclass(frozen=True)
 class _Coloured:
-    """A graph, its signature and the colours of its nodes, which isomorphisms keep."""
+    """A graph, its signature and its node colours, both invariant under isomorphism."""
 
     graph: SimpleGraph
     signature: tuple[int, int, int]
@@ -37,29 +34,22 @@ class _Coloured:
 
 
 def signatures(graphs: Sequence[SimpleGraph]) -> list[tuple[int, int, int]]:
-    """The numbers of nodes and edges of each graph and a hash, equal for isomorphic graphs and for few others.
+    """The number of nodes, the number of edges and the Weisfeiler-Leman hash of each graph.
 
-    The hash is that of Weisfeiler and Leman: the colour of a node is refined by those of its neighbours, a few times,
-    and then all colours of a graph are added up. Nodes begin with their orbit counts for a colour instead of all
-    alike, so that most regular graphs are told apart as well.
+    Initial colours are orbit counts, which distinguish most regular graphs as well.
     """
     return [coloured.signature for coloured in _coloured(graphs)]
 
 
 def are_isomorphic(first: SimpleGraph, second: SimpleGraph) -> bool:
-    """Whether one graph is the other with its nodes renumbered."""
+    """Whether two graphs are isomorphic."""
     a, b = _coloured([first, second])
 
     return _same(a, b)
 
 
 def isomorphism_classes(graphs: Sequence[SimpleGraph], *, group: ProcessGroup = SINGLE_PROCESS) -> list[int]:
-    """The first graph of the list that each graph is isomorphic to, which may be itself.
-
-    Arguments:
-        graphs: The graphs.
-        crew: The processes that share most of the work; each gets all classes.
-    """
+    """For each graph, the index of the first graph of the list that it is isomorphic to, possibly its own."""
     shapes = [_shape(graph) for graph in graphs]
     counts = Counter(shapes)
     shared = [index for index, shape in enumerate(shapes) if counts[shape] > 1]
@@ -77,29 +67,23 @@ def isomorphism_classes(graphs: Sequence[SimpleGraph], *, group: ProcessGroup = 
 def find_isomorphic(
     graphs: Sequence[SimpleGraph], among: Sequence[SimpleGraph], *, group: ProcessGroup = SINGLE_PROCESS
 ) -> list[int | None]:
-    """For each graph, the first of the others that is isomorphic to it, or None.
-
-    Arguments:
-        graphs: The graphs.
-        among: The others.
-        crew: The processes that share most of the work; each gets all answers.
-    """
+    """For each graph, the index of the first graph in ``among`` that is isomorphic to it, or None."""
     shapes, others = ([_shape(graph) for graph in side] for side in (graphs, among))
-    wanted, offered = set(shapes), set(others)
-    kept = [index for index, shape in enumerate(others) if shape in wanted]
-    asked = [index for index, shape in enumerate(shapes) if shape in offered]
+    present, available = set(shapes), set(others)
+    kept = [index for index, shape in enumerate(others) if shape in present]
+    candidates = [index for index, shape in enumerate(shapes) if shape in available]
     known: dict[tuple[int, int, int], list[tuple[int, _Coloured]]] = {}
     for index, graph in zip(kept, _coloured([among[index] for index in kept], group), strict=True):
         known.setdefault(graph.signature, []).append((index, graph))
     found: list[int | None] = [None] * len(graphs)
-    for index, graph in zip(asked, _coloured([graphs[index] for index in asked], group), strict=True):
+    for index, graph in zip(candidates, _coloured([graphs[index] for index in candidates], group), strict=True):
         found[index] = next((other for other, seen in known.get(graph.signature, []) if _same(graph, seen)), None)
 
     return found
 
 
 def _shape(graph: SimpleGraph) -> tuple[int, bytes]:
-    """The number of nodes and their degrees in order: what most graphs are told apart by at once."""
+    """The number of nodes and the sorted degrees, a cheap invariant."""
     return graph.nodes, np.sort(graph.degrees()).tobytes()
 
 
@@ -118,9 +102,9 @@ def _coloured(graphs: Sequence[SimpleGraph], group: ProcessGroup = SINGLE_PROCES
 
 
 def _colours(graphs: Sequence[SimpleGraph]) -> dict[str, NDArray[np.uint64]]:
-    """The colours of all nodes, and their sums over each graph."""
+    """The refined colours of all nodes, and their sums over each graph."""
     union = Union.of(graphs)
-    # Sums of 64-bit numbers that wrap around do not depend on their order.
+    # Modular 64-bit sums do not depend on the order of the terms.
     a = union.adjacency.astype(np.uint64)
     start, own, near = MULTIPLIERS[:ORBITS], MULTIPLIERS[-2], MULTIPLIERS[-1]
     colours = _mixed(np.concatenate(orbit_counts(graphs)).astype(np.uint64) @ start)
@@ -131,7 +115,7 @@ def _colours(graphs: Sequence[SimpleGraph]) -> dict[str, NDArray[np.uint64]]:
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Every bit of a number spread over all of it (the finaliser of SplitMix64), so that sums keep numbers apart."""
+    """The finaliser of SplitMix64, applied before sums to avoid collisions."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
 
@@ -139,7 +123,7 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _same(first: _Coloured, second: _Coloured) -> bool:
-    """Whether two graphs are isomorphic, found exactly; their colours only narrow the search."""
+    """An exact isomorphism test, with colours to narrow the search."""
     if first.signature != second.signature:
         return False
     palette = np.unique(np.concatenate([first.colours, second.colours]))

@@ -1,20 +1,19 @@
-r"""How often each node plays each of the 15 parts in the connected graphs on two to four nodes.
+r"""Orbit counts: the occurrences of each node in the 15 orbits of connected graphs on two to four nodes.
 
-The parts are numbered as Pržulj (2007) and ORCA (Hočevar & Demšar, 2014) number them:
+Orbits are numbered as by Pržulj (2007) and ORCA (Hočevar & Demšar, 2014):
 
 ====== ================= ====== ===========================
-orbit  part              orbit  part
+orbit  position          orbit  position
 ====== ================= ====== ===========================
 0      edge              8      4-cycle
 1, 2   path: end, middle 9      paw: its leaf
-3      triangle          10, 11 paw: in the triangle, where the leaf hangs
+3      triangle          10, 11 paw: in the triangle, next to the leaf
 4, 5   path: end, inner  12, 13 diamond: degree 2, degree 3
 6, 7   claw: leaf, hub   14     complete graph
 ====== ================= ====== ===========================
 
-Only complete graphs are enumerated. A subgraph that need not be induced is counted from degrees, triangles and common
-neighbours; each such count is a sum of the wanted, induced ones with small known factors, and the densest are solved
-for first.
+Only complete graphs are enumerated. Counts of non-induced subgraphs follow from degrees, triangles and common
+neighbours; they are linear combinations of the induced counts, which are solved for from the densest subgraph down.
 """
 
 from __future__ import annotations
@@ -33,17 +32,17 @@ __all__ = ["ORBITS", "orbit_counts"]
 
 ORBITS = 15
 
-# How many triangles are extended to complete graphs at a time.
+# Triangles that are extended to complete graphs at once.
 TRIANGLES = 1 << 17
-# With more triangles at a node than that, on average, it is faster to look at its neighbours as a dense matrix.
-CROWDED = 100
-ROOM = 4096
+# With more triangles per node on average, dense matrices of neighbours are faster.
+DENSE_TRIANGLES = 100
+DENSE_NODES = 4096
 
 
 def orbit_counts(graphs: Sequence[SimpleGraph]) -> list[NDArray[np.int64]]:
     """The orbit counts of the nodes of each graph, each with shape :math:`(n, 15)`.
 
-    The work grows with the number of walks of three steps, not with :math:`n^2`.
+    The cost is linear in the number of three-step walks.
     """
     return [counts for union in unions(graphs) for counts in union.split(_count(union.adjacency))]
 
@@ -53,7 +52,7 @@ def _count(a: Any) -> NDArray[np.int64]:
     common = a @ a - sparse.diags_array(d, format="csr", dtype=np.int64)
     shared = a.multiply(common).tocsr()
     triangles = shared.sum(1) // 2
-    complete = (_complete_among_neighbours if triangles.mean() > CROWDED else _complete)(a)
+    complete = (_complete_among_neighbours if triangles.mean() > DENSE_TRIANGLES else _complete)(a)
 
     diamond_hub = _data(shared, _pairs).sum(1) - 3 * complete
     diamond_side = a.multiply(a @ _data(shared, lambda t: t - 1)).sum(1) // 2 - 3 * complete
@@ -77,7 +76,7 @@ def _count(a: Any) -> NDArray[np.int64]:
 
 
 def _complete(a: Any) -> NDArray[np.int64]:
-    """The complete graphs on four nodes at each node, each found once, its nodes in ascending order."""
+    """The number of 4-cliques at each node, each clique found once, its nodes in ascending order."""
     upper = sparse.triu(a, 1, format="csr")
     i, j = upper.nonzero()
     third = upper[i].multiply(upper[j]).tocsr()
@@ -95,15 +94,15 @@ def _complete(a: Any) -> NDArray[np.int64]:
 def _complete_among_neighbours(a: Any) -> NDArray[np.int64]:
     """The same for dense graphs: triangles among the neighbours of each node that come after it."""
     upper = sparse.triu(a, 1, format="csr")
-    # Parts of a dense matrix are cut out faster, where there is room for it.
-    dense = a.toarray().astype(np.bool_) if a.shape[0] <= ROOM else None
+    # Slicing a dense matrix is faster, if it fits in memory.
+    dense = a.toarray().astype(np.bool_) if a.shape[0] <= DENSE_NODES else None
     counts = np.zeros(a.shape[0], dtype=np.int64)
     for node in range(a.shape[0]):
         after = upper.indices[upper.indptr[node] : upper.indptr[node + 1]]
         if len(after) < 3:
             continue
         among = (a[after][:, after].toarray() if dense is None else dense[np.ix_(after, after)]).astype(np.float32)
-        # Whole numbers this small are exact in single precision.
+        # Integers this small are exact in single precision.
         twice = ((among @ among) * among).sum(1, dtype=np.float64).astype(np.int64)
         counts[after] += twice // 2
         counts[node] += twice.sum() // 6

@@ -1,4 +1,4 @@
-"""How well scores tell edges from non-edges."""
+"""Ranking metrics of scores: ROC AUC and average precision."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["area_under_curve", "average_precision"]
 
 
 def area_under_curve(positives: ArrayLike, negatives: ArrayLike) -> float:
-    """The area under the ROC curve: how often a positive scores above a negative, ties counted half.
+    """The area under the ROC curve: the probability that a positive scores above a negative, ties counted half.
 
     Arguments:
         positives: Scores of edges, with shape :math:`(P,)`.
@@ -23,9 +23,9 @@ def area_under_curve(positives: ArrayLike, negatives: ArrayLike) -> float:
 
 
 def average_precision(positives: ArrayLike, negatives: ArrayLike) -> float:
-    """The mean precision at the score of each positive, with shape and arguments as above; ties stand together."""
+    """The mean precision at the score of each positive, from the same arguments; ties are ranked together."""
     high, low = np.sort(np.asarray(positives)), np.sort(np.asarray(negatives))
-    # From each positive's score on: how many of either kind score as high or higher.
+    # The numbers of positives and negatives with at least the score of each positive.
     true = len(high) - np.searchsorted(high, high, side="left")
     false = len(low) - np.searchsorted(low, high, side="left")
 

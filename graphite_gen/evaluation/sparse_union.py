@@ -1,4 +1,4 @@
-"""Many graphs as one sparse matrix, so that what is counted node by node is counted for all of them in one pass."""
+"""Disjoint unions of graphs as one sparse matrix, to count for many graphs in one pass."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ..graph import SimpleGraph
 
 __all__ = ["Union", "unions"]
 
-# The most walks of two steps in one matrix: its square is the largest thing that is held.
-MOST_WALKS = 1 << 22
+# The maximum number of two-step walks in a union, which bounds the memory of the squared matrix.
+MAX_WALKS = 1 << 22
 
 
 @dataclass(frozen=True)
 class Union:
-    """The disjoint union of graphs, the nodes of each after those of the one before.
+    """The disjoint union of graphs, with consecutive node numbers.
 
     Attributes:
         adjacency: The symmetric 0/1 matrix of all nodes in CSR form, of 64-bit integers, with shape :math:`(M, M)`.
-        starts: Where the nodes of each graph begin, and where the last one's end, with shape :math:`(G + 1,)`.
+        starts: The first node of each graph and the total number of nodes, with shape :math:`(G + 1,)`.
     """
 
     adjacency: Any
@@ -42,7 +42,7 @@ class Union:
         return cls(sparse.csr_array((ones, places), shape=(starts[-1], starts[-1])), starts)
 
     def totals(self, values: NDArray[Any]) -> NDArray[Any]:
-        """The sum of whole numbers over the nodes of each graph, from shape :math:`(M, *)` to :math:`(G, *)`."""
+        """Sums of integers over the nodes of each graph, from shape :math:`(M, *)` to :math:`(G, *)`."""
         sums = np.concatenate(
             [np.zeros((1, *values.shape[1:]), values.dtype), np.cumsum(values, axis=0, dtype=values.dtype)]
         )
@@ -55,12 +55,12 @@ class Union:
 
 
 def unions(graphs: Sequence[SimpleGraph]) -> Iterator[Union]:
-    """Unions of consecutive graphs, each small enough to be squared."""
+    """Unions of consecutive graphs, each with at most :data:`MAX_WALKS` two-step walks."""
     held: list[SimpleGraph] = []
     walks = 0
     for graph in graphs:
         more = int((graph.degrees() ** 2).sum()) + graph.nodes
-        if held and walks + more > MOST_WALKS:
+        if held and walks + more > MAX_WALKS:
             yield Union.of(held)
             held, walks = [], 0
         held.append(graph)

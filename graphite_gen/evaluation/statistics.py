@@ -1,4 +1,4 @@
-"""Plain figures of a graph: how large, how dense, how clustered, how far across, in how many parts."""
+"""Summary statistics of graphs: size, density, clustering, path length, components."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import shortest_path
 
 from ..data.properties import component_labels
 from ..distributed import SINGLE_PROCESS, ProcessGroup
@@ -17,39 +18,29 @@ from .sparse_union import Union
 
 __all__ = ["SUMMARIES", "component_counts", "mean_path_lengths", "summarise_graphs"]
 
-# Paths are measured from so many nodes of a graph, evenly chosen where it has more.
-MOST_SOURCES = 1000
+# The maximum number of source nodes for path lengths, evenly spaced.
+MAX_SOURCES = 1000
 
 Values = NDArray[np.float64]
 
 
 def mean_path_lengths(graphs: Sequence[SimpleGraph]) -> Values:
-    """The mean distance in hops of two nodes that a path joins, not a number where none does, with shape (G,)."""
+    """The mean shortest-path length over connected pairs, NaN if there are none, with shape (G,)."""
     return np.array([_mean_path_length(graph) for graph in graphs])
 
 
 def _mean_path_length(graph: SimpleGraph) -> float:
-    step = Union.of([graph]).adjacency.astype(np.float32)
-    count = min(graph.nodes, MOST_SOURCES)
-    sources = np.linspace(0, graph.nodes - 1, count).astype(np.int64)
-    frontier = np.zeros((graph.nodes, count), dtype=np.bool_)
-    frontier[sources, np.arange(count)] = True
-    reached = frontier.copy()
-    hops = total = pairs = 0
-    while True:
-        frontier = (step @ frontier.astype(np.float32) > 0) & ~reached
-        found = int(frontier.sum())
-        if not found:
-            return total / pairs if pairs else float("nan")
-        hops += 1
-        total += hops * found
-        pairs += found
-        reached |= frontier
+    if not len(graph.edges):
+        return float("nan")
+    sources = np.linspace(0, graph.nodes - 1, min(graph.nodes, MAX_SOURCES)).astype(np.int64)
+    hops = shortest_path(Union.of([graph]).adjacency, unweighted=True, indices=sources)
+    hops = hops[np.isfinite(hops) & (hops > 0)]
+
+    return float(hops.mean()) if len(hops) else float("nan")
 
 
 def component_counts(graphs: Sequence[SimpleGraph]) -> Values:
     """The number of connected components of each graph, with shape (G,)."""
-    # Every component is named by one of its nodes.
     return np.array([len(np.unique(component_labels(graph.edges, graph.nodes))) for graph in graphs], dtype=np.float64)
 
 
@@ -79,9 +70,9 @@ SUMMARIES: Mapping[str, Callable[[Sequence[SimpleGraph]], Values]] = MappingProx
         "components": component_counts,
     }
 )
-"""Every figure by its name."""
+"""Every summary statistic by its name."""
 
 
 def summarise_graphs(graphs: Sequence[SimpleGraph], *, group: ProcessGroup = SINGLE_PROCESS) -> dict[str, Values]:
-    """Each figure of each graph, with shape (G,); of processes that share them, each gets all."""
+    """Each statistic of each graph, with shape (G,), on every process of the group."""
     return dict(arrays_of(graphs, lambda some: {name: summary(some) for name, summary in SUMMARIES.items()}, group))

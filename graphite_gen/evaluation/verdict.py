@@ -1,31 +1,31 @@
-"""What the figures say, in words: where samples differ most, and whether they are copies."""
+"""The verdict on samples in words: where they differ most, and whether they are copies."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .classifier import LEAST_GRAPHS
+from .classifier import MIN_GRAPHS
 from .mmd import MMDRow
 from .vun import Proportion
 
 if TYPE_CHECKING:
     from .assessment import Evaluation, Summary
 
-__all__ = ["find_words"]
+__all__ = ["list_findings"]
 
 CLOSE, FAR = 1.5, 3.0
-"""Ratios up to which samples are as good as can be, and beyond which they clearly are not."""
+"""MMD ratios up to which samples are as good as training graphs, and above which they clearly are not."""
 
-SURE = 3.0
-"""Standard errors beyond which two means differ."""
+SIGNIFICANT = 3.0
+"""Standard errors above which two means differ."""
 
-HARDLY = 0.6
-"""The AUC up to which a classifier that is not sure of its gain may have guessed."""
+WEAK_AUC = 0.6
+"""The AUC up to which an insignificant classifier is at chance level."""
 
 
-def find_words(evaluation: Evaluation) -> tuple[str, ...]:
-    """One sentence or two for each thing worth knowing, the most important first."""
+def list_findings(evaluation: Evaluation) -> tuple[str, ...]:
+    """The findings, the most important first."""
     return (
         *_collapse(evaluation),
         *_copies(evaluation),
@@ -42,11 +42,11 @@ def _collapse(evaluation: Evaluation) -> Iterator[str]:
     repeated = own.high < usual.low
     if unique.count == 1 and usual.count > 1:
         end = ": the model has collapsed." if repeated else "."
-        yield f"All {unique.total} samples are one and the same graph (uniqueness){end}"
+        yield f"All {unique.total} samples are isomorphic{end}"
     elif repeated:
         yield (
-            f"Samples repeat themselves: {own.count} different graphs among {own.total} ({_percent(own)}), "
-            f"where {usual.count} of as many reference graphs are different."
+            f"Samples repeat: {own.count} of {own.total} are unique ({_percent(own)}), compared with {usual.count} of "
+            "as many reference graphs."
         )
 
 
@@ -58,16 +58,16 @@ def _copies(evaluation: Evaluation) -> Iterator[str]:
     if novel.count and not memorised:
         return
     words = (
-        f"Only {novel.count} of {novel.total} samples are new, the others are copies of training graphs"
+        f"Only {novel.count} of {novel.total} samples are novel, the others are copies of training graphs"
         if novel.count
         else "Novelty is 0: every sample is a copy of a training graph"
     )
     if memorised:
-        yield f"{words}, where {_percent(usual)} of the reference graphs are new. The model has memorised them."
+        yield f"{words}; {_percent(usual)} of the reference graphs are novel. The model has memorised training graphs."
     elif 2 * usual.count < usual.total:
         yield (
             f"{words}, but so are {usual.total - usual.count} of the {usual.total} reference graphs: either there are "
-            "few graphs of this kind, or the reference was trained on."
+            "few distinct graphs of this kind, or the reference is part of the training data."
         )
     else:
         yield f"{words}."
@@ -85,38 +85,35 @@ def _validity(evaluation: Evaluation) -> Iterator[str]:
 def _distance(evaluation: Evaluation) -> Iterator[str]:
     ratio = evaluation.ratio
     if ratio is None:
-        yield (
-            "How close is close enough is not known without training graphs: pass them, and distances stand beside "
-            "theirs."
-        )
+        yield "Without training graphs, the attainable MMD is unknown."
     elif ratio <= CLOSE:
-        yield f"On average, samples are as close to the reference as training graphs are (ratio {ratio:.2g})."
+        yield f"On average, samples are as close to the reference as training graphs are (MMD ratio {ratio:.2g})."
     elif ratio <= FAR:
-        yield f"Samples are somewhat further from the reference than training graphs are (ratio {ratio:.2g})."
+        yield f"Samples are somewhat further from the reference than training graphs are (MMD ratio {ratio:.2g})."
     else:
-        yield f"Samples are clearly not of the reference's law: {ratio:.3g} times as far from it as training graphs."
+        yield f"Samples clearly differ from the reference: the MMD is {ratio:.3g} times that of training graphs."
 
 
 def _difference(evaluation: Evaluation) -> Iterator[str]:
     rows = [row for row in evaluation.mmd if row.samples.convention == "rbf"]
-    worst = max(rows, key=_times)
-    # The largest of four noisy figures is above a limit more often than their mean.
-    if (evaluation.ratio or 0.0) > CLOSE or _times(worst) > FAR:
-        times = "" if worst.ratio is None else f", {worst.ratio:.3g} times what is attainable"
+    worst = max(rows, key=_relative)
+    # The maximum of four noisy ratios needs a higher threshold than their mean.
+    if (evaluation.ratio or 0.0) > CLOSE or _relative(worst) > FAR:
+        times = "" if worst.ratio is None else f", {worst.ratio:.3g} times that of training graphs"
         yield f"They differ most in {worst.samples.descriptor} (MMD {worst.samples.value:.3g}{times})."
-    plainest = max(evaluation.summaries, key=_apart)
-    if _apart(plainest) > SURE and not _is_scarce(evaluation):
+    largest = max(evaluation.summaries, key=_apart)
+    if _apart(largest) > SIGNIFICANT and not _is_scarce(evaluation):
         yield (
-            f"The plainest difference is in {plainest.name}: {plainest.samples:.4g} on average, "
-            f"and {plainest.reference:.4g} in the reference."
+            f"The summary statistic that differs most is {largest.name}: mean {largest.samples:.4g}, "
+            f"reference {largest.reference:.4g}."
         )
 
 
-def _times(row: MMDRow) -> float:
-    """How many times what is attainable, or what chance alone would make of it where that is not known."""
+def _relative(row: MMDRow) -> float:
+    """The MMD relative to that of training graphs, or to the chance level without them."""
     if row.ratio is not None:
         return row.ratio
-    assert row.chance is not None, "the convention 'rbf' knows its chance"
+    assert row.chance is not None, "rbf rows have a chance level"
 
     return max(row.samples.value, 0.0) / row.chance + 1
 
@@ -136,20 +133,20 @@ def _classifier(evaluation: Evaluation) -> Iterator[str]:
         return
     if score.low > 0:
         by = " and ".join(dict.fromkeys(score.descriptors))
-        yield f"A classifier tells them apart by {by} (discrepancy {score.discrepancy:.2f}, AUC {score.auc:.2f})."
+        yield f"A classifier separates them by {by} (discrepancy {score.discrepancy:.2f}, AUC {score.auc:.2f})."
     else:
-        can = "hardly tells" if score.auc > HARDLY else "cannot tell"
-        yield f"A classifier {can} them from the reference (AUC {score.auc:.2f}, where 0.5 is chance)."
+        can = "hardly separates" if score.auc > WEAK_AUC else "cannot separate"
+        yield f"A classifier {can} them from the reference (AUC {score.auc:.2f}; 0.5 is chance)."
 
 
 def _is_scarce(evaluation: Evaluation) -> bool:
-    return min(evaluation.samples, evaluation.reference) < LEAST_GRAPHS
+    return min(evaluation.samples, evaluation.reference) < MIN_GRAPHS
 
 
 def _scarcity(evaluation: Evaluation) -> Iterator[str]:
     if _is_scarce(evaluation):
-        yield f"So few graphs tell little: pass at least {LEAST_GRAPHS} samples and as many reference graphs."
+        yield f"There are too few graphs for reliable results: at least {MIN_GRAPHS} samples and reference graphs."
 
 
-def _percent(share: Proportion) -> str:
-    return "-" if share.value is None else f"{share.value:.0%}"
+def _percent(proportion: Proportion) -> str:
+    return "-" if proportion.value is None else f"{proportion.value:.0%}"

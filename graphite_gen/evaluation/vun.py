@@ -1,6 +1,6 @@
-"""Valid, unique, novel: whether samples are what they should be, differ, and were not copied from training graphs.
+"""Validity, uniqueness and novelty (V.U.N.) of samples.
 
-Samples are scored as they are: nothing is repaired, and no component is taken away.
+Samples are scored as they are, without repair or removal of components.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ QUANTILE = 1.959963984540054
 
 @dataclass(frozen=True)
 class Proportion(Record):
-    """So many of so many, with its 95 % interval.
+    """A proportion with its 95 % confidence interval.
 
     Attributes:
-        count: How many.
-        total: Of how many.
-        value: The share; None where there are none to count.
-        low: The lower end of its interval.
+        count: The numerator.
+        total: The denominator.
+        value: The proportion; None if the total is 0.
+        low: The lower end of the interval.
         high: The upper end.
     """
 
@@ -45,11 +45,9 @@ class Proportion(Record):
 
     @classmethod
     def of(cls, count: int, total: int) -> Proportion:
-        r"""The share :math:`p = k / n` with Wilson's interval for a binomial,
+        r"""The proportion :math:`p = k / n` with Wilson's interval for a binomial,
 
-        .. math:: \frac{p + z^2 / 2n \pm z \sqrt{p (1 - p) / n + z^2 / 4n^2}}{1 + z^2 / n},
-
-        which stays within [0, 1] and is not empty at its ends.
+        .. math:: \frac{p + z^2 / 2n \pm z \sqrt{p (1 - p) / n + z^2 / 4n^2}}{1 + z^2 / n}.
         """
         if not total:
             return cls(0, 0, None, 0.0, 1.0)
@@ -64,16 +62,14 @@ class Proportion(Record):
 
 @dataclass(frozen=True)
 class VUN(Record):
-    """What becomes of samples when they are checked.
+    """Proportions of valid, unique and novel samples.
 
     Attributes:
-        valid: Samples that are what they should be; None where nothing was asked of them.
-        unique: Isomorphism classes among the samples. Copies of one graph are not independent draws, so that its
-            interval is a guide only.
-        novel: Samples isomorphic to no training graph; None where there are no training graphs.
-        vun: Classes that are valid and novel, of all samples: the figure of the published tables. What was not asked
-            for is not counted against it.
-        unique_of_valid: Classes among the valid samples.
+        valid: Valid samples; None without a criterion.
+        unique: Isomorphism classes per sample; the interval is approximate, as duplicates are not independent.
+        novel: Samples isomorphic to no training graph; None without training graphs.
+        vun: Valid and novel isomorphism classes per sample, as in published tables; missing criteria count as met.
+        unique_of_valid: Isomorphism classes per valid sample.
         novel_of_valid: Novel samples among the valid ones.
     """
 
@@ -92,30 +88,32 @@ def score_vun(
     *,
     group: ProcessGroup = SINGLE_PROCESS,
 ) -> VUN:
-    """How many samples are valid, unique and novel.
+    """The proportions of valid, unique and novel samples.
 
     Arguments:
-        samples: The graphs to judge.
-        train: What the model was trained on.
-        validity: What tells whether a graph is valid, or the family that it should belong to.
-        crew: The processes that share most of the work; each gets the result.
+        samples: The samples.
+        train: The training graphs.
+        validity: A predicate for valid graphs, or their family.
+        group: The processes that share the work; all return the result.
 
     Raises:
         DatasetError: There are no samples.
     """
     if not samples:
-        raise DatasetError("There are no samples to score: pass at least one.")
+        raise DatasetError("There are no samples to score.")
     check = validity.contains if isinstance(validity, Family) else validity
     firsts = isomorphism_classes(samples, group=group)
     classes = sorted(set(firsts))
-    # Validity and novelty do not depend on how nodes are numbered: one graph of each class is enough.
+    # Validity and novelty are invariant under isomorphism: one graph of each class is enough.
     representatives = [samples[index] for index in classes]
-    copied = find_isomorphic(representatives, train, group=group)
-    new = {index for index, copy in zip(classes, copied, strict=True) if copy is None}
+    copies = find_isomorphic(representatives, train, group=group)
+    new = {index for index, copy in zip(classes, copies, strict=True) if copy is None}
     good = set(classes)
     if check is not None:
-        holds = arrays_of(representatives, lambda some: {"holds": np.array(list(map(check, some)))}, group)["holds"]
-        good = {index for index, held in zip(classes, holds.tolist(), strict=True) if held}
+        valid_ones = arrays_of(representatives, lambda some: {"valid": np.array(list(map(check, some)))}, group)[
+            "valid"
+        ]
+        good = {index for index, is_valid in zip(classes, valid_ones.tolist(), strict=True) if is_valid}
     valid = [first for first in firsts if first in good]
 
     return VUN(

@@ -1,4 +1,4 @@
-"""Barabási–Albert graphs: new nodes prefer nodes that already have many neighbours."""
+"""Barabási–Albert graphs: preferential attachment."""
 
 from __future__ import annotations
 
@@ -16,43 +16,43 @@ from .base import Family, shuffled
 
 __all__ = ["Barabasi"]
 
-# Sets of nodes kept at one level of the peeling: about a gigabyte, and far above what graphs of 20 nodes need.
-MOST_SETS = 2_000_000
+# Node sets kept at once: about a gigabyte, and far above what graphs of 20 nodes need.
+MAX_SETS = 2_000_000
 
-# The chance of a new node's neighbours sums over their subsets.
-MOST_TARGETS = 12
+# The probability of a node's targets is a sum over their subsets.
+MAX_TARGETS = 12
 
 
 @dataclass(frozen=True)
 class Barabasi(Family):
-    r"""Preferential attachment as networkx does it.
+    r"""Preferential attachment, with the process of networkx.
 
-    It starts with a star on :math:`m + 1` nodes. Each new node then draws old nodes in proportion to their degree
-    until it has :math:`m` different ones, and is joined to them.
+    It starts with a star on :math:`m + 1` nodes. Each new node draws existing nodes with probability proportional to
+    their degree until :math:`m` distinct ones are found, and is joined to them.
 
     Attributes:
-        m: The number of old nodes a new one is joined to.
+        m: The number of edges of a new node.
     """
 
     name: ClassVar[str] = "barabasi"
     aliases: ClassVar[tuple[str, ...]] = ("ba", "barabasi-albert")
-    summary: ClassVar[str] = "each new node is joined to m old ones in proportion to their degree"
+    summary: ClassVar[str] = "each new node is joined to m existing ones, with probability proportional to degree"
     ordering: ClassVar[str] = "attachment"
 
     m: int = 4
 
     def __post_init__(self) -> None:
         if self.m < 1:
-            raise self._refuse_value("m", "a whole number of at least 1")
+            raise self._value_error("m", "at least 1")
 
     def _check_size(self, n: int) -> None:
         if n <= self.m:
-            raise self._refuse_size(n, f"pass at least m + 1 = {self.m + 1}")
+            raise self._size_error(n, f"n should be at least m + 1 = {self.m + 1}")
 
     def _sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
         m = self.m
         pairs = [(0, leaf) for leaf in range(1, m + 1)]
-        ends = [0] * m + list(range(1, m + 1))  # every node as often as it has neighbours
+        ends = [0] * m + list(range(1, m + 1))  # each node repeated by its degree
 
         for node in range(m + 1, n):
             targets: set[int] = set()
@@ -65,58 +65,59 @@ class Barabasi(Family):
         return shuffled(n, pairs, rng)
 
     def _contains(self, graph: SimpleGraph) -> bool:
-        """Whether the nodes can be taken off one by one, each with ``m`` neighbours left, down to the first star."""
-        return self._plausible(graph) and _can_be_peeled(_neighbour_masks(graph), self.m)
+        """Whether nodes with ``m`` remaining neighbours can be removed one by one down to the initial star."""
+        return self._has_counts(graph) and _reduces_to_star(_neighbour_masks(graph), self.m)
 
     def _log_prob(self, graph: SimpleGraph) -> float:
-        r"""The exact :math:`\log p(A \mid n)` in nats, summed over all orders in which the nodes may have come.
+        r"""The exact :math:`\log p(A \mid n)` in nats, summed over all attachment orders.
 
-        A set :math:`S` of nodes that came first has weight :math:`w(S) = \sum_v w(S ∖ v) f(T_v)` over the nodes
-        :math:`v` with :math:`m` neighbours :math:`T_v` in :math:`S`, down to stars with weight 1; then
-        :math:`p(A \mid n) = w(V)\, m! / n!`, for the star's leaves may have come in any order. The sets are gone
-        through level by level, from all nodes down, as bits of an integer.
-
-        Raises:
-            FamilyError: The graph has too many such sets, more than 63 nodes or new ones with too many neighbours.
+        A set :math:`S` of first nodes has weight :math:`w(S) = \sum_v w(S ∖ v) f(T_v)` over the nodes :math:`v` with
+        exactly :math:`m` neighbours :math:`T_v` in :math:`S`, down to stars with weight 1; then
+        :math:`p(A \mid n) = w(V)\, m! / n!`, as the leaves of the star are exchangeable. Sets are bit masks, and are
+        enumerated from all nodes downwards, one node less at a time.
         """
-        if not self._plausible(graph):
+        if not self._has_counts(graph):
             return -math.inf
         n, m = graph.nodes, self.m
         if n > 63:
-            raise FamilyError(f"'{self.name}' has the exact law up to 63 nodes, and the graph has {n}.")
-        if m > MOST_TARGETS:
-            raise FamilyError(f"'{self.name}' has the exact law up to m={MOST_TARGETS}, and here m={m}.")
+            raise self._intractable_error(n, 63)
+        if m > MAX_TARGETS:
+            raise FamilyError(
+                f"The probability of '{self.name}' is intractable above m={MAX_TARGETS}, here m={m}.",
+                reason="intractable",
+            )
 
         adjacency = graph.adjacency()
         sets, weights = np.array([(1 << n) - 1], dtype=np.uint64), np.ones(1)
         log_scale = math.lgamma(m + 1) - math.lgamma(n + 1)
         for _ in range(n - m - 1):
-            sets, weights = _peel(sets, weights, adjacency, m)
+            sets, weights = _remove_last(sets, weights, adjacency, m)
             if len(sets) == 0:
                 return -math.inf
-            if len(sets) > MOST_SETS:
+            if len(sets) > MAX_SETS:
                 raise FamilyError(
-                    f"The graph's nodes may have come in too many orders to sum over: '{self.name}' has the exact law "
-                    f"for smaller graphs, or a larger m than {m}."
+                    f"The graph has too many attachment orders to sum over: the probability of '{self.name}' is "
+                    f"tractable for smaller graphs, or a larger m than {m}.",
+                    reason="intractable",
                 )
             log_scale += math.log(weights.max())
             weights = weights / weights.max()
 
-        # A pair of nodes is a star around either of them.
+        # With m = 1 both nodes of the star can be its hub.
         hubs = (_degrees(_members(sets, n), adjacency) == m).sum(axis=1)
         total = float(weights @ hubs)
 
         return math.log(total) + log_scale if total > 0 else -math.inf
 
-    def _plausible(self, graph: SimpleGraph) -> bool:
-        """Whether the graph has the right number of edges and no node without neighbours."""
+    def _has_counts(self, graph: SimpleGraph) -> bool:
+        """Whether the number of edges is right and no node is isolated."""
         n, m = graph.nodes, self.m
 
         return n > m and len(graph.edges) == m * (n - m) and bool(graph.degrees().min() > 0)
 
 
 def _neighbour_masks(graph: SimpleGraph) -> list[int]:
-    """The neighbours of each node as bits of an integer."""
+    """The neighbours of each node as a bit mask."""
     masks = [0] * graph.nodes
     for i, j in graph.edges.tolist():
         masks[i] |= 1 << j
@@ -125,24 +126,24 @@ def _neighbour_masks(graph: SimpleGraph) -> list[int]:
     return masks
 
 
-def _can_be_peeled(neighbours: list[int], m: int) -> bool:
-    """Whether some order of taking off nodes with ``m`` neighbours left ends in a star on ``m + 1`` nodes."""
+def _reduces_to_star(neighbours: list[int], m: int) -> bool:
+    """Whether removing nodes with ``m`` remaining neighbours can end in a star on ``m + 1`` nodes."""
     everyone = (1 << len(neighbours)) - 1
-    # A node that came early is likely to have many neighbours.
+    # The hub of the initial star is likely to have a high degree.
     hubs = sorted(range(len(neighbours)), key=lambda v: -neighbours[v].bit_count())
 
     return any(
-        _is_degenerate(neighbours, everyone, 1 << hub, m) and _can_be_peeled_to(neighbours, hub, m) for hub in hubs
+        _is_degenerate(neighbours, everyone, 1 << hub, m) and _reduces_to_star_of(neighbours, hub, m) for hub in hubs
     )
 
 
-def _can_be_peeled_to(neighbours: list[int], hub: int, m: int) -> bool:
-    """Whether some order of taking off nodes with ``m`` neighbours left ends in a star around this one.
+def _reduces_to_star_of(neighbours: list[int], hub: int, m: int) -> bool:
+    """Whether removing nodes with ``m`` remaining neighbours can end in a star around ``hub``.
 
-    A node that is not of the star and has ``m`` neighbours can be taken off at once: it keeps all of them until it
-    goes, so it may as well go first. A node with fewer can only be a leaf. What is left to try is whether a neighbour
-    of the hub with ``m`` neighbours is a leaf, and a star has but ``m``: for a given ``m`` the number of attempts is
-    bounded by a power of the number of nodes.
+    A node outside the star with ``m`` neighbours can be removed at once: it keeps all of them until its removal, so
+    the order does not matter. A node with fewer neighbours is a leaf of the star. Only neighbours of the hub with
+    ``m`` neighbours need both cases, leaf or removed; a star has ``m`` leaves, so the number of branches is polynomial
+    in the number of nodes for a given ``m``.
     """
     pending = [((1 << len(neighbours)) - 1, 0)]
 
@@ -150,34 +151,33 @@ def _can_be_peeled_to(neighbours: list[int], hub: int, m: int) -> bool:
         nodes, leaves = pending.pop()
         degrees = {v: (neighbours[v] & nodes).bit_count() for v in _bits(nodes)}
         leaves |= sum(1 << v for v, degree in degrees.items() if degree < m)
-        beside = 0
+        next_to_leaves = 0
         for v in _bits(leaves):
-            beside |= neighbours[v]
-        if leaves & ~neighbours[hub] or leaves & beside or leaves.bit_count() > m:
+            next_to_leaves |= neighbours[v]
+        if leaves & ~neighbours[hub] or leaves & next_to_leaves or leaves.bit_count() > m:
             continue
         if len(degrees) == m + 1:
             return True
 
-        ripe = [v for v, degree in degrees.items() if degree == m and v != hub and not leaves >> v & 1]
-        open_ones = neighbours[hub] & ~beside if leaves.bit_count() < m else 0
-        sure = sum(1 << v for v in ripe if not open_ones >> v & 1)
-        # Of two side by side, the one that stays longer would be left with too few.
+        removable = [v for v, degree in degrees.items() if degree == m and v != hub and not leaves >> v & 1]
+        undecided = neighbours[hub] & ~next_to_leaves if leaves.bit_count() < m else 0
+        sure = sum(1 << v for v in removable if not undecided >> v & 1)
+        # Of two adjacent ones, the second to be removed would have too few neighbours left.
         if any(neighbours[v] & sure for v in _bits(sure)):
             continue
         if sure:
             pending.append((nodes ^ sure, leaves))
-        elif ripe and _is_degenerate(neighbours, nodes, leaves | 1 << hub, m):
-            v = ripe[0]
+        elif removable and _is_degenerate(neighbours, nodes, leaves | 1 << hub, m):
+            v = removable[0]
             pending += [(nodes, leaves | 1 << v), (nodes ^ (1 << v), leaves)]
 
     return False
 
 
 def _is_degenerate(neighbours: list[int], nodes: int, kept: int, m: int) -> bool:
-    """Whether all nodes but those kept can be taken off one by one, each with at most ``m`` neighbours left.
+    """Whether all nodes except ``kept`` can be removed one by one, each with at most ``m`` remaining neighbours.
 
-    The order does not matter here, for a node that has few enough has no more later: what this refuses is quickly
-    refused.
+    A necessary condition that is quick to check: the order of removals does not matter.
     """
     pending = list(_bits(nodes & ~kept))
     while pending:
@@ -190,26 +190,19 @@ def _is_degenerate(neighbours: list[int], nodes: int, kept: int, m: int) -> bool
 
 
 def _bits(mask: int) -> Iterator[int]:
-    """The nodes of a set, smallest first."""
+    """The nodes of a bit mask in ascending order."""
     while mask:
         lowest = mask & -mask
         yield lowest.bit_length() - 1
         mask ^= lowest
 
 
-def _peel(
+def _remove_last(
     sets: NDArray[np.uint64], weights: NDArray[np.float64], adjacency: NDArray[np.bool_], m: int
 ) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
-    """Take one node off each set in every way the process allows.
+    """Remove one node from each set in all possible ways; :math:`(S,)` bit masks and weights to those of the subsets.
 
-    Arguments:
-        sets: Sets of nodes as bits, with shape :math:`(S,)`.
-        weights: Their weights, with shape :math:`(S,)`.
-        adjacency: The adjacency matrix, with shape :math:`(n, n)`.
-        m: The number of neighbours a node came with.
-
-    Returns:
-        The sets one node smaller that may still end in a star, and their weights.
+    Subsets that cannot end in a star are dropped.
     """
     n = len(adjacency)
     row, last = np.nonzero(_degrees(_members(sets, n), adjacency) == m)
@@ -218,51 +211,55 @@ def _peel(
 
     members = _members(smaller, n)
     degrees = _degrees(members, adjacency)
-    # Nodes with fewer than m neighbours are leaves of the star: they share no edge, and one node is joined to all.
+    # Nodes with fewer than m neighbours are leaves of the star: not adjacent, with one node joined to all of them.
     leaves = (degrees >= 0) & (degrees < m)
-    known = leaves.astype(np.float32) @ adjacency
-    keep = ~((known > 0) & leaves).any(axis=1) & ((known == leaves.sum(axis=1, keepdims=True)) & members).any(axis=1)
+    leaf_neighbours = leaves.astype(np.float32) @ adjacency
+    keep = ~((leaf_neighbours > 0) & leaves).any(axis=1) & (
+        (leaf_neighbours == leaves.sum(axis=1, keepdims=True)) & members
+    ).any(axis=1)
 
     kept = np.flatnonzero(keep[place])
     row, last, place = row[kept], last[kept], place[kept]
     targets = np.nonzero(adjacency[last] & members[place])[1].reshape(-1, m)
-    chances = _target_chances(np.take_along_axis(degrees[place], targets, axis=1), degrees[place].clip(0).sum(axis=1))
-    totals = np.bincount(place, weights=weights[row] * chances, minlength=len(smaller))
+    probabilities = _target_probabilities(
+        np.take_along_axis(degrees[place], targets, axis=1), degrees[place].clip(0).sum(axis=1)
+    )
+    totals = np.bincount(place, weights=weights[row] * probabilities, minlength=len(smaller))
 
     return smaller[keep], totals[keep]
 
 
 def _members(sets: NDArray[np.uint64], n: int) -> NDArray[np.bool_]:
-    """Which of ``n`` nodes each set has, with shape :math:`(S, n)`."""
+    """The bit masks as booleans, with shape :math:`(S, n)`."""
     return (sets[:, None] >> np.arange(n, dtype=np.uint64) & np.uint64(1)).astype(np.bool_)
 
 
 def _degrees(members: NDArray[np.bool_], adjacency: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """How many neighbours each node has within each set, -1 for nodes outside it, with shape :math:`(S, n)`."""
+    """The degree of each node within each set, -1 for nodes outside it, with shape :math:`(S, n)`."""
     return np.where(members, members.astype(np.float32) @ adjacency, np.float32(-1))
 
 
-def _target_chances(degrees: NDArray[np.float32], totals: NDArray[np.float32]) -> NDArray[np.float64]:
-    r"""The probability that draws in proportion to degree find these targets before any other node.
+def _target_probabilities(degrees: NDArray[np.float32], totals: NDArray[np.float32]) -> NDArray[np.float64]:
+    r"""The probability that draws proportional to degree give these targets before any other node.
 
     .. math:: f(∅) = 1, \quad f(T) = \sum_{i ∈ T} f(T ∖ i) \frac{d_i}{D - \sum_{j ∈ T ∖ i} d_j}
 
     Arguments:
-        degrees: The targets' degrees before the new node came, with shape :math:`(P, m)`.
+        degrees: The degrees of the targets before attachment, with shape :math:`(P, m)`.
         totals: The sum :math:`D` of all degrees, with shape :math:`(P,)`.
     """
     d = degrees.T.astype(np.float64)
     left = {0: totals.astype(np.float64)}
-    chances = {0: np.ones(len(totals))}
+    probabilities = {0: np.ones(len(totals))}
 
-    # A subset is the bits of an integer, larger than those of the subsets it is made from.
+    # Subsets are bit masks; those of a subset are smaller integers.
     for subset in range(1, 1 << len(d)):
         members = [i for i in range(len(d)) if subset >> i & 1]
         left[subset] = left[subset ^ (1 << members[0])] - d[members[0]]
         smaller = [subset ^ (1 << i) for i in members]
-        chances[subset] = sum(
-            (chances[rest] / left[rest] * d[i] for i, rest in zip(members, smaller, strict=True)),
+        probabilities[subset] = sum(
+            (probabilities[rest] / left[rest] * d[i] for i, rest in zip(members, smaller, strict=True)),
             np.zeros(len(totals)),
         )
 
-    return chances[(1 << len(d)) - 1]
+    return probabilities[(1 << len(d)) - 1]

@@ -1,4 +1,4 @@
-"""What every family of random graphs can do, and how one is found by name."""
+"""The interface of a family of random graphs, and the registry of families by name."""
 
 from __future__ import annotations
 
@@ -21,30 +21,29 @@ if TYPE_CHECKING:
 
 __all__ = ["FAMILIES", "Family", "family", "shuffled"]
 
-# How often to draw before a size is said to be out of reach.
-MOST_DRAWS = 10_000
+# Draws before :meth:`Family.draw_nats` gives up on a size.
+MAX_DRAWS = 10_000
 
 _registry: dict[str, type[Family]] = {}
 
 FAMILIES: Mapping[str, type[Family]] = MappingProxyType(_registry)
-"""Every family by its name, aliases not included."""
+"""Every family by its name, without aliases."""
 
 
 class Family(ABC):
-    r"""A law :math:`p(A \mid n)` over labelled graphs that does not depend on how nodes are numbered.
+    r"""An exchangeable distribution :math:`p(A \mid n)` over labelled graphs.
 
-    A subclass is a frozen dataclass whose fields are the parameters of the law, checked when it is made. It writes
-    the steps with a leading underscore; the public ones, here, check what they are given and take graphs of either
-    kind.
+    A subclass is a frozen dataclass whose fields are its parameters. It implements the methods with a leading
+    underscore; the public methods here validate their arguments and accept networkx graphs.
 
     Attributes:
-        name: What users call it.
-        aliases: Other names it answers to.
+        name: The name.
+        aliases: Other accepted names.
         summary: One line for the table of families.
-        has_law: Whether :meth:`log_prob` is tractable for some parameters.
-        most_nodes: The largest graphs it draws: they take :math:`n^2` memory on the way, here about a gigabyte.
-        ordering: The node ordering that autoregressive models of it are trained with (``benchmarks/orders.py``).
-        most_judged: How many graphs are judged valid or not when many are at hand, where that takes seconds.
+        has_log_prob: Whether :meth:`log_prob` is tractable for some parameters.
+        most_nodes: The largest graphs that are sampled; sampling takes :math:`n^2` memory, here about a gigabyte.
+        ordering: The node ordering that autoregressive models of the family are trained with.
+        max_checked: The number of samples that are checked for validity, where that is slow; None for all.
     """
 
     name: ClassVar[str]
@@ -53,24 +52,23 @@ class Family(ABC):
     has_log_prob: ClassVar[bool] = True
     most_nodes: ClassVar[int] = 5000
     ordering: ClassVar[str] = "bfs"
-    most_judged: ClassVar[int | None] = None
+    max_checked: ClassVar[int | None] = None
 
     def __init_subclass__(cls) -> None:
         if "name" in cls.__dict__:
             known = {**_registry, cls.name: cls}
-            # By name, whichever module was imported first.
+            # Sorted, so that the order of imports does not matter.
             _registry.clear()
             _registry.update(sorted(known.items()))
 
     def check_size(self, n: int) -> None:
-        """Do nothing if :meth:`sample` can draw graphs from ``n`` nodes.
-
-        Raises:
-            FamilyError: It cannot: the message says which sizes it has.
-        """
+        """Raise a :class:`FamilyError` if graphs with ``n`` nodes cannot be sampled."""
         if n > self.most_nodes:
             raise FamilyError(
-                f"'{self.name}' draws graphs of at most {self.most_nodes} nodes, not {n}: pass a smaller number."
+                f"'{self.name}' has samples of at most {self.most_nodes} nodes, not {n}.",
+                reason="family-size",
+                n=n,
+                most=self.most_nodes,
             )
         self._check_size(n)
 
@@ -92,7 +90,7 @@ class Family(ABC):
         """A graph on ``n`` nodes, its labels uniformly shuffled.
 
         Raises:
-            FamilyError: The family has no graphs of that size, or draws none so large.
+            FamilyError: The family has no graphs of that size, or none that large are sampled.
         """
         self.check_size(n)
 
@@ -103,17 +101,16 @@ class Family(ABC):
         return self._contains(as_simple_graph(graph))
 
     def log_prob(self, graph: SimpleGraph | nx.Graph) -> float:
-        r"""The exact :math:`\log p(A \mid n)` in nats, ``-inf`` where the family does not contain the graph.
+        r"""The exact :math:`\log p(A \mid n)` in nats, ``-inf`` for graphs outside the family.
 
         Raises:
-            FamilyError: The law is not tractable, or not for a graph like this.
+            FamilyError: The probability is intractable, in general or for this graph.
         """
         return self._log_prob(as_simple_graph(graph))
 
     def entropy(self, n: int) -> float | None:
-        r"""The expected :math:`-\log p(A \mid n)` in nats, or None where it has no closed form.
-
-        Without one, see :func:`graphite_gen.families.entropies.known_floor`, or average :meth:`draw_nats`.
+        r"""The expected :math:`-\log p(A \mid n)` in nats, a lower bound on the NLL of any model; None without a closed
+        form: see :func:`graphite_gen.families.entropies.known_entropy`, or average :meth:`draw_nats`.
 
         Raises:
             FamilyError: The family has no graphs of that size.
@@ -123,12 +120,12 @@ class Family(ABC):
         return self._entropy(n)
 
     def draw_nats(self, n: int, rng: np.random.Generator) -> tuple[float, float]:
-        r"""A lower and an upper bound, each in expectation, of :math:`-\log p(A \mid n)` of a fresh graph, in nats.
+        r"""Lower and upper bounds, in expectation, on :math:`-\log p(A \mid n)` of a new sample, in nats.
 
-        Where the law is exact they are one figure. Their means over graphs enclose the floor.
+        They are equal where :meth:`log_prob` is exact. Their means over samples enclose the entropy.
 
         Raises:
-            FamilyError: The family has no graphs of that size, or its law is not tractable.
+            FamilyError: The family has no graphs of that size, or the probability is intractable.
         """
         self.check_size(n)
 
@@ -136,7 +133,7 @@ class Family(ABC):
 
     @abstractmethod
     def _check_size(self, n: int) -> None:
-        """Do nothing if the family has graphs with ``n`` nodes, else raise what :meth:`_refuse_size` gives."""
+        """Raise :meth:`_size_error` if the family has no graphs with ``n`` nodes."""
 
     @abstractmethod
     def _sample(self, n: int, rng: np.random.Generator) -> SimpleGraph: ...
@@ -145,22 +142,20 @@ class Family(ABC):
     def _contains(self, graph: SimpleGraph) -> bool: ...
 
     def _log_prob(self, graph: SimpleGraph) -> float:
-        raise FamilyError(
-            f"The law of '{self.name}' has no tractable probability, see 'log_prob_bounds' if it has them."
-        )
+        raise FamilyError(f"'{self.name}' has no tractable probability.", reason="intractable")
 
     def _entropy(self, n: int) -> float | None:
         return None
 
     def _draw_nats(self, n: int, rng: np.random.Generator) -> tuple[float, float]:
-        # Where largest components are kept, most draws may be smaller than asked for.
-        for _ in range(MOST_DRAWS):
+        # With 'largest_component', most samples may have fewer than n nodes.
+        for _ in range(MAX_DRAWS):
             graph = self._sample(n, rng)
             if graph.nodes == n:
                 nats = -self._log_prob(graph)
                 return nats, nats
         raise FamilyError(
-            f"'{self.name}' ({self._settings()}) kept all n={n} nodes in none of {MOST_DRAWS} draws: pass another n."
+            f"'{self.name}' ({self._settings()}) had no connected graph with n={n} nodes in {MAX_DRAWS} samples."
         )
 
     @property
@@ -169,7 +164,7 @@ class Family(ABC):
         return True
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters of the law by name."""
+        """The parameters by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     def _has_size(self, n: int) -> bool:
@@ -180,22 +175,31 @@ class Family(ABC):
 
         return True
 
-    def _refuse_size(self, n: int, wanted: str) -> FamilyError:
-        return FamilyError(f"'{self.name}' ({self._settings()}) has no graphs with n={n} nodes: {wanted}.")
-
-    def _refuse_law(self, n: int, most: int) -> FamilyError:
+    def _size_error(self, n: int, expected: str) -> FamilyError:
         return FamilyError(
-            f"The law of '{self.name}' ({self._settings()}) is not tractable above n={most}, "
-            f"and the graph has {n} nodes."
+            f"'{self.name}' ({self._settings()}) has no graphs with n={n} nodes: {expected}.", reason="family-size", n=n
+        )
+
+    def _intractable_error(self, n: int, most: int) -> FamilyError:
+        return FamilyError(
+            f"The probability of '{self.name}' ({self._settings()}) is intractable above n={most}; the graph has {n} "
+            "nodes.",
+            reason="intractable",
+            n=n,
+            most=most,
+        )
+
+    def _value_error(self, parameter: str, expected: str) -> FamilyError:
+        value = getattr(self, parameter)
+
+        return FamilyError(
+            f"'{self.name}' has {parameter}={value}; it should be {expected}.",
+            reason="family-value",
+            parameter=parameter,
         )
 
     def _settings(self) -> str:
         return ", ".join(f"{key}={value}" for key, value in self.parameters().items())
-
-    def _refuse_value(self, parameter: str, wanted: str) -> FamilyError:
-        value = getattr(self, parameter)
-
-        return FamilyError(f"'{self.name}' cannot have {parameter}={value}: pass {wanted}.")
 
 
 def family(name: str, **parameters: Any) -> Family:
@@ -203,29 +207,31 @@ def family(name: str, **parameters: Any) -> Family:
 
     Arguments:
         name: A key of :data:`FAMILIES` or an alias.
-        parameters: Values for its parameters; text, as from a command line, is read as the parameter's type.
+        parameters: Its parameters; strings are parsed as the type of the parameter.
 
     Raises:
-        FamilyError: There is no such family or parameter, or a value does not fit.
+        FamilyError: There is no such family or parameter, or a value is invalid.
     """
     kinds = {key: kind for kind in FAMILIES.values() for key in (kind.name, *kind.aliases)}
     kind = kinds.get(name.strip().lower().replace("_", "-"))
     if kind is None:
-        raise FamilyError(f"No family is called '{name}'{_closest(name, kinds)}: pass one of {_listed(FAMILIES)}.")
+        close = difflib.get_close_matches(name, kinds, n=1)
+        hint = f" (did you mean '{close[0]}'?)" if close else ""
+        raise FamilyError(
+            f"There is no family '{name}'{hint}; there are {_listed(FAMILIES)}.", reason="unknown-family", name=name
+        )
 
     hints = get_type_hints(kind)
     known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     for key in parameters:
         if key not in known:
-            raise FamilyError(f"'{kind.name}' has no parameter '{key}': pass one of {_listed(known)}.")
+            raise FamilyError(
+                f"'{kind.name}' has no parameter '{key}'; it has {_listed(known)}.",
+                reason="unknown-parameter",
+                name=key,
+            )
 
     return kind(**{key: _parsed(kind.name, key, hints[key], value) for key, value in parameters.items()})
-
-
-def _closest(name: str, choices: Mapping[str, Any]) -> str:
-    close = difflib.get_close_matches(name, choices, n=1)
-
-    return f" (did you mean '{close[0]}'?)" if close else ""
 
 
 def _listed(names: Mapping[str, Any] | list[str]) -> str:
@@ -233,9 +239,9 @@ def _listed(names: Mapping[str, Any] | list[str]) -> str:
 
 
 def _parsed(name: str, key: str, kind: type, value: Any) -> Any:
-    """A value as the type of its field, or an error that shows both."""
-    wanted = {int: "a whole number", float: "a number", bool: "true or false"}[kind]
-    error = FamilyError(f"'{name}' cannot read {key}={value!r}: pass {wanted}.")
+    """A parameter value converted to the type of its field."""
+    expected = {int: "an integer", float: "a number", bool: "true or false"}[kind]
+    error = FamilyError(f"'{name}' has {key}={value!r}; it should be {expected}.", reason="family-value", parameter=key)
 
     if kind is bool:
         choices = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -255,5 +261,5 @@ def _parsed(name: str, key: str, kind: type, value: Any) -> Any:
 
 
 def shuffled(n: int, pairs: ArrayLike, rng: np.random.Generator) -> SimpleGraph:
-    """The graph of these pairs, its nodes renumbered uniformly at random."""
+    """The graph with these edges, its nodes relabelled by a uniform permutation."""
     return SimpleGraph.from_pairs(n, rng.permutation(n)[np.asarray(pairs, dtype=np.int64).reshape(-1, 2)])

@@ -1,4 +1,4 @@
-"""Ego networks: an Erdős–Rényi graph and one node that knows everyone."""
+"""Ego networks: an Erdős–Rényi graph and one node joined to all others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..graph import SimpleGraph
 from .base import Family, shuffled
-from .erdos_renyi import NEVER, draw_pairs, log_connected, log_prob_of_pairs, log_ways, pair_entropy
+from .erdos_renyi import LOG_ZERO, draw_pairs, log_binomials, log_connected, log_prob_of_pairs, pair_entropy
 
 __all__ = ["Ego"]
 
@@ -31,11 +31,11 @@ class Ego(Family):
 
     def __post_init__(self) -> None:
         if not 0 <= self.p <= 1:
-            raise self._refuse_value("p", "a probability between 0 and 1")
+            raise self._value_error("p", "between 0 and 1")
 
     def _check_size(self, n: int) -> None:
         if n < 1:
-            raise self._refuse_size(n, "pass at least 1")
+            raise self._size_error(n, "n should be at least 1")
 
     def _sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
         spokes = np.stack([np.arange(n - 1), np.full(n - 1, n - 1)], axis=1)
@@ -48,7 +48,7 @@ class Ego(Family):
     def _log_prob(self, graph: SimpleGraph) -> float:
         r"""The exact :math:`\log p(A \mid n)` in nats.
 
-        Any of the :math:`u` universal nodes may be the ego, and what is left has the same number of edges:
+        Any of the :math:`u` universal nodes may be the ego, and the rest has the same number of edges in each case:
         :math:`p(A \mid n) = \frac{u}{n} p^{E'} (1 - p)^{\binom{n-1}{2} - E'}` with :math:`E' = E - (n - 1)`.
         """
         n = graph.nodes
@@ -69,24 +69,24 @@ class Ego(Family):
 def _universal(n: int, p: float) -> NDArray[np.float64]:
     r"""The probabilities that an Erdős–Rényi graph has 0, 1, … n universal nodes, with shape :math:`(n + 1,)`.
 
-    They have no neighbours in the complement, a graph whose pairs are edges with probability :math:`1 - p`. Its other
-    nodes are in components of two or more: by the size of the one that a given node is in, :math:`k` nodes have
-    neighbours with probability
+    Universal nodes are isolated in the complement, an Erdős–Rényi graph with edge probability :math:`1 - p`. By the
+    size :math:`a` of the component of a given node, :math:`k` nodes of the complement have no isolated one with
+    probability
 
     .. math:: D_k = \sum_{a=2}^{k} \binom{k-1}{a-1} C_a p^{a(k-a)} D_{k-a}
 
-    with :math:`C_a` from :func:`log_connected`, and no term is negative.
+    with :math:`C_a` from :func:`log_connected`. No term is negative, so there is no cancellation.
     """
-    log_p = math.log(p) if p > 0 else NEVER
+    log_p = math.log(p) if p > 0 else LOG_ZERO
     log_joined = log_connected(n, 1 - p)
     log_none = np.full(n + 1, -np.inf)
     log_none[0] = 0.0
     for k in range(2, n + 1):
         a = np.arange(2, k + 1)
         log_none[k] = np.logaddexp.reduce(
-            log_ways(k - 1)[a - 1] + log_joined[a] + a * (k - a) * log_p + log_none[k - a]
+            log_binomials(k - 1)[a - 1] + log_joined[a] + a * (k - a) * log_p + log_none[k - a]
         )
     counts = np.arange(n + 1)
     log_all = (counts * (counts - 1) // 2 + counts * (n - counts)) * log_p
 
-    return np.asarray(np.exp(log_ways(n) + log_all + log_none[::-1]))
+    return np.asarray(np.exp(log_binomials(n) + log_all + log_none[::-1]))

@@ -1,7 +1,8 @@
-r"""Floors of families with their errors: in closed form, from the table that is shipped, or estimated afresh.
+r"""Entropies of families: in closed form, from the bundled table, or estimated from new samples.
 
-Where a law has no closed form, its floor is a mean over graphs that take seconds each. The table holds such means for
-default parameters, so that nobody waits; ``benchmarks/floors.py`` makes it.
+The entropy, the expected :math:`-\log p(A \mid n)` under the true process, is a lower bound on the NLL of any model.
+Without a closed form it is a mean over samples that can take seconds each, so ``entropies.json`` holds these means for
+the default parameters; ``benchmarks/floors.py`` writes it.
 """
 
 from __future__ import annotations
@@ -32,12 +33,11 @@ class EntropyEstimate(Record):
     r"""The expected :math:`-\log p(A \mid n)` of a family, in nats per graph.
 
     Attributes:
-        lower: The mean lower bound of each graph's figure; the figure itself where the law is exact.
-        upper: The mean upper bound.
-        standard_error: The standard error over graphs of what lies midway; 0 in closed form, None for a single graph.
-        graphs: How many graphs were drawn, 0 in closed form.
-        gap_standard_error: The standard error over graphs of how far the bounds are apart; 0 in closed form, None where
-            it is not known.
+        lower: The mean of the lower bounds; equal to ``upper`` if the probability is exact.
+        upper: The mean of the upper bounds.
+        standard_error: The standard error of :attr:`nats` over graphs; 0 in closed form, None for a single graph.
+        graphs: The number of sampled graphs; 0 in closed form.
+        gap_standard_error: The standard error of :attr:`gap`; 0 in closed form, None if unknown.
     """
 
     lower: float
@@ -48,12 +48,12 @@ class EntropyEstimate(Record):
 
     @classmethod
     def exact(cls, nats: float) -> EntropyEstimate:
-        """A closed form, which has no error."""
+        """An entropy in closed form."""
         return cls(nats, nats, gap_standard_error=0.0)
 
     @classmethod
     def of(cls, bounds: Sequence[tuple[float, float]]) -> EntropyEstimate:
-        """The mean over graphs of what :func:`draw_nats` gives."""
+        """The mean over the bounds of :func:`draw_nats`."""
         lower, upper = np.asarray(bounds, dtype=np.float64).T
         _, error = mean_with_error((lower + upper) / 2)
         _, gap_error = mean_with_error(upper - lower)
@@ -62,75 +62,67 @@ class EntropyEstimate(Record):
 
     @property
     def nats(self) -> float:
-        """The floor: midway between the bounds."""
+        """The estimate: the midpoint of the bounds."""
         return (self.lower + self.upper) / 2
 
     @property
     def gap(self) -> float:
-        """How far the bounds are apart; below 0 where the noise of few graphs has turned their order."""
+        """The difference of the bounds; with few graphs, noise can make it negative."""
         return self.upper - self.lower
 
 
-def draw_nats(law: Family, n: int, graphs: int, seed: int) -> Iterator[tuple[float, float]]:
-    r"""Bounds of :math:`-\log p(A \mid n)` of fresh graphs, one after the other; graph ``i`` depends on its size, the
-    seed and ``i`` alone.
+def draw_nats(family: Family, n: int, graphs: int, seed: int) -> Iterator[tuple[float, float]]:
+    r"""Yield :meth:`Family.draw_nats` of new samples; sample ``i`` depends only on ``n``, ``seed`` and ``i``.
 
     Raises:
         ConfigError: The number of graphs is not positive.
-        FamilyError: The family has no graphs of that size, or its law is not tractable.
+        FamilyError: The family has no graphs of that size, or the probability is intractable.
     """
     if graphs < 1:
         raise ConfigError(f"'graphs' is {graphs}; it should be at least 1.")
-    law.check_size(n)
+    family.check_size(n)
 
-    return (law.draw_nats(n, stream(seed, "floor", n, i)) for i in range(graphs))
+    # The name of a random stream determines its numbers, so "floor" stays.
+    return (family.draw_nats(n, stream(seed, "floor", n, i)) for i in range(graphs))
 
 
-def known_entropy(law: Family, n: int) -> EntropyEstimate | None:
-    """The floor without drawing a graph: in closed form, or from the shipped table; None where neither has it.
+def known_entropy(family: Family, n: int) -> EntropyEstimate | None:
+    """The entropy in closed form or from the bundled table; None if it is in neither.
 
     Raises:
         FamilyError: The family has no graphs of that size.
     """
-    exact = law.entropy(n)
+    exact = family.entropy(n)
     if exact is not None:
         return EntropyEstimate.exact(exact)
-    shipped = _table().get(law.name)
-    if shipped is None or shipped["parameters"] != law.parameters():
+    known = _table().get(family.name)
+    if known is None or known["parameters"] != family.parameters():
         return None
-    row = shipped["floors"].get(str(n))
+    row = known["entropies"].get(str(n))
 
     return None if row is None else EntropyEstimate(**row)
 
 
 def mean_entropy(entropies: Mapping[int, EntropyEstimate], sizes: Sequence[int]) -> EntropyEstimate:
-    """The floor of graphs of these sizes, which may occur more than once.
-
-    Arguments:
-        floors: The floor of each size, independent of each other.
-        sizes: The number of nodes of each graph.
-    """
-    shares = {n: count / len(sizes) for n, count in Counter(sizes).items()}
+    """The mean entropy over graphs of these sizes, from independent estimates for each size."""
+    weights = {n: count / len(sizes) for n, count in Counter(sizes).items()}
 
     return EntropyEstimate(
-        lower=sum(share * entropies[n].lower for n, share in shares.items()),
-        upper=sum(share * entropies[n].upper for n, share in shares.items()),
-        standard_error=_joined([(share, entropies[n].standard_error) for n, share in shares.items()]),
-        graphs=sum(entropies[n].graphs for n in shares),
-        gap_standard_error=_joined([(share, entropies[n].gap_standard_error) for n, share in shares.items()]),
+        lower=sum(weight * entropies[n].lower for n, weight in weights.items()),
+        upper=sum(weight * entropies[n].upper for n, weight in weights.items()),
+        standard_error=_joined([(weight, entropies[n].standard_error) for n, weight in weights.items()]),
+        graphs=sum(entropies[n].graphs for n in weights),
+        gap_standard_error=_joined([(weight, entropies[n].gap_standard_error) for n, weight in weights.items()]),
     )
 
 
 def _joined(errors: Sequence[tuple[float, float | None]]) -> float | None:
-    """The standard error of a weighted sum of independent figures; None where that of one is not known."""
-    known = [share * error for share, error in errors if error is not None]
+    """The standard error of a weighted sum of independent estimates; None if one of theirs is unknown."""
+    known = [weight * error for weight, error in errors if error is not None]
 
     return math.hypot(*known) if len(known) == len(errors) else None
 
 
 @cache
 def _table() -> Mapping[str, Any]:
-    """The shipped floors, by family."""
-    content: Mapping[str, Any] = json.loads(files(__package__).joinpath(TABLE).read_text(encoding="utf-8"))
-
-    return content
+    return dict(json.loads(files(__package__).joinpath(TABLE).read_text(encoding="utf-8")))

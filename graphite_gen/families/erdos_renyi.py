@@ -14,10 +14,18 @@ from ..data.properties import is_connected, largest_component
 from ..graph import SimpleGraph
 from .base import Family
 
-__all__ = ["NEVER", "ErdosRenyi", "draw_pairs", "log_connected", "log_prob_of_pairs", "log_ways", "pair_entropy"]
+__all__ = [
+    "LOG_ZERO",
+    "ErdosRenyi",
+    "draw_pairs",
+    "log_binomials",
+    "log_connected",
+    "log_prob_of_pairs",
+    "pair_entropy",
+]
 
-# The logarithm of what never happens, finite so that having it happen zero times is certain.
-NEVER = -1.0e9
+# Stands for log 0, finite so that 0 · log 0 is 0.
+LOG_ZERO = -1.0e9
 
 
 @dataclass(frozen=True)
@@ -26,8 +34,7 @@ class ErdosRenyi(Family):
 
     Attributes:
         p: The probability of an edge.
-        largest_component: Keep the largest component of each draw, which may then have fewer than ``n`` nodes.
-            Off by default: the published floors are for the law without it.
+        largest_component: Keep only the largest component of each sample, which may have fewer than ``n`` nodes.
     """
 
     name: ClassVar[str] = "erdos-renyi"
@@ -40,11 +47,11 @@ class ErdosRenyi(Family):
 
     def __post_init__(self) -> None:
         if not 0 <= self.p <= 1:
-            raise self._refuse_value("p", "a probability between 0 and 1")
+            raise self._value_error("p", "between 0 and 1")
 
     def _check_size(self, n: int) -> None:
         if n < 1:
-            raise self._refuse_size(n, "pass at least 1")
+            raise self._size_error(n, "n should be at least 1")
 
     def _sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
         graph = draw_pairs(n, self.p, rng)
@@ -60,11 +67,8 @@ class ErdosRenyi(Family):
     def _log_prob(self, graph: SimpleGraph) -> float:
         r"""The exact :math:`\log p(A \mid n)` in nats.
 
-        With ``largest_component`` a graph is an Erdős–Rényi graph conditioned on being connected, whatever the number
-        of nodes it was cut from; at :math:`p = ½` that is uniform over the connected graphs of its size.
-
-        Raises:
-            FamilyError: The graph is too large to know how many others are connected.
+        With ``largest_component`` it is conditioned on the graph being connected; at :math:`p = ½` that is uniform
+        over the connected graphs of its size.
         """
         if not self._contains(graph):
             return -math.inf
@@ -73,7 +77,7 @@ class ErdosRenyi(Family):
         if not self.largest_component:
             return log_prob
         if n > self.most_nodes:
-            raise self._refuse_law(n, self.most_nodes)
+            raise self._intractable_error(n, self.most_nodes)
 
         return log_prob - float(log_connected(n, self.p)[n])
 
@@ -88,7 +92,7 @@ class ErdosRenyi(Family):
 
 
 def draw_pairs(n: int, p: float, rng: np.random.Generator) -> SimpleGraph:
-    """A graph whose pairs are edges independently with probability ``p``."""
+    """An Erdős–Rényi graph: each pair is an edge with probability ``p``."""
     chosen = np.flatnonzero(rng.random(math.comb(n, 2)) < p)
     # Pairs i<j are numbered in lexicographic order: row i starts at i(2n-i-1)/2.
     starts = np.arange(n) * (2 * n - np.arange(n) - 1) // 2
@@ -99,54 +103,55 @@ def draw_pairs(n: int, p: float, rng: np.random.Generator) -> SimpleGraph:
 
 
 def log_prob_of_pairs(edges: int, pairs: int, p: float) -> float:
-    """The log-probability in nats of ``edges`` given edges among ``pairs`` independent pairs."""
+    """The log-probability in nats of a given set of ``edges`` edges among ``pairs`` pairs."""
     log_prob = 0.0
-    for count, chance in ((edges, p), (pairs - edges, 1 - p)):
-        if count and chance == 0:
+    for count, probability in ((edges, p), (pairs - edges, 1 - p)):
+        if count and probability == 0:
             return -math.inf
         if count:
-            log_prob += count * math.log(chance)
+            log_prob += count * math.log(probability)
 
     return log_prob
 
 
 def pair_entropy(p: float) -> float:
-    """The entropy in nats of one pair that is an edge with probability ``p``."""
-    return -sum(chance * math.log(chance) for chance in (p, 1 - p) if chance > 0)
+    """The entropy of one pair in nats."""
+    return -sum(probability * math.log(probability) for probability in (p, 1 - p) if probability > 0)
 
 
 @lru_cache(maxsize=64)
 def log_connected(n: int, p: float) -> NDArray[np.float64]:
     r"""The logarithms of the probabilities :math:`C_k` that an Erdős–Rényi graph on :math:`k` nodes is connected.
 
-    Take a node off a connected graph. The component :math:`A` that another given node is left in has :math:`a` nodes,
-    the first one had a neighbour among them, and what is not in :math:`A` is connected too. With :math:`q = 1 - p`
+    Remove a node from a connected graph and let :math:`a` be the size of the component :math:`A` of another given
+    node: the removed node has a neighbour in :math:`A`, and the nodes outside :math:`A` are connected. With
+    :math:`q = 1 - p`
 
     .. math:: C_k = \sum_{a=1}^{k-1} \binom{k-2}{a-1} C_a (1 - q^a) q^{a(k-1-a)} C_{k-a}
 
-    where no term is negative, so a small :math:`C_k` loses no digits. At :math:`p = ½` this counts connected labelled
-    graphs (OEIS A001187).
+    No term is negative, so there is no cancellation. At :math:`p = ½` this counts connected labelled graphs (OEIS
+    A001187).
 
     Returns:
-        The values for :math:`k = 0 … n`, with shape :math:`(n + 1,)`; there is no graph without nodes.
+        The values for :math:`k = 0 … n`, with shape :math:`(n + 1,)`; :math:`C_0 = 0`.
     """
-    log_miss = math.log1p(-p) if p < 1 else NEVER
+    log_miss = math.log1p(-p) if p < 1 else LOG_ZERO
     sizes = np.arange(n + 1)
     with np.errstate(divide="ignore"):
-        log_met = np.log(-np.expm1(sizes * log_miss))
+        log_hit = np.log(-np.expm1(sizes * log_miss))
     logs = np.full(n + 1, -np.inf)
     logs[1:2] = 0.0
     for k in range(2, n + 1):
         a = sizes[1:k]
         logs[k] = np.logaddexp.reduce(
-            log_ways(k - 2)[a - 1] + logs[a] + log_met[a] + a * (k - 1 - a) * log_miss + logs[k - a]
+            log_binomials(k - 2)[a - 1] + logs[a] + log_hit[a] + a * (k - 1 - a) * log_miss + logs[k - a]
         )
     logs.flags.writeable = False
 
     return logs
 
 
-def log_ways(n: int) -> NDArray[np.float64]:
+def log_binomials(n: int) -> NDArray[np.float64]:
     r"""The logarithms of :math:`\binom{n}{k}` for :math:`k = 0 … n`, with shape :math:`(n + 1,)`."""
     factorials = np.concatenate([[0.0], np.log(np.arange(1, n + 1)).cumsum()])
 

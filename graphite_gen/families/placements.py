@@ -1,8 +1,8 @@
-r"""The volume of the point placements that give a geometric graph, by tempered sequential Monte Carlo.
+r"""The volume of the point placements that give a geometric graph, by tempered sequential Monte Carlo (SMC).
 
-Placing nodes one by one without looking ahead loses every particle at 20 nodes. Here all points move together, from
-anywhere to valid placements, through laws :math:`π_t(x) ∝ \exp(-β_t E(x))` where the energy :math:`E` sums what every
-pair is on the wrong side of the radius by.
+Placing nodes one by one leaves no valid particle at 20 nodes. Here all points move together, from uniform to valid
+placements, through distributions :math:`π_t(x) ∝ \exp(-β_t E(x))`. The energy :math:`E` sums over pairs by how much
+they are on the wrong side of the radius.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ __all__ = ["Level", "PlacementVolume"]
 
 Array = NDArray[np.float64]
 
-# What a pair on the wrong side costs beside its distance from the radius: it makes the last levels all but valid.
+# Added to the energy of each pair on the wrong side, so that most placements are valid at the last levels.
 FAULT = 0.1
 SWEEPS = 2
 PILOT_PARTICLES = 300
-# A pilot takes steps that leave this share of effective particles, until this share of placements is valid.
-PILOT_EFFECTIVE = 0.95
+# The relative ESS that a step of the pilot run leaves, and the fraction of valid placements at which it ends.
+PILOT_ESS = 0.95
 PILOT_VALID = 0.6
-MOST_LEVELS = 500
-LARGEST_BETA = 400.0
+MAX_LEVELS = 500
+MAX_BETA = 400.0
 
 
 @dataclass(frozen=True)
 class Level:
-    """One law on the way: its inverse temperature and the size of the moves that suit it."""
+    """An inverse temperature and the scale of the Metropolis proposals for it."""
 
     beta: float
     scale: float
@@ -43,23 +43,23 @@ class PlacementVolume:
 
     Arguments:
         graph: The graph :math:`A`.
-        r: The distance up to which points are joined.
+        r: The radius.
     """
 
     def __init__(self, graph: SimpleGraph, r: float) -> None:
         self.nodes = graph.nodes
         self.square = r**2
-        # Positive where a pair can be too far apart, negative where it can be too close, 0 for a node and itself.
+        # Positive for edges (can be too long), negative for other pairs (can be too close), 0 on the diagonal.
         signs = np.where(graph.adjacency(), 1.0, -1.0) + np.eye(graph.nodes)
         self.rates = signs[..., None] / self.square
 
     def plan(self, rng: np.random.Generator) -> list[Level]:
-        """Levels found by a pilot run. They are fixed before an estimate is made: adapting within it would bias it."""
+        """Levels from a pilot run; an estimate that adapted its own levels would be biased."""
         x, energies = self._start(PILOT_PARTICLES, rng)
         levels: list[Level] = []
         beta, scale = 0.0, 0.3
-        while (energies < FAULT / 2).mean() <= PILOT_VALID and len(levels) < MOST_LEVELS and beta < LARGEST_BETA:
-            step = _widest_step(energies)
+        while (energies < FAULT / 2).mean() <= PILOT_VALID and len(levels) < MAX_LEVELS and beta < MAX_BETA:
+            step = _next_step(energies)
             level = Level(beta + step, scale)
             chosen = _draw(np.exp(-step * (energies - energies.min())), rng)
             x = x.take(chosen, axis=-1)
@@ -75,15 +75,15 @@ class PlacementVolume:
     ) -> float:
         r"""The logarithm of an estimate :math:`\hat{p}`, in nats.
 
-        Without points :math:`E[\hat{p}] = p`, so its logarithm is a lower bound in expectation. With points drawn
-        from the law given the graph, one particle is led along a path that ends in them (conditional SMC, Andrieu et
-        al., 2010); then :math:`E[1 / \hat{p}] = 1 / p`, and the logarithm is an upper bound in expectation.
+        Without points :math:`E[\hat{p}] = p`, so its logarithm is a lower bound in expectation. With points from the
+        posterior given the graph, one particle follows a path that ends in them (conditional SMC, Andrieu et al.,
+        2010); then :math:`E[1 / \hat{p}] = 1 / p`, and the logarithm is an upper bound in expectation.
 
         Arguments:
-            levels: What :meth:`plan` gave.
-            particles: The number of placements carried along.
-            rng: The source of randomness.
-            points: The points the graph was made from, with shape :math:`(n, 2)`.
+            levels: The levels of :meth:`plan`.
+            particles: The number of particles.
+            rng: The random generator.
+            points: The points that the graph was sampled with, with shape :math:`(n, 2)`.
         """
         path = None if points is None else self._path_to(points, levels, rng)
         x, energies = self._start(particles, rng)
@@ -112,7 +112,7 @@ class PlacementVolume:
         return log_volume + math.log(valid) if valid > 0 else -math.inf
 
     def _path_to(self, points: Array, levels: list[Level], rng: np.random.Generator) -> list[Array]:
-        """A placement before the first level and after each, ending in these points: the moves run backwards."""
+        """The conditioned path, from before the first level to these points, by moves in reverse order."""
         x = points.T[..., None].copy()
         path = [x[..., 0].copy()]
         for level in reversed(levels):
@@ -128,11 +128,13 @@ class PlacementVolume:
         return x, self._energies(x)
 
     def _energies(self, x: Array) -> Array:
-        return np.asarray(sum((self._pull(x, x[:, j], j) for j in range(self.nodes)), np.zeros(x.shape[-1])) / 2)
+        return np.asarray(
+            sum((self._energy_of_node(x, x[:, j], j) for j in range(self.nodes)), np.zeros(x.shape[-1])) / 2
+        )
 
-    def _pull(self, x: Array, place: Array, j: int) -> Array:
+    def _energy_of_node(self, x: Array, place: Array, j: int) -> Array:
         """The energy of the pairs of node ``j`` if it were at ``place``, with shape :math:`(K,)`."""
-        # In place: this is where the time goes, and fresh arrays would quadruple it.
+        # The hot loop: in place, as new arrays would take four times as long.
         faults, other = x[0] - place[0], x[1] - place[1]
         faults *= faults
         other *= other
@@ -146,15 +148,15 @@ class PlacementVolume:
         return np.asarray(faults.sum(axis=0))
 
     def _move(self, x: Array, level: Level, rng: np.random.Generator, order: range) -> float:
-        """Metropolis sweeps over the nodes, in place; the share of moves that were accepted.
+        """Metropolis sweeps over the nodes, in place; returns the acceptance rate.
 
-        Each move is reversible, so sweeps in the opposite order are the reverse of the whole.
+        Each move is reversible, so that sweeps in the opposite order reverse the kernel.
         """
         accepted = 0.0
         for _ in range(SWEEPS):
             for j in order:
                 place = x[:, j] + level.scale * rng.standard_normal(x[:, j].shape)
-                rise = self._pull(x, place, j) - self._pull(x, x[:, j], j)
+                rise = self._energy_of_node(x, place, j) - self._energy_of_node(x, x[:, j], j)
                 inside = ((place >= 0) & (place <= 1)).all(axis=0)
                 moves = inside & (rng.standard_exponential(len(rise)) > level.beta * rise)
                 x[:, j] = np.where(moves, place, x[:, j])
@@ -164,17 +166,17 @@ class PlacementVolume:
 
 
 def _draw(weights: Array, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Indices drawn independently in proportion to weights, as many as there are."""
+    """Multinomial resampling."""
     return rng.choice(len(weights), len(weights), p=weights / weights.sum())
 
 
-def _widest_step(energies: Array) -> float:
-    """The largest rise of the inverse temperature that leaves enough effective particles."""
-    low, high = 0.0, LARGEST_BETA
+def _next_step(energies: Array) -> float:
+    """The largest increase of the inverse temperature that keeps the relative ESS, by bisection."""
+    low, high = 0.0, MAX_BETA
     for _ in range(40):
         middle = (low + high) / 2
         weights = np.exp(-middle * (energies - energies.min()))
         effective = weights.sum() ** 2 / (weights**2).sum() / len(weights)
-        low, high = (middle, high) if effective > PILOT_EFFECTIVE else (low, middle)
+        low, high = (middle, high) if effective > PILOT_ESS else (low, middle)
 
     return high

@@ -18,8 +18,8 @@ from .base import Family, shuffled
 
 __all__ = ["PowerlawTree", "caterpillar", "draw_degrees", "sorted_spine"]
 
-# The floor sums over the partitions of n - 2: 37,338 at this size.
-MOST_ENUMERATED = 42
+# The entropy sums over the partitions of n - 2: 37,338 at this size.
+MAX_ENUMERATED = 42
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,11 @@ class PowerlawTree(Family):
 
     Degrees are independent with :math:`q(k) = (k - ½)^{1-γ} - (k + ½)^{1-γ}` for :math:`k > 1` and
     :math:`q(1) = 1 - 1.5^{1-γ}` (a Pareto variable, rounded), conditioned on :math:`\sum_i (d_i - 1) = n - 2`,
-    without which there is no tree. The inner nodes form a path in the order of their degrees; leaves fill it up.
+    the condition for a tree. The inner nodes form a path in the order of their degrees; the other nodes are leaves.
 
-    networkx gets near this law by replacing one degree after the other and stopping at the first valid sequence. That
-    favours sequences which take longer to come back to a valid one: about 1.3 % off in total variation at n = 10.
-    Averaged over n = 10 … 20 the floor of this law is 27.38 nats; under it, trees that networkx drew cost 27.33 with
-    its 100 tries and 27.30 with 1000 or more.
+    networkx approximates this distribution by replacing one degree at a time until the sequence is valid, which is
+    about 1.3 % off in total variation at n = 10. Averaged over n = 10 … 20 the entropy here is 27.38 nats; trees from
+    networkx have a mean −log p of 27.33 with its 100 tries and 27.30 with 1000 or more.
 
     Attributes:
         gamma: The exponent of the power law.
@@ -42,17 +41,17 @@ class PowerlawTree(Family):
     name: ClassVar[str] = "powerlaw-tree"
     aliases: ClassVar[tuple[str, ...]] = ("tree",)
     summary: ClassVar[str] = "a caterpillar tree, degrees from a power law with exponent gamma, spine sorted"
-    most_nodes: ClassVar[int] = 2000  # the law of the sums of degrees takes n³ time
+    most_nodes: ClassVar[int] = 2000  # the distribution of degree sums takes O(n³) time
 
     gamma: float = 3.0
 
     def __post_init__(self) -> None:
         if not 1 < self.gamma < float("inf"):
-            raise self._refuse_value("gamma", "an exponent above 1")
+            raise self._value_error("gamma", "above 1")
 
     def _check_size(self, n: int) -> None:
         if n < 2:
-            raise self._refuse_size(n, "pass at least 2")
+            raise self._size_error(n, "n should be at least 2")
 
     def _sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
         return shuffled(n, caterpillar(draw_degrees(n, self.gamma, rng)), rng)
@@ -63,19 +62,19 @@ class PowerlawTree(Family):
     def _log_prob(self, graph: SimpleGraph) -> float:
         r"""The exact :math:`\log p(A \mid n)` in nats.
 
-        The degrees :math:`d` decide the tree up to isomorphism, so :math:`p(A \mid n) = P(d) |\mathrm{Aut}| / n!`
+        The degrees :math:`d` determine the tree up to isomorphism, so :math:`p(A \mid n) = P(d) |\mathrm{Aut}| / n!`
         with :math:`P(d) = n! \prod_i q(d_i) / (Z \prod_k c_k!)` where :math:`k` occurs :math:`c_k` times.
         """
         spine = sorted_spine(graph)
         if spine is None:
             return -math.inf
         if graph.nodes > self.most_nodes:
-            raise self._refuse_law(graph.nodes, self.most_nodes)
+            raise self._intractable_error(graph.nodes, self.most_nodes)
 
         return self._log_class(graph.nodes, spine) + _log_automorphisms(spine) - math.lgamma(graph.nodes + 1)
 
     def _entropy(self, n: int) -> float | None:
-        if n > MOST_ENUMERATED:
+        if n > MAX_ENUMERATED:
             return None
 
         total = 0.0
@@ -87,8 +86,8 @@ class PowerlawTree(Family):
         return total
 
     def _log_class(self, n: int, spine: list[int]) -> float:
-        r"""The log-probability :math:`\log P(d)` of these degrees in any order, the leaves not listed."""
-        q, sums, log_scale = _degree_law(n, self.gamma)
+        r"""The log-probability :math:`\log P(d)` of the degree multiset; ``spine`` has the degrees above 1."""
+        q, sums, log_scale = _degree_distribution(n, self.gamma)
         log_valid = math.log(float(q @ sums[-1, ::-1])) + log_scale
         counts = Counter(spine)
         counts[1] = n - len(spine)
@@ -101,8 +100,8 @@ class PowerlawTree(Family):
 
 
 def draw_degrees(n: int, gamma: float, rng: np.random.Generator) -> list[int]:
-    """Degrees of a tree on ``n`` nodes, drawn one after the other given what is left to share out."""
-    q, sums, _ = _degree_law(n, gamma)
+    """Degrees of a tree on ``n`` nodes, sampled one by one given the remaining sum."""
+    q, sums, _ = _degree_distribution(n, gamma)
     left = n - 2
     degrees = []
 
@@ -116,7 +115,7 @@ def draw_degrees(n: int, gamma: float, rng: np.random.Generator) -> list[int]:
 
 
 def caterpillar(degrees: list[int]) -> list[tuple[int, int]]:
-    """The edges of the tree that networkx builds for these degrees: a path of inner nodes by degree, then leaves."""
+    """The edges of the tree that networkx builds for these degrees: a path of inner nodes, then leaves."""
     spine = sorted(degree for degree in degrees if degree > 1)
     pairs = [(i, i + 1) for i in range(len(spine) + 1)]
     last = len(spine) + 2
@@ -129,13 +128,12 @@ def caterpillar(degrees: list[int]) -> list[tuple[int, int]]:
 
 
 @lru_cache(maxsize=32)
-def _degree_law(n: int, gamma: float) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    r"""The law of :math:`d - 1` and of sums of independent ones.
+def _degree_distribution(n: int, gamma: float) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    r"""The distribution of :math:`d - 1` and of sums of independent copies.
 
     Returns:
-        The probabilities :math:`q(k + 1)` for :math:`k = 0 … n - 2`, and those of sums: row :math:`i` is the law of
-        a sum of :math:`i` terms on the same range, up to a factor per row that keeps large trees from underflowing.
-        The logarithm of the last row's factor comes third.
+        The probabilities :math:`q(k + 1)` for :math:`k = 0 … n - 2`; those of sums of :math:`i` terms in row :math:`i`,
+        each row scaled to avoid underflow; and the logarithm of the scale of the last row.
     """
     tails = np.concatenate([[1.0], (np.arange(1, n) + 0.5) ** (1 - gamma)])
     q = tails[:-1] - tails[1:]
@@ -151,18 +149,18 @@ def _degree_law(n: int, gamma: float) -> tuple[NDArray[np.float64], NDArray[np.f
 
 
 def sorted_spine(graph: SimpleGraph) -> list[int] | None:
-    """The degrees of the inner nodes in rising order if they form a path in that order, else None."""
+    """The ascending degrees of the inner nodes if they form a path in that order, else None."""
     n = graph.nodes
     if n < 2 or len(graph.edges) != n - 1 or not is_connected(graph):
         return None
     degrees = graph.degrees()
     inner = degrees > 1
     links = graph.edges[inner[graph.edges].all(axis=1)]
-    # In a tree the inner nodes are connected: they form a path if none has more than two inner neighbours.
+    # Inner nodes of a tree are connected: they form a path if none has more than two inner neighbours.
     if len(links) and np.bincount(links.ravel()).max() > 2:
         return None
 
-    # Along a path from the smallest degree to the largest, steps add up to their difference only if none goes back.
+    # The path is sorted if the absolute differences along it add up to the difference of its ends.
     spine: list[int] = np.sort(degrees[inner]).tolist()
     steps = int(np.abs(degrees[links[:, 0]] - degrees[links[:, 1]]).sum())
 
@@ -170,21 +168,20 @@ def sorted_spine(graph: SimpleGraph) -> list[int] | None:
 
 
 def _log_automorphisms(spine: list[int]) -> float:
-    """The logarithm of how many relabellings leave the caterpillar with this sorted spine as it is."""
+    """The log-size of the automorphism group of the caterpillar with this sorted spine."""
     if not spine:
         return math.log(2)
     if len(spine) == 1:
         return math.lgamma(spine[0] + 1)
-    # Leaves of one inner node can trade places: inner nodes at the two ends have one more. A spine of equal degrees
-    # can also be turned round.
+    # Leaves of one inner node are interchangeable; a spine of equal degrees can also be reversed.
     leaves = [spine[0] - 1, *(degree - 2 for degree in spine[1:-1]), spine[-1] - 1]
-    turns = 2 if spine[0] == spine[-1] else 1
+    reversals = 2 if spine[0] == spine[-1] else 1
 
-    return math.log(turns) + sum(math.lgamma(count + 1) for count in leaves)
+    return math.log(reversals) + sum(math.lgamma(count + 1) for count in leaves)
 
 
 def _partitions(total: int, largest: int) -> Iterator[list[int]]:
-    """All ways to write a number as a sum of positive ones, none above ``largest``."""
+    """All partitions of a number into parts of at most ``largest``."""
     if total == 0:
         yield []
     for part in range(min(total, largest), 0, -1):

@@ -1,4 +1,4 @@
-"""Random regular graphs: every node has the same number of neighbours."""
+"""Random regular graphs: every node has the same degree."""
 
 from __future__ import annotations
 
@@ -18,49 +18,48 @@ from .base import Family
 
 __all__ = ["Regular", "count_connected_regular", "count_regular"]
 
-# A random pairing of stubs is a simple graph with probability about exp(-(d² - 1) / 4): up to this degree it is
-# quicker to try again than to count.
+# A random pairing of stubs is a simple graph with probability about exp(-(d² - 1) / 4): up to this degree rejection
+# is faster than counting.
 REJECTION_DEGREE = 4
 
-# Counting visits at most C(n + d, d) states, in practice a small part of them; beyond this it is not tried.
-MOST_STATES = 10_000_000
+# Counting visits at most C(n + d, d) states, in practice a small part of them.
+MAX_STATES = 10_000_000
 
-# The connected ones take all smaller sizes, and the square of their number in products of long integers.
-MOST_CONNECTED = 500
+# Counting connected graphs takes all smaller sizes and a quadratic number of products of long integers.
+MAX_CONNECTED = 500
 
 
 @dataclass(frozen=True)
 class Regular(Family):
-    r"""A uniformly random graph among those where every node has :math:`d` neighbours.
+    r"""Uniform over the graphs where every node has degree :math:`d`.
 
-    Draws are exactly uniform, except for large degrees on large graphs, which networkx draws. Its generator
-    (Steger and Wormald, 1999) is uniform only in the limit: for d = 4 its law over shapes is 0.7 % off in total
-    variation at n = 7 and 1.5 % at n = 8 and 9, which a chi-squared test on 20,000 graphs tells from uniform.
+    Samples are exactly uniform, except for large degrees on large graphs, which come from networkx. Its generator
+    (Steger and Wormald, 1999) is uniform only asymptotically: for d = 4 it is 0.7 % off in total variation over
+    isomorphism classes at n = 7, and 1.5 % at n = 8 and 9.
 
     Attributes:
-        d: The number of neighbours of every node.
-        largest_component: Keep the largest component of each draw, which may then have fewer than ``n`` nodes.
-            Off by default: the published floors are for the law without it.
+        d: The degree.
+        largest_component: Keep only the largest component of each sample, which may have fewer than ``n`` nodes.
     """
 
     name: ClassVar[str] = "regular"
-    summary: ClassVar[str] = "uniform among the graphs where every node has d neighbours"
+    summary: ClassVar[str] = "uniform over the graphs where every node has degree d"
 
     d: int = 4
     largest_component: bool = False
 
     def __post_init__(self) -> None:
         if self.d < 0:
-            raise self._refuse_value("d", "a whole number of at least 0")
+            raise self._value_error("d", "at least 0")
 
     def _check_size(self, n: int) -> None:
         if n <= self.d:
-            raise self._refuse_size(n, f"pass at least d + 1 = {self.d + 1}")
+            raise self._size_error(n, f"n should be at least d + 1 = {self.d + 1}")
         if n * self.d % 2:
-            raise self._refuse_size(n, f"n·d = {n * self.d} is odd, pass an even n")
+            raise self._size_error(n, f"n·d = {n * self.d} is odd")
 
     def _sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
-        # The complement of a regular graph is regular: draw whichever is sparser.
+        # The complement of a regular graph is regular: sample the sparser one.
         sparser = min(self.d, n - 1 - self.d)
         adjacency = _draw_regular(n, sparser, rng)
         if sparser < self.d:
@@ -76,11 +75,7 @@ class Regular(Family):
         return not self.largest_component or is_connected(graph)
 
     def _log_prob(self, graph: SimpleGraph) -> float:
-        r"""The exact :math:`\log p(A \mid n)` in nats: uniform, over the connected ones with ``largest_component``.
-
-        Raises:
-            FamilyError: There are too many such graphs to count.
-        """
+        r"""The exact :math:`\log p(A \mid n)` in nats: uniform, over connected graphs with ``largest_component``."""
         if not self.contains(graph):
             return -math.inf
 
@@ -93,12 +88,12 @@ class Regular(Family):
             return None
 
     def _log_count(self, n: int) -> float:
-        most = MOST_CONNECTED if self.largest_component else self.most_nodes
+        most = MAX_CONNECTED if self.largest_component else self.most_nodes
         if n > most:
-            raise self._refuse_law(n, most)
+            raise self._intractable_error(n, most)
         count = count_connected_regular(n, self.d) if self.largest_component else count_regular(n, self.d)
         if count == 0:
-            raise self._refuse_size(n, "none of them is connected")
+            raise self._size_error(n, "none of them is connected")
 
         return math.log(count)
 
@@ -107,7 +102,7 @@ def _draw_regular(n: int, d: int, rng: np.random.Generator) -> NDArray[np.bool_]
     """The adjacency matrix of a uniformly random d-regular graph, with shape :math:`(n, n)`."""
     if d <= REJECTION_DEGREE:
         return _draw_by_rejection(n, d, rng)
-    if math.comb(n + d, d) <= MOST_STATES:
+    if math.comb(n + d, d) <= MAX_STATES:
         return _draw_by_counting(n, d, rng)
 
     import networkx as nx
@@ -116,7 +111,7 @@ def _draw_regular(n: int, d: int, rng: np.random.Generator) -> NDArray[np.bool_]
 
 
 def _draw_by_rejection(n: int, d: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Pair up the nodes' stubs at random until no pair is a loop and none comes twice: exactly uniform."""
+    """The configuration model, repeated until the graph is simple: exactly uniform."""
     adjacency = np.zeros((n, n), dtype=np.bool_)
     if d == 0:
         return adjacency
@@ -135,9 +130,9 @@ def _draw_by_rejection(n: int, d: int, rng: np.random.Generator) -> NDArray[np.b
 
 
 def _draw_by_counting(n: int, d: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Join one node after the other, each choice weighed by the number of graphs that complete it: exactly uniform."""
+    """Choose the neighbours of one node at a time, weighted by the number of completions: exactly uniform."""
     adjacency = np.zeros((n, n), dtype=np.bool_)
-    classes: list[list[int]] = [[] for _ in range(d)]  # classes[k]: the nodes that still want k + 1 neighbours
+    classes: list[list[int]] = [[] for _ in range(d)]  # classes[k]: nodes with k + 1 missing neighbours
     classes[d - 1] = list(range(n))
 
     while any(classes):
@@ -160,7 +155,7 @@ def _draw_by_counting(n: int, d: int, rng: np.random.Generator) -> NDArray[np.bo
 
 
 def _choose(weights: list[int], rng: np.random.Generator) -> int:
-    """An index drawn in proportion to weights that may be too large for a float."""
+    """An index drawn with integer weights that may exceed the range of floats."""
     total = sum(weights)
     mark = int(rng.random() * 2**53) * total >> 53
     for index, weight in enumerate(weights):
@@ -171,40 +166,35 @@ def _choose(weights: list[int], rng: np.random.Generator) -> int:
 
 
 def count_regular(n: int, d: int) -> int:
-    """The number of labelled d-regular graphs on ``n`` nodes (OEIS A002829 for d = 3, A005815 for d = 4).
-
-    Raises:
-        FamilyError: Counting them would take too long.
-    """
+    """The number of labelled d-regular graphs on ``n`` nodes (OEIS A002829 for d = 3, A005815 for d = 4)."""
     if n == 0:
         return 1
     if n <= d or n * d % 2:
         return 0
     d = min(d, n - 1 - d)
-    if math.comb(n + d, d) > MOST_STATES:
-        raise FamilyError(f"There are too many {d}-regular graphs on {n} nodes to count: pass a smaller n or d.")
+    if math.comb(n + d, d) > MAX_STATES:
+        raise FamilyError(f"There are too many {d}-regular graphs on {n} nodes to count.", reason="intractable")
 
     return _count((0,) * (d - 1) + (n,)) if d else 1
 
 
 @lru_cache(maxsize=4096)
 def count_connected_regular(n: int, d: int) -> int:
-    """The number of connected labelled d-regular graphs on ``n`` nodes, by the size of node 0's component."""
+    """The number of connected labelled d-regular graphs on ``n`` nodes, by the size of the component of node 0."""
     return count_regular(n, d) - sum(
         math.comb(n - 1, k - 1) * count_connected_regular(k, d) * count_regular(n - k, d) for k in range(d + 1, n)
     )
 
 
-# What _count found so far, by state.
+# The cache of _count.
 _counts: dict[tuple[int, ...], int] = {(): 1}
 
 
 def _count(state: tuple[int, ...]) -> int:
-    """The number of graphs in which ``state[k]`` given nodes have ``k + 1`` neighbours each.
+    """The number of graphs in which ``state[k]`` given nodes have degree ``k + 1``.
 
-    One node of the lowest degree picks its neighbours; they want one fewer each from then on. The lowest degree has
-    the fewest ways to pick, and few nodes are ever half done. States wait on a stack of ours: there may be more of
-    them on the way than Python's own would hold.
+    A recursion over the neighbours of one node of the lowest degree, which has the fewest choices. It uses an explicit
+    stack, as it can be deeper than the recursion limit of Python.
     """
     pending = [state]
     while pending:
@@ -225,8 +215,8 @@ def _count(state: tuple[int, ...]) -> int:
 
 
 def _moves(state: tuple[int, ...], picks: int) -> Iterator[tuple[tuple[int, ...], int, tuple[int, ...]]]:
-    """How a node can pick so many neighbours: the number from each class, the number of ways, the state after."""
-    for taken in _shares(state, picks):
+    """The choices of ``picks`` neighbours: the number from each class, the number of ways, the state after."""
+    for taken in _compositions(state, picks):
         ways = math.prod(map(math.comb, state, taken))
         moved = (*taken[1:], 0)
         after = [count - gone + come for count, gone, come in zip(state, taken, moved, strict=True)]
@@ -235,12 +225,12 @@ def _moves(state: tuple[int, ...], picks: int) -> Iterator[tuple[tuple[int, ...]
         yield taken, ways, tuple(after)
 
 
-def _shares(limits: tuple[int, ...], total: int) -> Iterator[tuple[int, ...]]:
-    """All ways to share a total out over classes, none above its limit."""
+def _compositions(limits: tuple[int, ...], total: int) -> Iterator[tuple[int, ...]]:
+    """All ways to write a total as a sum of one term per class, each up to its limit."""
     if not limits:
         if total == 0:
             yield ()
         return
     for last in range(min(limits[-1], total) + 1):
-        for rest in _shares(limits[:-1], total - last):
+        for rest in _compositions(limits[:-1], total - last):
             yield (*rest, last)

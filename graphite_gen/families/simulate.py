@@ -1,4 +1,4 @@
-"""Graphs from the true process of a family."""
+"""Datasets sampled from the true process of a family."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["TRAINING_GRAPHS", "VALIDATION_GRAPHS", "generate", "generate_graphs"
 
 TRAINING_GRAPHS = 24_000
 VALIDATION_GRAPHS = 300
-# So many graphs at a time go from one process to another.
+# Graphs sent at once between processes.
 CHUNK = 32
 
 
@@ -33,49 +33,47 @@ def generate_graphs(
     splits: Mapping[str, int] | None = None,
     group: ProcessGroup = SINGLE_PROCESS,
 ) -> Iterator[SimpleGraph]:
-    """Graphs from the true process, one at a time.
+    """Yield graphs from the true process.
 
-    Graph ``i`` depends on the seed and ``i`` alone, so a longer run begins with the shorter one. Sizes follow one
-    shuffled order of the allowed sizes, over and over: any run of graphs, and so every split, has each size equally
-    often up to a remainder of one. Sizes for which the family has no graphs are left out.
+    Graph ``i`` depends only on the seed and ``i``. Sizes cycle through one random permutation of the sizes that the
+    family has, so that each occurs equally often, up to one, in every split.
 
     Arguments:
-        family: The law to draw from; a name means the one with default parameters.
-        count: How many graphs.
+        family: The family, or its name for default parameters.
+        count: The number of graphs.
         nodes: The smallest and the largest number of nodes.
-        seed: The seed, at least zero. Another seed gives other graphs, for a test set that shares none.
-        splits: How many graphs go to each split, in the order train, validation, test; even thirds by default.
-        crew: The processes that share the graphs, which come to the one that leads.
+        seed: The seed, at least zero.
+        splits: The number of graphs of each split, in the order train, validation, test; equal thirds by default.
+        group: The processes that share the work; rank 0 yields the graphs.
 
     Raises:
-        FamilyError: The family has no graphs of any of these sizes, or draws none so large.
-        DatasetError: The count or the splits do not fit.
+        FamilyError: The family has no graphs of these sizes, or none that large are sampled.
+        DatasetError: The count or the splits are invalid.
     """
-    # Checked here, not at the first graph: a generator's body would wait until someone asks.
-    law = _law(family)
+    # Not a generator function, so that arguments are checked at once.
+    family = family_of(family) if isinstance(family, str) else family
     low, high = nodes
     if low > high:
-        raise DatasetError(f"The range of nodes {low}:{high} is empty: pass the smaller number first.")
-    sizes = law.sizes(low, high)
+        raise DatasetError(f"The range of nodes {low}:{high} is empty.")
+    sizes = family.sizes(low, high)
     if count < 0:
-        raise DatasetError(f"Cannot draw {count} graphs: pass a count of at least 0.")
+        raise DatasetError(f"The number of graphs is {count}; it should be at least 0.")
     splits = even_splits(count) if splits is None else splits
     for name in splits:
         if name not in SPLITS:
-            raise DatasetError(f"No split is called '{name}': pass one of {list_splits(SPLITS)}.")
+            raise DatasetError(f"There is no split '{name}'; there are {list_splits(SPLITS)}.")
     if min(splits.values(), default=0) < 0 or sum(splits.values()) != count:
         found = ", ".join(f"{name} {splits[name]}" for name in splits)
-        raise DatasetError(f"The splits ({found}) do not share out {count} graphs: pass counts that add up to it.")
+        raise DatasetError(f"The splits ({found}) do not add up to {count} graphs.")
 
     order = stream(seed, "sizes").permutation(sizes).tolist()
-    # Where each split ends.
     ends = dict(zip(SPLITS, accumulate(splits.get(name, 0) for name in SPLITS), strict=True))
 
     def draw(index: int) -> SimpleGraph:
-        graph = law.sample(order[index % len(order)], stream(seed, "generate", index))
+        graph = family.sample(order[index % len(order)], stream(seed, "generate", index))
         name = next(name for name, end in ends.items() if index < end)
 
-        return replace(graph, attributes={"family": law.name, "split": name})
+        return replace(graph, attributes={"family": family.name, "split": name})
 
     return map(draw, range(count)) if group.size == 1 else _draw_shared(draw, count, group)
 
@@ -89,10 +87,6 @@ def _draw_shared(draw: Callable[[int], SimpleGraph], count: int, group: ProcessG
     return (graph for chunk in chunks for graph in chunk)
 
 
-def _law(family: Family | str) -> Family:
-    return family_of(family) if isinstance(family, str) else family
-
-
 def generate(
     family: Family | str,
     count: int = 300,
@@ -101,27 +95,27 @@ def generate(
     *,
     splits: Mapping[str, int] | None = None,
 ) -> Dataset:
-    """A data set from the true process; see :func:`generate_graphs`."""
-    law = _law(family)
-    graphs = list(generate_graphs(law, count, nodes, seed, splits=splits))
+    """A dataset from the true process; see :func:`generate_graphs`."""
+    family = family_of(family) if isinstance(family, str) else family
+    graphs = list(generate_graphs(family, count, nodes, seed, splits=splits))
 
-    return Dataset(graphs, Provenance(law.name, law.parameters(), seed, "generate"))
+    return Dataset(graphs, Provenance(family.name, family.parameters(), seed, "generate"))
 
 
-def training_set(law: Family, *, preset_name: str, count: int | None, nodes: tuple[int, int], seed: int) -> Dataset:
-    """Fresh graphs of a family to train on, marked as training and validation graphs.
+def training_set(family: Family, *, preset_name: str, count: int | None, nodes: tuple[int, int], seed: int) -> Dataset:
+    """Training and validation graphs of a family, from a seed derived from the run's seed.
 
-    They come from a seed of their own: what ``generate`` draws from the same seed is never among them.
+    They differ from the graphs that :func:`generate` samples with the same seed.
 
     Arguments:
-        law: The family.
-        preset_name: ``paper`` trains on as many graphs as the paper (100, and 100 for validation).
-        count: The number of training graphs; None for the preset's.
+        family: The family.
+        preset_name: The preset; ``paper`` has 100 training and 100 validation graphs.
+        count: The number of training graphs; None for that of the preset.
         nodes: The smallest and the largest number of nodes.
-        seed: The run's one seed.
+        seed: The run's seed.
     """
     default, validation = (100, 100) if preset_name == "paper" else (TRAINING_GRAPHS, VALIDATION_GRAPHS)
     count = default if count is None else count
     splits = {"train": count, "validation": validation}
 
-    return generate(law, count + validation, nodes, derive_seed(seed, "training set"), splits=splits)
+    return generate(family, count + validation, nodes, derive_seed(seed, "training set"), splits=splits)

@@ -156,6 +156,7 @@ def _one_shot_bounds(
 ) -> GraphBDMC:
     """The bounds of one graph by annealed chains in both directions."""
     samples = options.samples or 0
+    # The names of random streams are kept, because they determine the random numbers.
     batch, z = _simulate(model, stream(options.seed, "sandwich graph", index), features)
     rng = stream(options.seed, "sandwich", index)
     path = AnnealedPath.prepare(model.network, batch, options.steps, rng)

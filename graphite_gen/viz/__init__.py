@@ -1,4 +1,4 @@
-"""Pictures of graphs and of how they compare, as matplotlib figures."""
+"""Figures of graphs (matplotlib), the same drawings as text, and the HTML report."""
 
 from .figures import (
     check_picture,

@@ -1,4 +1,4 @@
-"""What more stages buy: validity of samples and NLL by the number of stages of a staged model."""
+"""Validity of samples and NLL by the number of decoding steps of an autoregressive model."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["DECODING_STEPS", "DecodingStepsPoint", "iterate_decoding_steps"]
 
 @dataclass(frozen=True)
 class DecodingStepsPoint(Record):
-    """The figures of one number of stages.
+    """The results of one number of decoding steps.
 
     Attributes:
-        stages: The number of stages; 0 is one pair at a time.
-        valid: The share of valid samples; None where nothing was asked of them.
-        nll: The mean NLL, in nats per graph.
+        decoding_steps: The number of decoding steps; 0 is one pair at a time.
+        valid: The proportion of valid samples; None without a family.
+        nll: The mean NLL in nats per graph.
         nll_error: Its standard error over graphs; None for a single graph.
     """
 
@@ -35,39 +35,39 @@ class DecodingStepsPoint(Record):
 
 
 DECODING_STEPS = (1, 4, 16, 64, 0)
-"""The numbers of stages that are compared; 0 is one pair at a time."""
+"""The numbers of decoding steps that are compared; 0 is one pair at a time."""
 
 
 def iterate_decoding_steps(
     model: TrainedModel,
     graphs: Sequence[SimpleGraph],
-    law: Family | None = None,
+    family: Family | None = None,
     *,
     decoding_steps: Sequence[int] = DECODING_STEPS,
     samples: int = 64,
     orders: int = 10,
     seed: int = 0,
 ) -> Iterator[DecodingStepsPoint]:
-    """The figures of each number of stages, one after the other.
+    """Yield the results of each number of decoding steps.
 
     Arguments:
-        model: A staged model.
-        graphs: What to score.
-        law: The family that samples should belong to; None asks nothing of them.
-        stages: The numbers of stages.
-        samples: Graphs to draw; at most as many as the family judges.
-        orders: Orders of arrival per graph.
-        seed: The run's one seed.
+        model: An autoregressive model.
+        graphs: The graphs to score.
+        family: The family that samples should belong to; None skips validity.
+        decoding_steps: The numbers of decoding steps.
+        samples: The number of graphs to sample; at most :attr:`Family.max_checked`.
+        orders: The number of node orderings per graph.
+        seed: The seed.
 
     Raises:
-        ConfigError: The model decides all pairs at once.
+        ConfigError: The decoder is one-shot.
     """
     if not model.config.is_autoregressive:
-        raise ConfigError(f"'{model.name}' decides all pairs at once, so there are no stages to compare.")
+        raise ConfigError(f"'{model.name}' has a one-shot decoder: there are no decoding steps to compare.")
     for count in decoding_steps:
         estimate = estimate_nll(model, graphs, NLLOptions(orders, seed, decoding_steps=count))
         valid = None
-        if law is not None:
-            drawn = list(Sampler(model, min(samples, law.most_judged or samples), seed=seed, decoding_steps=count))
-            valid = Proportion.of(sum(map(law.contains, drawn)), len(drawn))
+        if family is not None:
+            drawn = list(Sampler(model, min(samples, family.max_checked or samples), seed=seed, decoding_steps=count))
+            valid = Proportion.of(sum(map(family.contains, drawn)), len(drawn))
         yield DecodingStepsPoint(count, valid, estimate.nll, estimate.standard_error)

@@ -1,4 +1,4 @@
-"""Small drawings as text: dots of Braille for edges, a disc for a node, blocks for bars."""
+"""Drawings as text for terminals, with the layout and data of the figures: Braille dots, discs and block characters."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from .layout import check_drawable, place_nodes
 
 __all__ = ["bar", "draw_curve", "draw_graph", "draw_matrix"]
 
-# The bit of each dot of a Braille sign, which is two dots wide and four high.
+# The bits of the dots of a Braille character, which is two dots wide and four high.
 DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 HALVES = " ▀▄█"
 
 
 class _Canvas:
-    """Dots that become lines of text, :math:`2w` wide and :math:`4h` high."""
+    """A grid of Braille dots, :math:`2w` wide and :math:`4h` high."""
 
     def __init__(self, width: int, height: int) -> None:
         self.dots = np.zeros((4 * height, 2 * width), dtype=np.bool_)
 
     def line(self, start: NDArray[np.float64], end: NDArray[np.float64]) -> None:
-        """Dots from one point to another, in dots from the upper left."""
+        """Draw a line; coordinates are dots from the upper left."""
         steps = int(np.ceil(np.abs(end - start).max())) + 1
         x, y = np.rint(np.linspace(start, end, steps)).astype(np.int64).T
         self.dots[y, x] = True
 
     def rows(self) -> list[list[str]]:
-        """The signs of each line."""
+        """The characters of each line."""
         high, wide = self.dots.shape
         cells = self.dots.reshape(high // 4, 4, wide // 2, 2).transpose(0, 2, 1, 3)
         codes = (cells * DOTS).sum((2, 3))
@@ -40,11 +40,7 @@ class _Canvas:
 
 
 def draw_graph(graph: SimpleGraph, width: int = 24, height: int = 12) -> list[str]:
-    """The lines of a small drawing of a graph.
-
-    Raises:
-        DatasetError: It has too many nodes.
-    """
+    """A drawing of a graph, as lines of text."""
     check_drawable(graph, 0)
     canvas = _Canvas(width, height)
     room = np.array([2 * width - 1, 4 * height - 1])
@@ -59,7 +55,7 @@ def draw_graph(graph: SimpleGraph, width: int = 24, height: int = 12) -> list[st
 
 
 def draw_curve(values: Sequence[float], width: int = 60, height: int = 10) -> list[str]:
-    """The lines of a curve, its highest and lowest value written in front."""
+    """A curve as lines of text, with the highest and lowest value in the margin."""
     canvas = _Canvas(width, height)
     low, high = min(values), max(values)
     x = np.linspace(0, 2 * width - 1, len(values)) if len(values) > 1 else np.zeros(1)
@@ -74,14 +70,14 @@ def draw_curve(values: Sequence[float], width: int = 60, height: int = 10) -> li
 
 
 def draw_matrix(matrix: NDArray[np.float64]) -> list[str]:
-    """The lines of a matrix of zeros and ones, two rows in a line."""
+    """A 0/1 matrix as lines of text, two rows per line."""
     rows = np.pad(matrix > 0, ((0, len(matrix) % 2), (0, 0))).astype(np.int64)
 
     return ["".join(HALVES[code] for code in row) for row in (rows[::2] + 2 * rows[1::2]).tolist()]
 
 
-def bar(share: float, width: int = 24) -> str:
-    """A bar that is full at 1."""
-    eighths = round(min(max(share, 0.0), 1.0) * width * 8)
+def bar(fraction: float, width: int = 24) -> str:
+    """A horizontal bar, ``width`` characters long at 1."""
+    eighths = round(min(max(fraction, 0.0), 1.0) * width * 8)
 
     return EIGHTHS[8] * (eighths // 8) + EIGHTHS[eighths % 8].strip()

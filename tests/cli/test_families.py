@@ -108,7 +108,7 @@ def test_a_closed_form_needs_no_simulation(invoke: Invoke) -> None:
         ("--entropy nobody", 1, "'nobody'"),
         ("--floor nobody", 1, "'nobody'"),
         ("--entropy ba --nodes 1:3", 1, "n=3"),
-        ("--entropy ba --nodes 70", 1, "63 nodes"),
+        ("--entropy ba --nodes 70", 1, "n=63"),
         ("--entropy ba --param q=3", 1, "'q'"),
         ("--entropy geometric --param largest_component=true", 1, "largest_component=false"),
         ("--entropy ba --nodes 20:10", 2, "smaller number first"),

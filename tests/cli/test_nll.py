@@ -383,8 +383,8 @@ def test_an_autoregressive_model_is_scored_and_checked_with_fewer_decoding_steps
     assert invoke("train", "--family", "ego", *TINY, "--name", "ar").exit_code == 0
 
     def score(*line: object) -> dict[str, Any]:
-        asked = ("--model", "ar", "--samples", 30, "--check", "--check-graphs", 3, "--json")
-        return only_json(invoke("nll", graphs, *asked, *line))
+        common = ("--model", "ar", "--samples", 30, "--check", "--check-graphs", 3, "--json")
+        return only_json(invoke("nll", graphs, *common, *line))
 
     finest, one = score("--method", "auto"), score("--stages", 1)
 

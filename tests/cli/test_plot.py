@@ -34,22 +34,22 @@ def test_training_curves_come_from_the_history_of_a_checkpoint(invoke: Invoke, m
 def test_stages_of_a_staged_model_are_compared(invoke: Invoke, graphs: Path) -> None:
     pytest.importorskip("matplotlib")
     assert invoke("train", "--family", "ego", *TINY, "--out", ".", "--name", "staged").exit_code == 0
-    line = ("plot", "stages", "staged", "--reference", graphs, "-k", 2, "--samples", 8)
+    line = ("plot", "decoding-steps", "staged", "--reference", graphs, "-k", 2, "--samples", 8)
     shown = invoke(*line, "--terminal")
 
     assert invoke(*line, "-o", "stages.pdf").exit_code == 0
     assert Path("stages.pdf").read_bytes().startswith(b"%PDF")
     assert shown.exit_code == 0, shown.stderr
-    assert [row.split()[0] for row in shown.stdout.splitlines()] == ["stages", "1", "4", "16", "64", "all"]
+    assert [row.split()[0] for row in shown.stdout.splitlines()] == ["decoding", "1", "4", "16", "64", "all"]
 
 
 def test_mistakes_end_in_one_line(invoke: Invoke, graphs: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for line, problem in (
-        (["gallery", graphs, "-o", "g.txt"], "no picture"),
+        (["gallery", graphs, "-o", "g.txt"], "not a picture"),
         (["gallery", "missing.h5", "--terminal"], "missing.h5"),
         (["training", "missing", "--terminal"], "No model called 'missing'"),
         (["training", graphs, "--terminal"], "is not a checkpoint"),
-        (["stages", model, "--reference", graphs, "--terminal"], "decides all pairs at once"),
+        (["stages", model, "--reference", graphs, "--terminal"], "one-shot decoder"),
     ):
         result = invoke("plot", *line)
         assert result.exit_code == 1

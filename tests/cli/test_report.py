@@ -10,19 +10,17 @@ from .conftest import Invoke, is_one_line
 QUICK = ("--count", 12, "--nll-graphs", 3, "--threads", 1)
 
 
-def test_a_report_stands_alone_and_needs_no_matplotlib(
-    invoke: Invoke, model: Path, graphs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+def test_a_report_is_one_file(invoke: Invoke, model: Path, graphs: Path) -> None:
+    pytest.importorskip("matplotlib")
     fresh = invoke("report", model, "-o", "fresh.html", *QUICK)
     given = invoke("report", model, "--reference", graphs, "--samples", graphs, "-o", "given.html", *QUICK)
 
     assert fresh.exit_code == 0, fresh.stderr
     assert given.exit_code == 0, given.stderr
-    assert "fresh graphs of the family &#x27;ego&#x27;" in Path("fresh.html").read_text(encoding="utf-8")
+    assert "new graphs of the family &#39;ego&#39;" in Path("fresh.html").read_text(encoding="utf-8")
     page = Path("given.html").read_text(encoding="utf-8")
-    assert "4 graphs of &#x27;" in page
-    assert "floor" in page
+    assert "4 graphs of &#39;" in page
+    assert "entropy" in page
     assert str(Path.home()) not in page
     assert fresh.stdout == given.stdout == ""
 
@@ -49,7 +47,9 @@ def test_names_that_no_text_can_hold_do_not_keep_a_page_from_being_written(invok
     assert "half ?" in Path("odd.html").read_text(encoding="utf-8")
 
 
-def test_mistakes_end_in_one_line_and_nothing_is_written(invoke: Invoke, model: Path, graphs: Path) -> None:
+def test_mistakes_end_in_one_line_and_nothing_is_written(
+    invoke: Invoke, model: Path, graphs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Path("taken.html").write_text("mine", encoding="utf-8")
     for line, problem in (
         (["missing", "-o", "a.html"], "No model called 'missing'"),
@@ -63,6 +63,11 @@ def test_mistakes_end_in_one_line_and_nothing_is_written(invoke: Invoke, model: 
         assert is_one_line(result.stderr.splitlines(keepends=True)[-1])
         assert problem in result.stderr
     assert invoke("report", model, "-o", "a.txt").exit_code == 2
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    result = invoke("report", model, "-o", "a.html")
+    assert result.exit_code == 1
+    assert is_one_line(result.stderr)
+    assert "graphite-gen[plot]" in result.stderr
     assert sorted(path.name for path in Path().glob("*.html")) == ["taken.html"]
     assert Path("taken.html").read_text(encoding="utf-8") == "mine"
 

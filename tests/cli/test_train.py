@@ -47,8 +47,7 @@ def test_the_model_is_saved_and_its_results_are_on_stdout(invoke: Invoke) -> Non
 def test_json_has_the_baseline_of_the_validation_graphs(invoke: Invoke) -> None:
     value = only_json(invoke("train", "--family", "ego", *TINY, "--name", "mine", "--json"))
     model = load_checkpoint(Path(value["folder"]))
-    law = family("ego")
-    validation = training_set(law, preset_name="default", count=60, nodes=(5, 8), seed=0).split("validation")
+    validation = training_set(family("ego"), preset_name="default", count=60, nodes=(5, 8), seed=0).split("validation")
 
     assert value["name"] == "mine"
     assert value["folder"] == "checkpoints/mine"
@@ -152,15 +151,15 @@ def test_help_shows_the_defaults_of_the_presets(invoke: Invoke) -> None:
 
 def test_help_shows_the_defaults_for_one_network() -> None:
     records = {option.name: option.get_help_record(click.Context(train)) for option in train.params}
-    told = {name: record[1] for name, record in records.items() if record}
+    shown = {name: record[1] for name, record in records.items() if record}
 
     for name in ("epochs", "learning_rate", "latent", "rounds", "skip_weight"):
-        assert f"; --single: {getattr(GENERATION, name):g}; " in told[name]
+        assert f"; --single: {getattr(GENERATION, name):g}; " in shown[name]
     assert (GENERATION.width, GENERATION.kind, GENERATION.skip) == (0, "graphite-vae", "convex")
-    assert "; --single: none; " in told["width"]
-    assert told["subsample"].endswith(f"[default: {GENERATION.subsample:g}; x>=0]")
-    # What is the same is not told twice, nor what has no use there.
-    assert not any("--single: " in told[name] for name in ("kind", "skip", "subsample", "validate_every", "patience"))
+    assert "; --single: none; " in shown["width"]
+    assert shown["subsample"].endswith(f"[default: {GENERATION.subsample:g}; x>=0]")
+    # Defaults that are equal, or not used there, are not repeated.
+    assert not any("--single: " in shown[name] for name in ("kind", "skip", "subsample", "validate_every", "patience"))
 
 
 @pytest.mark.parametrize(
@@ -362,7 +361,7 @@ def test_a_model_of_one_network_is_trained_and_sampled(invoke: Invoke, groups: P
     assert [graph.edges.tolist() for graph in first] == [graph.edges.tolist() for graph in second]
     assert [graph.nodes for graph in first + third] == [30, 30, 80, 80]
 
-    # One large graph is enough, unless more are asked for.
+    # The default is one network.
     assert invoke("sample", "-o", "d.h5", "--threads", 1).exit_code == 0
     (only,) = read_graphs("d.h5")
     assert only.edges.tolist() == first[0].edges.tolist()

@@ -64,7 +64,7 @@ def test_sizes_without_graphs_are_left_out() -> None:
 
 
 def test_no_size_left_is_an_error_before_anything_is_drawn() -> None:
-    with pytest.raises(FamilyError, match="n=4 nodes: pass at least m"):
+    with pytest.raises(FamilyError, match="n=4 nodes"):
         generate_graphs(family("ba"), 10, (2, 4), 0)
 
 
@@ -87,11 +87,11 @@ def test_even_splits_share_out_the_count(count: int) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"count": -1}, "Cannot draw -1 graphs"),
+        ({"count": -1}, "is -1"),
         ({"nodes": (20, 10)}, "20:10 is empty"),
-        ({"splits": {"dev": 9}}, "No split is called 'dev'"),
-        ({"splits": {"train": 5}}, r"The splits \(train 5\) do not share out 9 graphs"),
-        ({"splits": {"train": 10, "test": -1}}, "do not share out 9 graphs"),
+        ({"splits": {"dev": 9}}, "no split 'dev'"),
+        ({"splits": {"train": 5}}, "add up to 9"),
+        ({"splits": {"train": 10, "test": -1}}, "add up to 9"),
     ],
 )
 def test_what_does_not_fit_is_refused(options: dict[str, object], message: str) -> None:

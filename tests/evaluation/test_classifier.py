@@ -1,4 +1,4 @@
-"""The classifier is scikit-learn's, and tells what can be told."""
+"""The classifier agrees with scikit-learn and with a known divergence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from graphite_gen.errors import DatasetError
-from graphite_gen.evaluation.classifier import fit_logistic, tell_apart
+from graphite_gen.evaluation.classifier import fit_logistic, score_classifier
 
 
 def test_the_fit_is_that_of_scikit_learn() -> None:
@@ -25,7 +25,7 @@ def test_the_fit_is_that_of_scikit_learn() -> None:
     assert intercept == pytest.approx(other.intercept_[0], abs=1e-4)
 
 
-def test_normal_laws_are_as_far_apart_as_an_integral_says() -> None:
+def test_the_discrepancy_of_normal_distributions_agrees_with_integration() -> None:
     rng = np.random.default_rng(1)
     x, y = ({"noise": rng.normal(size=(1500, 1)), "shift": rng.normal(mean, size=(1500, 1))} for mean in (0, 1.5))
     grid = np.linspace(-9, 11, 4001)
@@ -33,7 +33,7 @@ def test_normal_laws_are_as_far_apart_as_an_integral_says() -> None:
     middle = (p + q) / 2
     divergence = ((p * np.log2(p / middle) + q * np.log2(q / middle)) / 2).sum() * (grid[1] - grid[0])
 
-    found = tell_apart(x, y)
+    found = score_classifier(x, y)
 
     assert found.descriptors == ("shift", "shift")
     assert found.discrepancy == pytest.approx(math.sqrt(divergence), abs=0.03)
@@ -42,12 +42,12 @@ def test_normal_laws_are_as_far_apart_as_an_integral_says() -> None:
     assert found.auc == pytest.approx(0.5 * (1 + math.erf(1.5 / 2)), abs=0.02)
 
 
-def test_equal_laws_are_not_told_apart_and_other_worlds_are() -> None:
+def test_equal_distributions_are_not_separated_and_disjoint_ones_are() -> None:
     rng = np.random.default_rng(2)
     x, y = ({"degree": rng.normal(size=(100, 4))} for _ in range(2))
 
-    same = tell_apart(x, y)
-    other = tell_apart(x, {"degree": y["degree"][:30] + np.array([50, 0, 0, 0])})
+    same = score_classifier(x, y)
+    other = score_classifier(x, {"degree": y["degree"][:30] + np.array([50, 0, 0, 0])})
 
     assert same.low == 0
     assert abs(same.auc - 0.5) < 0.15
@@ -55,12 +55,12 @@ def test_equal_laws_are_not_told_apart_and_other_worlds_are() -> None:
     assert other.graphs == (100, 30)
 
 
-def test_rows_that_never_vary_tell_nothing() -> None:
+def test_constant_rows_are_not_separated() -> None:
     alike = {"degree": np.ones((10, 3))}
 
-    assert tell_apart(alike, alike).discrepancy == 0
+    assert score_classifier(alike, alike).discrepancy == 0
 
 
-def test_too_few_graphs_are_said() -> None:
-    with pytest.raises(DatasetError, match="at least 8 graphs on each side, and there are 3 and 9"):
-        tell_apart({"degree": np.ones((3, 2))}, {"degree": np.ones((9, 2))})
+def test_too_few_graphs_are_refused() -> None:
+    with pytest.raises(DatasetError, match="at least 8"):
+        score_classifier({"degree": np.ones((3, 2))}, {"degree": np.ones((9, 2))})

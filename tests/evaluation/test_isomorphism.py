@@ -1,4 +1,4 @@
-"""Isomorphic graphs are found to be so, and no others."""
+"""Isomorphic graphs, and no others, are recognised."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def simple(graph: nx.Graph) -> SimpleGraph:
 
 @given(small_graphs(), st.randoms(use_true_random=False))
 @settings(max_examples=60, deadline=None)
-def test_a_renumbered_graph_has_the_same_signature_and_is_isomorphic(graph: SimpleGraph, random) -> None:
+def test_a_relabelled_graph_has_the_same_signature_and_is_isomorphic(graph: SimpleGraph, random) -> None:
     order = list(range(graph.nodes))
     random.shuffle(order)
     other = graph.permuted(order)
@@ -57,7 +57,7 @@ def test_classes_are_those_of_canonical_forms() -> None:
 
 
 @pytest.mark.usefixtures("oracle")
-def test_graphs_of_one_signature_are_still_told_apart() -> None:
+def test_graphs_with_equal_signatures_are_compared_exactly() -> None:
     # Every node sees a long path in either direction, whether there is one ring or there are two.
     one, two = simple(nx.cycle_graph(14)), simple(nx.disjoint_union(nx.cycle_graph(7), nx.cycle_graph(7)))
 
@@ -77,7 +77,7 @@ def test_the_first_isomorphic_graph_among_others_is_found() -> None:
     assert find_isomorphic([], others) == []
 
 
-def test_signatures_tell_nearly_all_regular_graphs_apart() -> None:
+def test_signatures_distinguish_nearly_all_regular_graphs() -> None:
     graphs = [simple(nx.random_regular_graph(4, 18, seed=seed)) for seed in range(200)]
 
     assert len(set(signatures(graphs))) >= len(set(isomorphism_classes(graphs))) - 1

@@ -17,7 +17,7 @@ from graphite_gen.graph import SimpleGraph
 
 from .graphs import random_graph, small_graphs
 
-# The orbit of a node by the sorted degrees of its subgraph and its own degree in it, which tell all of them apart.
+# The orbit of a node by the sorted degrees of its subgraph and its own degree in it, which identify it.
 PARTS = {
     ((1, 1), 1): 0,
     ((1, 1, 2), 1): 1,
@@ -57,12 +57,12 @@ def test_counts_of_any_small_graph_are_those_of_an_enumeration(graph: SimpleGrap
     assert (orbit_counts([graph])[0] == enumerated(graph)).all()
 
 
-@pytest.mark.parametrize("room", [0, orbits.ROOM])
-def test_crowded_graphs_are_counted_by_neighbourhoods_and_alike(monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+@pytest.mark.parametrize("room", [0, orbits.DENSE_NODES])
+def test_dense_and_sparse_code_paths_agree(monkeypatch: pytest.MonkeyPatch, room: int) -> None:
     rng = np.random.default_rng(1)
     graphs = [random_graph(nodes, density, rng) for nodes, density in ((9, 0.9), (12, 0.6), (3, 1.0), (10, 0.3))]
-    monkeypatch.setattr(orbits, "CROWDED", -1)
-    monkeypatch.setattr(orbits, "ROOM", room)
+    monkeypatch.setattr(orbits, "DENSE_TRIANGLES", -1)
+    monkeypatch.setattr(orbits, "DENSE_NODES", room)
 
     for graph, counts in zip(graphs, orbit_counts(graphs), strict=True):
         assert (counts == enumerated(graph)).all()
@@ -76,12 +76,12 @@ def test_counts_of_dense_and_sparse_graphs_are_those_of_an_enumeration() -> None
         assert (counts == enumerated(graph)).all()
 
 
-def test_counts_do_not_depend_on_how_the_work_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_do_not_depend_on_the_batch_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     graphs = [random_graph(int(n), 0.6, rng) for n in (9, 1, 12, 5)]
     whole = orbit_counts(graphs)
 
-    monkeypatch.setattr(_union, "MOST_WALKS", 100)
+    monkeypatch.setattr(_union, "MAX_WALKS", 100)
     monkeypatch.setattr(orbits, "TRIANGLES", 7)
 
     assert all((a == b).all() for a, b in zip(whole, orbit_counts(graphs), strict=True))

@@ -1,4 +1,4 @@
-"""Plain figures are those of networkx."""
+"""Summary statistics agree with networkx."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .graphs import random_graph, small_graphs
 
 @given(small_graphs(most=9))
 @settings(max_examples=60, deadline=None)
-def test_every_figure_is_that_of_networkx(graph: SimpleGraph) -> None:
+def test_every_statistic_agrees_with_networkx(graph: SimpleGraph) -> None:
     found = {name: values[0] for name, values in summarise_graphs([graph]).items()}
     other = graph.to_networkx()
     hops = [d for node, row in nx.all_pairs_shortest_path_length(other) for to, d in row.items() if to != node]
@@ -29,9 +29,9 @@ def test_every_figure_is_that_of_networkx(graph: SimpleGraph) -> None:
     assert found["components"] == nx.number_connected_components(other)
 
 
-def test_paths_of_large_graphs_are_measured_from_some_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_path_lengths_of_large_graphs_use_some_source_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = random_graph(60, 0.1, np.random.default_rng(0))
     exact = mean_path_lengths([graph])[0]
-    monkeypatch.setattr(summaries, "MOST_SOURCES", 30)
+    monkeypatch.setattr(summaries, "MAX_SOURCES", 30)
 
     assert mean_path_lengths([graph])[0] == pytest.approx(exact, rel=0.05)

@@ -1,4 +1,4 @@
-"""Valid graphs are what a construction made so, and others are not."""
+"""Graphs that are valid by construction are accepted, and others are not."""
 
 from __future__ import annotations
 

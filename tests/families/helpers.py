@@ -1,20 +1,21 @@
-"""Independent oracles: every graph on a few nodes, shapes up to isomorphism, and chi-squared tests."""
+"""Independent oracles: all graphs on a few nodes, isomorphism classes, and chi-squared tests."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from itertools import combinations
+from math import factorial
 
 import igraph
+import networkx as nx
 import numpy as np
 from scipy import stats
 
 from graphite_gen.graph import SimpleGraph
 
-# Some sixty tests compare with a law. At 1e-3 each, one in sixteen choices of seeds would fail one of them by chance
-# (one did, at 2e-4; forty other seeds gave uniform p-values); at 1e-5 it is one in some two thousand.
-CHANCE = 1.0e-5
+# The significance level of about sixty statistical tests: with it, one in some two thousand choices of seeds fails.
+ALPHA = 1.0e-5
 
 
 def all_graphs(n: int) -> Iterator[SimpleGraph]:
@@ -24,26 +25,34 @@ def all_graphs(n: int) -> Iterator[SimpleGraph]:
         yield SimpleGraph.from_pairs(n, [pair for k, pair in enumerate(pairs) if bits >> k & 1])
 
 
-def shape(graph: SimpleGraph) -> tuple[int, bytes]:
-    """The same key for isomorphic graphs and for no others."""
+def all_shapes(n: int) -> Iterator[tuple[SimpleGraph, float]]:
+    """One graph of each isomorphism class on ``n`` < 8 nodes, and its number of labellings."""
+    for graph in nx.graph_atlas_g():
+        if len(graph) == n:
+            automorphisms = igraph.Graph(n, list(graph.edges)).count_automorphisms()
+            yield SimpleGraph.from_networkx(graph), factorial(n) / automorphisms
+
+
+def shape(graph: SimpleGraph) -> tuple[int, tuple[tuple[int, ...], ...]]:
+    """A canonical form: equal for isomorphic graphs only."""
     other = igraph.Graph(graph.nodes, graph.edges.tolist())
     canonical = other.permute_vertices(other.canonical_permutation())
 
-    return graph.nodes, SimpleGraph.from_pairs(graph.nodes, canonical.get_edgelist()).edges.tobytes()
+    return graph.nodes, tuple(sorted(tuple(sorted(pair)) for pair in canonical.get_edgelist()))
 
 
-def fit(counts: Mapping[Hashable, int], law: Mapping[Hashable, float]) -> float:
-    """The p-value of counts under a law, rare outcomes pooled; zero if something impossible was counted."""
-    if any(law.get(key, 0.0) == 0.0 for key in counts):
+def fit(counts: Mapping[Hashable, int], distribution: Mapping[Hashable, float]) -> float:
+    """The p-value of counts under a distribution, rare outcomes pooled; 0 if an impossible outcome was counted."""
+    if any(distribution.get(key, 0.0) == 0.0 for key in counts):
         return 0.0
     total = sum(counts.values())
-    rare = [key for key in law if law[key] * total < 5]
-    common = [key for key in law if law[key] * total >= 5]
+    rare = [key for key in distribution if distribution[key] * total < 5]
+    common = [key for key in distribution if distribution[key] * total >= 5]
     observed = [counts.get(key, 0) for key in common]
-    expected = [law[key] * total for key in common]
-    if sum(law[key] for key in rare) * total >= 1:
+    expected = [distribution[key] * total for key in common]
+    if sum(distribution[key] for key in rare) * total >= 1:
         observed.append(sum(counts.get(key, 0) for key in rare))
-        expected.append(sum(law[key] for key in rare) * total)
+        expected.append(sum(distribution[key] for key in rare) * total)
     if len(expected) < 2:
         return 1.0
 
@@ -51,7 +60,7 @@ def fit(counts: Mapping[Hashable, int], law: Mapping[Hashable, float]) -> float:
 
 
 def agreement(first: Counter[Hashable], second: Counter[Hashable]) -> float:
-    """The p-value of two counters coming from one law, rare outcomes pooled."""
+    """The p-value of two counters under a common distribution, rare outcomes pooled."""
     keys = [key for key in first.keys() | second.keys() if first[key] + second[key] >= 10]
     table = np.array([[counter[key] for key in keys] for counter in (first, second)])
     rest = np.array([[sum(counter.values()) - row.sum()] for counter, row in zip((first, second), table, strict=True)])

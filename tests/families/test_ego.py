@@ -7,11 +7,11 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from graphite_gen.families import family
+from graphite_gen.families import family as family_of
 from graphite_gen.families.ego import _universal
 from graphite_gen.graph import SimpleGraph
 
-from .helpers import CHANCE, agreement, all_graphs, shape
+from .helpers import ALPHA, agreement, all_graphs, shape
 
 
 def networkx_ego(n: int, p: float, seed: int) -> SimpleGraph:
@@ -21,50 +21,50 @@ def networkx_ego(n: int, p: float, seed: int) -> SimpleGraph:
     return SimpleGraph.from_networkx(graph)
 
 
-def test_shapes_agree_with_a_graph_of_networkx_and_a_hub() -> None:
-    law, rng = family("ego", p=0.4), np.random.default_rng(0)
-    ours = Counter(shape(law.sample(6, rng)) for _ in range(3000))
+def test_isomorphism_classes_agree_with_networkx_and_a_hub() -> None:
+    family, rng = family_of("ego", p=0.4), np.random.default_rng(0)
+    ours = Counter(shape(family.sample(6, rng)) for _ in range(3000))
     theirs = Counter(shape(networkx_ego(6, 0.4, seed)) for seed in range(3000))
 
-    assert agreement(ours, theirs) > CHANCE
+    assert agreement(ours, theirs) > ALPHA
 
 
 def test_every_universal_node_may_be_the_ego() -> None:
     complete = SimpleGraph.from_networkx(nx.complete_graph(6))
     star = SimpleGraph.from_networkx(nx.star_graph(5))
-    law = family("ego")
+    family = family_of("ego")
 
-    assert law.log_prob(complete) == pytest.approx(-10 * log(2))
-    assert law.log_prob(star) == pytest.approx(-10 * log(2) - log(6))
+    assert family.log_prob(complete) == pytest.approx(-10 * log(2))
+    assert family.log_prob(star) == pytest.approx(-10 * log(2) - log(6))
 
 
 def test_a_graph_without_a_universal_node_is_not_an_ego_network() -> None:
-    law = family("ego")
+    family = family_of("ego")
 
-    assert not law.contains(SimpleGraph.from_networkx(nx.cycle_graph(6)))
-    assert law.log_prob(SimpleGraph.from_networkx(nx.path_graph(4))) == -inf
+    assert not family.contains(SimpleGraph.from_networkx(nx.cycle_graph(6)))
+    assert family.log_prob(SimpleGraph.from_networkx(nx.path_graph(4))) == -inf
 
 
-def test_at_the_ends_of_p_only_stars_or_complete_graphs_are_left() -> None:
+def test_p_of_0_and_1_give_stars_and_complete_graphs() -> None:
     star, complete = SimpleGraph.from_networkx(nx.star_graph(5)), SimpleGraph.from_networkx(nx.complete_graph(6))
 
-    assert family("ego", p=0).contains(star)
-    assert not family("ego", p=0).contains(complete)
-    assert family("ego", p=1).contains(complete)
-    assert not family("ego", p=1).contains(star)
+    assert family_of("ego", p=0).contains(star)
+    assert not family_of("ego", p=0).contains(complete)
+    assert family_of("ego", p=1).contains(complete)
+    assert not family_of("ego", p=1).contains(star)
 
 
 @pytest.mark.parametrize("p", [0.05, 0.99])
-def test_the_floor_is_the_mean_over_samples(p: float) -> None:
-    law, rng = family("ego", p=p), np.random.default_rng(0)
-    costs = [-law.log_prob(law.sample(12, rng)) for _ in range(2000)]
+def test_the_entropy_is_the_mean_over_samples(p: float) -> None:
+    family, rng = family_of("ego", p=p), np.random.default_rng(0)
+    costs = [-family.log_prob(family.sample(12, rng)) for _ in range(2000)]
 
-    assert law.entropy(12) == pytest.approx(np.mean(costs), abs=4 * np.std(costs) / 2000**0.5)
+    assert family.entropy(12) == pytest.approx(np.mean(costs), abs=4 * np.std(costs) / 2000**0.5)
 
 
 @pytest.mark.parametrize("p", [0.0, 0.3, 0.9, 1.0])
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
-def test_universal_nodes_are_as_frequent_as_over_all_graphs(n: int, p: float) -> None:
+def test_the_number_of_universal_nodes_agrees_with_enumeration(n: int, p: float) -> None:
     expected = np.zeros(n + 1)
     for graph in all_graphs(n):
         missing = n * (n - 1) // 2 - len(graph.edges)
@@ -75,7 +75,7 @@ def test_universal_nodes_are_as_frequent_as_over_all_graphs(n: int, p: float) ->
 
 @pytest.mark.parametrize("p", [0.5, 0.99, 0.9999])
 def test_universal_nodes_of_large_graphs_keep_their_mean(p: float) -> None:
-    law = _universal(700, p)
+    probabilities = _universal(700, p)
 
-    assert law.sum() == pytest.approx(1)
-    assert law @ np.arange(701) == pytest.approx(700 * p**699)
+    assert probabilities.sum() == pytest.approx(1)
+    assert probabilities @ np.arange(701) == pytest.approx(700 * p**699)

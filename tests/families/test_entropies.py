@@ -1,4 +1,4 @@
-"""Floors are means under the law, however they were come by."""
+"""Entropies in closed form, from the table and by sampling agree."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ import numpy as np
 import pytest
 
 from graphite_gen.errors import ConfigError, FamilyError
-from graphite_gen.families import FAMILIES, base, family
+from graphite_gen.families import FAMILIES, base
+from graphite_gen.families import family as family_of
 from graphite_gen.families.entropies import EntropyEstimate, draw_nats, known_entropy, mean_entropy
 from graphite_gen.rng import stream
 
 from .helpers import all_graphs
 
-# Mean nats per graph over n = 10 … 20 with their standard errors, measured by others (REFERENCE, section 1).
+# Mean nats per graph over n = 10 … 20 with their standard errors, from an independent measurement.
 PUBLISHED = {"geometric": (48.72, 0.20), "barabasi": (63.90, 0.04)}
 # The ends of the range, from the same source, to the digit given.
 ENDS = {"geometric": (24.5, 76.1), "barabasi": (25.4, 107.2)}
 
 
-def test_the_mean_over_draws_is_the_entropy_of_the_law() -> None:
-    law = family("barabasi", m=2)
-    exact = sum(-math.exp(p) * p for graph in all_graphs(5) if (p := law.log_prob(graph)) > -math.inf)
+def test_the_mean_over_samples_is_the_entropy() -> None:
+    family = family_of("barabasi", m=2)
+    exact = sum(-math.exp(p) * p for graph in all_graphs(5) if (p := family.log_prob(graph)) > -math.inf)
 
-    found = EntropyEstimate.of(list(draw_nats(law, 5, 2000, seed=0)))
+    found = EntropyEstimate.of(list(draw_nats(family, 5, 2000, seed=0)))
 
     assert found.standard_error is not None
     assert found.nats == pytest.approx(exact, abs=4 * found.standard_error)
@@ -35,7 +36,7 @@ def test_the_mean_over_draws_is_the_entropy_of_the_law() -> None:
     assert (found.gap, found.graphs) == (0, 2000)
 
 
-def test_an_estimate_is_midway_between_the_bounds_with_the_error_of_what_is_midway() -> None:
+def test_an_estimate_is_the_midpoint_of_the_bounds_with_its_standard_error() -> None:
     found = EntropyEstimate.of([(1.0, 2.0), (4.0, 4.0), (2.0, 6.0)])
 
     assert (found.lower, found.upper, found.gap, found.graphs) == pytest.approx((7 / 3, 4, 5 / 3, 3))
@@ -46,7 +47,7 @@ def test_an_estimate_is_midway_between_the_bounds_with_the_error_of_what_is_midw
     assert (alone.standard_error, alone.gap_standard_error) == (None, None)
 
 
-def test_a_mean_over_sizes_weighs_errors_by_how_often_a_size_occurs() -> None:
+def test_a_mean_over_sizes_weights_errors_by_frequency() -> None:
     entropies = {
         3: EntropyEstimate(1.0, 2.0, 0.3, 10, 0.1),
         4: EntropyEstimate(5.0, 5.0, 0.4, 20, 0.2),
@@ -56,71 +57,71 @@ def test_a_mean_over_sizes_weighs_errors_by_how_often_a_size_occurs() -> None:
     mean = mean_entropy(entropies, [4, 3, 4, 5])
 
     assert (mean.lower, mean.upper, mean.graphs) == (5.0, 5.25, 30)
-    # The two graphs on four nodes share one error: it does not average out between them.
+    # The two graphs on four nodes have the same error, which does not average out.
     assert mean.standard_error == pytest.approx(math.hypot(0.3 / 4, 0.4 / 2))
     assert mean_entropy(entropies, [3, 4]).gap_standard_error == pytest.approx(math.hypot(0.1 / 2, 0.2 / 2))
-    # A closed form has no error to add, and one unknown error leaves that of the mean unknown.
+    # A closed form adds no error; an unknown error makes that of the mean unknown.
     assert mean.gap_standard_error == pytest.approx(math.hypot(0.1 / 4, 0.2 / 2))
     assert mean_entropy({**entropies, 6: EntropyEstimate(1.0, 1.0, 0.1, 9)}, [3, 6]).gap_standard_error is None
     assert mean_entropy({3: EntropyEstimate(1.0, 1.0, None, 1)}, [3]).standard_error is None
 
 
-def test_draws_depend_on_seed_size_and_number_alone() -> None:
-    law = family("barabasi")
-    few, many = list(draw_nats(law, 9, 2, seed=3)), list(draw_nats(law, 9, 4, seed=3))
+def test_samples_depend_only_on_seed_size_and_index() -> None:
+    family = family_of("barabasi")
+    few, many = list(draw_nats(family, 9, 2, seed=3)), list(draw_nats(family, 9, 4, seed=3))
 
     assert many[:2] == few
-    assert list(draw_nats(law, 9, 2, seed=4)) != few
+    assert list(draw_nats(family, 9, 2, seed=4)) != few
     with pytest.raises(ConfigError, match="'graphs' is 0"):
-        draw_nats(law, 7, 0, seed=0)
+        draw_nats(family, 7, 0, seed=0)
     with pytest.raises(FamilyError, match="no graphs with n=2"):
-        draw_nats(law, 2, 1, seed=0)
+        draw_nats(family, 2, 1, seed=0)
 
 
-def test_draws_of_a_family_that_keeps_components_have_the_size_asked_for() -> None:
-    law = family("erdos-renyi", p=0.4, largest_component=True)
-    connected = [graph for graph in all_graphs(4) if law.contains(graph)]
-    exact = sum(-math.exp(law.log_prob(graph)) * law.log_prob(graph) for graph in connected)
+def test_samples_of_largest_components_have_all_nodes() -> None:
+    family = family_of("erdos-renyi", p=0.4, largest_component=True)
+    connected = [graph for graph in all_graphs(4) if family.contains(graph)]
+    exact = sum(-math.exp(family.log_prob(graph)) * family.log_prob(graph) for graph in connected)
 
-    found = EntropyEstimate.of(list(draw_nats(law, 4, 2000, seed=0)))
+    found = EntropyEstimate.of(list(draw_nats(family, 4, 2000, seed=0)))
 
     assert found.standard_error is not None
     assert found.nats == pytest.approx(exact, abs=4 * found.standard_error)
 
 
-def test_a_size_that_no_draw_keeps_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "MOST_DRAWS", 20)
+def test_a_size_that_is_never_sampled_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "MAX_DRAWS", 20)
 
-    with pytest.raises(FamilyError, match="kept all n=9 nodes in none of 20 draws"):
-        family("erdos-renyi", p=0.01, largest_component=True).draw_nats(9, stream(0, "test"))
+    with pytest.raises(FamilyError, match="20 samples"):
+        family_of("erdos-renyi", p=0.01, largest_component=True).draw_nats(9, stream(0, "test"))
 
 
 @pytest.mark.slow
-def test_bounds_of_a_geometric_graph_are_those_of_its_law_with_the_sign_turned() -> None:
-    law = family("geometric")
-    lower, upper = np.mean([law.draw_nats(3, stream(0, "test", i)) for i in range(60)], axis=0)
-    graphs = [law.sample(3, stream(1, "test", i)) for i in range(20_000)]
+def test_bounds_of_geometric_graphs_enclose_the_entropy() -> None:
+    family = family_of("geometric")
+    lower, upper = np.mean([family.draw_nats(3, stream(0, "test", i)) for i in range(60)], axis=0)
+    graphs = [family.sample(3, stream(1, "test", i)) for i in range(20_000)]
     _, counts = np.unique([graph.adjacency()[np.triu_indices(3, 1)] for graph in graphs], axis=0, return_counts=True)
     exact = -(counts / counts.sum()) @ np.log(counts / counts.sum())
 
     # The entropy of three points is known within some hundredths; sixty graphs are off by a tenth at most.
     assert lower == pytest.approx(exact, abs=0.35)
     assert abs(upper - lower) < 0.05
-    with pytest.raises(FamilyError, match="only with largest_component=false"):
-        family("geometric", largest_component=True).draw_nats(3, stream(0, "test"))
+    with pytest.raises(FamilyError, match="largest_component=false"):
+        family_of("geometric", largest_component=True).draw_nats(3, stream(0, "test"))
 
 
 def test_closed_forms_come_first_and_have_no_error() -> None:
-    law = family("ego")
+    family = family_of("ego")
 
-    assert known_entropy(law, 14) == EntropyEstimate(law.entropy(14), law.entropy(14), 0.0, 0, 0.0)
+    assert known_entropy(family, 14) == EntropyEstimate(family.entropy(14), family.entropy(14), 0.0, 0, 0.0)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_every_family_has_floors_of_its_default_sizes_that_rise_with_the_size(name: str) -> None:
-    law = family(name)
-    sizes = law.sizes(10, 20)
-    entropies = [entropy for n in sizes if (entropy := known_entropy(law, n)) is not None]
+def test_every_family_has_entropies_of_its_default_sizes_that_increase(name: str) -> None:
+    family = family_of(name)
+    sizes = family.sizes(10, 20)
+    entropies = [entropy for n in sizes if (entropy := known_entropy(family, n)) is not None]
 
     assert len(entropies) == len(sizes)
     for a, b in pairwise(entropies):
@@ -128,9 +129,9 @@ def test_every_family_has_floors_of_its_default_sizes_that_rise_with_the_size(na
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_the_shipped_table_agrees_with_published_floors(name: str) -> None:
-    law = family(name)
-    entropies = {n: entropy for n in range(10, 21) if (entropy := known_entropy(law, n)) is not None}
+def test_the_table_agrees_with_published_entropies(name: str) -> None:
+    family = family_of(name)
+    entropies = {n: entropy for n in range(10, 21) if (entropy := known_entropy(family, n)) is not None}
     mean, (published, error) = mean_entropy(entropies, list(entropies)), PUBLISHED[name]
 
     assert len(entropies) == 11
@@ -143,30 +144,30 @@ def test_the_shipped_table_agrees_with_published_floors(name: str) -> None:
 
 
 def test_other_parameters_and_sizes_are_not_in_the_table() -> None:
-    assert known_entropy(family("geometric"), 200) is None
-    assert known_entropy(family("geometric", r=0.4), 15) is None
-    assert known_entropy(family("geometric", largest_component=True), 15) is None
-    assert known_entropy(family("barabasi", m=3), 15) is None
-    assert known_entropy(family("barabasi", m="4"), 15) is not None
+    assert known_entropy(family_of("geometric"), 200) is None
+    assert known_entropy(family_of("geometric", r=0.4), 15) is None
+    assert known_entropy(family_of("geometric", largest_component=True), 15) is None
+    assert known_entropy(family_of("barabasi", m=3), 15) is None
+    assert known_entropy(family_of("barabasi", m="4"), 15) is not None
     with pytest.raises(FamilyError, match="no graphs with n=3"):
-        known_entropy(family("barabasi"), 3)
+        known_entropy(family_of("barabasi"), 3)
 
 
-def test_the_table_is_of_the_default_parameters() -> None:
+def test_the_table_is_for_default_parameters() -> None:
     table = json.loads(files("graphite_gen.families").joinpath("entropies.json").read_text(encoding="utf-8"))
 
     assert set(table) == {"barabasi", "geometric"}
-    for name, shipped in table.items():
-        assert shipped["parameters"] == family(name).parameters()
-        assert all(row["lower"] <= row["upper"] + 0.3 and row["graphs"] > 1 for row in shipped["floors"].values())
+    for name, known in table.items():
+        assert known["parameters"] == family_of(name).parameters()
+        assert all(row["lower"] <= row["upper"] + 0.3 and row["graphs"] > 1 for row in known["entropies"].values())
 
 
 @pytest.mark.slow
-def test_the_shipped_floor_of_barabasi_is_what_other_graphs_give() -> None:
-    law = family("barabasi")
-    shipped, fresh = known_entropy(law, 12), EntropyEstimate.of(list(draw_nats(law, 12, 400, seed=99)))
+def test_the_entropy_of_barabasi_in_the_table_agrees_with_new_samples() -> None:
+    family = family_of("barabasi")
+    known, new = known_entropy(family, 12), EntropyEstimate.of(list(draw_nats(family, 12, 400, seed=99)))
 
-    assert shipped is not None
-    assert shipped.standard_error is not None
-    assert fresh.standard_error is not None
-    assert fresh.nats == pytest.approx(shipped.nats, abs=4 * math.hypot(shipped.standard_error, fresh.standard_error))
+    assert known is not None
+    assert known.standard_error is not None
+    assert new.standard_error is not None
+    assert new.nats == pytest.approx(known.nats, abs=4 * math.hypot(known.standard_error, new.standard_error))

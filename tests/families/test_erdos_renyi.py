@@ -8,76 +8,76 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from graphite_gen.families import family
+from graphite_gen.families import family as family_of
 from graphite_gen.families.erdos_renyi import log_connected
 from graphite_gen.graph import SimpleGraph
 
-from .helpers import CHANCE, agreement
+from .helpers import ALPHA, agreement
 
 
 @pytest.mark.parametrize("p", [0.0, 1.0])
-def test_a_certain_law_has_one_graph(p: float) -> None:
-    law = family("er", p=p)
-    graph = law.sample(6, np.random.default_rng(0))
+def test_p_of_0_and_1_give_one_graph(p: float) -> None:
+    family = family_of("er", p=p)
+    graph = family.sample(6, np.random.default_rng(0))
 
     assert len(graph.edges) == 15 * p
-    assert law.log_prob(graph) == 0
-    assert law.log_prob(SimpleGraph.from_pairs(6, [(0, 1)])) == -inf
-    assert law.entropy(6) == 0
+    assert family.log_prob(graph) == 0
+    assert family.log_prob(SimpleGraph.from_pairs(6, [(0, 1)])) == -inf
+    assert family.entropy(6) == 0
 
 
 def test_edge_counts_agree_with_networkx() -> None:
-    law, rng = family("er", p=0.3), np.random.default_rng(0)
-    ours = Counter(len(law.sample(9, rng).edges) for _ in range(3000))
+    family, rng = family_of("er", p=0.3), np.random.default_rng(0)
+    ours = Counter(len(family.sample(9, rng).edges) for _ in range(3000))
     theirs = Counter(nx.gnp_random_graph(9, 0.3, seed=seed).number_of_edges() for seed in range(3000))
 
-    assert agreement(ours, theirs) > CHANCE
+    assert agreement(ours, theirs) > ALPHA
 
 
 @pytest.mark.parametrize(("n", "count"), [(1, 1), (4, 38), (6, 26704), (10, 34496488594816)])
 def test_the_largest_component_is_uniform_over_connected_graphs(n: int, count: int) -> None:
-    law = family("er", largest_component=True)
+    family = family_of("er", largest_component=True)
     path = SimpleGraph.from_pairs(n, [(i, i + 1) for i in range(n - 1)])
 
-    assert law.log_prob(path) == pytest.approx(-log(count))
-    assert law.entropy(n) == pytest.approx(log(count))
+    assert family.log_prob(path) == pytest.approx(-log(count))
+    assert family.entropy(n) == pytest.approx(log(count))
 
 
 def test_the_largest_component_excludes_disconnected_graphs() -> None:
     pieces = SimpleGraph.from_pairs(4, [(0, 1), (2, 3)])
 
-    assert family("er").contains(pieces)
-    assert not family("er", largest_component=True).contains(pieces)
+    assert family_of("er").contains(pieces)
+    assert not family_of("er", largest_component=True).contains(pieces)
 
 
-def test_small_probabilities_of_connectedness_keep_their_digits() -> None:
+def test_small_probabilities_of_connectedness_are_accurate() -> None:
     # A sparse connected graph is almost surely a tree, and there are n^(n-2) of them.
-    law = family("er", p=1e-9, largest_component=True)
+    family = family_of("er", p=1e-9, largest_component=True)
     path = SimpleGraph.from_pairs(12, [(i, i + 1) for i in range(11)])
 
-    assert law.log_prob(path) == pytest.approx(-10 * log(12), abs=1e-6)
+    assert family.log_prob(path) == pytest.approx(-10 * log(12), abs=1e-6)
 
 
 def connected(n: int, p: Fraction) -> list[Fraction]:
-    """The probabilities that 0 … n nodes are connected, less those that a given node's component is smaller."""
-    chances = [Fraction(0)]
+    """The probabilities that 0 … n nodes are connected: one minus those of smaller components of a given node."""
+    probabilities = [Fraction(0)]
     for k in range(1, n + 1):
-        smaller = (comb(k - 1, a - 1) * chances[a] * (1 - p) ** (a * (k - a)) for a in range(1, k))
-        chances.append(1 - sum(smaller))
+        smaller = (comb(k - 1, a - 1) * probabilities[a] * (1 - p) ** (a * (k - a)) for a in range(1, k))
+        probabilities.append(1 - sum(smaller))
 
-    return chances
+    return probabilities
 
 
 @pytest.mark.parametrize("p", ["0.001", "0.1", "0.5", "0.97", "1"])
-def test_the_chance_of_being_connected_is_that_of_exact_arithmetic(p: str) -> None:
+def test_the_probability_of_connectedness_agrees_with_exact_arithmetic(p: str) -> None:
     exact = connected(25, Fraction(p))
 
     assert log_connected(25, float(p))[0] == -inf
     assert log_connected(25, float(p))[1:] == pytest.approx(
-        [log(chance.numerator) - log(chance.denominator) for chance in exact[1:]], rel=1e-12, abs=1e-12
+        [log(value.numerator) - log(value.denominator) for value in exact[1:]], rel=1e-12, abs=1e-12
     )
 
 
-def test_without_edges_one_node_alone_is_connected() -> None:
+def test_without_edges_only_one_node_is_connected() -> None:
     assert log_connected(3, 0.0).tolist() == [-inf, 0, -inf, -inf]
     assert log_connected(0, 0.5).tolist() == [-inf]

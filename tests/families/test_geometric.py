@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from graphite_gen.errors import FamilyError
-from graphite_gen.families import family
+from graphite_gen.families import family as family_of
 from graphite_gen.families.geometric import Geometric
 from graphite_gen.graph import SimpleGraph
 
-from .helpers import CHANCE, agreement, all_graphs
+from .helpers import ALPHA, agreement, all_graphs
 
 
 def test_edges_join_points_up_to_the_radius() -> None:
@@ -25,31 +25,31 @@ def test_edges_join_points_up_to_the_radius() -> None:
 
 
 def test_edge_counts_agree_with_networkx() -> None:
-    law, rng = family("geometric"), np.random.default_rng(0)
-    ours = Counter(len(law.sample(9, rng).edges) for _ in range(3000))
+    family, rng = family_of("geometric"), np.random.default_rng(0)
+    ours = Counter(len(family.sample(9, rng).edges) for _ in range(3000))
     theirs = Counter(nx.random_geometric_graph(9, 0.5, seed=s).number_of_edges() for s in range(3000))
 
-    assert agreement(ours, theirs) > CHANCE
+    assert agreement(ours, theirs) > ALPHA
 
 
 def test_points_found_give_exactly_the_graph() -> None:
-    law, rng = Geometric(), np.random.default_rng(0)
+    family, rng = Geometric(), np.random.default_rng(0)
     for _ in range(40):
-        graph = law.sample(20, rng)
-        points = law.find_points(graph, rng)
+        graph = family.sample(20, rng)
+        points = family.find_points(graph, rng)
 
         assert points is not None
         assert points.min() >= 0
         assert points.max() <= 1
-        assert np.array_equal(law.graph_of(points).edges, graph.edges)
+        assert np.array_equal(family.graph_of(points).edges, graph.edges)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("r", [0.2, 0.5, 0.8])
-def test_nearly_all_true_graphs_are_recognised(r: float) -> None:
-    law, rng = family("geometric", r=r), np.random.default_rng(0)
+def test_nearly_all_samples_are_contained(r: float) -> None:
+    family, rng = family_of("geometric", r=r), np.random.default_rng(0)
 
-    assert np.mean([law.contains(law.sample(int(rng.integers(10, 21)), rng)) for _ in range(400)]) >= 0.99
+    assert np.mean([family.contains(family.sample(int(rng.integers(10, 21)), rng)) for _ in range(400)]) >= 0.99
 
 
 @pytest.mark.parametrize(
@@ -65,50 +65,50 @@ def test_nearly_all_true_graphs_are_recognised(r: float) -> None:
         (nx.complete_graph(20), True),
     ],
 )
-def test_what_the_plane_and_the_square_have_room_for_is_contained(graph: nx.Graph, contained: bool) -> None:
-    assert family("geometric").contains(SimpleGraph.from_networkx(graph)) == contained
+def test_known_unit_disk_graphs_of_the_square_are_contained(graph: nx.Graph, contained: bool) -> None:
+    assert family_of("geometric").contains(SimpleGraph.from_networkx(graph)) == contained
 
 
 def test_dense_random_graphs_are_not_geometric() -> None:
     rng = np.random.default_rng(0)
 
-    assert not any(family("geometric").contains(family("er").sample(15, rng)) for _ in range(10))
+    assert not any(family_of("geometric").contains(family_of("er").sample(15, rng)) for _ in range(10))
 
 
 def test_the_largest_component_is_connected() -> None:
-    law, rng = family("geometric", r=0.2, largest_component=True), np.random.default_rng(0)
-    graphs = [law.sample(12, rng) for _ in range(20)]
+    family, rng = family_of("geometric", r=0.2, largest_component=True), np.random.default_rng(0)
+    graphs = [family.sample(12, rng) for _ in range(20)]
 
     assert all(nx.is_connected(graph.to_networkx()) for graph in graphs)
     assert min(graph.nodes for graph in graphs) < 12
-    assert all(law.contains(graph) for graph in graphs)
-    assert not law.contains(SimpleGraph.from_pairs(2, []))
+    assert all(family.contains(graph) for graph in graphs)
+    assert not family.contains(SimpleGraph.from_pairs(2, []))
 
 
-def test_there_is_no_exact_law() -> None:
-    with pytest.raises(FamilyError, match="no tractable probability"):
-        family("geometric").log_prob(SimpleGraph.from_pairs(2, []))
+def test_there_is_no_exact_probability() -> None:
+    with pytest.raises(FamilyError, match="tractable"):
+        family_of("geometric").log_prob(SimpleGraph.from_pairs(2, []))
 
 
-def chance_of_an_edge(r: float) -> float:
+def edge_probability(r: float) -> float:
     """The probability that two uniform points of the unit square are at most r ≤ 1 apart."""
     return pi * r**2 - 8 / 3 * r**3 + r**4 / 2
 
 
 def test_bounds_of_two_points_meet_at_the_closed_form() -> None:
-    law, rng = Geometric(), np.random.default_rng(0)
+    family, rng = Geometric(), np.random.default_rng(0)
     points = np.array([[0.2, 0.2], [0.4, 0.4]])
-    lower, upper = law.log_prob_bounds(SimpleGraph.from_pairs(2, [(0, 1)]), rng, 20_000, points)
+    lower, upper = family.log_prob_bounds(SimpleGraph.from_pairs(2, [(0, 1)]), rng, 20_000, points)
 
-    assert lower == pytest.approx(log(chance_of_an_edge(0.5)), abs=0.04)
-    assert upper == pytest.approx(log(chance_of_an_edge(0.5)), abs=0.04)
+    assert lower == pytest.approx(log(edge_probability(0.5)), abs=0.04)
+    assert upper == pytest.approx(log(edge_probability(0.5)), abs=0.04)
 
 
 @pytest.mark.slow
 def test_estimates_of_all_graphs_on_four_nodes_are_their_frequencies() -> None:
-    law, rng = Geometric(), np.random.default_rng(0)
-    counts = Counter(law.sample(4, rng).edges.tobytes() for _ in range(40_000))
-    estimates = {g.edges.tobytes(): exp(law.log_prob_bounds(g, rng, 2000)[0]) for g in all_graphs(4)}
+    family, rng = Geometric(), np.random.default_rng(0)
+    counts = Counter(family.sample(4, rng).edges.tobytes() for _ in range(40_000))
+    estimates = {g.edges.tobytes(): exp(family.log_prob_bounds(g, rng, 2000)[0]) for g in all_graphs(4)}
 
     assert sum(estimates.values()) == pytest.approx(1, abs=0.02)
     assert all(counts[key] / 40_000 == pytest.approx(estimates[key], rel=0.25, abs=1e-3) for key in estimates)
@@ -116,12 +116,12 @@ def test_estimates_of_all_graphs_on_four_nodes_are_their_frequencies() -> None:
 
 @pytest.mark.slow
 def test_bounds_meet_and_averages_are_in_the_right_order() -> None:
-    law = Geometric()
+    family = Geometric()
     bounds = []
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        graph, points = law.sample_with_points(10, rng)
-        bounds.append(law.log_prob_bounds(graph, rng, 500, points))
+        graph, points = family.sample_with_points(10, rng)
+        bounds.append(family.log_prob_bounds(graph, rng, 500, points))
     lower, upper = np.array(bounds).T
     gaps = upper - lower
 
@@ -129,17 +129,17 @@ def test_bounds_meet_and_averages_are_in_the_right_order() -> None:
     assert gaps.mean() > -3 * gaps.std() / 10**0.5
 
 
-def test_a_graph_no_points_give_has_no_lower_bound_but_minus_infinity() -> None:
+def test_the_lower_bound_of_an_impossible_graph_is_minus_infinity() -> None:
     star = SimpleGraph.from_networkx(nx.star_graph(6))
 
     assert Geometric().log_prob_bounds(star, np.random.default_rng(0), 50) == (-inf, inf)
 
 
-def test_bounds_need_the_points_of_the_graph_and_the_whole_of_it() -> None:
+def test_bounds_need_the_points_of_the_graph_and_all_components() -> None:
     rng = np.random.default_rng(0)
     graph, points = Geometric().sample_with_points(8, rng)
 
-    with pytest.raises(FamilyError, match="give another graph"):
+    with pytest.raises(FamilyError, match="points"):
         Geometric().log_prob_bounds(graph, rng, points=points / 10)
-    with pytest.raises(FamilyError, match="only with largest_component=false"):
+    with pytest.raises(FamilyError, match="largest_component=false"):
         Geometric(largest_component=True).log_prob_bounds(graph, rng)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable
 from math import exp, factorial, inf, log
 
 import networkx as nx
@@ -8,11 +9,11 @@ import numpy as np
 import pytest
 
 from graphite_gen.errors import FamilyError
-from graphite_gen.families import family
+from graphite_gen.families import family as family_of
 from graphite_gen.families.regular import _draw_by_counting, count_connected_regular, count_regular
 from graphite_gen.graph import SimpleGraph
 
-from .helpers import CHANCE, fit, shape
+from .helpers import ALPHA, fit, shape
 
 
 @pytest.mark.parametrize(
@@ -31,106 +32,107 @@ from .helpers import CHANCE, fit, shape
         (5, 0, 1),
     ],
 )
-def test_counts_are_those_of_the_encyclopedia(n: int, d: int, count: int) -> None:
+def test_counts_are_those_of_the_oeis(n: int, d: int, count: int) -> None:
     assert count_regular(n, d) == count
 
 
 @pytest.mark.parametrize(("n", "count"), [(4, 1), (6, 70), (8, 19320), (10, 11166120)])
-def test_connected_cubic_graphs_are_those_of_the_encyclopedia(n: int, count: int) -> None:
+def test_connected_cubic_graphs_are_those_of_the_oeis(n: int, count: int) -> None:
     assert count_connected_regular(n, 3) == count
 
 
-def test_what_is_too_much_to_count_is_refused() -> None:
-    with pytest.raises(FamilyError, match="too many 10-regular graphs on 60 nodes"):
+def test_counts_that_take_too_long_are_refused() -> None:
+    with pytest.raises(FamilyError) as error:
         count_regular(60, 10)
-    assert family("regular", d=10).entropy(60) is None
+    assert error.value.reason == "intractable"
+    assert family_of("regular", d=10).entropy(60) is None
 
 
 @pytest.mark.parametrize("n", [1200, 3000])
 def test_many_nodes_are_counted_without_running_out_of_stack(n: int) -> None:
     # Perfect matchings: (n - 1)!! = n! / (2^(n/2) (n/2)!).
     assert count_regular(n, 1) == factorial(n) // (2 ** (n // 2) * factorial(n // 2))
-    assert family("regular", d=2).entropy(n) is not None
+    assert family_of("regular", d=2).entropy(n) is not None
 
 
-def test_a_size_without_connected_graphs_has_no_floor() -> None:
-    law = family("regular", d=1, largest_component=True)
+def test_a_size_without_connected_graphs_has_no_entropy() -> None:
+    family = family_of("regular", d=1, largest_component=True)
 
-    assert law.entropy(2) == 0
-    assert law.entropy(10) is None
+    assert family.entropy(2) == 0
+    assert family.entropy(10) is None
 
 
 @pytest.mark.parametrize("d", [0, 1, 3, 4, 5, 6, 8, 9])
 def test_all_degrees_are_d(d: int) -> None:
-    law, rng = family("regular", d=d), np.random.default_rng(0)
+    family, rng = family_of("regular", d=d), np.random.default_rng(0)
 
-    assert all((law.sample(10, rng).degrees() == d).all() for _ in range(20))
+    assert all((family.sample(10, rng).degrees() == d).all() for _ in range(20))
 
 
 def test_large_graphs_of_large_degree_can_be_drawn() -> None:
-    graph = family("regular", d=12).sample(80, np.random.default_rng(0))
+    graph = family_of("regular", d=12).sample(80, np.random.default_rng(0))
 
     assert (graph.degrees() == 12).all()
 
 
-def test_an_impostor_has_another_degree() -> None:
-    law = family("regular")
-    graph = law.sample(12, np.random.default_rng(0))
+def test_graphs_of_other_degrees_are_not_contained() -> None:
+    family = family_of("regular")
+    graph = family.sample(12, np.random.default_rng(0))
 
-    assert not law.contains(SimpleGraph(12, graph.edges[1:]))
-    assert law.log_prob(SimpleGraph(12, graph.edges[1:])) == -inf
-    assert not law.contains(SimpleGraph.from_pairs(0, []))
+    assert not family.contains(SimpleGraph(12, graph.edges[1:]))
+    assert family.log_prob(SimpleGraph(12, graph.edges[1:])) == -inf
+    assert not family.contains(SimpleGraph.from_pairs(0, []))
 
 
 def test_the_largest_component_is_uniform_over_connected_graphs() -> None:
-    law = family("regular", d=3, largest_component=True)
+    family = family_of("regular", d=3, largest_component=True)
     pieces = SimpleGraph.from_networkx(nx.disjoint_union(nx.complete_graph(4), nx.complete_graph(4)))
     cube = SimpleGraph.from_networkx(nx.convert_node_labels_to_integers(nx.hypercube_graph(3)))
 
-    assert not law.contains(pieces)
-    assert family("regular", d=3).contains(pieces)
-    assert law.log_prob(cube) == pytest.approx(-log(19320))
+    assert not family.contains(pieces)
+    assert family_of("regular", d=3).contains(pieces)
+    assert family.log_prob(cube) == pytest.approx(-log(19320))
 
 
-def shapes_by_labellings(graphs: list[SimpleGraph]) -> dict[tuple[int, bytes], float]:
-    """The uniform law over labelled graphs as a law over their shapes: n! / |Aut| each."""
+def shapes_by_labellings(graphs: list[SimpleGraph]) -> dict[Hashable, float]:
+    """The uniform distribution over labelled graphs as one over isomorphism classes: n! / |Aut| each."""
     import igraph
 
-    law = {shape(g): 1 / igraph.Graph(g.nodes, g.edges.tolist()).count_automorphisms() for g in graphs}
-    total = sum(law.values())
+    weights = {shape(g): 1 / igraph.Graph(g.nodes, g.edges.tolist()).count_automorphisms() for g in graphs}
+    total = sum(weights.values())
 
-    return {key: value / total for key, value in law.items()}
+    return {key: value / total for key, value in weights.items()}
 
 
 @pytest.mark.parametrize("n", [8, 9])
-def test_shapes_are_uniform_over_labellings(n: int) -> None:
-    law, rng = family("regular"), np.random.default_rng(n)
-    graphs = [law.sample(n, rng) for _ in range(3000)]
+def test_isomorphism_classes_are_uniform_over_labellings(n: int) -> None:
+    family, rng = family_of("regular"), np.random.default_rng(n)
+    graphs = [family.sample(n, rng) for _ in range(3000)]
 
-    assert fit(Counter(map(shape, graphs)), shapes_by_labellings(graphs)) > CHANCE
+    assert fit(Counter(map(shape, graphs)), shapes_by_labellings(graphs)) > ALPHA
 
 
 def test_the_two_exact_samplers_agree() -> None:
     rng = np.random.default_rng(0)
     graphs = [SimpleGraph.from_adjacency(_draw_by_counting(8, 3, rng)) for _ in range(3000)]
-    law = shapes_by_labellings(graphs)
+    distribution = shapes_by_labellings(graphs)
 
-    assert sum(law.values()) == pytest.approx(1)
-    assert fit(Counter(map(shape, graphs)), law) > CHANCE
+    assert sum(distribution.values()) == pytest.approx(1)
+    assert fit(Counter(map(shape, graphs)), distribution) > ALPHA
 
 
 @pytest.mark.slow
 def test_networkx_is_not_quite_uniform_on_small_graphs() -> None:
     rng = np.random.default_rng(0)
-    ours = [family("regular").sample(8, rng) for _ in range(20_000)]
+    ours = [family_of("regular").sample(8, rng) for _ in range(20_000)]
     theirs = [SimpleGraph.from_networkx(nx.random_regular_graph(4, 8, seed=seed)) for seed in range(20_000)]
-    law = shapes_by_labellings(ours)
+    distribution = shapes_by_labellings(ours)
 
-    assert fit(Counter(map(shape, ours)), law) > CHANCE
-    assert fit(Counter(map(shape, theirs)), law) < 1e-6
+    assert fit(Counter(map(shape, ours)), distribution) > ALPHA
+    assert fit(Counter(map(shape, theirs)), distribution) < 1e-6
 
 
-def test_uniform_means_one_over_the_count() -> None:
-    graph = family("regular").sample(10, np.random.default_rng(0))
+def test_the_probability_is_one_over_the_count() -> None:
+    graph = family_of("regular").sample(10, np.random.default_rng(0))
 
-    assert exp(-family("regular").log_prob(graph)) == pytest.approx(66462606)
+    assert exp(-family_of("regular").log_prob(graph)) == pytest.approx(66462606)

@@ -158,9 +158,9 @@ def test_convention_paper_scores_cells_under_the_same_proposals() -> None:
     batch = small_batch()
     noise, epsilon = normal(1, 3, 7, 0), normal(1, 1, 3, 7, 2)
     z = network.encode(batch, noise[0]).sample(epsilon[0, 0])
-    law = network.decode(z, batch.x, batch.mask)
+    edges = network.decode(z, batch.x, batch.mask)
 
     pairs = log_weights(network, batch, noise, epsilon)
     cells = log_weights(network, batch, noise, epsilon, "paper")
 
-    assert torch.allclose(cells - pairs, law.log_score_of_cells(batch.adj) - law.log_prob(batch.adj))
+    assert torch.allclose(cells - pairs, edges.log_score_of_cells(batch.adj) - edges.log_prob(batch.adj))

@@ -1,9 +1,11 @@
-"""Figures hold what they should, and are files of the kind their name says."""
+"""Figures show the data they are given, and are written in the format of their suffix."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -33,14 +35,14 @@ def test_a_gallery_draws_every_edge_and_node_of_both_sides() -> None:
     assert list(drawn[1].collections[1].get_array()) == [4, 1, 1, 1, 1]
 
 
-def test_no_more_graphs_are_drawn_than_asked_for() -> None:
+def test_a_gallery_is_limited_to_count_graphs() -> None:
     figure = gg.plot_gallery((nx.path_graph(3) for _ in range(1000)), count=4)
 
     assert sum(len(axes.collections) == 2 for axes in figure.get_axes()[:-1]) == 4
 
 
 @pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
-def test_pictures_are_what_their_suffix_says(tmp_path: Path, suffix: str, start: bytes) -> None:
+def test_the_suffix_chooses_the_format(tmp_path: Path, suffix: str, start: bytes) -> None:
     target = tmp_path / f"picture.{suffix}"
     own, known = generate("ego", 4, seed=0).graphs, generate("ego", 4, seed=1).graphs
 
@@ -52,7 +54,7 @@ def test_pictures_are_what_their_suffix_says(tmp_path: Path, suffix: str, start:
     save_picture(gg.plot_adjacency(own, known[:2]), target, force=True)
 
 
-def test_matrices_are_the_graph_with_its_nodes_renumbered() -> None:
+def test_ordered_adjacency_only_permutes_the_nodes() -> None:
     graph = generate("barabasi", 1, seed=0).graphs[0]
     matrix = ordered_adjacency(graph)
 
@@ -60,7 +62,7 @@ def test_matrices_are_the_graph_with_its_nodes_renumbered() -> None:
     assert len(gg.plot_adjacency([graph]).get_axes()) == 2
 
 
-def test_curves_show_every_epoch_and_every_stage() -> None:
+def test_curves_show_every_epoch_and_every_number_of_decoding_steps() -> None:
     loss, rate = gg.plot_training(HISTORY, title="<x>").get_axes()
     points = [
         DecodingStepsPoint(1, Proportion.of(3, 10), 9.0, 0.5),
@@ -76,7 +78,7 @@ def test_curves_show_every_epoch_and_every_stage() -> None:
     assert len(gg.plot_decoding_steps([DecodingStepsPoint(1, None, 9.0, None)]).get_axes()) == 1
 
 
-def test_two_series_differ_in_grey() -> None:
+def test_samples_and_reference_differ_in_lightness() -> None:
     from matplotlib.colors import to_rgb
 
     from graphite_gen.viz.figures import REFERENCE, SAMPLES
@@ -86,21 +88,23 @@ def test_two_series_differ_in_grey() -> None:
     assert light - dark > 0.3
 
 
-def test_what_cannot_be_drawn_is_said() -> None:
-    with pytest.raises(DatasetError, match="no graphs to draw"):
-        gg.plot_gallery([])
-    with pytest.raises(DatasetError, match="1000 are drawn"):
-        gg.plot_gallery([nx.path_graph(1001)])
-    with pytest.raises(DatasetError, match="no graphs to draw"):
-        gg.plot_adjacency([], [nx.path_graph(3)])
-    with pytest.raises(DatasetError, match="history"):
-        gg.plot_training([])
-    with pytest.raises(DatasetError, match="stages"):
-        gg.plot_decoding_steps([])
+@pytest.mark.parametrize(
+    ("draw", "problem"),
+    [
+        (lambda: gg.plot_gallery([]), "no graphs"),
+        (lambda: gg.plot_gallery([nx.path_graph(1001)]), "1001 nodes"),
+        (lambda: gg.plot_adjacency([], [nx.path_graph(3)]), "no graphs"),
+        (lambda: gg.plot_training([]), "history"),
+        (lambda: gg.plot_decoding_steps([]), "decoding steps"),
+    ],
+)
+def test_empty_and_too_large_inputs_are_refused(draw: Callable[[], Any], problem: str) -> None:
+    with pytest.raises(DatasetError, match=problem):
+        draw()
 
 
-def test_without_matplotlib_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_matplotlib_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
 
-    with pytest.raises(ConfigError, match=r"pip install graphite-gen\[plot\]"):
+    with pytest.raises(ConfigError, match=r"graphite-gen\[plot\]"):
         gg.plot_gallery([nx.path_graph(3)])

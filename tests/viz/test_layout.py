@@ -1,4 +1,4 @@
-"""Drawings keep distances as well as those of networkx, whatever the graph."""
+"""Layouts are deterministic, fit the square, and preserve distances as well as Kamada-Kawai."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import pytest
 from graphite_gen.errors import DatasetError
 from graphite_gen.families.simulate import generate
 from graphite_gen.graph import SimpleGraph
-from graphite_gen.viz.layout import check_drawable, place_nodes
+from graphite_gen.viz.layout import MAX_NODES, check_drawable, place_nodes
 
-KINDS = {
-    "nothing": nx.empty_graph(0),
+GRAPHS = {
+    "no nodes": nx.empty_graph(0),
     "one node": nx.empty_graph(1),
     "no edges": nx.empty_graph(5),
     "star": nx.star_graph(9),
     "path": nx.path_graph(12),
     "complete": nx.complete_graph(7),
-    "parts": nx.disjoint_union_all([nx.cycle_graph(6), nx.path_graph(3), nx.empty_graph(2)]),
+    "components": nx.disjoint_union_all([nx.cycle_graph(6), nx.path_graph(3), nx.empty_graph(2)]),
 }
 
 
 def stress(graph: nx.Graph, points: np.ndarray) -> float:
-    """The stress of the best scaling of a drawing."""
+    """The stress of a layout at its best scale."""
     hops = np.array(nx.floyd_warshall_numpy(graph))
     above = np.triu_indices(len(hops), 1)
     d, p = hops[above], np.linalg.norm(points[:, None] - points, axis=-1)[above]
@@ -32,9 +32,9 @@ def stress(graph: nx.Graph, points: np.ndarray) -> float:
     return float((((scale * p - d) / d) ** 2).sum())
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_nodes_have_places_of_their_own_within_the_square(name: str) -> None:
-    graph = SimpleGraph.from_networkx(KINDS[name])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_nodes_are_apart_and_within_the_square(name: str) -> None:
+    graph = SimpleGraph.from_networkx(GRAPHS[name])
     points = place_nodes(graph)
 
     assert points.shape == (graph.nodes, 2)
@@ -46,7 +46,7 @@ def test_nodes_have_places_of_their_own_within_the_square(name: str) -> None:
 
 
 @pytest.mark.parametrize("family", ["barabasi", "geometric", "powerlaw-tree"])
-def test_distances_are_kept_about_as_well_as_networkx_keeps_them(family: str) -> None:
+def test_stress_is_about_that_of_kamada_kawai(family: str) -> None:
     for graph in generate(family, 4, seed=3).graphs:
         other = graph.to_networkx()
         if nx.is_connected(other):
@@ -55,6 +55,17 @@ def test_distances_are_kept_about_as_well_as_networkx_keeps_them(family: str) ->
             assert stress(other, place_nodes(graph)) < 1.1 * stress(other, theirs)
 
 
-def test_a_blot_is_not_drawn() -> None:
-    with pytest.raises(DatasetError, match="Graph 3 has 1001 nodes, and at most 1000 are drawn"):
-        check_drawable(SimpleGraph.from_pairs(1001, []), 3)
+def test_large_components_are_quick_and_deterministic() -> None:
+    graph = SimpleGraph.from_networkx(nx.disjoint_union(nx.gnm_random_graph(300, 900, seed=0), nx.path_graph(4)))
+
+    points = place_nodes(graph)
+
+    assert (place_nodes(graph) == points).all()
+    assert np.abs(points).max() <= 1 + 1e-9
+
+
+def test_graphs_that_are_too_large_are_refused() -> None:
+    with pytest.raises(DatasetError) as error:
+        check_drawable(SimpleGraph.from_pairs(MAX_NODES + 1, []), 3)
+
+    assert (error.value.index, error.value.nodes) == (3, MAX_NODES + 1)

@@ -1,4 +1,4 @@
-"""Text drawings show every node, and as much as there is."""
+"""Text drawings show every node and scale with their values."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def test_a_matrix_has_two_rows_in_a_line() -> None:
     assert draw_matrix(matrix) == ["▄▀▄", " ▀ "]
 
 
-@pytest.mark.parametrize(("share", "drawn"), [(0, ""), (0.5, "██"), (1, "████"), (0.28, "█▏"), (2, "████")])
-def test_bars_are_as_long_as_their_share(share: float, drawn: str) -> None:
-    assert bar(share, 4) == drawn
+@pytest.mark.parametrize(("fraction", "drawn"), [(0, ""), (0.5, "██"), (1, "████"), (0.28, "█▏"), (2, "████")])
+def test_the_length_of_a_bar_is_its_fraction(fraction: float, drawn: str) -> None:
+    assert bar(fraction, 4) == drawn
 
 
-def test_a_curve_falls_where_its_values_do() -> None:
+def test_a_decreasing_curve_goes_down() -> None:
     lines = draw_curve([3.0, 2.0, 1.0], 10, 4)
 
     assert lines[0].startswith("3 ")

@@ -1,6 +1,6 @@
-"""One page that shows what a model is and how good its samples are."""
+"""A model and the quality of its samples on one HTML page: data in ``collect``, markup in ``page.html``."""
 
-from .contents import Contents, gather
+from .collect import ReportData, collect_report
 from .page import render_page
 
-__all__ = ["Contents", "gather", "render_page"]
+__all__ = ["ReportData", "collect_report", "render_page"]

@@ -1,6 +1,6 @@
 "use strict";
 
-// Galleries: a graph enlarges, arrows go on, Escape closes.
+// Gallery: selecting a graph enlarges it, arrow keys show the next one, Escape closes.
 const viewer = document.getElementById("viewer");
 const picture = document.getElementById("viewer-picture");
 const caption = document.getElementById("viewer-caption");
@@ -10,7 +10,7 @@ let shown = 0;
 function enlarge(index) {
   shown = (index + tiles.length) % tiles.length;
   const tile = tiles[shown];
-  picture.replaceChildren(tile.querySelector("svg").cloneNode(true));
+  picture.replaceChildren(tile.querySelector("img").cloneNode(true));
   caption.textContent = tile.dataset.caption;
   if (!viewer.open) viewer.showModal();
 }
@@ -26,13 +26,15 @@ viewer.addEventListener("keydown", (event) => {
   if (event.key === "ArrowRight") enlarge(shown + 1);
 });
 
-// The table: rows that have every word asked for, in the order of a column, each with its file.
+// Table of samples: filter by words, sort by column, download as GraphML.
 const search = document.getElementById("search");
 const count = document.getElementById("count");
 const body = document.querySelector("#samples-table tbody");
 const rows = [...body.rows];
+// The last column holds the download button.
+const texts = new Map(rows.map((row) => [row, [...row.cells].slice(0, -1).map((cell) => cell.textContent).join(" ").toLowerCase()]));
 
-// At the start of a word, so that 'valid' does not find 'invalid', nor 15 all that has it behind the point.
+// Matches the start of a word, so that 'valid' does not find 'invalid' and 15 does not find 0.15.
 function has(text, word) {
   for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1)) {
     if (at === 0 || !/[\p{L}\p{N}.]/u.test(text[at - 1])) return true;
@@ -44,15 +46,14 @@ function filter() {
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
   let left = 0;
   for (const row of rows) {
-    const text = row.dataset.text;
-    row.hidden = !words.every((word) => has(text, word));
+    row.hidden = !words.every((word) => has(texts.get(row), word));
     left += !row.hidden;
   }
   count.textContent = `${left} of ${rows.length} graphs`;
 }
 
 function compare(a, b) {
-  // As numbers where both are: as texts, 0.1234 comes after 0.2.
+  // Numbers first: as strings, 0.1234 would sort after 0.2.
   return Number(a) - Number(b) || a.localeCompare(b, "en", { numeric: true });
 }
 

@@ -54,7 +54,7 @@ class Browser:
         end = time.monotonic() + PATIENCE
         while b"\0" not in self._buffer:
             ready, _, _ = select.select([self._read], [], [], max(0.0, end - time.monotonic()))
-            assert ready, "the browser does not answer"
+            assert ready, "the browser does not respond"
             self._buffer += os.read(self._read, 1 << 20)
         line, _, self._buffer = self._buffer.partition(b"\0")
         message: dict[str, Any] = json.loads(line)

@@ -1,4 +1,4 @@
-"""A report on graphs whose names are meant to do harm."""
+"""A report on graphs whose names contain markup."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from tiny import random_graph, small_model
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.records import TrainRecord
 from graphite_gen.training.checkpoint import save_checkpoint
-from graphite_gen.viz.report import Contents, gather, render_page
+from graphite_gen.viz.report import ReportData, collect_report, render_page
 
 SCRIPT = "<script>document.title='caught'</script>"
 ATTRIBUTE = '"><img src=x onerror="document.title=\'caught\'">'
 
 
 def named(graph: SimpleGraph, index: int) -> SimpleGraph:
-    """A graph called by markup, whose nodes and attributes are too."""
+    """A graph with markup in its name, its node names and its attributes."""
     names = tuple(f"{ATTRIBUTE}{node}" for node in range(graph.nodes))
 
-    return replace(graph, names=names, attributes={"name": f"{SCRIPT} {index}", "note": "]]></data>" + SCRIPT})
+    return replace(
+        graph, names=names, attributes={"name": f"{ATTRIBUTE}{SCRIPT} {index}", "note": f"]]></data>{SCRIPT}"}
+    )
 
 
 @pytest.fixture(scope="session")
-def contents(tmp_path_factory: pytest.TempPathFactory) -> Contents:
-    """What a report on a tiny model says."""
+def contents(tmp_path_factory: pytest.TempPathFactory) -> ReportData:
+    """The data of a report on a tiny model."""
     folder = tmp_path_factory.mktemp("model")
     save_checkpoint(replace(small_model(), name=f"a {SCRIPT}"), folder)
     records = [TrainRecord(k, k, 9.0 - k, 0.0, 8.0 if k > 1 else None, 8.0, 0.1, float(k)) for k in range(1, 4)]
@@ -36,7 +38,7 @@ def contents(tmp_path_factory: pytest.TempPathFactory) -> Contents:
     )
     graphs = [named(random_graph(3 + k % 3, k), k) for k in range(40)]
 
-    return gather(
+    return collect_report(
         folder,
         reference=graphs[:20],
         reference_source=f"graphs of '{SCRIPT}.h5'",
@@ -48,14 +50,12 @@ def contents(tmp_path_factory: pytest.TempPathFactory) -> Contents:
 
 
 @pytest.fixture(scope="session")
-def page(contents: Contents) -> str:
-    """The page of it."""
+def page(contents: ReportData) -> str:
     return render_page(contents)
 
 
 @pytest.fixture
 def file(page: str, tmp_path: Path) -> Path:
-    """The page as a file."""
     path = tmp_path / "report.html"
     path.write_text(page, encoding="utf-8")
 
