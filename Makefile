@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# Waiting OpenMP threads that spin slow everything down beside other work.
+export OMP_WAIT_POLICY ?= PASSIVE
+
 .PHONY: sample test coverage lint checkpoints clean
 
 sample: $(VENV)/.core

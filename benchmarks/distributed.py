@@ -1,4 +1,4 @@
-"""Training, sampling and NLL by one process and by two of torchrun: time, and whether the results are the same."""
+"""Training, sampling and NLL with one process and with two of torchrun: time, and agreement of the results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TOLERANCE = 1e-5
 
 @dataclass(frozen=True)
 class Size:
-    """How much is done: epochs to train and their graphs, graphs to sample, graphs to score, proposals for each."""
+    """The amount of work: training epochs and graphs per epoch, graphs to sample and to score, proposals per graph."""
 
     epochs: int
     epoch_graphs: int
@@ -40,7 +40,7 @@ SIZES = {False: Size(2, 3000, 4000, 100, 100), True: Size(2, 300, 200, 6, 10)}
 
 
 def words(args: tuple[object, ...], processes: int, restarts: int = 0) -> list[str]:
-    """A command line for one process, or for two under torchrun."""
+    """The arguments of a command with one process, or with two under torchrun."""
     start = () if processes == 1 else (*TORCHRUN, "--max-restarts", restarts)
 
     return [sys.executable, *map(str, (*start, "-m", "graphite_gen", *args))]
@@ -60,7 +60,7 @@ def start(folder: Path, args: tuple[object, ...], processes: int, restarts: int 
 
 
 def run(folder: Path, *args: object, processes: int = 1) -> tuple[float, float, str]:
-    """Wall and CPU seconds of a command with all its processes, and what it wrote to stdout."""
+    """Wall-clock and CPU seconds of a command with all its processes, and its stdout."""
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     process = start(folder, args, processes)
     stdout, stderr = process.communicate()
@@ -75,7 +75,7 @@ def run(folder: Path, *args: object, processes: int = 1) -> tuple[float, float, 
 
 
 def side_by_side(folder: Path, first: tuple[object, ...], second: tuple[object, ...]) -> float:
-    """Wall seconds until two commands have ended that know nothing of each other."""
+    """Wall-clock seconds of two independent commands at the same time."""
     started = time.perf_counter()
     both = [start(folder, args, 1) for args in (first, second)]
     for process in both:
@@ -85,7 +85,7 @@ def side_by_side(folder: Path, first: tuple[object, ...], second: tuple[object, 
 
 
 def difference(folder: Path, first: str, second: str) -> float:
-    """The largest one between the weights of two runs, those they go on with and the best ones."""
+    """The largest difference between the weights of two runs, both the last and the best ones."""
     found = 0.0
     for file in ("model.safetensors", "optimizer.safetensors"):
         ours, theirs = (read_tensors(folder / "checkpoints" / name / file)[0] for name in (first, second))
@@ -99,7 +99,7 @@ def difference(folder: Path, first: str, second: str) -> float:
 
 
 def timed(folder: Path, size: Size, ceiling: bool) -> tuple[list[list[Any]], list[list[Any]]]:
-    """Rows of what each command costs, with what the host has to give or not, and of whether one and two agree."""
+    """Table rows with the time of each command, and rows with the agreement of one and two processes."""
     model, costs, checks = ("--model", "bundled:barabasi", "--threads", 1), [], []
 
     def train(name: str) -> tuple[object, ...]:
@@ -134,7 +134,7 @@ def timed(folder: Path, size: Size, ceiling: bool) -> tuple[list[list[Any]], lis
 
 
 def faults(folder: Path) -> list[list[Any]]:
-    """Rows of what comes of runs that were stopped and taken up by another number of processes, or killed."""
+    """Table rows of runs that were stopped and resumed with another world size, or killed."""
     run(folder, "generate", "--family", "ego", "-n", 60, "--nodes", "5:8", "-o", "own.g6")
     line = ("train", "own.g6", "--epochs", 20, "--epoch-graphs", 60, "--batch-size", 8, "--validate-every", 1)
     line = (*line, "--patience", 0, "--threads", 1)
@@ -167,13 +167,17 @@ def _killed(folder: Path, line: tuple[object, ...]) -> list[list[Any]]:
     wait_for(_state(folder, "killed"), process)
     os.kill(worker(process, 1), signal.SIGKILL)
     _, stderr = process.communicate()
-    told = [text for text in stderr.splitlines() if text.startswith("Error:")]
+    messages = [text for text in stderr.splitlines() if text.startswith("Error:")]
     load_checkpoint(folder / "checkpoints" / "killed")
     run(folder, *line[:2], "--name", "killed", "--resume", "--threads", 1, processes=2)
     apart = difference(folder, "undisturbed", "killed")
 
     return [
-        ["train: what a killed process leads to", " ".join(told), len(told) == 1 and "--resume" in told[0]],
+        [
+            "train: message after a worker was killed",
+            " ".join(messages),
+            len(messages) == 1 and "--resume" in messages[0],
+        ],
         ["train: that run, resumed", f"{apart:.1e}", apart <= TOLERANCE],
     ]
 
@@ -193,13 +197,13 @@ def _restarted(folder: Path, line: tuple[object, ...]) -> list[Any]:
 
 
 def _state(folder: Path, name: str) -> Path:
-    """What a run writes last when it saves."""
+    """The file that a run writes last when it saves."""
     return folder / "checkpoints" / name / "state.json"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a small size, to see that all is the same")
+    parser.add_argument("--quick", action="store_true", help="a small size, to check that the results agree")
     arguments = parser.parse_args()
 
     torch.set_num_threads(1)
@@ -210,16 +214,16 @@ def main() -> None:
     if not arguments.quick:
         publish(
             "distributed",
-            "One process and two of torchrun on one host, one thread each, with their start. Side by side: the "
-            "speed-up of two commands that share nothing, which is what the host has to give",
+            "One process and two of torchrun on one host, one thread each, including start-up. Side by side: the "
+            "speed-up of two independent commands, which bounds the others",
             ["", "one, s", "two, s", "speed-up", "side by side", "CPU of one, s", "CPU of two, s"],
             costs,
             details,
         )
         publish(
             "distributed_checks",
-            "Whether the number of processes, a stop or a kill leaves a trace; differences of weights are the largest",
-            ["", "found", "as promised"],
+            "Agreement of results after a change of the world size, a stop or a kill; largest differences of weights",
+            ["", "found", "as documented"],
             [[title, found, "yes" if fine else "NO"] for title, found, fine in checks],
             details,
         )

@@ -20,7 +20,21 @@ if TYPE_CHECKING:
 
 __all__ = ["advice", "explain"]
 
-_IO: dict[str, str] = {}
+_IO: dict[str, str] = {
+    "embedding-not-graphs": "'graphite-gen embed' wrote it: pass the file of the graph instead.",
+    "file-damaged": "Write the file again, or pass '{input_format}' if its suffix does not match its content.",
+    "format-mismatch": "Pass '{input_format}' with the right format.",
+    "format-unknown": "Rename the file, or pass '{input_format}'.",
+    "output-format-unknown": "Pass another name, or '{output_format}'.",
+    "folder-locked": "Wait for it or stop it, or train under another '--name'.",
+    "folder-not-writable": "Choose another folder with '--out'.",
+    "h5-not-seekable": "Pass a file, or another '{output_format}'.",
+    "input-missing": "Pass an existing file, or make one with 'graphite-gen generate --family NAME -o FILE'.",
+    "model-not-graphs": "Pass it with '--model', and a file of graphs here.",
+    "needs-simplify": "Pass '--simplify' to ignore edge directions and drop self-loops and repeated edges.",
+    "no-graphs": "Pass another file, or make one with 'graphite-gen generate --family NAME -o FILE'.",
+    "output-exists": "Pass '--force' to replace it, or another name.",
+}
 
 _DATA_AND_FAMILIES: dict[str, str] = {
     "unknown-family": "'graphite-gen families' lists them.",
@@ -35,16 +49,19 @@ _MODELS_AND_TRAINING: dict[str, str] = {
     "identity-is-one-shot": "Pass '--decoder one-shot', or another '--preset'.",
     "kind-is-one-shot": "Pass '--decoder one-shot', or '--kind graphite-vae'.",
     "no-cuda": "Use '--device cpu'.",
-    "no-graphs": "Check the file with 'graphite-gen inspect'.",
+    "empty-dataset": "Check the file with 'graphite-gen inspect'.",
     "no-run": "Start one without '--resume'.",
     "no-run-but-model": "Start one without '--resume', with '--force'.",
-    "not-a-model": "Pass another '--name' or '--out'.",
+    "folder-not-a-model": "Pass another '--name' or '--out'.",
     "other-run": "Resume it with its own settings and graphs, or start again with '--force'.",
     "resume-other-graphs": "Restore them to resume, or start another run with a new '--name'.",
     "resume-other-setting": "Omit that option to resume, or start another run with a new '--name'.",
     "run-damaged": "Restore the file, or start again with '--force'.",
+    "training-memory": "Pass a smaller '--batch-size'.",
     "weighted-is-one-shot": "Pass '--decoder one-shot', or '--ignore-weights'.",
+    "model-unknown": "Pass a folder that 'graphite-gen train' wrote, or a bundled name.",
     "network-model": "Pass a model of many graphs, such as '{model}bundled:barabasi'.",
+    "not-a-model": "Pass a folder that 'graphite-gen train' wrote.",
 }
 
 _SAMPLING_AND_COMPLETION: dict[str, str] = {
@@ -70,6 +87,7 @@ _LIKELIHOOD: dict[str, str] = {
     "needs-pairs": "Use '--convention pairs'.",
     "no-likelihood": "Train with '--kind graphite-vae'.",
     "one-shot-decoding": "Omit '--stages'.",
+    "nll-memory": "Pass fewer '--samples'.",
     "weighted-unlike-model": "Train on such graphs with 'graphite-gen train FILE', or pass '--ignore-weights'.",
 }
 
@@ -87,7 +105,10 @@ _NETWORKS: dict[str, str] = {
     "uninformative-features": "Pass '--no-features', or others with '--node-features'.",
 }
 
-_DISTRIBUTED: dict[str, str] = {}
+_DISTRIBUTED: dict[str, str] = {
+    "not-connected": "Start all of them with torchrun, or use '--workers'.",
+    "worker-died": "No output file was written.",
+}
 
 ADVICE = (
     _IO

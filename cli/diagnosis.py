@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .console import nats, so_many
+from .console import count_of, nats
 
 if TYPE_CHECKING:
     from graphite_gen.completion import Completion
@@ -119,7 +119,7 @@ def bdmc_verdict(bdmc: BDMCEstimate, method: str, *, anneals: bool = True) -> st
     """Whether the estimate of a method is reliable, with advice; an autoregressive model cannot be annealed."""
     off, gap = _Distance.of_method(bdmc, method), _Distance.of_method(bdmc, "ais")
     above = _Distance.of_method(bdmc, method, "upper")
-    where = f"on {so_many(bdmc.graphs, 'graph')} sampled from the model"
+    where = f"on {count_of(bdmc.graphs, 'graph')} sampled from the model"
     again = "Check again with more " + ("'--steps' or '--chains'." if anneals else "samples ('-k').")
     if off.nats <= -ROUNDING:
         position = f"method '{method}' is {off} nats below the lower bound on average{off.significance}"
@@ -204,7 +204,7 @@ def training_finding(trainer: Trainer, model: TrainedModel, baselines: Sequence[
 
     return (
         f"The validation NLL is {_above(excess, error)}. Train for longer ('--epochs', now "
-        f"{trainer.training.epochs}){instead}, or on more than {so_many(len(trainer.graphs), 'graph')}."
+        f"{trainer.training.epochs}){instead}, or on more than {count_of(len(trainer.graphs), 'graph')}."
     )
 
 

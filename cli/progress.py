@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .console import duration, nats, note, progress_bar, show_facts, show_json, so_many
+from .console import count_of, duration, nats, note, progress_bar, show_facts, show_json
 from .diagnosis import training_finding
-from .signals import instead_of_stopping
+from .signals import stop_gracefully
 
 if TYPE_CHECKING:
     from graphite_gen.records import TrainRecord
@@ -26,13 +26,13 @@ def show_plan(plan: TrainingPlan) -> None:
     parameters = f"{plan.parameters:,}".replace(",", " ")
     memory = f"{plan.memory / 1e9:.1f} GB" if plan.memory >= 1e9 else f"{max(1, round(plan.memory / 1e6))} MB"
     note(
-        f"Plan: {so_many(plan.epochs, 'epoch')} of {so_many(plan.epoch_graphs, 'graph')}, about "
-        f"{so_many(plan.steps, 'step')} of up to {so_many(plan.batch_size, 'graph')}, {parameters} parameters; about "
+        f"Plan: {count_of(plan.epochs, 'epoch')} of {count_of(plan.epoch_graphs, 'graph')}, about "
+        f"{count_of(plan.steps, 'step')} of up to {count_of(plan.batch_size, 'graph')}, {parameters} parameters; about "
         f"{duration(plan.seconds)} and {memory} of memory per step."
     )
     if plan.epoch_graphs < plan.requested_epoch_graphs:
         note(
-            f"Epochs are shortened from {plan.requested_epoch_graphs} to {so_many(plan.epoch_graphs, 'graph')}, as the "
+            f"Epochs are shortened from {plan.requested_epoch_graphs} to {count_of(plan.epoch_graphs, 'graph')}, as "
             f"graphs are large. Raise '--epoch-graphs' or '--epochs' to train for longer."
         )
 
@@ -40,7 +40,7 @@ def show_plan(plan: TrainingPlan) -> None:
 def train_with_progress(trainer: Trainer) -> None:
     """Train to the end, with a progress bar on a terminal and occasional lines elsewhere."""
     # The first signal stops after a step and saves; a second one ends the program at once.
-    with instead_of_stopping(trainer.stop):
+    with stop_gracefully(trainer.stop):
         if sys.stderr.isatty():
             _show_bar(trainer)
         else:
@@ -90,14 +90,14 @@ def show_results(trainer: Trainer, folder: Path, as_json: bool) -> None:
         return
 
     figure = "validation NLL" if model.config.is_variational else "validation reconstruction"
-    epochs = so_many(results["epochs"], "epoch")
+    epochs = count_of(results["epochs"], "epoch")
     show_facts(
         [
             ("model", str(folder)),
             (figure, f"{nats(results['validation'])} nats per graph (epoch {results['best_epoch']})"),
             *([] if baseline is None else [("ER baseline", f"{nats(baseline)} nats per graph")]),
             *([("finding", finding)] if finding else []),
-            ("trained", f"{epochs}, {so_many(results['steps'], 'step')}, {duration(results['seconds'])}"),
+            ("trained", f"{epochs}, {count_of(results['steps'], 'step')}, {duration(results['seconds'])}"),
         ]
     )
     if model.config.is_variational:

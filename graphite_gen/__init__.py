@@ -13,8 +13,12 @@ Names are imported on first use, so ``import graphite_gen`` is fast.
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import Any
+
+# OpenMP threads that spin while they wait slow a run down many times beside other work. Read when torch is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 __version__ = "0.1.0"
 

@@ -16,7 +16,7 @@ from .families import family as family_of
 from .families.simulate import training_set
 from .graph import SimpleGraph, as_simple_graph
 from .io import GraphReader, read_graphs
-from .io.locks import claimed
+from .io.locks import locked
 from .likelihood import NLLOptions, estimate_nll
 from .likelihood.annealed import CHAINS, STEPS
 from .records import NLLEstimate, Provenance, TrainRecord
@@ -255,7 +255,7 @@ def fit(
         provenance=provenance,
         device=device,
     )
-    with nullcontext() if trainer.folder is None else claimed(trainer.folder):
+    with nullcontext() if trainer.folder is None else locked(trainer.folder):
         for record in trainer:
             if progress is not None:
                 progress(record)

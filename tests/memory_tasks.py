@@ -1,6 +1,6 @@
-"""What a process takes at most while it does a task: ``python memory_tasks.py`` prints the bytes of each.
+"""Peak memory of tasks: ``python memory_tasks.py`` prints the bytes of each.
 
-It must be a process of its own. One that has worked before takes up what it has freed, and seems to take nothing.
+It needs a separate process: one that has run other tasks reuses memory it has freed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def sparse(nodes: int) -> SimpleGraph:
 
 def train_step(preset: str, nodes: int, graphs: int) -> None:
     run = prepare("x", [sparse(nodes)] * graphs, [], {"epochs": 1, "batch_size": graphs}, preset_name=preset)
-    # Late in a run a step takes the most.
+    # Late in a run a step uses the most memory.
     run._step(list(range(graphs)), 0.9)
 
 
@@ -54,7 +54,7 @@ TASKS: dict[str, Callable[[], object]] = {
 
 
 def taken(task: Callable[[], object]) -> int:
-    """The bytes by which a child grows at most while it does a task."""
+    """The peak memory, in bytes, of a task in a child process."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -74,6 +74,6 @@ def taken(task: Callable[[], object]) -> int:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    # Some of torch is loaded at the first step of an optimiser alone, and is no part of what a step takes.
+    # Parts of torch are loaded at the first optimiser step, which does not count.
     train_step("paper", 3, 1)
     print(json.dumps({name: taken(task) for name, task in TASKS.items()}))

@@ -189,7 +189,7 @@ def test_fit_keeps_a_run_in_its_folder_and_load_finds_the_last_one(
     for found in (load(), load("mine"), load(tmp_path / "checkpoints" / "mine")):
         assert found.trained.name == "mine"
         assert same_graphs(found.sample(3), model.sample(3))
-    with pytest.raises(CheckpointError, match="No model called 'other'"):
+    with pytest.raises(CheckpointError, match="no model 'other'"):
         load("other")
 
 
@@ -232,7 +232,7 @@ def test_synonyms_of_validation_are_accepted_and_unknown_splits_refused() -> Non
 
     with pytest.raises(DatasetError, match="'dev'"):
         split_graphs([marked("train"), marked("dev")], 0)
-    with pytest.raises(DatasetError, match="All graphs are marked 'test'"):
+    with pytest.raises(DatasetError, match="'test'"):
         split_graphs([marked("test")], 0)
 
 

@@ -134,9 +134,9 @@ def nll(
     from ..model_choice import choose_model, use_threads
     from ..nll_table import NLLTable
     from ..reading import find_entropy, find_family, read_for_all
-    from ..sharing import gather
+    from ..sharing import process_group
 
-    group = gather(workers)
+    group = process_group(workers)
     use_threads(threads, workers)
     found, provenance = read_for_all(group, graphs, format=format, simplify=simplify)
     true = find_family(family, dict(parameters), provenance)
@@ -183,7 +183,7 @@ def _choose_split(graphs: list[SimpleGraph], split: str | None) -> list[SimpleGr
     from graphite_gen.data.dataset import Dataset
     from graphite_gen.records import Provenance
 
-    from ..console import note, so_many
+    from ..console import count_of, note
 
     if split is None:
         marked = any(graph.attributes.get("split") == "test" for graph in graphs)
@@ -192,7 +192,7 @@ def _choose_split(graphs: list[SimpleGraph], split: str | None) -> list[SimpleGr
     else:
         why = f"'--split {split}'"
     chosen = graphs if split == "all" else Dataset(graphs, Provenance()).split(split)
-    whole = so_many(len(graphs), "graph")
+    whole = count_of(len(graphs), "graph")
     count = whole if len(graphs) == 1 else f"all {whole}" if split == "all" else f"{len(chosen)} of {whole}"
     note(f"Scoring {count}: {why}.")
 

@@ -11,7 +11,6 @@ import click
 
 from .. import options
 from ..command import Command
-from ..sharing import GROUP
 from ..signals import exit_code
 from ..train_options import NETWORK_SETTINGS, SETTINGS, naming_options, settings
 from ..types import NAME, PATH, PATH_OR_DASH
@@ -67,7 +66,12 @@ OUT = Path("checkpoints")
 @settings
 @options.seed
 @options.device
-@options.threads
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 4096),
+    metavar="N",
+    help="CPU threads.  [default: 1; all with '--single']",
+)
 @click.option("--resume", is_flag=True, help="Continue the run in OUT/NAME, or the last one of that family or file.")
 @options.force
 @options.as_json
@@ -97,8 +101,8 @@ def train(
     any size. Such a run cannot be resumed; it takes the settings '--kind', '--epochs', '--learning-rate', '--latent',
     '--width', '--rounds', '--skip', '--skip-weight' and '--subsample'.
 
-    'torchrun --nproc-per-node 2 -m graphite_gen train' is data-parallel training by two processes, on one host or
-    several. A run can be resumed with another number of processes.
+    'torchrun --nproc-per-node 2 -m graphite_gen train' trains data-parallel with two processes, on one host or more,
+    to the same result up to rounding. A run can be resumed with another number of processes.
 
     \b
     Example:
@@ -113,29 +117,31 @@ def train(
     given = {key: value for key, value in values.items() if options.is_given(key)}
     _check_usage(source, family, bool(parameters), name, resume, force, given)
 
-    from graphite_gen.distributed import join
     from graphite_gen.errors import DistributedError, OutputError
-    from graphite_gen.io.locks import claimed
+    from graphite_gen.io.locks import locked
     from graphite_gen.training.runs import resume_run, start_run
     from graphite_gen.training.trainer import RUN, read_run
 
     from ..console import note
     from ..model_choice import use_threads
     from ..progress import show_plan, show_results, train_with_progress
+    from ..sharing import connect_ranks
 
-    use_threads(threads)
+    # One thread is as fast as two on a quiet machine, and much faster on a busy one.
+    default = None if "OMP_NUM_THREADS" in os.environ else 1
+    use_threads(threads or default)
     origin = _family(family, parameters)
-    ctx.meta[GROUP] = group = join()
+    group = connect_ranks()
     folder, resumes = _choose_folder(group, out, name, name or origin.get("family") or _stem(source), resume, force)
     trainer: Trainer | None = None
     try:
         if group.is_rank_zero:
-            ctx.with_resource(claimed(folder))
+            ctx.with_resource(locked(folder))
         if resumes:
-            if group.size == 1:
+            if group.world_size == 1:
                 # Floating-point sums depend on the number of threads: a resumed run keeps its number.
                 threads = threads or read_run(folder).get("threads")
-                use_threads(threads)
+                use_threads(threads or default)
             file = None if source is None else str(source)
             with naming_options():
                 trainer = resume_run(folder, given | origin, file=file, device=device, group=group)
@@ -174,26 +180,25 @@ def _choose_folder(
     """The folder of the run and whether to resume the run in it, chosen by rank 0."""
     from graphite_gen.training.runs import find_run, free_folder, lost_run
 
-    found: list[bytes] = []
+    folder, resumes = out, resume
     if group.is_rank_zero:
         lost = None if resume else lost_run(out, base)
         if resume:
             folder = out / name if name else find_run(out, base)
         else:
             folder = lost or (out / base if name or force else free_folder(out, base))
-        found = [os.fsencode(folder), b"resume" if resume or lost else b"start"]
-    place, what = group.everywhere(found)
+        resumes = resume or lost is not None
 
-    return Path(os.fsdecode(place)), what == b"resume"
+    return group.broadcast((folder, resumes))
 
 
 def _announce(trainer: Trainer, folder: Path, resume: bool, is_file: bool) -> None:
     """Print what is trained, on stderr."""
-    from ..console import note, so_many
+    from ..console import count_of, note
 
-    after = f"Resuming '{folder.name}' after {so_many(trainer.epoch, 'epoch')}"
+    after = f"Resuming '{folder.name}' after {count_of(trainer.epoch, 'epoch')}"
     begin = after if resume else f"Training '{folder.name}'"
-    note(f"{begin} on {so_many(len(trainer.graphs), 'graph')}, validating on {len(trainer.validation)}.")
+    note(f"{begin} on {count_of(len(trainer.graphs), 'graph')}, validating on {len(trainer.validation)}.")
     if is_file and not resume and len(trainer.graphs) == 1 and not trainer.validation:
         note("There is only one graph: to train on one network, pass '--single'.")
     if trainer.config.observation == "normal":
@@ -223,12 +228,12 @@ def _train_network(
     if source is None:
         raise click.UsageError("Pass the file of the graph: 'graphite-gen train --single GRAPH'.")
 
-    from graphite_gen.distributed import place
+    from graphite_gen.distributed import group_from_environment
 
-    if place().size > 1:
+    if group_from_environment().world_size > 1:
         raise click.UsageError("'--single' trains in one process. Run 'graphite-gen train --single' without torchrun.")
 
-    from graphite_gen.io.locks import claimed
+    from graphite_gen.io.locks import locked
     from graphite_gen.training.runs import claim_folder, free_folder
 
     from ..model_choice import use_threads
@@ -238,7 +243,7 @@ def _train_network(
     use_threads(threads)
     base = name or _stem(source)
     folder = out / base if name or force else free_folder(out, base)
-    ctx.with_resource(claimed(folder))
+    ctx.with_resource(locked(folder))
     claim_folder(folder, force, resumes=False)
     settings = {key: values[key] for key in NETWORK_SETTINGS if values[key] is not None}
 
@@ -311,7 +316,7 @@ def _stem(source: Path | None) -> str:
 
 
 def _resume_command(source: Path | None, family: str | None, folder: Path, device: str, threads: int | None) -> str:
-    from graphite_gen.distributed import program
+    from ..sharing import program
 
     words = ["train"]
     words += [str(source)] if source is not None else ["--family", family] if family is not None else []

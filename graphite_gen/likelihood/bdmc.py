@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
@@ -20,7 +19,6 @@ from ..autoregressive.distribution import Schedule
 from ..autoregressive.ordering import UNIFORM_FRACTION, proposal_log_prob
 from ..config import require_count
 from ..data.batch import GraphBatch
-from ..data.parcels import pack_record, unpack_record
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import DatasetError
 from ..graph import SimpleGraph
@@ -148,7 +146,7 @@ def iterate_bdmc(
     def bound(index: int) -> GraphBDMC:
         return bounds(model, index, options, features[index % len(features)] if width else None)
 
-    yield from group.ordered(graphs, bound, pack_record, partial(unpack_record, GraphBDMC))
+    yield from group.gather_in_order(graphs, bound)
 
 
 def _one_shot_bounds(

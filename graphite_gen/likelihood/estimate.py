@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from ..autoregressive.distribution import CHUNK_CELLS, Schedule
 from ..config import require, require_count
 from ..data.batch import collate
-from ..data.parcels import pack_record, unpack_record
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import ConfigError, DatasetError
 from ..graph import SimpleGraph
@@ -145,7 +144,7 @@ def iterate_nll(
     def score(index: int, graph: SimpleGraph) -> GraphNLL:
         _check_graph(model, graph, index)
         width = max(graph.nodes, model.sizes.largest) if convention == "paper" else graph.nodes
-        _check_memory(model, width, index, most, group.size_here)
+        _check_memory(model, width, index, most, group.local_world_size)
         batch = collate([graph], width).to(model.device)
         row: GraphNLL | None = None
         if options.method != "ais":
@@ -159,13 +158,11 @@ def iterate_nll(
 
         return row
 
-    if group.size == 1:
+    if group.world_size == 1:
         yield from starmap(score, enumerate(graphs))
         return
     known = list(graphs)
-    yield from group.ordered(
-        len(known), lambda index: score(index, known[index]), pack_record, partial(unpack_record, GraphNLL)
-    )
+    yield from group.gather_in_order(len(known), lambda index: score(index, known[index]))
 
 
 def estimate_nll(
@@ -221,7 +218,8 @@ def _check_memory(model: TrainedModel, nodes: int, index: int, samples: int, pro
         fewer = "Use fewer processes, or leave" if processes > 1 else "Leave"
         return f"{fitting} samples would fit." if fitting > 0 else f"{fewer} out graphs of that size."
 
-    check_memory(processes * (fixed + proposals * one), f"Graph {index}, on {nodes} nodes,", remedy, DatasetError)
+    error = partial(DatasetError, reason="nll-memory")
+    check_memory(processes * (fixed + proposals * one), f"Graph {index}, on {nodes} nodes,", remedy, error)
 
 
 def _estimate(
@@ -261,7 +259,7 @@ def summarise(model: str, options: NLLOptions, rows: Sequence[GraphNLL]) -> NLLE
     """
     assert options.samples is not None, "options are resolved for a model"
     if not rows:
-        raise DatasetError("There are no graphs to score.", reason="no-graphs")
+        raise DatasetError("There are no graphs to score.", reason="empty-dataset")
     shapes = [row.khat for row in rows if row.khat is not None]
     nll, error = mean_with_error([row.nll for row in rows])
     anneals = options.method != "is"

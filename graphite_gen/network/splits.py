@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from ..config import require
 from ..errors import DatasetError
-from ..records import so_many
+from ..records import count_of
 
 __all__ = ["SPLITS", "EdgeSplit", "contains_pairs", "is_among", "sample_non_edges", "split_edges"]
 
@@ -67,7 +67,7 @@ def split_edges(
     counts = max(1, int(validation * len(pairs))), max(1, int(test * len(pairs)))
     held = sum(counts)
     if len(pairs) <= held:
-        raise DatasetError(f"The graph has {so_many(len(pairs), 'edge')}: held-out edges need at least 3.")
+        raise DatasetError(f"The graph has {count_of(len(pairs), 'edge')}: held-out edges need at least 3.")
 
     order = generator.permutation(len(pairs))
     if form == "connected":
@@ -110,7 +110,7 @@ def sample_non_edges(nodes: int, edges: Pairs, count: int, generator: np.random.
     total = nodes * (nodes - 1) // 2
     if total - len(edges) < count:
         raise DatasetError(
-            f"The graph is too dense: {so_many(total - len(edges), 'non-edge')}, and {count} are needed."
+            f"The graph is too dense: {count_of(total - len(edges), 'non-edge')}, and {count} are needed."
         )
     taken = np.sort(edges[:, 0] * nodes + edges[:, 1])
     if total <= 4 * (count + len(edges)):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..records import so_many
+from ..records import count_of
 from .checkpoint import TrainedModel
 
 __all__ = ["describe_model", "model_facts", "origin_in_words"]
@@ -43,12 +43,12 @@ def model_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("exchangeable", "yes" if facts["exchangeable"] else "no: the NLL depends on the numbering of the nodes"),
         (
             "trained on",
-            f"{so_many(results.get('training_graphs', '?'), 'graph')} from {origin_in_words(facts['provenance'])}",
+            f"{count_of(results.get('training_graphs', '?'), 'graph')} from {origin_in_words(facts['provenance'])}",
         ),
         ("nodes", f"{facts['nodes']['min']} to {facts['nodes']['max']}"),
         (
             "training",
-            f"{results.get('epochs', '?')} of {so_many(training['epochs'], 'epoch')}, seed {training['seed']}",
+            f"{results.get('epochs', '?')} of {count_of(training['epochs'], 'epoch')}, seed {training['seed']}",
         ),
         ("validation", f"{_nats(results.get('validation'))} nats per graph (epoch {results.get('best_epoch', '?')})"),
     ]
@@ -67,7 +67,7 @@ def _decoder(config: Mapping[str, Any]) -> str:
     if steps == 1:
         # VGAE and GAE have no refinement.
         rounds = (
-            f"{config['refinement']}, {so_many(config['rounds'], 'round')}, {config['skip']} skip, "
+            f"{config['refinement']}, {count_of(config['rounds'], 'round')}, {config['skip']} skip, "
             f"λ = {config['skip_weight']:g}, "
             if "rounds" in config
             else ""

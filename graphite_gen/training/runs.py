@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 
 from ..data.dataset import split_graphs
-from ..data.parcels import pack_graphs, pack_record, unpack_graphs, unpack_record
-from ..distributed import SINGLE_PROCESS, ProcessGroup, launch, restarts
+from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import CheckpointError, DatasetError, GraphiteError, UnusedSettingError
 from ..families import family as family_of
 from ..families.simulate import generate, training_set
 from ..graph import SimpleGraph
 from ..io import format_of, read_graphs
-from ..io.locks import HIDDEN, is_claimed
+from ..io.locks import HIDDEN, is_locked
 from ..memory import check_memory
 from ..records import Provenance, Record, typed
-from .checkpoint import check_writable, is_checkpoint, last_started, load_checkpoint, settle
+from .checkpoint import check_writable, is_checkpoint, last_started, load_checkpoint, recover_save
+from .torchrun import launch, restarts
 from .trainer import FIRST_SAVE, RUN, Trainer, prepare, read_run, resolve_device
 
 __all__ = [
@@ -89,16 +89,8 @@ class TrainingData(Record):
         return *split_graphs(graphs, self.seed), provenance
 
     def share(self, group: ProcessGroup) -> tuple[list[SimpleGraph], list[SimpleGraph], Provenance]:
-        """The same on every rank: rank 0 reads or samples the graphs and broadcasts them."""
-        if group.size == 1:
-            return self.load()
-        parcels = []
-        if group.is_rank_zero:
-            *splits, provenance = self.load()
-            parcels = [*map(pack_graphs, splits), pack_record(provenance)]
-        train, validation, about = group.everywhere(parcels)
-
-        return unpack_graphs(train)[0], unpack_graphs(validation)[0], unpack_record(Provenance, about)
+        """The same on every rank: rank 0 reads or draws the graphs and broadcasts them."""
+        return group.broadcast(self.load() if group.is_rank_zero else ([], [], Provenance()))
 
 
 def _check_file(file: str, format: str | None) -> None:
@@ -185,7 +177,9 @@ def claim_folder(folder: Path, force: bool, *, resumes: bool = True) -> None:
         reason = "folder-exists-resume" if resumes else "folder-exists"
         raise CheckpointError(f"'{folder}' exists.", reason=reason, folder=folder)
     if _is_taken(folder) and not is_checkpoint(folder):
-        raise CheckpointError(f"'{folder}' contains files other than a model.", reason="not-a-model", folder=folder)
+        raise CheckpointError(
+            f"'{folder}' contains files other than a model.", reason="folder-not-a-model", folder=folder
+        )
     check_writable(folder)
 
 
@@ -257,16 +251,15 @@ def _at_hand(folder: Path, group: ProcessGroup) -> Iterator[Path]:
     names = ("config.json", "model.safetensors", RUN, "history.jsonl")
     if group.is_rank_zero:
         # A run that was killed while saving has its weights under a hidden name.
-        settle(folder)
-        if group.size > 1:
+        recover_save(folder)
+        if group.world_size > 1:
             found = [path for path in (folder / name for name in names) if path.is_file()]
-            group.everywhere([part for path in found for part in (path.name.encode(), path.read_bytes())])
+            group.broadcast({path.name: path.read_bytes() for path in found})
         yield folder
         return
     with tempfile.TemporaryDirectory() as copy:
-        parts = group.everywhere([])
-        for name, content in zip(parts[::2], parts[1::2], strict=True):
-            Path(copy, name.decode()).write_bytes(content)
+        for name, content in group.broadcast(dict[str, bytes]()).items():
+            Path(copy, name).write_bytes(content)
         yield Path(copy)
 
 
@@ -339,7 +332,7 @@ def is_finished(folder: Path) -> bool:
 def free_folder(out: Path, name: str) -> Path:
     """The first of ``name``, ``name-2``, ``name-3``, … that does not exist under ``out``."""
     folder, number = out / name, 1
-    while _is_taken(folder) or is_claimed(folder):
+    while _is_taken(folder) or is_locked(folder):
         number += 1
         folder = out / f"{name}-{number}"
 

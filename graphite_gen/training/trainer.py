@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from ..autoregressive.ordering import permute_to_ordering
 from ..config import ModelConfig, TrainConfig, current_names, preset
 from ..data.batch import GraphBatch, bucket, collate, consecutive_batches
 from ..data.sizes import SizeDistribution
-from ..distributed import SINGLE_PROCESS, ProcessGroup, launch, local_rank
+from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import CheckpointError, ConfigError, DatasetError, TrainingError, UnusedSettingError
 from ..families import Family
 from ..graph import SimpleGraph
@@ -45,7 +46,8 @@ from .checkpoint import (
 )
 from .model import GraphNetwork, build_network
 from .objectives import autoregressive_log_weights, log_weights, reconstruction
-from .step import SharedLoss, draw_step, normal_noise
+from .step import BatchLoss, draw_step, normal_noise
+from .torchrun import launch, local_rank
 
 __all__ = [
     "FIRST_SAVE",
@@ -109,7 +111,7 @@ def adapt_config(config: ModelConfig, graphs: Sequence[SimpleGraph]) -> ModelCon
         DatasetError: There are no graphs, or they are of different kinds.
     """
     if not graphs:
-        raise DatasetError("There are no graphs to train on.", reason="no-graphs")
+        raise DatasetError("There are no graphs to train on.", reason="empty-dataset")
     if min(graph.nodes for graph in graphs) < 1:
         raise DatasetError("A training graph has no nodes.")
     if len({graph.weights is not None for graph in graphs if len(graph.edges)}) > 1:
@@ -288,9 +290,9 @@ class Trainer:
         if not group.is_rank_zero:
             self.folder = None
         self._group = group
-        # An error of one process is reported before the others wait for it.
-        group.assemble()
-        self._loss = SharedLoss(self.network, training.convention, group)
+        # An error of one rank is raised here, before the others wait for it.
+        group.barrier()
+        self._loss = BatchLoss(self.network, training.convention, group)
 
     def stop(self) -> None:
         """Save and raise ``KeyboardInterrupt`` after the current step; for signal handlers."""
@@ -332,7 +334,7 @@ class Trainer:
             parts = _validation_parts(self.validation, training)
             started = time.monotonic()
             _validation_nats(self._validated, self.validation, training, *parts[len(parts) // 2])
-            each = (time.monotonic() - started) * math.ceil(len(parts) / self._group.size)
+            each = (time.monotonic() - started) * math.ceil(len(parts) / self._group.world_size)
             seconds += each * math.ceil(epochs / training.validate_every)
 
         return TrainingPlan(
@@ -392,7 +394,8 @@ class Trainer:
             fitting = available // (self.config.max_nodes**2 * self._samples * self._bytes_per_cell)
             return f"A batch size of {fitting} would fit." if fitting else "Train on graphs with fewer nodes."
 
-        check_memory(needed, f"A step on {graphs} graphs of {self.config.max_nodes} nodes", remedy, TrainingError)
+        what = f"A step on {graphs} graphs of {self.config.max_nodes} nodes"
+        check_memory(needed, what, remedy, partial(TrainingError, reason="training-memory"))
 
     def _start_at_the_density(self) -> None:
         """Set the bias of the decoder to the log-odds of an edge in the training graphs."""
@@ -693,11 +696,11 @@ def validation_nll(
     network.eval()
     parts = _validation_parts(graphs, training)
     sums = [0.0] * len(parts)
-    for number in range(group.rank, len(parts), group.size):
+    for number in range(group.rank, len(parts), group.world_size):
         sums[number] = float(_validation_nats(network, graphs, training, *parts[number]).sum())
     network.train()
 
-    return sum(group.sum(sums)) / len(graphs)
+    return sum(group.all_reduce_sum(sums)) / len(graphs)
 
 
 def validation_nats(model: TrainedModel, graphs: Sequence[SimpleGraph]) -> list[float]:

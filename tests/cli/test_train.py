@@ -384,7 +384,7 @@ def test_commands_and_options_that_do_not_apply_to_one_network_are_refused(invok
         (("nll", groups, "--model", "groups"), 1, "'--model bundled:barabasi'"),
         (("report", "groups", "-o", "page.html"), 1, "'bundled:barabasi'"),
         (("plot", "training", "groups", "--terminal"), 1, "'bundled:barabasi'"),
-        (("complete", groups, "--add-nodes", 1, "-o", "out.graphml"), 1, "trained on one network"),
+        (("complete", groups, "--add-nodes", 1, "-o", "out.graphml"), 1, "model of one network"),
         (("train", groups, "--name", "groups", "--resume"), 1, ""),
         (("sample", "--tree", "-o", "out.h5"), 2, "'--tree' has no effect"),
         (("sample", "--stages", 4, "-o", "out.h5"), 2, "'--stages' has no effect"),

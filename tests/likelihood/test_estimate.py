@@ -186,7 +186,7 @@ def test_no_graphs_have_no_mean() -> None:
     with pytest.raises(DatasetError) as error:
         summarise("tiny", NLLOptions(4), [])
 
-    assert error.value.reason == "no-graphs"
+    assert error.value.reason == "empty-dataset"
 
 
 @pytest.mark.usefixtures("single_precision")

@@ -11,13 +11,12 @@ import pytest
 import torch
 from killing import killed_at
 
-from graphite_gen import distributed as launch
 from graphite_gen.distributed import ProcessGroup
 from graphite_gen.errors import CheckpointError, UnusedSettingError
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.io import write_graphs
 from graphite_gen.io.locks import HIDDEN
-from graphite_gen.training import runs
+from graphite_gen.training import runs, torchrun
 from graphite_gen.training.checkpoint import is_checkpoint, load_checkpoint
 from graphite_gen.training.runs import (
     TrainingData,
@@ -83,7 +82,7 @@ def test_a_run_is_resumed_with_its_graphs(tmp_path: Path) -> None:
 def test_an_interrupted_save_is_completed_before_it_is_copied_to_other_ranks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, sent = tmp_path / "a", list[bytes]()
+    folder, sent = tmp_path / "a", dict[str, bytes]()
     list(start_run("a", folder, DATA, {**SETTINGS, "epochs": 1}))
     old = (folder / "model.safetensors").read_bytes()
     list(start_run("a", folder, DATA, SETTINGS, force=True))
@@ -92,11 +91,11 @@ def test_an_interrupted_save_is_completed_before_it_is_copied_to_other_ranks(
     (folder / "model.safetensors").rename(folder / f"{HIDDEN}{digest[:16]}.safetensors")
     (folder / "model.safetensors").write_bytes(old)
 
-    def pass_on(group: ProcessGroup, things: list[bytes]) -> list[bytes]:
-        sent.extend(things)
+    def broadcast(group: ProcessGroup, files: dict[str, bytes]) -> dict[str, bytes]:
+        sent.update(files)
         return sent
 
-    monkeypatch.setattr(ProcessGroup, "everywhere", pass_on)
+    monkeypatch.setattr(ProcessGroup, "broadcast", broadcast)
     with runs._at_hand(folder, ProcessGroup(0, 2)), runs._at_hand(folder, ProcessGroup(1, 2)) as copy:
         assert copy != folder
         ours, theirs = (load_checkpoint(place).network.state_dict() for place in (folder, copy))
@@ -146,7 +145,7 @@ def test_files_that_are_not_a_model_are_never_replaced(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError) as error:
         start_run("a", tmp_path, DATA, SETTINGS, force=True)
 
-    assert error.value.reason == "not-a-model"
+    assert error.value.reason == "folder-not-a-model"
 
 
 def test_a_run_that_has_not_saved_leaves_no_files(tmp_path: Path) -> None:
@@ -201,7 +200,7 @@ def test_a_run_is_continued_only_by_the_launch_that_started_it(tmp_path: Path, m
 
     assert lost_run(tmp_path, "a") == tmp_path / "a"
     # Another process with the same pid.
-    monkeypatch.setattr(launch, "_start_of", lambda process: " from another time")
+    monkeypatch.setattr(torchrun, "_start_of", lambda process: " from another time")
     assert lost_run(tmp_path, "a") is None
 
 

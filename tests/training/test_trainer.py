@@ -25,7 +25,7 @@ from graphite_gen.sampling import Sampler
 from graphite_gen.training import trainer as training_module
 from graphite_gen.training.checkpoint import load_checkpoint
 from graphite_gen.training.objectives import autoregressive_bound, autoregressive_log_weights
-from graphite_gen.training.step import PartLoss, draw_step
+from graphite_gen.training.step import StepLoss, draw_step
 from graphite_gen.training.trainer import Trainer, _schedule, adapt_config, configure, read_history, resolve_device
 
 pytestmark = pytest.mark.usefixtures("single_precision")
@@ -60,7 +60,7 @@ def trainer(
 def loss_of(run: Trainer, batch: GraphBatch, fraction: float, step: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
     drawn = draw_step(run.network, batch, run.training, step, fraction)
 
-    return PartLoss(run.network, run.training.convention)(drawn)
+    return StepLoss(run.network, run.training.convention)(drawn)
 
 
 def same_weights(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> bool:

@@ -11,7 +11,7 @@ from graphite_gen.errors import FormatError
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.io import read_graphs, write_graphs
 
-from .graphs import assert_same
+from .graphs import assert_refused, assert_same
 
 CLIENTS = {
     "g6": (nx.from_graph6_bytes, nx.to_graph6_bytes),
@@ -62,43 +62,37 @@ def test_sparse6_holds_large_graphs(nodes: int, tmp_path: Path) -> None:
 
 
 def test_graph6_refuses_to_take_a_bit_for_every_pair_of_a_large_graph(tmp_path: Path) -> None:
-    with pytest.raises(Exception, match=r"write '\.s6' or '\.h5'"):
+    with pytest.raises(Exception, match=r"\.s6"):
         write_graphs([SimpleGraph.from_pairs(1_000_000, [])], tmp_path / "a.g6")
 
 
 @pytest.mark.parametrize(
-    ("format", "body", "message"),
+    ("format", "body", "expected"),
     [
-        ("g6", b"", "holds no graphs"),
-        ("g6", b"\n", "holds no graphs"),
-        ("g6", b">>graph6<<\n", "holds no graphs"),
-        ("g6", b"~~@?????", "1073741824 nodes in one graph"),
-        ("g6", b"~~~~~~~~", "68719476735 nodes in one graph"),
-        ("g6", b"~", "cut short"),
-        ("g6", b"~~??", "cut short"),
-        ("g6", b"C", "0 characters after the size, and 4 nodes need 1"),
+        ("g6", b"", "no-graphs"),
+        ("g6", b"\n", "no-graphs"),
+        ("g6", b">>graph6<<\n", "no-graphs"),
+        ("g6", b"~~@?????", "1073741824 nodes"),
+        ("g6", b"~~~~~~~~", "68719476735 nodes"),
+        ("g6", b"~", "ends within"),
+        ("g6", b"~~??", "ends within"),
+        ("g6", b"C", "0 characters after the size; 4 nodes require 1"),
         ("g6", b"C~~", "2 characters after the size"),
         ("g6", b"B~", "bits are set after"),
-        ("g6", b"C \xff", "line 1: the character"),
-        ("g6", b":An", "sparse6, and graph6 was wanted"),
+        ("g6", b"C \xff", "line 1: character"),
+        ("g6", b":An", "format-mismatch"),
         ("g6", b"&AG", "directed"),
-        ("g6", b">>sparse6<<:An", "wanted the header"),
-        ("s6", b"An", "no ':' in front"),
+        ("g6", b">>sparse6<<:An", "header"),
+        ("s6", b"An", "format-mismatch"),
         ("s6", b";An", "incremental"),
-        ("s6", b":", "cut short"),
-        ("s6", b":~~@?????", "1073741824 nodes in one graph"),
-        ("s6", nx.to_sparse6_bytes(nx.MultiGraph([(0, 1), (0, 1)])), "repeated; pass --simplify"),
-        ("s6", nx.to_sparse6_bytes(nx.MultiGraph([(0, 1), (1, 1)])), "own neighbour; pass --simplify"),
+        ("s6", b":", "ends within"),
+        ("s6", b":~~@?????", "1073741824 nodes"),
+        ("s6", nx.to_sparse6_bytes(nx.MultiGraph([(0, 1), (0, 1)])), "needs-simplify"),
+        ("s6", nx.to_sparse6_bytes(nx.MultiGraph([(0, 1), (1, 1)])), "needs-simplify"),
     ],
 )
-def test_damage_is_one_clear_line(format: str, body: bytes, message: str, tmp_path: Path) -> None:
-    (tmp_path / f"bad.{format}").write_bytes(body)
-
-    with pytest.raises(FormatError, match=message) as caught:
-        list(read_graphs(tmp_path / f"bad.{format}"))
-
-    assert f"bad.{format}'" in str(caught.value)
-    assert "\n" not in str(caught.value)
+def test_invalid_files_are_refused_in_one_line(format: str, body: bytes, expected: str, tmp_path: Path) -> None:
+    assert_refused(tmp_path / f"bad.{format}", expected, body)
 
 
 def test_sparse6_that_is_cut_within_an_edge_is_refused_and_that_of_networkx_is_not(tmp_path: Path) -> None:
