@@ -26,7 +26,7 @@ from graphite_gen.evaluation import score_vun
 from graphite_gen.families import FAMILIES, Family, family
 from graphite_gen.families.simulate import generate, training_set
 from graphite_gen.graph import SimpleGraph
-from graphite_gen.likelihood import estimate_nll
+from graphite_gen.likelihood import NLLOptions, estimate_nll
 from graphite_gen.records import NLLEstimate
 from graphite_gen.sampling import Sampler
 from graphite_gen.sampling.constraints import Regular, Tree
@@ -78,7 +78,7 @@ def measure(name: str, graphs: int, orders: int, samples: int) -> dict[str, Any]
     """Return the figures of one family."""
     process, model = family(name), load_checkpoint(bundled_folder() / name)
     test = generate(process, graphs, seed=TEST_SEED).graphs
-    estimate = estimate_nll(model, test, orders, curve=True)
+    estimate = estimate_nll(model, test, NLLOptions(orders, curve=True))
     bounds = upper_bounds(estimate)
     nats = true_nats(process, test)
     excess = bounds - nats
@@ -121,7 +121,7 @@ def curve(name: str, graphs: int, orders: int, samples: int) -> list[dict[str, A
     rows = []
     for decoding_steps in DECODING_STEPS:
         drawn = list(Sampler(model, samples, seed=1, decoding_steps=decoding_steps)) if name not in TESTED else []
-        estimate = estimate_nll(model, test, orders, curve=True, decoding_steps=decoding_steps)
+        estimate = estimate_nll(model, test, NLLOptions(orders, curve=True, decoding_steps=decoding_steps))
         excess = upper_bounds(estimate) - true_nats(process, test)
         rows.append(
             {

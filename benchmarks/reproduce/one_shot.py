@@ -18,7 +18,7 @@ from graphite_gen.api import NODES, fit
 from graphite_gen.errors import FamilyError
 from graphite_gen.families import FAMILIES, family
 from graphite_gen.families.simulate import generate, training_set
-from graphite_gen.likelihood import estimate_nll
+from graphite_gen.likelihood import NLLOptions, estimate_nll
 from graphite_gen.training.checkpoint import bundled_folder, load_checkpoint
 
 TEST_SEED = 1000
@@ -29,10 +29,10 @@ def measure(name: str, graphs: int, samples: int, epochs: int) -> dict[str, Any]
     torch.set_num_threads(1)
     process = family(name)
     test = generate(process, graphs, seed=TEST_SEED).graphs
-    default = estimate_nll(load_checkpoint(bundled_folder() / f"{name}-one-shot"), test, samples)
+    default = estimate_nll(load_checkpoint(bundled_folder() / f"{name}-one-shot"), test, NLLOptions(samples))
     data = training_set(process, preset_name="default", count=None, nodes=NODES, seed=0)
     plain = fit(data, name="paper", preset_name="paper", epochs=epochs, validate_every=2)
-    paper = estimate_nll(plain.trained, test, samples)
+    paper = estimate_nll(plain.trained, test, NLLOptions(samples))
     paired = np.array([a.nll - b.nll for a, b in zip(paper.per_graph, default.per_graph, strict=True)])
     try:
         entropy: float | None = float(np.mean([-process.log_prob(graph) for graph in test]))

@@ -20,7 +20,7 @@ from graphite_gen.api import NODES, fit
 from graphite_gen.config import ORDERINGS
 from graphite_gen.families import FAMILIES, family
 from graphite_gen.families.simulate import generate, training_set
-from graphite_gen.likelihood import estimate_nll
+from graphite_gen.likelihood import NLLOptions, estimate_nll
 from graphite_gen.sampling import Sampler
 
 TEST_SEED = 1000
@@ -33,7 +33,7 @@ def measure(name: str, ordering: str, epochs: int, graphs: int) -> Row:
     data = training_set(process, preset_name="default", count=None, nodes=NODES, seed=0)
     model = fit(data, name=f"{name}-{ordering}", ordering=ordering, epochs=epochs, coarse=0.0).trained
     test = generate(process, graphs, seed=TEST_SEED).graphs
-    estimate = estimate_nll(model, test, 16)
+    estimate = estimate_nll(model, test, NLLOptions(16))
     excess = np.array([row.nll for row in estimate.per_graph]) - true_nats(process, test)
     one = np.array([-row.elbo for row in estimate.per_graph]) - true_nats(process, test)
     drawn = list(Sampler(model, TESTED.get(name, 256), seed=1))

@@ -17,7 +17,7 @@ import torch
 
 from graphite_gen.families import FAMILIES, family
 from graphite_gen.families.simulate import generate
-from graphite_gen.likelihood import bdmc_nll, estimate_nll
+from graphite_gen.likelihood import NLLOptions, bdmc_nll, estimate_nll
 from graphite_gen.likelihood.estimate import default_samples
 from graphite_gen.likelihood.excess import find_entropy
 from graphite_gen.training.checkpoint import load_checkpoint
@@ -89,9 +89,9 @@ def write_card(folder: Path, graphs: int, samples: int | None, check_graphs: int
     samples = samples or default_samples(model)
     process = family(str(model.provenance.family))
     test = generate(process, graphs, seed=TEST_SEED).graphs
-    estimate = estimate_nll(model, test, samples)
+    estimate = estimate_nll(model, test, NLLOptions(samples))
     entropy = find_entropy(process, test, [row.nll for row in estimate.per_graph])
-    check = bdmc_nll(model, check_graphs, samples=samples)
+    check = bdmc_nll(model, check_graphs, NLLOptions(samples))
     gap = f"{check.gap:.2f} ± {check.gap_standard_error:.2f}"
     results = model.results
     given = options(process.name, "default" if autoregressive else "one-shot", model.training.seed)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from graphite_gen.likelihood.bdmc import GraphBDMC, join_bdmc
+from graphite_gen.likelihood.bdmc import GraphBDMC, summarise_bdmc
 from graphite_gen.training.checkpoint import bundled_folder
 
 
@@ -19,9 +19,9 @@ def test_card_reports_the_bdmc_gap_with_its_error_and_settings(tmp_path: Path, m
     calls: list[tuple[Any, ...]] = []
     rows = [GraphBDMC(10, 20, 30.0, 30.2, 30.5, 0.2), GraphBDMC(11, 22, 33.0, 33.6, 33.5, 0.2)]
 
-    def check(model: Any, graphs: int, *, samples: int) -> Any:
-        calls.append((model.name, graphs, samples))
-        return join_bdmc(model.name, samples, 64, 60, rows)
+    def check(model: Any, graphs: int, options: Any) -> Any:
+        calls.append((model.name, graphs, options.samples))
+        return summarise_bdmc(model.name, options, rows)
 
     monkeypatch.setattr(checkpoints, "bdmc_nll", check)
     folder = tmp_path / "ego"

@@ -62,7 +62,7 @@ def test_the_first_signal_is_a_request_and_the_second_raises(number: int, code: 
 def test_sigterm_saves_and_ends_a_training(own_folder: Path) -> None:
     training = program("train", "--family", "ego", *TINY, "--epochs", 4000, "--validate-every", 1, "--name", "run")
     assert training.stderr is not None
-    while "epoch" not in (text := training.stderr.readline()):
+    while not (text := training.stderr.readline()).startswith("epoch"):
         assert text, "the run ended before its first epoch"
     training.send_signal(signal.SIGTERM)
     line = training.communicate(timeout=120)[1].splitlines()[-1]

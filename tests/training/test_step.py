@@ -22,7 +22,7 @@ from graphite_gen.training.trainer import configure
 
 GRAPHS = [random_graph(nodes, seed) for nodes in (1, 2, 3, 5, 6, 9) for seed in range(3)]
 WEIGHTED = [random_graph(nodes, seed, 1.0, weighted=True) for nodes in (2, 3, 5) for seed in range(3)]
-SMALL: dict[str, Any] = {"width": 8, "latent": 2, "head_rank": 4}
+SMALL: dict[str, Any] = {"width": 8, "head_rank": 4}
 
 KINDS = {
     "default": ("default", GRAPHS, {}),

@@ -1,4 +1,4 @@
-"""A training run as a person sees it: its progress, and what came of it."""
+"""Plan, progress and results of a training run on the terminal."""
 
 from __future__ import annotations
 
@@ -8,30 +8,46 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .console import count_of, duration, nats, note, progress_bar, show_facts, show_json
-from .remarks import training_remark
+from .diagnosis import training_finding
 from .signals import stop_gracefully
 
 if TYPE_CHECKING:
     from graphite_gen.records import TrainRecord
-    from graphite_gen.training.trainer import Trainer
+    from graphite_gen.training.trainer import Trainer, TrainingPlan
 
-__all__ = ["show_outcome", "watch"]
+__all__ = ["show_plan", "show_results", "train_with_progress"]
 
 LINES = 20
-"""About how many lines a run prints where there is no terminal."""
+"""The approximate number of lines of progress without a terminal."""
 
 
-def watch(trainer: Trainer) -> None:
-    """Train to the end, with a bar on a terminal and now and then a line elsewhere."""
-    # Where it can be resumed; a second signal ends it at once.
+def show_plan(plan: TrainingPlan) -> None:
+    """Print on stderr what is about to be trained, with its estimated time and memory."""
+    parameters = f"{plan.parameters:,}".replace(",", " ")
+    memory = f"{plan.memory / 1e9:.1f} GB" if plan.memory >= 1e9 else f"{max(1, round(plan.memory / 1e6))} MB"
+    note(
+        f"Plan: {count_of(plan.epochs, 'epoch')} of {count_of(plan.epoch_graphs, 'graph')}, about "
+        f"{count_of(plan.steps, 'step')} of up to {count_of(plan.batch_size, 'graph')}, {parameters} parameters; about "
+        f"{duration(plan.seconds)} and {memory} of memory per step."
+    )
+    if plan.epoch_graphs < plan.requested_epoch_graphs:
+        note(
+            f"Epochs are shortened from {plan.requested_epoch_graphs} to {count_of(plan.epoch_graphs, 'graph')}, as "
+            f"graphs are large. Raise '--epoch-graphs' or '--epochs' to train for longer."
+        )
+
+
+def train_with_progress(trainer: Trainer) -> None:
+    """Train to the end, with a progress bar on a terminal and occasional lines elsewhere."""
+    # The first signal stops after a step and saves; a second one ends the program at once.
     with stop_gracefully(trainer.stop):
         if sys.stderr.isatty():
-            _watch_bar(trainer)
+            _show_bar(trainer)
         else:
-            _watch_lines(trainer)
+            _show_lines(trainer)
 
 
-def _watch_bar(trainer: Trainer) -> None:
+def _show_bar(trainer: Trainer) -> None:
     figures = "loss {task.fields[loss]}  KL {task.fields[kl]}  validation {task.fields[validation]}"
     with progress_bar(figures) as progress:
         done = len(trainer.history)
@@ -45,7 +61,7 @@ def _watch_bar(trainer: Trainer) -> None:
             progress.update(task, completed=record.epoch, **fields)
 
 
-def _watch_lines(trainer: Trainer) -> None:
+def _show_lines(trainer: Trainer) -> None:
     epochs, due = trainer.training.epochs, 0.0
     for record in trainer:
         if record.validation is not None and (record.epoch >= due or record.epoch == epochs):
@@ -60,17 +76,17 @@ def _line(record: TrainRecord, epochs: int) -> str:
     )
 
 
-def show_outcome(trainer: Trainer, folder: Path, as_json: bool) -> None:
-    """Where the model is, how good it is, and what to run next."""
+def show_results(trainer: Trainer, folder: Path, as_json: bool) -> None:
+    """Print the folder and the results of a run, and the next command."""
     model = trainer.model
-    # Weights and all cells of a padded matrix are not what the baseline is a law of.
+    # The baseline is a distribution over pairs of unweighted graphs.
     comparable = model.config.observation == "bernoulli" and model.training.convention == "pairs"
     baselines = [model.sizes.baseline(graph) for graph in trainer.validation] if comparable else []
     baseline = sum(baselines) / len(baselines) if baselines else None
     results = {**model.results, "baseline": baseline}
-    remark = training_remark(trainer, model, baselines)
+    finding = training_finding(trainer, model, baselines)
     if as_json:
-        show_json({"name": model.name, "folder": str(folder), "results": {**results, "remark": remark}})
+        show_json({"name": model.name, "folder": str(folder), "results": {**results, "remark": finding}})
         return
 
     figure = "validation NLL" if model.config.is_variational else "validation reconstruction"
@@ -80,7 +96,7 @@ def show_outcome(trainer: Trainer, folder: Path, as_json: bool) -> None:
             ("model", str(folder)),
             (figure, f"{nats(results['validation'])} nats per graph (epoch {results['best_epoch']})"),
             *([] if baseline is None else [("ER baseline", f"{nats(baseline)} nats per graph")]),
-            *([("remark", remark)] if remark else []),
+            *([("finding", finding)] if finding else []),
             ("trained", f"{epochs}, {count_of(results['steps'], 'step')}, {duration(results['seconds'])}"),
         ]
     )

@@ -1,4 +1,4 @@
-"""How NLLs are shown: beside the floor and the baseline, with what their diagnostics mean."""
+"""Tables and JSON of NLL estimates beside entropy and baseline, with their diagnostics."""
 
 from __future__ import annotations
 
@@ -8,27 +8,26 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import nats, show_facts, show_json, show_rows
-from .remarks import ROOM, nll_remark
-from .trust import diagnosis, is_trusted, verdict
+from .diagnosis import MIN_MARGIN, bdmc_verdict, is_reliable, nll_diagnosis, nll_finding
 
 if TYPE_CHECKING:
     from graphite_gen.likelihood.bdmc import BDMCEstimate
     from graphite_gen.likelihood.excess import Entropy
     from graphite_gen.records import NLLEstimate
 
-__all__ = ["Score"]
+__all__ = ["NLLTable"]
 
 
 @dataclass(frozen=True)
-class Score:
-    """An estimate and its company.
+class NLLTable:
+    """An NLL estimate with all that is shown beside it.
 
     Attributes:
         estimate: The NLL.
-        floor: What the true law says of the same graphs, or of graphs of their sizes.
-        sandwich: The bounds on graphs of the model itself.
-        unlabelled: Whether all of it is per isomorphism class.
-        anneals: Whether the model can be annealed, which a staged one cannot.
+        entropy: The entropy of the family and the excess NLL.
+        bdmc: The bounds on graphs sampled from the model.
+        unlabelled: Whether all values are per isomorphism class.
+        anneals: Whether the model has a method ``ais``, which an autoregressive one has not.
     """
 
     estimate: NLLEstimate
@@ -39,45 +38,49 @@ class Score:
 
     @property
     def covered(self) -> float | None:
-        """The part of the way from the baseline to the floor that the model has covered."""
+        """The reduction from the baseline by the model, as a fraction of that by the true process."""
         baseline = self.estimate.baseline
-        if baseline is None or self.entropy is None or baseline - self.entropy.nats < ROOM:
+        if baseline is None or self.entropy is None or baseline - self.entropy.nats < MIN_MARGIN:
             return None
 
         return (baseline - self.estimate.nll) / (baseline - self.entropy.nats)
 
     def show_json(self, per_graph: bool) -> None:
-        """Everything as one JSON object."""
+        """Print everything as one JSON object."""
         estimate, entropy = self.estimate, self.entropy
         known = estimate.to_json()
         rows, curve = known.pop("per_graph"), known.pop("curve")
         value: dict[str, Any] = {
             **known,
-            "floor": entropy and entropy.nats,
+            "entropy": entropy and entropy.nats,
+            "entropy_standard_error": entropy and entropy.standard_error,
             "excess": entropy and entropy.excess,
             "excess_standard_error": entropy and entropy.excess_standard_error,
+            # Earlier names of the entropy.
+            "floor": entropy and entropy.nats,
             "floor_standard_error": entropy and entropy.standard_error,
             "paired": entropy and entropy.paired,
             "covered": self.covered,
             "unlabelled": self.unlabelled,
-            "remark": nll_remark(estimate, entropy),
-            "diagnosis": diagnosis(estimate, anneals=self.anneals),
+            "remark": nll_finding(estimate, entropy),
+            "diagnosis": nll_diagnosis(estimate, anneals=self.anneals),
         }
         if curve:
             value["curve"] = curve
         if self.bdmc is not None:
             value["check"] = {
-                "trusted": is_trusted(self.bdmc, estimate.method),
-                "verdict": verdict(self.bdmc, estimate.method, anneals=self.anneals),
+                "trusted": is_reliable(self.bdmc, estimate.method),
+                "verdict": bdmc_verdict(self.bdmc, estimate.method, anneals=self.anneals),
                 **self.bdmc.to_json(),
             }
         if per_graph:
             entropies = entropy.per_graph if entropy else [None] * len(rows)
-            value["per_graph"] = [{**row, "floor": own} for row, own in zip(rows, entropies, strict=True)]
+            pairs = zip(rows, entropies, strict=True)
+            value["per_graph"] = [{**row, "entropy": own, "floor": own} for row, own in pairs]
         show_json(value)
 
     def show_table(self, per_graph: bool) -> None:
-        """What a person wants to know, the most important first."""
+        """Print a table, the most important values first."""
         show_facts([*self._figures(), *self._diagnostics()])
         if self.estimate.curve:
             click.echo()
@@ -99,24 +102,22 @@ class Score:
             ("NLL", f"{nats(estimate.nll, estimate.standard_error)} {unit}"),
         ]
         if entropy is not None:
-            which, how = (
-                ("same graphs", "graph by graph") if entropy.paired else ("expected for these sizes", "not paired")
-            )
+            which, how = ("same graphs", "paired") if entropy.paired else ("expected for these sizes", "not paired")
             facts += [
-                ("floor", f"{nats(entropy.nats, entropy.standard_error)} (the true law, {which})"),
-                ("excess", f"{nats(entropy.excess, entropy.excess_standard_error)} above the floor, {how}"),
+                ("entropy", f"{nats(entropy.nats, entropy.standard_error)} (true process, {which})"),
+                ("excess NLL", f"{nats(entropy.excess, entropy.excess_standard_error)} above the entropy, {how}"),
             ]
         facts.append(("ER baseline", nats(estimate.baseline)))
         if self.covered is not None:
-            facts.append(("covered", f"{self.covered:.0%} of the way from the baseline to the floor"))
-        if remark := nll_remark(estimate, entropy):
-            facts.append(("remark", remark))
+            facts.append(("covered", f"{self.covered:.0%} of the way from the baseline to the entropy"))
+        if finding := nll_finding(estimate, entropy):
+            facts.append(("finding", finding))
         facts += [
-            ("-log p(n)", f"{nats(estimate.size_nats)}, the size term, not part of the NLL"),
+            ("-log p(n)", f"{nats(estimate.size_nats)} (size distribution, not part of the NLL)"),
             ("-ELBO", nats(-estimate.elbo)),
         ]
         if estimate.convention == "paper":
-            facts.append(("convention", "paper: all cells of the padded matrix, no law over graphs"))
+            facts.append(("convention", "paper: all cells of the padded matrix, not a distribution over graphs"))
 
         return facts
 
@@ -125,12 +126,12 @@ class Score:
         facts = [
             ("method", _method(estimate)),
             ("median ESS", f"{estimate.ess:.1f}"),
-            ("diagnosis", diagnosis(estimate, anneals=self.anneals)),
+            ("diagnosis", nll_diagnosis(estimate, anneals=self.anneals)),
         ]
         if self.bdmc is not None:
             bounds = self.bdmc
             facts += [
-                ("check", verdict(bounds, estimate.method, anneals=self.anneals)),
+                ("check", bdmc_verdict(bounds, estimate.method, anneals=self.anneals)),
                 (
                     "",
                     f"Bounds {bounds.lower:.2f} to {bounds.upper:.2f}, gap "
@@ -142,7 +143,7 @@ class Score:
         return facts
 
     def _show_graphs(self) -> None:
-        columns = ("graph", "nodes", "edges", "NLL", "-ELBO", "floor", "ER", "-log p(n)", "ESS", "k̂", "by")
+        columns = ("graph", "nodes", "edges", "NLL", "-ELBO", "entropy", "ER", "-log p(n)", "ESS", "k̂", "method")
         entropies = self.entropy.per_graph if self.entropy else [None] * self.estimate.graphs
         rows = [
             (
