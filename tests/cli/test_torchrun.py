@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from launched import wait_for, worker
 
+from benchmarks.robustness.launched import wait_for, worker
 from graphite_gen.training.checkpoint import read_tensors
 
 from .conftest import Invoke, under_torchrun
