@@ -42,7 +42,7 @@ _DATA_AND_FAMILIES: dict[str, str] = {
 }
 
 _MODELS_AND_TRAINING: dict[str, str] = {
-    "diverged": "Start again with a lower '--learning-rate' (now {learning_rate:g}).",
+    "training-diverged": "Start again with a lower '--learning-rate' (now {learning_rate:g}).",
     "few-cuda-devices": "Lower '--nproc-per-node' of torchrun, or use '--device cpu'.",
     "folder-exists": "Pass '--force' to replace it, or another '--name'.",
     "folder-exists-resume": "Pass '--resume' to continue its run, '--force' to replace it, or another '--name'.",
