@@ -1,6 +1,6 @@
 """Entropies of families: in closed form, from the bundled table, or estimated from new samples.
 
-Samples can take seconds each, so ``benchmarks/floors.py`` writes their means for default parameters to the table.
+Samples can take seconds each, so ``benchmarks/reproduce/entropies.py`` writes their means to the table.
 """
 
 from __future__ import annotations

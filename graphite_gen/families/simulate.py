@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import accumulate, chain
 
 from ..data.dataset import SPLITS, Dataset, even_splits, list_splits
-from ..data.parcels import pack_graphs, unpack_graphs
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import DatasetError
 from ..graph import SimpleGraph
@@ -74,9 +73,9 @@ def generate_graphs(
     def draw_chunk(number: int) -> list[SimpleGraph]:
         return [draw(index) for index in range(count)[number * CHUNK : (number + 1) * CHUNK]]
 
-    if group.size == 1:
+    if group.world_size == 1:
         return map(draw, range(count))
-    chunks = group.ordered(-(-count // CHUNK), draw_chunk, pack_graphs, lambda parcel: unpack_graphs(parcel)[0])
+    chunks = group.gather_in_order(-(-count // CHUNK), draw_chunk)
 
     return chain.from_iterable(chunks)
 
