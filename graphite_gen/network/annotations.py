@@ -1,13 +1,4 @@
-"""Node features and labels in files of their own, joined to the graph by node id.
-
-A CSV file has a header row and commas, semicolons or tabs as delimiters. Its first column is the node id, as in the
-graph file. In a file of features all other columns are numbers; a file of labels has a column ``label`` (or just one
-other column) and optionally ``split``. An empty label means unlabelled; so does -1 if the labels are integers from 0.
-
-An npz file holds ``features (n, F)``, or ``labels (n,)`` and optionally ``split (n,)``, and ``ids (n,)`` of nodes. A
-label -1 means unlabelled. Without ids, rows are in node order; other arrays are then refused, since they could be the
-ids under another name. The output of ``scipy.sparse.save_npz`` is read as features.
-"""
+"""Node features and labels in files of their own, CSV or npz, joined to the graph by node id."""
 
 from __future__ import annotations
 
@@ -43,14 +34,7 @@ Ids = Sequence[Any] | NDArray[Any] | None
 
 
 def csr_rows(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: Sequence[int]) -> sparse.csr_array:
-    """CSR matrix of arrays from an untrusted file; SciPy itself does not check that indices are within bounds.
-
-    Arguments:
-        data: Values, with shape :math:`(S,)`.
-        indices: Column indices, with shape :math:`(S,)`.
-        indptr: Row pointers, with shape :math:`(n + 1,)`.
-        shape: The number of rows and columns.
-    """
+    """CSR matrix of arrays from an untrusted file; SciPy itself does not check that indices are within bounds."""
     rows, columns = (int(each) for each in shape)
     if any(part.ndim != 1 for part in (data, indices, indptr)) or data.dtype.kind not in "biuf":
         raise ValueError("not one-dimensional arrays of numbers")
@@ -68,10 +52,14 @@ def csr_rows(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], sh
 
 
 def read_features(path: Path, graph: SimpleGraph) -> sparse.csr_array:
-    """Features of every node, with shape :math:`(n, F)`."""
+    """Features of every node, with shape :math:`(n, F)`.
+
+    All columns of a CSV file but the first, the node id, are numbers. An npz file holds ``features (n, F)`` and ``ids
+    (n,)``, or the output of ``scipy.sparse.save_npz``. Without ids, rows are in node order.
+    """
     ids: Ids
     header: list[str] | None = None
-    if _is_npz(path):
+    if path.suffix.lower() == ".npz":
         arrays = _load(path)
         if {"data", "indices", "indptr", "shape"} <= arrays.keys():
             x, ids = _sparse_matrix(path, arrays), None
@@ -108,10 +96,12 @@ def _check_finite(path: Path, x: sparse.csr_array, graph: SimpleGraph, ids: Ids,
 def read_labels(path: Path, graph: SimpleGraph) -> tuple[list[Any], list[Any] | None]:
     """Label of each node and its part of the split, None where the file has none.
 
-    In npz files, which have no empty cells, -1 is None; in CSV files it is kept.
+    A CSV file has a column ``label`` (or just one other than the node id) and optionally ``split``; an npz file has
+    ``labels (n,)``, and optionally ``split (n,)`` and ``ids (n,)``. In npz files, which have no empty cells, -1 is
+    None; in CSV files it is kept.
     """
     ids: Ids
-    if _is_npz(path):
+    if path.suffix.lower() == ".npz":
         arrays = _load(path)
         if "labels" not in arrays:
             raise FormatError(f"'{path}' has {_listed(arrays)}: expected an array 'labels', and 'ids' of the nodes.")
@@ -135,12 +125,9 @@ def read_labels(path: Path, graph: SimpleGraph) -> tuple[list[Any], list[Any] | 
     if parts is not None and len(parts) != len(labels):
         raise FormatError(f"'{path}' has {so_many(len(labels), 'label')} and {len(parts)} entries of 'split'.")
     order = _rows_of_nodes(path, graph, ids, len(labels)).tolist()
+    found = [None if row < 0 else labels[row] for row in order]
 
-    return _select(labels, order), None if parts is None else _select(parts, order)
-
-
-def _select(column: Sequence[Any], order: list[int]) -> list[Any]:
-    return [None if row < 0 else column[row] for row in order]
+    return found, None if parts is None else [None if row < 0 else parts[row] for row in order]
 
 
 def _rows_of_nodes(path: Path, graph: SimpleGraph, ids: Ids, rows: int) -> NDArray[np.int64]:
@@ -252,10 +239,6 @@ _DAMAGE = (zipfile.BadZipFile, zlib.error, tokenize.TokenError)
 _END_BYTES = 22
 
 
-def _is_npz(path: Path) -> bool:
-    return path.suffix.lower() == ".npz"
-
-
 def _load(path: Path) -> dict[str, NDArray[Any]]:
     """Arrays of an npz file; unlike NumPy's reader this checks shapes and that all bytes are used."""
     # A device may never end.
@@ -321,7 +304,7 @@ def _column(path: Path, arrays: dict[str, NDArray[Any]], name: str) -> list[Any]
 
 
 def _ids(path: Path, arrays: dict[str, NDArray[Any]]) -> list[Any] | None:
-    """Node id of each row; None if rows are in node order."""
+    """Node id of each row; None if rows are in node order. Unknown arrays could be the ids under another name."""
     if IDS in arrays:
         return _column(path, arrays, IDS)
     if other := sorted(arrays.keys() - ARRAYS):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..config import require, require_count
+from ..config import require
 from ..errors import DatasetError
 from ..nn.conv import GraphConv
 from ..nn.operators import SparseGraph
@@ -25,18 +25,7 @@ from .hyperparameters import ClassifierSettings, LinkSettings
 from .network import Network, NodeSplit
 from .node_inputs import IdentityInputs, NodeInputs, dropout, inputs_of
 
-__all__ = [
-    "NODE_SPLITS",
-    "ClassificationResult",
-    "ClassificationScore",
-    "GCNClassifier",
-    "GraphiteClassifier",
-    "iterate_classification",
-    "node_split",
-    "run_classification",
-    "run_nodes",
-    "summarise_classification",
-]
+__all__ = ["ClassificationResult", "ClassificationScore", "run_classification", "run_nodes", "summarise_classification"]
 
 # Weight decay of the first layer: as published for the GCN; chosen by validation accuracy for the hybrid.
 WEIGHT_DECAY = {"gcn": 5e-4, "graphite": 0.02}
@@ -48,16 +37,9 @@ TRAIN_PER_CLASS, VALIDATION, TEST = 20, 500, 1000
 
 @dataclass(frozen=True)
 class ClassificationScore(Record):
-    """Scores and predictions of one run.
+    """Accuracy of one run on test and validation nodes at its best epoch by the latter.
 
-    Attributes:
-        run: The index of the run, which determines its seed.
-        accuracy: The accuracy on test nodes.
-        validation: The accuracy on validation nodes, by which the epoch is selected.
-        epoch: The selected epoch.
-        predictions: The predicted class of each node, with shape :math:`(n,)`.
-        probabilities: The probability of that class, with shape :math:`(n,)`.
-        test_nodes: The number of test nodes.
+    Predicted classes of all nodes and their probabilities have shape :math:`(n,)`.
     """
 
     run: int
@@ -171,21 +153,6 @@ def run_nodes(graph: Network, split: str, seed: int, run: int) -> NodeSplit:
         return node_split(graph, seed)
 
     return node_split(replace(graph, split=None), derive_seed(seed, "nodes", run))
-
-
-def iterate_classification(
-    graph: Network,
-    settings: ClassifierSettings,
-    runs: int,
-    seed: int,
-    *,
-    features: bool | None = None,
-    split: str = "own",
-) -> Iterator[ClassificationScore]:
-    """Scores of a classifier over several runs; see :func:`run_classification`."""
-    require_count("runs", runs)
-
-    return (run_classification(graph, settings, run, seed, features=features, split=split) for run in range(runs))
 
 
 @torch.enable_grad()

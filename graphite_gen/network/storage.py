@@ -25,15 +25,14 @@ from .autoencoder import build_pair_decoder
 from .generation import NetworkModel
 from .hyperparameters import LinkSettings
 
-__all__ = ["load_network_model", "save_network_model"]
+__all__ = ["load_network", "save_network"]
 
 _DECODER = "decoder."
-_NODES = ("mu", "log_sigma", "evidence", "degrees", "biases")
 
 
-def save_network_model(model: NetworkModel, folder: Path) -> None:
+def save_network(model: NetworkModel, folder: str | Path) -> None:
     """Write a model as a checkpoint folder."""
-    nodes = (model.posterior.mu, model.posterior.log_sigma, model.evidence, model.degrees, model.biases)
+    folder = Path(folder)
     decoder = {f"{_DECODER}{name}": value for name, value in model.decoder.state_dict().items()}
     write_model(
         folder,
@@ -45,54 +44,63 @@ def save_network_model(model: NetworkModel, folder: Path) -> None:
             "seed": model.seed,
             "provenance": model.provenance.to_json(),
         },
-        decoder | dict(zip(_NODES, nodes, strict=True)),
+        decoder | _node_tensors(model),
     )
     # Marks the training as finished.
     state = {"progress": {"finished": True}, "turn": next_turn(folder)}
     write_atomically(folder / "state.json", (json.dumps(state) + "\n").encode())
 
 
-def load_network_model(folder: Path) -> NetworkModel:
-    """Read a model of one network."""
+def load_network(folder: str | Path) -> NetworkModel:
+    """Load a model of one network from its checkpoint folder.
+
+    Raises:
+        CheckpointError: The checkpoint is missing or damaged.
+    """
+    folder = Path(folder)
     config, tensors = read_model(folder)
     if not is_network_model(config):
         raise CheckpointError(f"'{folder}' is a model of many graphs: load it with 'graphite_gen.load'.")
     path = folder / "model.safetensors"
     try:
         settings = LinkSettings.from_json(config["model"])
-        check_fits(lambda: build_pair_decoder(settings), _decoder_weights(tensors), path)
+        mu, log_sigma, evidence, degrees, biases = (
+            tensors.pop(name) for name in ("mu", "log_sigma", "evidence", "degrees", "biases")
+        )
+        weights = {name.removeprefix(_DECODER): value for name, value in tensors.items()}
+        check_fits(lambda: build_pair_decoder(settings), weights, path)
         model = NetworkModel(
             str(config["name"]),
             settings,
             build_pair_decoder(settings).requires_grad_(False),
-            _posterior(tensors),
-            evidence=tensors.pop("evidence"),
-            degrees=tensors.pop("degrees"),
-            biases=tensors.pop("biases"),
+            NodeNormal(mu, log_sigma, torch.ones(len(mu), dtype=torch.bool)),
+            evidence,
+            degrees,
+            biases,
             seed=int(config["seed"]),
             provenance=typed(Provenance, config["provenance"]),
         )
     except (ConfigError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise CheckpointError(f"'{folder}' is damaged: {str(error)[:400]}. Train the model again.") from error
-    load_weights(model.decoder, _decoder_weights(tensors), path)
+    load_weights(model.decoder, weights, path)
     _check_nodes(model, path)
 
     return model
 
 
-def _decoder_weights(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name.removeprefix(_DECODER): value for name, value in tensors.items() if name not in _NODES}
-
-
-def _posterior(tensors: dict[str, Tensor]) -> NodeNormal:
-    mu, log_sigma = tensors.pop("mu"), tensors.pop("log_sigma")
-
-    return NodeNormal(mu, log_sigma, torch.ones(len(mu), dtype=torch.bool))
+def _node_tensors(model: NetworkModel) -> dict[str, Tensor]:
+    return {
+        "mu": model.posterior.mu,
+        "log_sigma": model.posterior.log_sigma,
+        "evidence": model.evidence,
+        "degrees": model.degrees,
+        "biases": model.biases,
+    }
 
 
 def _check_nodes(model: NetworkModel, path: Path) -> None:
     width = model.settings.projection_width
-    found = [model.posterior.mu, model.posterior.log_sigma, model.evidence, model.degrees, model.biases]
+    found = list(_node_tensors(model).values())
     wanted = [(model.nodes, model.settings.latent)] * 2 + [(model.nodes, width), (model.nodes,), (model.nodes,)]
     if [tuple(each.shape) for each in found] != wanted:
         raise CheckpointError(f"'{path}' does not fit its 'config.json'. Train the model again.")

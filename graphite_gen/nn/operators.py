@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import torch
@@ -20,6 +21,7 @@ __all__ = [
     "SparseGraph",
     "csr_product",
     "csr_tensor",
+    "differentiable_product",
     "gcn_normalise",
 ]
 
@@ -39,10 +41,7 @@ def gcn_normalise(adj: Tensor, mask: Tensor) -> Tensor:
 
     Arguments:
         adj: Adjacency or weight matrices, with shape :math:`(*, N, N)`.
-        mask: True for real nodes, with shape :math:`(*, N)`.
-
-    Returns:
-        The normalised matrices; rows and columns of padding nodes are zero.
+        mask: True for real nodes, with shape :math:`(*, N)`; rows and columns of padding are zero.
     """
     adj = adj + torch.diag_embed(mask.to(adj))
     # Weights may be negative: degrees sum absolute values, so that the root exists.
@@ -76,9 +75,6 @@ class LowRankGraph:
             mask: True for real nodes, with shape :math:`(*, N)`.
             per_node: Whether to divide each row of :math:`Z` by its own norm, which makes the first term a cosine, as
                 in the authors' code, instead of by the norm of the matrix.
-
-        Returns:
-            A graph of rank :math:`D + 1`; padding has no neighbours.
         """
         ones = mask.unsqueeze(-1).to(z).expand(*z.shape[:-1], 1)
         z = z * ones
@@ -140,7 +136,9 @@ class SparseGraph:
         return SparseGraph(csr_tensor(ends, columns, scale[rows] * values * scale[columns], len(scale)))
 
     def __matmul__(self, h: Tensor) -> Tensor:
-        return _symmetric_product(lambda states: csr_product(self.matrix, states), h)
+        multiply = partial(csr_product, self.matrix)
+
+        return differentiable_product(multiply, multiply, h)
 
 
 def csr_product(matrix: Tensor, h: Tensor) -> Tensor:
@@ -158,21 +156,24 @@ def csr_tensor(ends: Tensor, columns: Tensor, values: Tensor, width: int) -> Ten
         return torch.sparse_csr_tensor(ends, columns, values, (len(ends) - 1, width), check_invariants=False)
 
 
-class _SymmetricProduct(torch.autograd.Function):
-    """Product with a symmetric matrix: the gradient is the same product of the gradient."""
+class _Product(torch.autograd.Function):
+    """Product with a constant matrix: the gradient is the product of the gradient with the transpose."""
 
     @staticmethod
-    def forward(ctx: Any, multiply: Callable[[Tensor], Tensor], h: Tensor) -> Tensor:
-        ctx.multiply = multiply
+    def forward(ctx: Any, multiply: _Map, transposed: _Map, h: Tensor) -> Tensor:
+        ctx.maps = transposed, multiply
 
         return multiply(h)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor]:
-        return None, _symmetric_product(ctx.multiply, gradient)
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor]:
+        transposed, multiply = ctx.maps
+
+        return None, None, differentiable_product(transposed, multiply, gradient)
 
 
-_symmetric_product: Callable[[Callable[[Tensor], Tensor], Tensor], Tensor] = _SymmetricProduct.apply
+_Map = Callable[[Tensor], Tensor]
+differentiable_product: Callable[[_Map, _Map, Tensor], Tensor] = _Product.apply
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,7 @@ class PageRankGraph:
 
     def __matmul__(self, h: Tensor) -> Tensor:
         # A polynomial of a symmetric matrix is symmetric, so no intermediate state is kept for the gradient.
-        return _symmetric_product(self._propagate, h)
+        return differentiable_product(self._propagate, self._propagate, h)
 
     def _propagate(self, h: Tensor) -> Tensor:
         states = h

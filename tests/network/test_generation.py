@@ -21,7 +21,7 @@ from graphite_gen.network.generation import (
 )
 from graphite_gen.network.hyperparameters import GENERATION
 from graphite_gen.network.network import Network
-from graphite_gen.network.storage import load_network_model, save_network_model
+from graphite_gen.network.storage import load_network, save_network
 from graphite_gen.training.checkpoint import load_checkpoint
 
 # Blocks of unlike sizes and densities, and one that is mostly tied to another.
@@ -189,8 +189,8 @@ def test_latents_and_largest_component_are_optional() -> None:
 @pytest.mark.parametrize("kind", ["graphite-vae", "gae"])
 def test_a_loaded_checkpoint_samples_the_same_graphs(kind: str, tmp_path: Path) -> None:
     trained = fit_network_model(observed(), replace(GENERATION, kind=kind, epochs=5), name="blocks", seed=3)
-    save_network_model(trained, tmp_path / "blocks")
-    loaded = load_network_model(tmp_path / "blocks")
+    save_network(trained, tmp_path / "blocks")
+    loaded = load_network(tmp_path / "blocks")
 
     assert (loaded.name, loaded.settings, loaded.seed) == (trained.name, trained.settings, 3)
     for nodes in (None, 50):
@@ -201,8 +201,8 @@ def test_a_loaded_checkpoint_samples_the_same_graphs(kind: str, tmp_path: Path) 
 def test_damaged_checkpoints_are_refused(tmp_path: Path) -> None:
     from graphite_gen.training.checkpoint import read_tensors, write_tensors
 
-    save_network_model(model(), tmp_path)
-    with pytest.raises(CheckpointError, match="graph"):
+    save_network(model(), tmp_path)
+    with pytest.raises(CheckpointError, match="one network"):
         load_checkpoint(tmp_path)
     path = tmp_path / "model.safetensors"
     tensors, _ = read_tensors(path)
@@ -217,10 +217,10 @@ def test_damaged_checkpoints_are_refused(tmp_path: Path) -> None:
     ):
         write_tensors(path, tensors | change)
         with pytest.raises(CheckpointError, match=problem):
-            load_network_model(tmp_path)
+            load_network(tmp_path)
     write_tensors(path, {name: tensor for name, tensor in tensors.items() if name != "evidence"})
     with pytest.raises(CheckpointError, match="evidence"):
-        load_network_model(tmp_path)
+        load_network(tmp_path)
 
 
 def test_impossible_sizes_and_empty_networks_are_refused() -> None:
