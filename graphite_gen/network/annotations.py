@@ -61,10 +61,13 @@ def read_features(path: Path, graph: SimpleGraph) -> sparse.csr_array:
     header: list[str] | None = None
     if path.suffix.lower() == ".npz":
         arrays = _load(path)
+        dense = arrays.get("features")
         if {"data", "indices", "indptr", "shape"} <= arrays.keys():
             x, ids = _sparse_matrix(path, arrays), None
+        elif dense is not None and dense.ndim == 2 and dense.dtype.kind in "biuf":
+            x, ids = sparse.csr_array(dense.astype(np.float32)), _ids(path, arrays)
         else:
-            x, ids = sparse.csr_array(_numbers(path, arrays, "features")), _ids(path, arrays)
+            raise FormatError(f"'{path}' has {_listed(arrays)}: expected numbers 'features' with a row per node.")
     else:
         header, rows = _csv(path, graph)
         ids = [row[0] for row in rows]
@@ -114,12 +117,9 @@ def read_labels(path: Path, graph: SimpleGraph) -> tuple[list[Any], list[Any] | 
         names = [name.strip().lower() for name in header]
         others = [column for column in range(1, len(names)) if names[column] != SPLIT]
         # The first column is the node id, whatever its name.
-        if LABEL in names[1:]:
-            column = names.index(LABEL, 1)
-        elif len(others) == 1:
-            column = others[0]
-        else:
+        if LABEL not in names[1:] and len(others) != 1:
             raise FormatError(f"'{path}' has columns {', '.join(header)[:200]}: expected one called 'label'.")
+        column = names.index(LABEL, 1) if LABEL in names[1:] else others[0]
         labels = [row[column].strip() or None for row in rows]
         parts = [row[names.index(SPLIT, 1)].strip() or None for row in rows] if SPLIT in names[1:] else None
     if parts is not None and len(parts) != len(labels):
@@ -245,9 +245,11 @@ def _load(path: Path) -> dict[str, NDArray[Any]]:
     if is_special(path):
         raise FormatError(f"'{path}' is not a regular file.")
     try:
-        with zipfile.ZipFile(path) as archive:
+        with path.open("rb") as stream, zipfile.ZipFile(path) as archive:
             members = archive.infolist()
-            if len(members) != _count_members(path):
+            # zipfile does not notice that a damaged directory has fewer members than its end record says.
+            stream.seek(-_END_BYTES, io.SEEK_END)
+            if len(members) != int.from_bytes(stream.read()[10:12], "little"):
                 raise ValueError("missing arrays")
             if not all(member.filename.endswith(".npy") for member in members):
                 raise ValueError("a member that is not an array")
@@ -265,13 +267,6 @@ def _load(path: Path) -> dict[str, NDArray[Any]]:
     except (ValueError, TypeError, SyntaxError, RuntimeError, EOFError, *_DAMAGE) as error:
         problem = " ".join(str(error).split())[:200]
         raise FormatError(f"'{path}' is not an npz file of plain arrays ({problem}).") from error
-
-
-def _count_members(path: Path) -> int:
-    """Number of members by the end record: zipfile does not notice that a damaged directory lacks some."""
-    with path.open("rb") as stream:
-        stream.seek(-_END_BYTES, io.SEEK_END)
-        return int.from_bytes(stream.read()[10:12], "little")
 
 
 def _array(data: bytes) -> NDArray[Any]:
@@ -318,13 +313,6 @@ def _ids(path: Path, arrays: dict[str, NDArray[Any]]) -> list[Any] | None:
 
 def _listed(arrays: dict[str, NDArray[Any]]) -> str:
     return ", ".join(f"'{name}'" for name in arrays) or "no arrays"
-
-
-def _numbers(path: Path, arrays: dict[str, NDArray[Any]], name: str) -> NDArray[np.float32]:
-    if name not in arrays or arrays[name].ndim != 2 or arrays[name].dtype.kind not in "biuf":
-        raise FormatError(f"'{path}' has {_listed(arrays)}: expected numbers '{name}' with a row per node.")
-
-    return arrays[name].astype(np.float32)
 
 
 def _sparse_matrix(path: Path, arrays: dict[str, NDArray[Any]]) -> sparse.csr_array:

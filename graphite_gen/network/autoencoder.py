@@ -72,7 +72,6 @@ class LinkEncoder(nn.Module):
 
 
 def _all_nodes(z: Tensor) -> Tensor:
-    """The mask of a graph without padding."""
     return torch.ones(len(z), dtype=torch.bool, device=z.device)
 
 
@@ -132,15 +131,11 @@ class LinkNetwork(nn.Module):
 
     def encode(self, graph: SparseGraph, inputs: NodeInputs) -> NodeNormal:
         """Posterior of the latents (eq. 7), with shape :math:`(N, D)`, given a normalised graph."""
-        posterior: NodeNormal = self.encoder(graph, inputs)
-
-        return posterior
+        return self.encoder(graph, inputs)
 
     def decode(self, z: Tensor, inputs: NodeInputs) -> PairLogits:
         """Log-odds of all pairs (eqs. 8-10) given latents of shape :math:`(N, D)`."""
-        logits: PairLogits = self.decoder(z, inputs @ self.evidence)
-
-        return logits
+        return self.decoder(z, inputs @ self.evidence)
 
     def reconstruct(self, graph: SparseGraph, inputs: NodeInputs) -> PairLogits:
         """Log-odds of all pairs given the posterior mean of the latents."""

@@ -37,7 +37,6 @@ class TrainedAutoencoder:
     graph: SparseGraph
     inputs: NodeInputs
     epoch: int
-    loss: float
 
     @torch.no_grad()
     def latents(self) -> Tensor:
@@ -92,7 +91,7 @@ def train_autoencoder(
     if kept:
         network.load_state_dict(kept)
 
-    return TrainedAutoencoder(network, whole, inputs, best_epoch, float(loss.detach()))
+    return TrainedAutoencoder(network, whole, inputs, best_epoch)
 
 
 def check_finite(loss: float) -> None:

@@ -102,9 +102,8 @@ class NetworkModel:
         if self.settings.is_variational:
             noise = torch.randn(z.shape, generator=generator, dtype=z.dtype)
             z = z + self.posterior.sigma[each] * noise
-        logits: PairLogits = self.decoder(z, self.evidence[each])
 
-        return z, logits
+        return z, self.decoder(z, self.evidence[each])
 
     def biases_for(self, nodes: int) -> Tensor:
         """Biases of the observed nodes in a graph of another size (at least 2), with shape :math:`(N,)`.

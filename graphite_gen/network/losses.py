@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from .pair_logits import PairLogits
 
-__all__ = ["exact_loss", "pair_count", "sampled_loss", "uniform_pairs"]
+__all__ = ["exact_loss", "pair_count", "sampled_loss"]
 
 # A tile of logits and its probabilities fit in the L2 cache.
 _ROWS, _COLUMNS = 256, 512
@@ -155,15 +155,11 @@ def _softplus_to_sigmoid(tile: Tensor, odds: Tensor) -> Tensor:
     torch.add(odds, 1, out=tile)
     # The number of factors whose product does not overflow.
     factors = 2 ** int(math.log2((sure + 1) / (min(max(0.0, highest), sure) + 1)))
-    logarithms = _sum_of_logs(tile.view(-1), min(factors, _FACTORS))
+    factors = min(factors, _FACTORS)
+    # Logarithms of products are cheaper than of each factor.
+    x, groups = tile.view(-1), tile.numel() // factors
+    products = x[: groups * factors].view(factors, groups).prod(0)
+    logarithms = products.log_().sum() + x[groups * factors :].log().sum()
     torch.div(odds, tile, out=tile)
 
     return logarithms + excess
-
-
-def _sum_of_logs(x: Tensor, factors: int) -> Tensor:
-    """Sum of the logarithms of a vector, by logarithms of products, which are cheaper."""
-    groups = len(x) // factors
-    products = x[: groups * factors].view(factors, groups).prod(0)
-
-    return products.log_().sum() + x[groups * factors :].log().sum()

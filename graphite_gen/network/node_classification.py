@@ -87,9 +87,7 @@ class GCNClassifier(nn.Module):
 
     def class_logits(self, graph: SparseGraph, h: Tensor) -> Tensor:
         """Class logits given the hidden states, with shape :math:`(N, C)`."""
-        logits: Tensor = self.out(graph, h)
-
-        return logits
+        return self.out(graph, h)
 
 
 class GraphiteClassifier(GCNClassifier):
@@ -102,10 +100,7 @@ class GraphiteClassifier(GCNClassifier):
         self.autoencoder.encoder.hidden = self.hidden
 
     def class_logits(self, graph: SparseGraph, h: Tensor) -> Tensor:
-        """Class logits given the hidden states, with shape :math:`(N, C)`."""
-        logits: Tensor = self.out(self.autoencoder.encoder.propagation(graph), h)
-
-        return logits
+        return self.out(self.autoencoder.encoder.propagation(graph), h)
 
 
 def node_split(graph: Network, seed: int) -> NodeSplit:
@@ -222,8 +217,7 @@ def run_classification(
 def _optimiser(network: GCNClassifier, settings: ClassifierSettings) -> torch.optim.Optimizer:
     """Adam with weight decay of the first layer only, as in Kipf & Welling (2017)."""
     first = list(network.hidden.parameters())
-    known = {id(parameter) for parameter in first}
-    rest = [parameter for parameter in network.parameters() if id(parameter) not in known]
+    rest = [parameter for parameter in network.parameters() if all(parameter is not each for each in first)]
     decay = WEIGHT_DECAY[settings.kind] if settings.weight_decay is None else settings.weight_decay
 
     groups: list[dict[str, Any]] = [{"params": first, "weight_decay": decay}, {"params": rest}]

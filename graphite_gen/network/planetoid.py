@@ -1,8 +1,4 @@
-"""Planetoid's raw files (Yang et al., 2016): ``ind.NAME.x`` and seven others.
-
-Six of them are pickles, which could run any code. Here every name in a pickle is looked up in a short allow-list of
-stand-ins that only record their state; arrays and matrices are built from that state after checking it.
-"""
+"""Planetoid's raw files (Yang et al., 2016): ``ind.NAME.x`` and seven others, six of which are pickles."""
 
 from __future__ import annotations
 
@@ -131,7 +127,11 @@ def _read(path: Path) -> bytes:
 
 
 def read_pickle(path: Path) -> Any:
-    """Content of a pickle file: an array, a CSR matrix, or lists and dicts of numbers and strings."""
+    """Content of a pickle file: an array, a CSR matrix, or lists and dicts of numbers and strings.
+
+    A pickle could run any code. Here every name in it is looked up in a short allow-list of stand-ins that only record
+    their state; arrays and matrices are built from that state after checking it.
+    """
     data = _read(path)
     try:
         _check_opcodes(data)

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from ..errors import CheckpointError, ConfigError
 from ..nn.distributions import NodeNormal
@@ -28,11 +27,13 @@ from .hyperparameters import LinkSettings
 __all__ = ["load_network", "save_network"]
 
 _DECODER = "decoder."
+_NODES = ("mu", "log_sigma", "evidence", "degrees", "biases")
 
 
 def save_network(model: NetworkModel, folder: str | Path) -> None:
     """Write a model as a checkpoint folder."""
     folder = Path(folder)
+    nodes = (model.posterior.mu, model.posterior.log_sigma, model.evidence, model.degrees, model.biases)
     decoder = {f"{_DECODER}{name}": value for name, value in model.decoder.state_dict().items()}
     write_model(
         folder,
@@ -44,7 +45,7 @@ def save_network(model: NetworkModel, folder: str | Path) -> None:
             "seed": model.seed,
             "provenance": model.provenance.to_json(),
         },
-        decoder | _node_tensors(model),
+        decoder | dict(zip(_NODES, nodes, strict=True)),
     )
     # Marks the training as finished.
     state = {"progress": {"finished": True}, "turn": next_turn(folder)}
@@ -64,9 +65,7 @@ def load_network(folder: str | Path) -> NetworkModel:
     path = folder / "model.safetensors"
     try:
         settings = LinkSettings.from_json(config["model"])
-        mu, log_sigma, evidence, degrees, biases = (
-            tensors.pop(name) for name in ("mu", "log_sigma", "evidence", "degrees", "biases")
-        )
+        nodes = mu, log_sigma, evidence, degrees, biases = [tensors.pop(name) for name in _NODES]
         weights = {name.removeprefix(_DECODER): value for name, value in tensors.items()}
         check_fits(lambda: build_pair_decoder(settings), weights, path)
         model = NetworkModel(
@@ -83,27 +82,11 @@ def load_network(folder: str | Path) -> NetworkModel:
     except (ConfigError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise CheckpointError(f"'{folder}' is damaged: {str(error)[:400]}. Train the model again.") from error
     load_weights(model.decoder, weights, path)
-    _check_nodes(model, path)
-
-    return model
-
-
-def _node_tensors(model: NetworkModel) -> dict[str, Tensor]:
-    return {
-        "mu": model.posterior.mu,
-        "log_sigma": model.posterior.log_sigma,
-        "evidence": model.evidence,
-        "degrees": model.degrees,
-        "biases": model.biases,
-    }
-
-
-def _check_nodes(model: NetworkModel, path: Path) -> None:
-    width = model.settings.projection_width
-    found = list(_node_tensors(model).values())
-    wanted = [(model.nodes, model.settings.latent)] * 2 + [(model.nodes, width), (model.nodes,), (model.nodes,)]
-    if [tuple(each.shape) for each in found] != wanted:
+    shapes = [(model.nodes, width) for width in (settings.latent, settings.latent, settings.projection_width)]
+    if [tuple(each.shape) for each in nodes] != [*shapes, (model.nodes,), (model.nodes,)]:
         raise CheckpointError(f"'{path}' does not fit its 'config.json'. Train the model again.")
-    numbers = model.nodes and all(each.isfinite().all() for each in found) and (model.degrees >= 0).all()
+    numbers = model.nodes and all(each.isfinite().all() for each in nodes) and (degrees >= 0).all()
     if not numbers or not model.edges:
         raise CheckpointError(f"'{path}' has invalid degrees or values that are not finite. Train the model again.")
+
+    return model

@@ -19,13 +19,7 @@ MAX_LOG_SIGMA = 6.0
 
 
 def mean_field_posterior(mu: Tensor, log_sigma: Tensor, mask: Tensor) -> NodeNormal:
-    r"""The posterior :math:`q(Z | A, X) = \prod_i N(z_i | \mu_i, \sigma_i^2)` (eq. 6) from the output of a GNN (eq. 7).
-
-    Arguments:
-        mu: Means, with shape :math:`(*, N, D)`.
-        log_sigma: Unbounded log standard deviations, with a shape that broadcasts to that of the means.
-        mask: True for real nodes, with shape :math:`(*, N)`.
-    """
+    r"""The posterior :math:`q(Z | A, X) = \prod_i N(z_i | \mu_i, \sigma_i^2)` (eq. 6) of the outputs of eq. 7."""
     return NodeNormal(mu, MAX_LOG_SIGMA * torch.tanh(log_sigma / MAX_LOG_SIGMA), mask)
 
 

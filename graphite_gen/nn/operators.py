@@ -39,9 +39,7 @@ def gcn_normalise(adj: Tensor, mask: Tensor) -> Tensor:
 
     .. math:: \tilde{A} = D^{-1/2} (A + I) D^{-1/2}
 
-    Arguments:
-        adj: Adjacency or weight matrices, with shape :math:`(*, N, N)`.
-        mask: True for real nodes, with shape :math:`(*, N)`; rows and columns of padding are zero.
+    Weights have shape :math:`(*, N, N)`, the mask of real nodes :math:`(*, N)`; rows and columns of padding are zero.
     """
     adj = adj + torch.diag_embed(mask.to(adj))
     # Weights may be negative: degrees sum absolute values, so that the root exists.
@@ -54,10 +52,8 @@ def gcn_normalise(adj: Tensor, mask: Tensor) -> Tensor:
 class LowRankGraph:
     r"""The graph :math:`\hat{A} = F F^T`, stored as its factor.
 
-    A product :math:`\hat{A} H` is computed as :math:`F (F^T H)` in :math:`O(N k d)`, never as a dense matrix.
-
-    Attributes:
-        factor: The factor :math:`F`, zero at padding nodes, with shape :math:`(*, N, k)`.
+    A product :math:`\hat{A} H` is computed as :math:`F (F^T H)` in :math:`O(N k d)`, never as a dense matrix. The
+    factor has shape :math:`(*, N, k)` and is zero at padding nodes.
     """
 
     factor: Tensor
@@ -101,11 +97,8 @@ class SparseGraph:
     r"""A symmetric sparse matrix; a product costs :math:`O((N + E) d)`.
 
     Stored as CSR: on a CPU its products take a tenth of the time of COO, and less than gather and scatter. No gradient
-    flows to the weights.
-
-    Attributes:
-        matrix: The symmetric CSR matrix, with shape :math:`(N, N)`. The whole diagonal is stored, zeros included, so
-            that adding self-loops keeps the sparsity pattern.
+    flows to the weights. The whole diagonal is stored, zeros included, so that adding self-loops keeps the sparsity
+    pattern.
     """
 
     matrix: Tensor
@@ -156,6 +149,9 @@ def csr_tensor(ends: Tensor, columns: Tensor, values: Tensor, width: int) -> Ten
         return torch.sparse_csr_tensor(ends, columns, values, (len(ends) - 1, width), check_invariants=False)
 
 
+_Map = Callable[[Tensor], Tensor]
+
+
 class _Product(torch.autograd.Function):
     """Product with a constant matrix: the gradient is the product of the gradient with the transpose."""
 
@@ -172,7 +168,6 @@ class _Product(torch.autograd.Function):
         return None, None, differentiable_product(transposed, multiply, gradient)
 
 
-_Map = Callable[[Tensor], Tensor]
 differentiable_product: Callable[[_Map, _Map, Tensor], Tensor] = _Product.apply
 
 
@@ -182,12 +177,7 @@ class PageRankGraph:
 
     .. math:: H_0 = H, \quad H_{k+1} = (1 - \alpha) \tilde{A} H_k + \alpha H
 
-    One product is ``steps`` propagation steps; without steps it is the identity.
-
-    Attributes:
-        graph: The normalised graph :math:`\tilde{A}`.
-        teleport: The teleport probability :math:`\alpha`.
-        steps: The number of propagation steps.
+    One product is ``steps`` propagation steps over a normalised graph; without steps it is the identity.
     """
 
     graph: SparseGraph

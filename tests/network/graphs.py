@@ -27,19 +27,16 @@ def planted(seed: int = 0) -> Network:
 
 def labels_of(network: Network) -> list[Any]:
     """The label of each node, None if unlabelled."""
-    assert network.labels is not None
 
     return [None if code < 0 else network.classes[code] for code in network.labels]
 
 
 def features_of(network: Network) -> list[list[float]]:
-    assert network.features is not None
 
     return network.features.toarray().tolist()
 
 
 def parts_of(network: Network) -> list[list[int]]:
     """The nodes for training, validation and test."""
-    assert network.split is not None
 
     return [part.tolist() for part in (network.split.train, network.split.validation, network.split.test)]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,6 +32,7 @@ from graphite_gen.network.pair_logits import PairLogits
 from graphite_gen.network.splits import EdgeSplit, Pairs
 
 from .graphs import MEMBERS, planted
+from .test_pair_logits import pair_logits
 
 # The KL term counts for more in a small graph: there are fewer pairs to each node.
 QUICK = LinkSettings(
@@ -172,41 +174,23 @@ def test_baselines_find_planted_groups(name: str) -> None:
 @pytest.mark.parametrize("tile", [1, 500, 10**6])
 def test_missing_links_are_ranked_over_all_pairs(monkeypatch: pytest.MonkeyPatch, tile: int) -> None:
     monkeypatch.setattr(link_prediction, "TILE", tile)
-    graph = planted()
-    draw = torch.Generator().manual_seed(0)
-    logits = PairLogits(
-        torch.randn(60, 4, generator=draw),
-        torch.tensor([1.0, 1.0, -1.0, 1.0]),
-        torch.randn(60, generator=draw),
-        torch.tensor(-1.0),
-    )
-    matrix = logits.tile(slice(0, 60), slice(0, 60)).numpy()
+    graph, logits = planted(), pair_logits(60)
     adjacency = graph.graph.adjacency()
-    free = [(i, j) for i in range(60) for j in range(i + 1, 60) if not adjacency[i, j]]
-    wanted = sorted(free, key=lambda pair: -matrix[pair])[:20]
-    found = rank_missing_links(graph, logits, 20)
-
-    assert [(link.source, link.target) for link in found] == wanted
-    assert found[0].probability == pytest.approx(1 / (1 + np.exp(-matrix[wanted[0]])))
-    assert len(rank_missing_links(graph, logits, 10**6)) == len(free)
-
-
-@pytest.mark.parametrize("tile", [1, 500, 10**6])
-def test_pagerank_ranks_missing_links_as_it_scores_pairs(monkeypatch: pytest.MonkeyPatch, tile: int) -> None:
-    monkeypatch.setattr(link_prediction, "TILE", tile)
-    graph = planted()
-    adjacency = graph.graph.adjacency()
-    free = np.array([(i, j) for i in range(60) for j in range(i + 1, 60) if not adjacency[i, j]])
-    scores = score_pairs("pagerank", 60, graph.edges.astype(np.int64), free, 0)
-    order = np.argsort(-scores, kind="stable")[:20]
+    free = np.array([pair for pair in combinations(range(60), 2) if not adjacency[pair]])
     done: list[tuple[int, int]] = []
-    found = rank_by_pagerank(graph, 20, progress=lambda *count: done.append(count))
+    by_model = rank_missing_links(graph, logits, 20)
+    by_rank = rank_by_pagerank(graph, 20, progress=lambda *count: done.append(count))
+    for links, values, scores in (
+        (by_model, [link.probability for link in by_model], torch.sigmoid(logits.of(torch.tensor(free.T))).numpy()),
+        (by_rank, [link.score for link in by_rank], score_pairs("pagerank", 60, graph.edges.astype(int), free, 0)),
+    ):
+        order = np.argsort(-scores, kind="stable")[:20]
+        assert [[link.source, link.target] for link in links] == free[order].tolist()
+        assert np.allclose(values, scores[order])
 
-    assert [[link.source, link.target] for link in found] == free[order].tolist()
-    assert np.allclose([link.score for link in found], scores[order])
     assert done[-1] == (60, 60)
     assert len(done) == {1: 60, 500: 8, 10**6: 1}[tile]
-    assert len(rank_by_pagerank(graph, 10**6)) == len(free)
+    assert len(rank_by_pagerank(graph, 10**6)) == len(rank_missing_links(graph, logits, 10**6)) == len(free)
 
 
 def test_progress_is_reported_every_epoch() -> None:

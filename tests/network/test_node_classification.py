@@ -44,7 +44,6 @@ def test_groups_are_learned_from_a_few_labels(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["gcn", "graphite"])
 def test_labels_of_test_nodes_affect_only_the_test_score(kind: str, split: str) -> None:
     graph, settings = planted(), replace(QUICK, kind=kind, epochs=15)
-    assert graph.labels is not None
     test = run_nodes(graph, split, 0, 1).test
     score = run_classification(graph, settings, 1, 0, split=split)
 
@@ -64,7 +63,6 @@ def test_labels_of_test_nodes_affect_only_the_test_score(kind: str, split: str) 
 @pytest.mark.parametrize("kind", ["gcn", "graphite"])
 def test_predictions_are_those_of_the_best_epoch_by_validation(kind: str) -> None:
     graph = planted()
-    assert graph.labels is not None
     validation = run_nodes(graph, "own", 0, 0).validation
     settings = replace(QUICK, kind=kind, learning_rate=0.3)
     # The first epochs of a run are those of a shorter one.

@@ -59,7 +59,6 @@ def test_test_papers_are_placed_by_their_index(files: Path) -> None:
     assert (dense[:KNOWN] == truth["features"][:KNOWN]).all()
     assert (dense[truth["tested"]] == truth["features"][KNOWN:]).all()
     assert (dense[512] == 0).all()
-    assert found.labels is not None
     assert found.labels[512] == -1
     assert (found.labels[truth["tested"]] == truth["labels"][KNOWN:]).all()
     assert parts_of(found) == [list(range(TRAIN)), list(range(TRAIN, TRAIN + 500)), [510, 511, 513, 514]]
