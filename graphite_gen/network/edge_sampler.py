@@ -171,7 +171,10 @@ class EdgeSampler:
             if not costly.all():
                 yield block_pairs[~costly]
             if costly.any():
-                waiting.append((level + 1, _halves(pairs[:, costly])))
+                steps = np.array([(0, 0), (0, 1), (1, 0), (1, 1)])
+                halves = np.concatenate([2 * pairs[:, costly] + step[:, None] for step in steps], axis=1)
+                # A block with itself gives three pairs of halves, not four.
+                waiting.append((level + 1, halves[:, halves[0] <= halves[1]]))
 
 
 @dataclass(frozen=True)
@@ -260,13 +263,6 @@ class _BlockPairs:
             upper = i < j
             logits = self.tree.logits(i[upper], j[upper])
             yield i[upper], j[upper], np.logaddexp(0, logits) * np.exp(-log_bound[upper])
-
-
-def _halves(pairs: Indices) -> Indices:
-    """Pairs of halves of pairs of blocks; a block with itself gives three, not four."""
-    halves = np.concatenate([2 * pairs + np.array(step)[:, None] for step in ((0, 0), (0, 1), (1, 0), (1, 1))], axis=1)
-
-    return halves[:, halves[0] <= halves[1]]
 
 
 def sample_edges(logits: PairLogits, rng: np.random.Generator) -> NDArray[np.int64]:

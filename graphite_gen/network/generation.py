@@ -219,7 +219,7 @@ class LargeGraphSampler:
         for size in (low, high):
             require_count("nodes", size, 1)
         self._range = low, high
-        if count < 0 or not 1 <= low <= high:
+        if count < 0 or low > high:
             raise SamplingError(f"The request is for {count} graphs of {low} to {high} nodes; sizes start at 1.")
         if low - 1 < model.mean_degree:
             raise SamplingError(

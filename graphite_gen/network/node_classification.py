@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,6 @@ __all__ = ["ClassificationResult", "ClassificationScore", "run_classification", 
 # Weight decay of the first layer: as published for the GCN; chosen by validation accuracy for the hybrid.
 WEIGHT_DECAY = {"gcn": 5e-4, "graphite": 0.02}
 NODE_SPLITS = ("own", "fresh")
-"""The split of the network (or one like Planetoid's without any), or a random one like Planetoid's in each run."""
 # The sizes of Planetoid's public split.
 TRAIN_PER_CLASS, VALIDATION, TEST = 20, 500, 1000
 
@@ -103,27 +102,30 @@ class GraphiteClassifier(GCNClassifier):
         return self.out(self.autoencoder.encoder.propagation(graph), h)
 
 
-def node_split(graph: Network, seed: int) -> NodeSplit:
-    """The split of the network, or a random one like Planetoid's: 20 nodes of each class to train, then 500 and 1000.
+def run_nodes(graph: Network, split: str, seed: int, run: int) -> NodeSplit:
+    """The split of a run, the same for every model: that of the network (``own``), or a random one like Planetoid's.
 
-    With fewer labels, validation and test share the rest in the same proportion.
+    A random split has 20 nodes of each class to train, then 500 and 1000. With fewer labels, validation and test share
+    the rest in the same proportion. Without a split of the network, ``own`` is the same random one in all runs.
     """
+    require("split", split, NODE_SPLITS)
     if graph.labels is None or len(graph.classes) < 2:
         raise DatasetError(
             f"The graph has labels of {so_many(len(graph.classes), 'class')}: classification needs 2 or more.",
             reason="no-labels",
         )
-    if graph.split is not None:
+    if split == "own" and graph.split is not None:
         # Some test nodes of Citeseer are unlabelled.
-        parts = (graph.split.train, graph.split.validation, graph.split.test)
-        split = NodeSplit(*(part[graph.labels[part] >= 0] for part in parts))
+        own = (graph.split.train, graph.split.validation, graph.split.test)
+        parts = NodeSplit(*(part[graph.labels[part] >= 0] for part in own))
     else:
-        split = _fresh_split(graph.labels, len(graph.classes), stream(seed, "nodes"))
+        seed = seed if split == "own" else derive_seed(seed, "nodes", run)
+        parts = _fresh_split(graph.labels, len(graph.classes), stream(seed, "nodes"))
     for name in ("train", "validation", "test"):
-        if not len(getattr(split, name)):
+        if not len(getattr(parts, name)):
             raise DatasetError(f"The split has no labelled nodes for {name}.")
 
-    return split
+    return parts
 
 
 def _fresh_split(labels: NDArray[np.int64], classes: int, generator: np.random.Generator) -> NodeSplit:
@@ -139,15 +141,6 @@ def _fresh_split(labels: NDArray[np.int64], classes: int, generator: np.random.G
     validation = min(VALIDATION, len(rest) * VALIDATION // (VALIDATION + TEST))
 
     return NodeSplit(train, rest[:validation], rest[validation : validation + TEST])
-
-
-def run_nodes(graph: Network, split: str, seed: int, run: int) -> NodeSplit:
-    """The split of a run, the same for every model."""
-    require("split", split, NODE_SPLITS)
-    if split == "own":
-        return node_split(graph, seed)
-
-    return node_split(replace(graph, split=None), derive_seed(seed, "nodes", run))
 
 
 @torch.enable_grad()

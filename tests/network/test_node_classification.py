@@ -16,7 +16,6 @@ from graphite_gen.network.network import NodeSplit, describe_nodes
 from graphite_gen.network.node_classification import (
     GCNClassifier,
     GraphiteClassifier,
-    node_split,
     run_classification,
     run_nodes,
     summarise_classification,
@@ -171,14 +170,14 @@ def test_the_split_of_the_network_is_used_without_unlabelled_nodes() -> None:
     labels[:40] = 0
     labels[20:30] = 1
     own = replace(graph, labels=labels, split=NodeSplit(np.arange(10), np.arange(10, 25), np.arange(25, 60)))
-    found = node_split(own, 0)
+    found = run_nodes(own, "own", 0, 0)
 
     assert found.train.tolist() == list(range(10))
     assert found.test.tolist() == list(range(25, 40))
 
 
 def test_a_random_split_has_every_class_and_disjoint_parts() -> None:
-    found = node_split(planted(), 0)
+    found = run_nodes(planted(), "own", 0, 0)
 
     parts = np.concatenate([found.train, found.validation, found.test])
     assert len(np.unique(parts)) == len(parts) == 60
@@ -187,20 +186,12 @@ def test_a_random_split_has_every_class_and_disjoint_parts() -> None:
 
 
 @pytest.mark.parametrize(("split", "different"), [("own", 1), ("fresh", 3)])
-def test_splits_are_the_same_or_random_in_each_run(split: str, different: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_splits_are_the_same_or_random_in_each_run(split: str, different: int) -> None:
     own = NodeSplit(np.arange(0, 60, 3), np.arange(1, 60, 3), np.arange(2, 60, 3))
-    seen: list[NodeSplit] = []
-
-    def noted(*args: Any) -> NodeSplit:
-        seen.append(node_split(*args))
-        return seen[-1]
-
-    monkeypatch.setattr(node_classification, "node_split", noted)
-    for run in range(3):
-        run_classification(replace(planted(), split=own), replace(QUICK, epochs=1), run, 0, split=split)
-
-    assert len({tuple(parts.train) for parts in seen}) == different
-    assert all((tuple(parts.train) == tuple(own.train)) == (split == "own") for parts in seen)
+    for graph in (planted(), replace(planted(), split=own)):
+        seen = {tuple(run_nodes(graph, split, 0, run).train.tolist()) for run in range(3)}
+        assert len(seen) == different
+        assert (tuple(own.train.tolist()) in seen) == (split == "own" and graph.split is own)
 
 
 def test_too_few_labels_are_refused() -> None:
@@ -212,4 +203,4 @@ def test_too_few_labels_are_refused() -> None:
         (["a", "b"] + [None] * 58, "for validation"),
     ):
         with pytest.raises(DatasetError, match=problem):
-            node_split(describe_nodes(graph, None, labels), 0)
+            run_nodes(describe_nodes(graph, None, labels), "own", 0, 0)
