@@ -20,20 +20,14 @@ __all__ = ["IdentityInputs", "NodeInputs", "SparseInputs", "dropout", "inputs_of
 
 
 class NodeInputs(Protocol):
-    """The input features :math:`H^0`, used through their products with weights."""
+    """The input features :math:`H^0`, :math:`(N, F)`, used through products with weights, and with dropout."""
 
     @property
-    def width(self) -> int:
-        """The number of columns :math:`F`."""
-        ...
+    def width(self) -> int: ...
 
-    def __matmul__(self, weight: Tensor, /) -> Tensor:
-        """The product :math:`H^0 W` with weights of shape :math:`(F, d)`, with shape :math:`(N, d)`."""
-        ...
+    def __matmul__(self, weight: Tensor, /) -> Tensor: ...
 
-    def dropped(self, rate: float, generator: torch.Generator) -> NodeInputs:
-        """The inputs with dropout."""
-        ...
+    def dropped(self, rate: float, generator: torch.Generator) -> NodeInputs: ...
 
 
 @dataclass(frozen=True)

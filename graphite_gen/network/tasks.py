@@ -1,8 +1,4 @@
-"""The Python API of networks: one function per task.
-
-A network is a networkx graph, a file, or the result of :func:`read_network`. Nodes of a networkx graph may have the
-attributes ``features``, ``label`` and ``split``.
-"""
+"""The Python API of networks: one function per task."""
 
 from __future__ import annotations
 
@@ -44,6 +40,7 @@ RANKER = "pagerank"
 """The baseline that can rank missing links."""
 
 NetworkLike: TypeAlias = "nx.Graph | SimpleGraph | Network | str | Path"
+"""A file, the result of :func:`read_network`, or a graph; its nodes may have ``features``, ``label`` and ``split``."""
 
 
 def score_links(

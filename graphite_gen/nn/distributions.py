@@ -1,7 +1,4 @@
-"""Distributions over node latents and over graphs, each with ``log_prob`` and ``sample``.
-
-Values are per graph: padding nodes, the diagonal and the lower triangle are not part of any distribution.
-"""
+"""Distributions over the latents of real nodes, and over their pairs i < j, with values per graph."""
 
 from __future__ import annotations
 

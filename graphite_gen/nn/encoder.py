@@ -42,19 +42,17 @@ class NodeFeatures(nn.Module):
 
     def forward(self, batch: GraphBatch, noise: Tensor) -> Tensor:
         """Features with shape :math:`(*, B, N, F)`, zero at padding; the noise has shape :math:`(*, B, N, R)`."""
-        parts = [batch.x.expand(*noise.shape[:-1], -1)]
+        parts = [batch.x]
         for kind in self.kinds:
             if kind == "identity":
-                eye = torch.eye(batch.mask.shape[-1], self.max_nodes, dtype=noise.dtype, device=noise.device)
-                parts.append(eye.expand(*noise.shape[:-1], -1))
+                parts.append(torch.eye(noise.shape[-2], self.max_nodes, dtype=noise.dtype, device=noise.device))
             elif kind == "constant":
-                parts.append(noise.new_ones(*noise.shape[:-1], 1))
-            elif kind == "degree":
-                parts.append(_degree_features(batch).expand(*noise.shape[:-1], -1))
+                parts.append(noise.new_ones(1))
             else:
-                parts.append(noise)
+                parts.append(_degree_features(batch) if kind == "degree" else noise)
+        features = torch.cat([part.expand(*noise.shape[:-1], -1) for part in parts], dim=-1)
 
-        return torch.cat(parts, dim=-1) * batch.mask.unsqueeze(-1).to(noise)
+        return features * batch.mask.unsqueeze(-1).to(noise)
 
 
 def _degree_features(batch: GraphBatch) -> Tensor:

@@ -1,7 +1,4 @@
-"""Graph operators, anything that multiplies node states: dense, sparse or low-rank.
-
-Eq. 3 is :func:`gcn_normalise` (and ``normalised`` of the other operators), eq. 8 is :meth:`LowRankGraph.from_latents`.
-"""
+"""Graph operators (eqs. 3 and 8), anything that multiplies node states: dense, sparse or low-rank."""
 
 from __future__ import annotations
 
@@ -64,13 +61,9 @@ class LowRankGraph:
 
         .. math:: \hat{A} = Z Z^T / \|Z\|^2 + 1 1^T
 
-        The rank-one term is one more column of the factor, equal to the mask.
-
-        Arguments:
-            z: The node latents :math:`Z`, with shape :math:`(*, N, D)`.
-            mask: True for real nodes, with shape :math:`(*, N)`.
-            per_node: Whether to divide each row of :math:`Z` by its own norm, which makes the first term a cosine, as
-                in the authors' code, instead of by the norm of the matrix.
+        Latents have shape :math:`(*, N, D)`. The rank-one term is one more column of the factor, equal to the mask.
+        With ``per_node`` each row of :math:`Z` is divided by its own norm, which makes the first term a cosine, as in
+        the authors' code, instead of by the norm of the matrix.
         """
         ones = mask.unsqueeze(-1).to(z).expand(*z.shape[:-1], 1)
         z = z * ones
