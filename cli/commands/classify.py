@@ -127,13 +127,13 @@ def classify(
 
 
 def _show(rows: list[ClassificationResult], as_json: bool, on_stderr: bool) -> None:
-    from ..console import note, show_json, show_rows, so_many
+    from ..console import count_of, note, show_json, show_rows
 
     percent = network_options.percent
     if on_stderr:
         for row in rows:
             accuracy = percent(row.accuracy, row.accuracy_se)
-            note(f"Accuracy of {row.model}, {so_many(row.runs, 'run')}: {accuracy} %.")
+            note(f"Accuracy of {row.model}, {count_of(row.runs, 'run')}: {accuracy} %.")
     elif as_json:
         show_json([row.to_json() for row in rows])
     else:
@@ -161,7 +161,7 @@ def _write(graph: Network, score: ClassificationScore, model: str, output: Path,
 
     from graphite_gen.io.files import open_output
 
-    from ..console import note, so_many
+    from ..console import count_of, note
 
     assert graph.labels is not None
     is_known = graph.labels >= 0
@@ -178,6 +178,6 @@ def _write(graph: Network, score: ClassificationScore, model: str, output: Path,
     labelled = int(is_known.sum())
     place = "" if str(output) == "-" else f" to '{output}'"
     note(
-        f"Wrote the classes of {so_many(graph.nodes, 'node')}{place}: {labelled} labelled, {graph.nodes - labelled} "
+        f"Wrote the classes of {count_of(graph.nodes, 'node')}{place}: {labelled} labelled, {graph.nodes - labelled} "
         f"predicted by {model}."
     )

@@ -142,8 +142,8 @@ def complete(
     from graphite_gen.records import Provenance
 
     from ..console import counting, note
+    from ..diagnosis import completion_diagnosis
     from ..model_choice import choose_model, use_threads
-    from ..trust import completion_diagnosis
     from ..writing import check_scores, write, write_scores
 
     use_threads(threads)
@@ -214,11 +214,11 @@ def _describe(partial: PartialGraph, model: TrainedModel) -> None:
     """Print the numbers of known and unknown pairs, and whether the size is new to the model."""
     from math import comb
 
-    from ..console import note, so_many
+    from ..console import count_of, note
 
     pairs, unknown = comb(partial.nodes, 2), len(partial.unknown)
     edges = len(partial.graph.edges)
-    note(f"{so_many(pairs, 'pair')}: {unknown} unknown, {edges} present, {pairs - unknown - edges} absent.")
+    note(f"{count_of(pairs, 'pair')}: {unknown} unknown, {edges} present, {pairs - unknown - edges} absent.")
     seen = model.sizes.graphs
     if not min(seen) <= partial.nodes <= max(seen):
         note(

@@ -194,7 +194,7 @@ def _predict(
     """Write the most likely missing edges by a model, or by PageRank without settings."""
     from graphite_gen.network.link_prediction import check_misses_links, rank_by_pagerank, rank_missing_links
 
-    from ..console import counting, note, so_many
+    from ..console import count_of, counting, note
     from ..writing import write_scores
 
     links: list[PredictedLink] | list[ScoredLink]
@@ -206,5 +206,5 @@ def _predict(
         trained = network_options.train_on_all(graph, settings, seed, features)
         links = rank_missing_links(graph, trained.logits(), top)
     if len(links) < top:
-        note(f"Only {so_many(len(links), 'pair')} can be ranked.")
+        note(f"Only {count_of(len(links), 'pair')} can be ranked.")
     write_scores(links, target, force)

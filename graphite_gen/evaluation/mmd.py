@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -32,7 +31,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from ..data.parcels import pack_record, unpack_record
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import ConfigError, DatasetError
 from ..records import Record
@@ -193,7 +191,7 @@ def compare_rows(
 
         return add_ratio(MMDRow(first, second), x[name], y[name], None if z is None else z[name])
 
-    return tuple(group.shared(len(cases), compare, pack_record, partial(unpack_record, MMDRow)))
+    return tuple(group.all_gather_in_order(len(cases), compare))
 
 
 def _with_biased_ratio(row: MMDRow, x: Matrix, y: Matrix, z: Matrix | None) -> MMDRow:

@@ -11,7 +11,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.special import xlogy
 from scipy.stats import chi2
 
-from ..data.properties import has_plane_drawing, is_connected, is_tree
+from ..data.properties import has_planar_embedding, is_connected, is_tree
 from ..graph import SimpleGraph
 
 __all__ = ["VALIDITY", "find_blocks", "is_planar", "is_sbm", "is_tree", "sbm_agreement"]
@@ -101,7 +101,7 @@ TINY = 1e-6
 
 def is_planar(graph: SimpleGraph) -> bool:
     """Whether the graph is connected and planar, as in the published test."""
-    return is_connected(graph) and has_plane_drawing(graph)
+    return is_connected(graph) and has_planar_embedding(graph)
 
 
 def is_sbm(graph: SimpleGraph) -> bool:

@@ -2,7 +2,7 @@ r"""Entropies of families: in closed form, from the bundled table, or estimated 
 
 The entropy, the expected :math:`-\log p(A \mid n)` under the true process, is a lower bound on the NLL of any model.
 Without a closed form it is a mean over samples that can take seconds each, so ``entropies.json`` holds these means for
-the default parameters; ``benchmarks/floors.py`` writes it.
+the default parameters; ``benchmarks/reproduce/entropies.py`` writes it.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import accumulate
 
 from ..data.dataset import SPLITS, Dataset, even_splits, list_splits
-from ..data.parcels import pack_graphs, unpack_graphs
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import DatasetError
 from ..graph import SimpleGraph
@@ -75,14 +74,14 @@ def generate_graphs(
 
         return replace(graph, attributes={"family": family.name, "split": name})
 
-    return map(draw, range(count)) if group.size == 1 else _draw_shared(draw, count, group)
+    return map(draw, range(count)) if group.world_size == 1 else _draw_shared(draw, count, group)
 
 
 def _draw_shared(draw: Callable[[int], SimpleGraph], count: int, group: ProcessGroup) -> Iterator[SimpleGraph]:
     def draw_some(number: int) -> list[SimpleGraph]:
         return [draw(index) for index in range(count)[number * CHUNK : (number + 1) * CHUNK]]
 
-    chunks = group.ordered(-(-count // CHUNK), draw_some, pack_graphs, lambda parcel: unpack_graphs(parcel)[0])
+    chunks = group.gather_in_order(-(-count // CHUNK), draw_some)
 
     return (graph for chunk in chunks for graph in chunk)
 

@@ -1,16 +1,18 @@
-"""GraphML: many ``<graph>`` elements in one file, each of which networkx and igraph can open.
+"""GraphML: one ``<graph>`` element per graph; networkx and igraph read each of them.
 
-Attributes are typed by value (boolean, long, double, string); what is none of these, such as a list, is JSON text
-after ``json:``. Weights are the edge attribute ``weight``; features are the node attribute ``features``, a JSON list.
-Keys are declared in front of the first graph that uses them. Names are the nodes' ids; where these do not tell strings
-from integers, the graph attribute ``integerNames`` lists those that are integers.
+Attributes are typed by their value (boolean, long, double, string); other values, such as lists, are JSON after
+``json:``. Weights are the edge attribute ``weight``, features the node attribute ``features``, a JSON list. Keys are
+declared before the first graph that uses them. Names are the ids of the nodes; where these do not tell strings from
+integers, the graph attribute ``integerNames`` lists the integers.
 
-The reader streams, and refuses document types and entities, hyperedges, ports and nested graphs.
+The reader streams, and refuses document types, entities, hyperedges, ports and nested graphs.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, BinaryIO
 from xml.parsers import expat
@@ -21,12 +23,12 @@ from .build import Context, Row, build_graph
 from .values import (
     INTEGERS,
     edge_rows,
-    facts_of,
     from_text,
     gather,
     names_from_texts,
     node_rows,
     plain,
+    provenance_attributes,
     scatter,
     take_integers,
     texts_from_names,
@@ -38,11 +40,7 @@ __all__ = ["read", "write"]
 _CHUNK = 1 << 16
 _MAX_TEXT = 1 << 26
 _NO_ELEMENT = expat.errors.codes[expat.errors.XML_ERROR_NO_ELEMENTS]
-_REFUSED = {
-    "hyperedge": "a hyperedge, which is not read. Replace it by edges between two nodes.",
-    "port": "a port, which is not read. Let edges end at nodes.",
-    "endpoint": "a hyperedge, which is not read. Replace it by edges between two nodes.",
-}
+_REFUSED = ("hyperedge", "endpoint", "port")
 
 
 def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
@@ -54,7 +52,7 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
 
 
 class _Parser:
-    """Turns XML events into graphs."""
+    """Builds graphs from XML events."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -75,21 +73,21 @@ class _Parser:
         self._length = 0
 
     def feed(self, chunk: bytes, final: bool = False) -> list[SimpleGraph]:
-        """Parse some more; the graphs that ended in it."""
+        """Parse a chunk and return the graphs that end in it."""
         self._done = []
         self._bytes += len(chunk)
         try:
             self._xml.Parse(chunk, final)
         except expat.ExpatError as error:
-            # Blank lines alone: what such a file lacks is graphs. A file that is cut short ends within an element.
+            # Only blank lines, so no graphs; a truncated file ends within an element.
             if error.code == _NO_ELEMENT and not self._inside:
                 return self._done
-            raise self._damage(f"not XML ({expat.ErrorString(error.code)}); wanted a whole GraphML file.") from error
+            raise self._damage(f"not valid XML ({expat.ErrorString(error.code)}).") from error
         except (ValueError, LookupError) as error:
-            raise self._damage(f"not XML ({error}); wanted a whole GraphML file.") from error
-        # An unfinished tag is kept by the parser and parsed again with every chunk.
+            raise self._damage(f"not valid XML ({error}).") from error
+        # The parser keeps an unfinished tag and parses it again with every chunk.
         if self._bytes - self._xml.CurrentByteIndex > _MAX_TEXT:
-            raise self._damage(f"a tag of more than {_MAX_TEXT} bytes, the most that is read.")
+            raise self._damage(f"a tag longer than the limit of {_MAX_TEXT} bytes.")
 
         return self._done
 
@@ -100,9 +98,11 @@ class _Parser:
     def _damage(self, problem: str) -> Exception:
         return self._context.damage(self._where, problem)
 
+    def _unsupported(self, kind: str) -> Exception:
+        return self._context.error(self._where, f"a {kind} is not supported; expected edges between two nodes.")
+
     def _refuse_doctype(self, *_: Any) -> None:
-        problem = "a document type or entity is declared, which is not read; remove '<!DOCTYPE …>'."
-        raise self._context.error(self._where, problem)
+        raise self._context.error(self._where, "document types and entities are not supported; remove '<!DOCTYPE …>'.")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         kind = self._local.get(name)
@@ -116,7 +116,7 @@ class _Parser:
             if source is None or target is None:
                 raise self._damage("an edge without 'source' or 'target'.")
             if "sourceport" in attributes or "targetport" in attributes:
-                raise self._context.error(self._where, _REFUSED["port"])
+                raise self._unsupported("port")
             self._directed |= attributes.get("directed", "false") in ("true", "1")
             self._undirected += attributes.get("directed") in ("false", "0")
             self._ends.append((source, target))
@@ -131,47 +131,47 @@ class _Parser:
         elif kind == "data" and parent in ("graph", "node", "edge"):
             self._key = self._keys.get(attributes.get("key", ""))
             if self._key is None:
-                raise self._damage(f"data under the key '{attributes.get('key')}', which is not declared before it.")
-            self._listen()
+                raise self._damage(f"the key '{attributes.get('key')}' is not declared.")
+            self._start_text()
         elif kind == "graph":
             if len(self._inside) != 2:
-                raise self._damage("a graph within a graph or outside '<graphml>'; wanted them side by side.")
+                raise self._damage("'<graph>' must be a child of '<graphml>'.")
             self._open_graph(attributes)
         elif kind == "key":
             if len(self._inside) != 2:
-                raise self._damage(f"'<key>' within '<{parent}>'; wanted it within '<graphml>'.")
+                raise self._damage(f"'<key>' within '<{parent}>'; expected '<graphml>'.")
             self._declare(attributes)
         elif kind == "default" and parent == "key":
-            self._listen()
+            self._start_text()
         elif kind in ("node", "edge"):
-            raise self._damage(f"'<{kind}>' within '<{parent}>'; wanted it within '<graph>'.")
+            raise self._damage(f"'<{kind}>' within '<{parent}>'; expected '<graph>'.")
         elif kind in _REFUSED:
-            raise self._context.error(self._where, _REFUSED[kind])
+            raise self._unsupported(kind)
         elif not parent and kind != "graphml":
-            raise self._damage(f"the file starts with '<{kind}>'; wanted '<graphml>'.")
+            raise self._damage(f"the file starts with '<{kind}>'; expected '<graphml>'.")
 
     def _end(self, name: str) -> None:
         kind = self._inside.pop()
 
         if kind == "data" and self._text is not None:
-            self._keep(self._inside[-1], self._heard())
+            self._store(self._inside[-1], self._end_text())
         elif kind == "default" and self._text is not None and self._key is not None:
-            self._key.default = self._value(self._key, self._heard())
+            self._key.default = self._value(self._key, self._end_text())
         elif kind == "graph":
             self._done.append(self._close_graph())
 
-    def _listen(self) -> None:
+    def _start_text(self) -> None:
         self._text, self._length = [], 0
-        self._xml.CharacterDataHandler = self._hear
+        self._xml.CharacterDataHandler = self._add_text
 
-    def _hear(self, text: str) -> None:
+    def _add_text(self, text: str) -> None:
         assert self._text is not None
         self._text.append(text)
         self._length += len(text)
         if self._length > _MAX_TEXT:
-            raise self._damage(f"a value of more than {_MAX_TEXT} characters, the most that is read.")
+            raise self._damage(f"a value longer than the limit of {_MAX_TEXT} characters.")
 
-    def _heard(self) -> str:
+    def _end_text(self) -> str:
         assert self._text is not None
         text, self._text = "".join(self._text), None
         self._xml.CharacterDataHandler = None
@@ -179,12 +179,12 @@ class _Parser:
         return text
 
     def _declare(self, attributes: Mapping[str, str]) -> None:
-        # Without a name it is another program's drawing data: read past it.
         kind = attributes.get("attr.type", "string")
         if kind not in _TYPES:
-            raise self._damage(f"the attribute type '{kind}'; wanted one of {', '.join(_TYPES)}.")
+            raise self._damage(f"the attribute type '{kind}'; expected one of {', '.join(_TYPES)}.")
         if "id" not in attributes:
             raise self._damage("a key without 'id'.")
+        # A key without a name is drawing data of another program, which is ignored.
         name = None if "yfiles.type" in attributes else attributes.get("attr.name")
         self._key = self._keys[attributes["id"]] = _Key(
             None if name is None else str(from_text(name)), attributes.get("for", "all"), kind
@@ -194,16 +194,16 @@ class _Parser:
         try:
             return _TYPES[key.kind](text)
         except (ValueError, OverflowError):
-            raise self._damage(f"{text[:40]!r} under '{key.name}', which is no {key.kind}.") from None
+            raise self._damage(f"'{key.name}' is {text[:40]!r}; expected {key.kind}.") from None
 
-    def _keep(self, owner: str, text: str) -> None:
+    def _store(self, owner: str, text: str) -> None:
         key = self._key
         assert key is not None
         if key.name is None:
             return
         value = self._value(key, text)
         if owner == "graph":
-            self._facts[key.name] = value
+            self._attributes[key.name] = value
             return
         rows = self._node_rows if owner == "node" else self._edge_rows
         row = rows[-1]
@@ -215,7 +215,7 @@ class _Parser:
     def _open_graph(self, attributes: Mapping[str, str]) -> None:
         default = attributes.get("edgedefault", "undirected")
         if default not in ("directed", "undirected"):
-            raise self._damage(f"edgedefault is '{default}'; wanted 'directed' or 'undirected'.")
+            raise self._damage(f"edgedefault is '{default}'; expected 'directed' or 'undirected'.")
         self._default_directed = default == "directed"
         self._directed = False
         self._undirected = 0
@@ -224,7 +224,7 @@ class _Parser:
         self._ends: list[tuple[str, str]] = []
         self._node_rows: list[dict[str, Any] | None] = []
         self._edge_rows: list[dict[str, Any] | None] = []
-        self._facts: dict[str, Any] = {}
+        self._attributes: dict[str, Any] = {}
 
     def _close_graph(self) -> SimpleGraph:
         where = f"graph {self._count} (line {self._line})"
@@ -236,12 +236,10 @@ class _Parser:
         try:
             pairs = [(index[u], index[v]) for u, v in self._ends]
         except KeyError as error:
-            raise self._context.damage(where, f"an edge ends at '{error.args[0]}', which is no node of it.") from None
+            raise self._context.damage(where, f"an edge ends at '{error.args[0]}', an unknown node.") from None
         for key in self._keys.values():
             if key.default is not None and key.name is not None:
                 self._fill(key, key.name)
-
-        integers = take_integers(self._facts)
 
         return build_graph(
             self._context,
@@ -249,29 +247,29 @@ class _Parser:
             len(self._ids),
             pairs,
             directed=self._directed or (self._default_directed and self._undirected < len(pairs)),
-            names=names_from_texts(self._ids, integers),
+            names=names_from_texts(self._ids, take_integers(self._attributes)),
             node_rows=self._node_rows,
             edge_rows=self._edge_rows,
-            attributes=scatter(self._facts),
+            attributes=scatter(self._attributes),
         )
 
     def _fill(self, key: _Key, name: str) -> None:
-        """Give a key's default to all that have no value of their own."""
+        """Apply the default of a key where there is no value."""
         if key.domain in ("graph", "all"):
-            self._facts.setdefault(name, key.default)
+            self._attributes.setdefault(name, key.default)
         for domain, rows in (("node", self._node_rows), ("edge", self._edge_rows)):
             if key.domain in (domain, "all"):
                 rows[:] = [{name: key.default, **(row or {})} for row in rows]
 
 
+@dataclass
 class _Key:
     """A declared attribute."""
 
-    def __init__(self, name: str | None, domain: str, kind: str) -> None:
-        self.name = name
-        self.domain = domain
-        self.kind = kind
-        self.default: Any = None
+    name: str | None
+    domain: str
+    kind: str
+    default: Any = None
 
 
 def _boolean(text: str) -> bool:
@@ -301,36 +299,31 @@ _SMALL = 64
 _BLOCK = 1 << 14
 
 
-def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> int:
+def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> None:
     """Write one ``<graph>`` element per graph."""
-    facts = facts_of(provenance)
+    common = provenance_attributes(provenance)
     keys = _Keys()
     stream.write(_HEAD.encode())
-    count = 0
-    for count, graph in enumerate(graphs, 1):
+    for index, graph in enumerate(graphs):
         texts, integers = (None, {}) if graph.names is None else texts_from_names(graph.names)
         ids = None if texts is None else list(map(_quoted, texts))
-        data = keys.data("graph", {**gather({**facts, **graph.attributes}, _GRAPH_KEYS), **integers})
-        head = f'<graph id="G{count - 1}" edgedefault="undirected">\n{data}'
-        # The pieces come first, as making them is what finds the keys to declare; a large graph declares its own
-        # up front and then goes out piece by piece.
+        data = keys.data("graph", {**gather({**common, **graph.attributes}, _GRAPH_KEYS), **integers})
+        head = f'<graph id="G{index}" edgedefault="undirected">\n{data}'
+        # Keys are found while the pieces are made. A large graph is made twice, to be written piece by piece.
         if graph.nodes + len(graph.edges) <= _BLOCK:
             body = "".join(_pieces(graph, ids, keys))
             stream.write(f"{keys.declare()}{head}{body}</graph>\n".encode())
             continue
-        for _ in _pieces(graph, ids, keys):
-            pass
+        deque(_pieces(graph, ids, keys), maxlen=0)
         stream.write(f"{keys.declare()}{head}".encode())
         for piece in _pieces(graph, ids, keys):
             stream.write(piece.encode())
         stream.write(b"</graph>\n")
     stream.write(b"</graphml>\n")
 
-    return count
-
 
 class _Keys:
-    """The attributes declared so far, and those still to declare."""
+    """Declared attributes, and those still to be declared."""
 
     def __init__(self) -> None:
         self._ids: dict[tuple[str, str, str], str] = {}
@@ -338,8 +331,6 @@ class _Keys:
 
     def declare(self) -> str:
         """The declarations that are not yet in the file."""
-        if not self._new:
-            return ""
         text, self._new = "".join(self._new), []
 
         return text
@@ -372,7 +363,7 @@ class _Keys:
 
 
 def _pieces(graph: SimpleGraph, ids: list[str] | None, keys: _Keys) -> Iterator[str]:
-    """The nodes, then the edges, some thousands at a time; without ids the nodes are numbered."""
+    """The nodes, then the edges, in blocks; without ids the nodes are numbered."""
     rows = node_rows(graph)
     if rows is None and ids is None:
         yield _plain_nodes(graph.nodes)

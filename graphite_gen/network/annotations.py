@@ -20,7 +20,7 @@ from scipy import sparse
 from ..errors import FormatError
 from ..graph import SimpleGraph
 from ..io.files import is_special
-from ..records import so_many
+from ..records import count_of
 
 __all__ = ["csr_rows", "read_features", "read_labels"]
 
@@ -123,7 +123,7 @@ def read_labels(path: Path, graph: SimpleGraph) -> tuple[list[Any], list[Any] | 
         labels = [row[column].strip() or None for row in rows]
         parts = [row[names.index(SPLIT, 1)].strip() or None for row in rows] if SPLIT in names[1:] else None
     if parts is not None and len(parts) != len(labels):
-        raise FormatError(f"'{path}' has {so_many(len(labels), 'label')} and {len(parts)} entries of 'split'.")
+        raise FormatError(f"'{path}' has {count_of(len(labels), 'label')} and {len(parts)} entries of 'split'.")
     order = _rows_of_nodes(path, graph, ids, len(labels)).tolist()
     found = [None if row < 0 else labels[row] for row in order]
 
@@ -135,11 +135,11 @@ def _rows_of_nodes(path: Path, graph: SimpleGraph, ids: Ids, rows: int) -> NDArr
     if ids is None:
         if rows != graph.nodes:
             raise FormatError(
-                f"'{path}' has {so_many(rows, 'row')} and no 'ids', and the graph {so_many(graph.nodes, 'node')}."
+                f"'{path}' has {count_of(rows, 'row')} and no 'ids', and the graph {count_of(graph.nodes, 'node')}."
             )
         return np.arange(rows)
     if len(ids) != rows:
-        raise FormatError(f"'{path}' has {so_many(len(ids), 'id')} for {so_many(rows, 'row')}.")
+        raise FormatError(f"'{path}' has {count_of(len(ids), 'id')} for {count_of(rows, 'row')}.")
 
     indices = _node_indices(graph)
     order = np.full(graph.nodes, -1)
@@ -192,7 +192,7 @@ def _csv(path: Path, graph: SimpleGraph) -> tuple[list[str], list[list[str]]]:
         raise FormatError(f"'{path}' has no header row: it starts with '{rows[0][0][:80]}', expected 'id,label' or so.")
     for line, row in enumerate(rows[1:], 2):
         if len(row) != len(rows[0]):
-            raise FormatError(f"'{path}', row {line}: {so_many(len(row), 'cell')}, and the header has {len(rows[0])}.")
+            raise FormatError(f"'{path}', row {line}: {count_of(len(row), 'cell')}, and the header has {len(rows[0])}.")
 
     return rows[0], rows[1:]
 

@@ -16,7 +16,7 @@ from ..errors import ConfigError, FormatError, OutputError
 from ..io import check_node_attributes, format_of, write_graphs
 from ..io.files import check_target, open_output
 from ..io.h5 import EMBEDDING
-from ..io.h5_safety import PatientFile, undisturbed
+from ..io.h5_writer import PatientFile, undisturbed
 from ..records import Provenance
 from ..viz.figures import check_picture, new_figure, save_picture
 from .network import Network

@@ -13,7 +13,7 @@ from ..errors import TrainingError
 from ..memory import check_memory
 from ..nn.distributions import NodeNormal
 from ..nn.operators import SparseGraph
-from ..records import so_many
+from ..records import count_of
 from ..rng import derive_seed
 from .autoencoder import LinkNetwork, build_link_network
 from .hyperparameters import LinkSettings
@@ -112,7 +112,9 @@ def hide_edges(
 def check_step_memory(settings: LinkSettings, edges: int, nodes: int) -> None:
     """Raise TrainingError if a step does not fit in memory: edges and sampled pairs are scored at once."""
     rows = EDGE_BYTES * edges + DRAW_BYTES * settings.subsample * edges + NODE_BYTES * nodes
-    what = f"A step on {so_many(nodes, 'node')} and {so_many(edges, 'edge')} with {so_many(settings.latent, 'latent')}"
+    what = (
+        f"A step on {count_of(nodes, 'node')} and {count_of(edges, 'edge')} with {count_of(settings.latent, 'latent')}"
+    )
     check_memory(rows * settings.latent, what, "Use a smaller 'latent'.", TrainingError)
 
 

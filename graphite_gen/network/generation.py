@@ -12,13 +12,12 @@ import torch
 from torch import Tensor
 
 from ..config import require_count
-from ..data.parcels import pack_graphs, unpack_graphs
 from ..data.properties import largest_component
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import SamplingError
 from ..graph import SimpleGraph
 from ..nn.distributions import NodeNormal
-from ..records import Provenance, so_many
+from ..records import Provenance, count_of
 from ..rng import derive_seed, stream
 from .autoencoder import PairDecoder
 from .calibration import density_shift, fit_biases
@@ -72,7 +71,7 @@ class NetworkModel:
     _fraction_biases: dict[int, Tensor] = field(default_factory=dict, init=False, repr=False)
 
     def __repr__(self) -> str:
-        graph = f"{so_many(self.nodes, 'node')}, {so_many(self.edges, 'edge')}"
+        graph = f"{count_of(self.nodes, 'node')}, {count_of(self.edges, 'edge')}"
 
         return f"NetworkModel('{self.name}', {self.settings.kind}, {graph})"
 
@@ -228,9 +227,7 @@ class LargeGraphSampler:
             )
 
     def __iter__(self) -> Iterator[SimpleGraph]:
-        return self._group.ordered(
-            self.count, self.graph, lambda graph: pack_graphs([graph]), lambda parcel: unpack_graphs(parcel)[0][0]
-        )
+        return self._group.gather_in_order(self.count, self.graph)
 
     def graph(self, index: int) -> SimpleGraph:
         """Graph ``index``."""

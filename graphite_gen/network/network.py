@@ -15,9 +15,9 @@ from scipy import sparse
 from ..errors import DatasetError, FormatError
 from ..graph import SimpleGraph
 from ..io import format_of, read_graphs
-from ..io.build import MEND, Context
+from ..io.build import Context
 from ..io.h5_reader import dataset
-from ..records import so_many
+from ..records import count_of
 from .annotations import csr_rows, read_features, read_labels
 from .planetoid import is_planetoid, read_planetoid
 
@@ -57,7 +57,7 @@ class Network:
         width = 0 if self.features is None else self.features.shape[1]
         counts = ((self.nodes, "node"), (len(self.edges), "edge"), (width, "feature"), (len(self.classes), "class"))
 
-        return f"Network({', '.join(so_many(*count) for count in counts)})"
+        return f"Network({', '.join(count_of(*count) for count in counts)})"
 
     @property
     def nodes(self) -> int:
@@ -207,9 +207,9 @@ def _h5_features(path: Path, nodes: int) -> sparse.csr_array | None:
         try:
             x = _h5_rows(file, context)
         except (OSError, RuntimeError, LookupError, ValueError, TypeError, AttributeError) as error:
-            raise FormatError(f"'{path}' is damaged ({str(error)[:200]}). {MEND}") from error
+            raise FormatError(f"'{path}' is damaged ({str(error)[:200]}).", reason="file-damaged") from error
     if x.shape[0] != nodes:
-        raise context.error("'features'", f"{so_many(x.shape[0], 'row')} for {so_many(nodes, 'node')}.")
+        raise context.error("'features'", f"{count_of(x.shape[0], 'row')} for {count_of(nodes, 'node')}.")
     if not np.isfinite(x.data).all():
         raise context.error("'features'", "a feature is not a finite number.")
 

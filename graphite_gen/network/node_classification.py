@@ -17,7 +17,7 @@ from ..config import require
 from ..errors import DatasetError
 from ..nn.conv import GraphConv
 from ..nn.operators import SparseGraph
-from ..records import Record, mean_with_error, so_many
+from ..records import Record, count_of, mean_with_error
 from ..rng import derive_seed, stream
 from .autoencoder import InputConv, LinkNetwork, build_link_network
 from .fitting import check_finite, check_step_memory, hide_edges, link_loss
@@ -111,7 +111,7 @@ def run_nodes(graph: Network, split: str, seed: int, run: int) -> NodeSplit:
     require("split", split, NODE_SPLITS)
     if graph.labels is None or len(graph.classes) < 2:
         raise DatasetError(
-            f"The graph has labels of {so_many(len(graph.classes), 'class')}: classification needs 2 or more.",
+            f"The graph has labels of {count_of(len(graph.classes), 'class')}: classification needs 2 or more.",
             reason="no-labels",
         )
     if split == "own" and graph.split is not None:

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from ..config import require
 from ..errors import DatasetError
-from ..records import so_many
+from ..records import count_of
 
 __all__ = ["EdgeSplit", "contains_pairs", "is_among", "split_edges"]
 
@@ -51,7 +51,7 @@ def split_edges(
     counts = max(1, int(validation * len(pairs))), max(1, int(test * len(pairs)))
     held = sum(counts)
     if len(pairs) <= held:
-        raise DatasetError(f"The graph has {so_many(len(pairs), 'edge')}: held-out edges need at least 3.")
+        raise DatasetError(f"The graph has {count_of(len(pairs), 'edge')}: held-out edges need at least 3.")
 
     order = generator.permutation(len(pairs))
     if form == "connected":
@@ -74,9 +74,9 @@ def split_edges(
 
 def _in_forest(nodes: int, pairs: Pairs) -> NDArray[np.bool_]:
     """Whether each edge is in the minimum spanning forest of descending weights."""
-    # A weight of zero would mean no edge.
+    # A weight of zero would mean no edge. SciPy before 1.16 needs 32-bit indices.
     weights = np.arange(len(pairs), 0, -1, dtype=np.float64)
-    forest = minimum_spanning_tree(sparse.csr_array((weights, tuple(pairs.T)), shape=(nodes, nodes)))
+    forest = minimum_spanning_tree(sparse.csr_array((weights, tuple(pairs.T.astype(np.int32))), shape=(nodes, nodes)))
     found = np.zeros(len(pairs), dtype=np.bool_)
     found[len(pairs) - forest.data.astype(np.int64)] = True
 
@@ -88,7 +88,7 @@ def sample_non_edges(nodes: int, edges: Pairs, count: int, generator: np.random.
     total = nodes * (nodes - 1) // 2
     if total - len(edges) < count:
         raise DatasetError(
-            f"The graph is too dense: {so_many(total - len(edges), 'non-edge')}, and {count} are needed."
+            f"The graph is too dense: {count_of(total - len(edges), 'non-edge')}, and {count} are needed."
         )
     taken = np.sort(edges[:, 0] * nodes + edges[:, 1])
     if total <= 4 * (count + len(edges)):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.properties import component_labels, has_plane_drawing, is_connected, is_tree
+from ..data.properties import component_labels, has_planar_embedding, is_connected, is_tree
 from ..errors import SamplingError
 from ..graph import SimpleGraph
 
@@ -206,7 +206,7 @@ class Planar(Constraint):
         return replace(Requirements.none(nodes), planar=True)
 
     def holds(self, graph: SimpleGraph) -> bool:
-        return has_plane_drawing(graph)
+        return has_planar_embedding(graph)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from ..errors import ConfigError
 from ..evaluation import Proportion
 from ..families import Family
 from ..graph import SimpleGraph
-from ..likelihood import estimate_nll
+from ..likelihood import NLLOptions, estimate_nll
 from ..records import Record
 from ..sampling import Sampler
 from ..training.checkpoint import TrainedModel
@@ -65,7 +65,7 @@ def iterate_decoding_steps(
     if not model.config.is_autoregressive:
         raise ConfigError(f"'{model.name}' has a one-shot decoder: there are no decoding steps to compare.")
     for count in decoding_steps:
-        estimate = estimate_nll(model, graphs, orders, seed, decoding_steps=count)
+        estimate = estimate_nll(model, graphs, NLLOptions(orders, seed, decoding_steps=count))
         valid = None
         if family is not None:
             drawn = list(Sampler(model, min(samples, family.max_checked or samples), seed=seed, decoding_steps=count))

@@ -21,7 +21,7 @@ from ..errors import ConfigError, DatasetError, OutputError
 from ..evaluation.histograms import Distribution, distributions
 from ..graph import SimpleGraph, as_simple_graph
 from ..io.files import check_target, open_output
-from ..records import TrainRecord, so_many
+from ..records import TrainRecord, count_of
 from .layout import check_drawable, place_nodes
 
 __all__ = [
@@ -223,7 +223,7 @@ def plot_adjacency(
     for row, side, title in zip(grid, sides, titles, strict=False):
         _draw_matrix(row[0], _mean_adjacency(side), f"{title}, mean of {len(side)}")
         for panel, graph in zip(row[1:], side, strict=False):
-            _draw_matrix(panel, ordered_adjacency(graph), so_many(graph.nodes, "node"))
+            _draw_matrix(panel, ordered_adjacency(graph), count_of(graph.nodes, "node"))
         for panel in row[1 + len(side) :]:
             panel.set_axis_off()
 

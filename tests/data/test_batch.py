@@ -13,7 +13,7 @@ from graphite_gen.data.batch import bucket, collate, node_mask, pair_mask
 from graphite_gen.errors import DatasetError
 
 
-def test_collate_holds_each_graph_in_a_corner_and_nothing_outside() -> None:
+def test_collate_pads_each_graph_with_zeros() -> None:
     graphs = [random_graph(nodes, 3, features=2) for nodes in (3, 5, 1)]
 
     batch = collate(graphs, 7)
@@ -54,7 +54,7 @@ def test_collate_pads_to_the_largest_graph_and_takes_no_graphs_at_all() -> None:
 
 
 def test_collate_refuses_features_of_different_widths() -> None:
-    with pytest.raises(DatasetError, match=r"different widths: \[0, 2\]"):
+    with pytest.raises(DatasetError, match=r"\[0, 2\]"):
         collate([random_graph(3, 0), random_graph(3, 0, features=2)])
 
 

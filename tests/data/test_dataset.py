@@ -72,16 +72,17 @@ def test_splits_may_be_chosen() -> None:
     data = generate(family("er"), 10, splits={"test": 2, "train": 8})
 
     assert [graph.attributes["split"] for graph in data] == ["train"] * 8 + ["test"] * 2
-    with pytest.raises(DatasetError, match="None of the 10 graphs belongs to the split 'validation'"):
+    with pytest.raises(DatasetError, match="validation") as caught:
         data.split("validation")
+    assert caught.value.reason == "split-empty"
 
 
 @pytest.mark.parametrize("count", range(7))
-def test_even_splits_share_out_the_count(count: int) -> None:
-    shares = even_splits(count)
+def test_even_splits_differ_by_at_most_one(count: int) -> None:
+    counts = even_splits(count).values()
 
-    assert sum(shares.values()) == count
-    assert max(shares.values()) - min(shares.values()) <= 1
+    assert sum(counts) == count
+    assert max(counts) - min(counts) <= 1
 
 
 @pytest.mark.parametrize(
@@ -94,7 +95,7 @@ def test_even_splits_share_out_the_count(count: int) -> None:
         ({"splits": {"train": 10, "test": -1}}, "add up to 9"),
     ],
 )
-def test_what_does_not_fit_is_refused(options: dict[str, object], message: str) -> None:
+def test_invalid_counts_sizes_and_splits_are_refused(options: dict[str, object], message: str) -> None:
     with pytest.raises(DatasetError, match=message):
         generate(family("er"), **{"count": 9, **options})  # type: ignore[arg-type]
 
@@ -108,36 +109,32 @@ def test_a_name_is_the_family_with_its_default_parameters() -> None:
 
 
 def test_a_range_beyond_the_largest_graphs_is_refused_at_once() -> None:
-    with pytest.raises(FamilyError, match="at most 5000 nodes, not 99999999"):
+    with pytest.raises(FamilyError, match="99999999"):
         generate_graphs(family("er"), 1, (1, 99_999_999), 0)
 
 
-def marked(split: object) -> SimpleGraph:
+def in_split(split: object) -> SimpleGraph:
     return SimpleGraph(1, np.zeros((0, 2), dtype=np.int32), attributes={"split": split})
 
 
 @pytest.mark.parametrize(
-    ("mark", "split"),
+    ("spelling", "split"),
     [*((name, name) for name in SPLITS), ("val", "validation"), ("valid", "validation"), (" Val ", "validation")],
 )
-def test_common_spellings_of_a_split_are_read(mark: str, split: str) -> None:
-    data = Dataset([marked(mark), marked(None)], Provenance())
+def test_common_spellings_of_a_split_are_read(spelling: str, split: str) -> None:
+    data = Dataset([in_split(spelling), in_split(None)], Provenance())
 
-    assert split_of(marked(mark)) == split
+    assert split_of(in_split(spelling)) == split
     assert data.split(split) == data.graphs[:1]
 
 
-def test_a_graph_without_a_mark_belongs_to_no_split() -> None:
-    assert split_of(marked(None)) is None
+def test_a_graph_without_the_attribute_has_no_split() -> None:
+    assert split_of(in_split(None)) is None
     assert split_of(SimpleGraph.from_pairs(1, [])) is None
 
 
-@pytest.mark.parametrize("mark", ["dev", 1, ""])
-def test_an_unknown_mark_is_named(mark: object) -> None:
-    with pytest.raises(DatasetError, match=f"marked as split '{mark}'"):
-        Dataset([marked("test"), marked(mark)], Provenance()).split("test")
-
-
-def test_an_unknown_split_is_refused() -> None:
-    with pytest.raises(DatasetError, match="No split is called 'dev': pass one of 'train', 'validation', 'test'"):
-        Dataset([], Provenance()).split("dev")
+@pytest.mark.parametrize(("split", "wanted"), [("dev", "test"), (1, "test"), ("", "test"), ("test", "dev")])
+def test_an_unknown_split_is_refused(split: object, wanted: str) -> None:
+    with pytest.raises(DatasetError) as caught:
+        Dataset([in_split("test"), in_split(split)], Provenance()).split(wanted)
+    assert caught.value.reason == "split-unknown"

@@ -14,9 +14,10 @@ import pytest
 from graphite_gen.errors import FormatError, OutputError
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.io import read_graphs, write_graphs
+from graphite_gen.io.h5_writer import PatientFile
 from graphite_gen.records import Provenance
 
-from .graphs import assert_same
+from .graphs import assert_refused, assert_same
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the shared data sets are not on this machine")
@@ -103,7 +104,7 @@ def test_texts_of_growing_width_are_kept(tmp_path: Path) -> None:
 def test_features_of_two_widths_are_refused(tmp_path: Path) -> None:
     graphs = [SimpleGraph(1, PATH[:0], features=np.ones((1, width), np.float32)) for width in (1, 2)]
 
-    with pytest.raises(OutputError, match="one width, and the graphs have 1 and 2"):
+    with pytest.raises(OutputError, match="1 and 2"):
         write_graphs(graphs, tmp_path / "a.h5")
 
 
@@ -171,7 +172,7 @@ def virtual(file: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "expected"),
     [
         (lambda file: file.attrs.update(format="graphite-gen", version=2), "version 2 of the format 'graphite-gen'"),
         (lambda file: file.attrs.update(format="other", version=1), "format 'other'"),
@@ -180,7 +181,7 @@ def virtual(file: Any) -> None:
         (lambda file: file.__delitem__("node_counts"), "dataset 'node_counts': missing"),
         (put("node_counts", np.array([3, 2**31 - 1], np.int32)), "graph 1: 'node_counts' is 2147483647"),
         (put("node_counts", np.array([3, -1], np.int32)), "graph 1: 'node_counts' is -1"),
-        (put("node_counts", np.array([3.0, 2.0])), "whole numbers were wanted"),
+        (put("node_counts", np.array([3.0, 2.0])), "expected integers"),
         (put("node_counts", np.array([3, 2, 1], np.int32)), "'edge_counts': has 2 rows"),
         (put("node_counts", np.array([2, 3], np.int32)), "graph 0: an edge ends at node 2"),
         (put("edge_counts", np.array([2, 2], np.int32)), "does not sum to the 3 rows"),
@@ -189,25 +190,25 @@ def virtual(file: Any) -> None:
         (put("edges", np.zeros((3, 3), np.int32)), "has shape"),
         (put("edges", 7), "has shape"),
         (put("edges", np.array([[0, 1], [0, 1], [0, 1]], np.int32)), "graph 0: the edge 0 - 1 is repeated"),
-        (put("edges", np.array([[0, 1], [1, 2], [1, 1]], np.int32)), "graph 1: node 1 is its own neighbour"),
+        (put("edges", np.array([[0, 1], [1, 2], [1, 1]], np.int32)), "graph 1: node 1 has a self-loop"),
         (put("edges", np.array([[0, 1], [-1, 2], [0, 1]], np.int32)), "graph 0: an edge ends at node -1"),
         (put("weights", np.array([1, np.nan, 1])), "graph 0: a weight is not a finite"),
         (put("weights", np.array([1.0, 1.0])), "'weights': has 2 rows"),
-        (put("weights", np.array(["a", "b", "c"], dtype=h5py.string_dtype())), "numbers .*were wanted"),
+        (put("weights", np.array(["a", "b", "c"], dtype=h5py.string_dtype())), "expected numbers"),
         (put("node_features", np.zeros((4, 2))), "'node_features': has 4 rows"),
         (put("node_features", np.array([1, 1, 1, 1, np.nan])[:, None]), "graph 1: a feature is not a finite"),
         (put("node_features", np.array([1, 1e39, 1, 1, 1])[:, None]), "graph 0: a feature is not a finite"),
         (put("split", np.array([0, 3], np.uint8)), "graph 1: split is 3"),
-        (put("node_attributes", 3), "not a group of columns"),
+        (put("node_attributes", 3), "not a group"),
         (put("node_attributes/x", np.zeros(4)), "'x': has 4 rows"),
         (put("edge_attributes/x", np.array([b"{", b"", b""])), "not JSON"),
-        (put("edge_attributes/x", np.array(["1"] * 3, dtype=h5py.string_dtype())), "numbers .*were wanted"),
-        (put("edges", h5py.SoftLink("/node_counts")), "link to elsewhere"),
-        (put("edges", h5py.ExternalLink("/etc/hostname", "/edges")), "missing|link to elsewhere|damaged"),
-        (virtual, "not an array stored"),
+        (put("edge_attributes/x", np.array(["1"] * 3, dtype=h5py.string_dtype())), "expected numbers"),
+        (put("edges", h5py.SoftLink("/node_counts")), "soft or external link"),
+        (put("edges", h5py.ExternalLink("/etc/hostname", "/edges")), "missing|external link|damaged"),
+        (virtual, "virtual"),
         (
             declare("edges", (3, 2), external=[("/etc/hostname", 0, 24)]),
-            "stored in",
+            "external",
         ),
         (
             both(declare("edges", (2**31 - 1, 2), chunks=(1024, 2)), put("edge_counts", np.array([2**31 - 1, 0]))),
@@ -215,21 +216,17 @@ def virtual(file: Any) -> None:
         ),
         (
             declare("node_counts", (10**7,), chunks=(10**6,), data=np.zeros(10**7, np.int32), compression="gzip"),
-            "expands to more than 500 times the file",
+            "expands to more than 500 times",
         ),
-        (declare("node_features", (5, 2**29), "f4", chunks=(5, 2**29 // 8)), "blocks of more than"),
+        (declare("node_features", (5, 2**29), "f4", chunks=(5, 2**29 // 8)), "blocks larger than"),
     ],
 )
-def test_damage_is_one_clear_line(change: Callable[[Any], None], message: str, tmp_path: Path) -> None:
+def test_invalid_files_are_refused_in_one_line(change: Callable[[Any], None], expected: str, tmp_path: Path) -> None:
     with h5py.File(tmp_path / "bad.h5", "w") as file:
         good(file)
         change(file)
 
-    with pytest.raises(FormatError, match=message) as caught:
-        list(read_graphs(tmp_path / "bad.h5"))
-
-    assert "bad.h5'" in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert_refused(tmp_path / "bad.h5", expected)
 
 
 def test_simplify_sorts_out_pairs_and_keeps_their_weights(tmp_path: Path) -> None:
@@ -246,16 +243,15 @@ def test_simplify_sorts_out_pairs_and_keeps_their_weights(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("keep", [1, 100, 0.5, 0.9, 0.99])
-def test_a_file_cut_short_is_refused(keep: float, tmp_path: Path) -> None:
+def test_a_truncated_file_is_refused(keep: float, tmp_path: Path) -> None:
     write_graphs([SimpleGraph(3, PATH)] * 50, tmp_path / "a.h5")
     data = (tmp_path / "a.h5").read_bytes()
     (tmp_path / "bad.h5").write_bytes(data[: int(keep if keep >= 1 else keep * len(data))])
 
-    with pytest.raises(FormatError, match=r"bad\.h5' is damaged or not HDF5"):
-        list(read_graphs(tmp_path / "bad.h5"))
+    assert_refused(tmp_path / "bad.h5", "file-damaged")
 
 
-def test_a_heap_that_would_hold_the_library_for_ever_is_refused(tmp_path: Path) -> None:
+def test_a_heap_on_which_hdf5_would_not_terminate_is_refused(tmp_path: Path) -> None:
     write_graphs([SimpleGraph(3, PATH)], tmp_path / "a.h5", provenance=Provenance("ego"))
     data = bytearray((tmp_path / "a.h5").read_bytes())
     at = data.index(b"GCOL")
@@ -263,15 +259,15 @@ def test_a_heap_that_would_hold_the_library_for_ever_is_refused(tmp_path: Path) 
     data[at + 16 : at + 32] = bytes(16)
     (tmp_path / "bad.h5").write_bytes(data)
 
-    with pytest.raises(FormatError, match=r"bad\.h5' is damaged: a block of its texts has no end"):
-        list(read_graphs(tmp_path / "bad.h5"))
+    assert_refused(tmp_path / "bad.h5", "size zero")
 
 
 def test_pipes_are_refused() -> None:
-    with pytest.raises(FormatError, match="save it to a file"):
+    with pytest.raises(FormatError, match="not seekable"):
         read_graphs("-", format="h5")
-    with pytest.raises(OutputError, match="pass a file"):
+    with pytest.raises(OutputError) as caught:
         write_graphs([SimpleGraph(3, PATH)], "-", format="hdf5")
+    assert caught.value.reason == "h5-not-seekable"
 
 
 def test_every_flipped_bit_changes_nothing_or_is_refused(tmp_path: Path) -> None:
@@ -296,27 +292,24 @@ def test_every_flipped_bit_changes_nothing_or_is_refused(tmp_path: Path) -> None
     assert refused > 50
 
 
-def test_facts_that_were_changed_are_refused(tmp_path: Path) -> None:
+def test_changed_attributes_of_the_file_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.h5"
     write_graphs([SimpleGraph(3, PATH)], path, provenance=Provenance("ego", {"m": 4}))
     path.write_bytes(path.read_bytes().replace(b'{"m": 4}', b'{"m": 5}'))
 
-    with pytest.raises(FormatError, match="facts about the file are not those that were written"):
-        list(read_graphs(path))
+    assert_refused(path, "checksum")
 
 
-def test_a_signal_in_the_middle_of_writing_waits_until_hdf5_is_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write, struck = os.pwrite, []
+def test_a_signal_during_a_write_is_delayed_until_hdf5_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write, sent = PatientFile.write, []
 
-    def strike(*args: Any) -> int:
-        if len(struck) < 2:
-            struck.append(os.kill(os.getpid(), signal.SIGINT))
+    def interrupted(*args: Any) -> int:
+        if len(sent) < 2:
+            sent.append(os.kill(os.getpid(), signal.SIGINT))
         return write(*args)
 
-    monkeypatch.setattr(os, "pwrite", strike)
-    # Commands in the background ignore it.
+    monkeypatch.setattr(PatientFile, "write", interrupted)
+    # A background process ignores the signal.
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     target = tmp_path / "graphs.h5"
     target.write_bytes(b"old")
@@ -327,6 +320,6 @@ def test_a_signal_in_the_middle_of_writing_waits_until_hdf5_is_done(
     finally:
         signal.signal(signal.SIGINT, previous)
 
-    assert struck
+    assert sent
     assert target.read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir()] == ["graphs.h5"]

@@ -20,7 +20,7 @@ from ...families import Family
 from ...families import family as family_of
 from ...families.simulate import generate
 from ...graph import SimpleGraph
-from ...likelihood import estimate_nll
+from ...likelihood import NLLOptions, estimate_nll
 from ...likelihood.estimate import default_samples
 from ...likelihood.excess import Entropy, find_entropy
 from ...records import NLLEstimate, TrainRecord
@@ -183,7 +183,7 @@ def _score(
     if not graphs:
         return None, None, "Not estimated: there are no graphs to score."
     try:
-        estimate = estimate_nll(model, graphs, min(default_samples(model), NLL_SAMPLES), seed)
+        estimate = estimate_nll(model, graphs, NLLOptions(min(default_samples(model), NLL_SAMPLES), seed))
     except DatasetError as error:
         return None, None, str(error)
     kind = "node orderings" if model.config.is_autoregressive else "latents"

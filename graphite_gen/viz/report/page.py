@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from ...graph import SimpleGraph
 from ...io import graphml
-from ...records import Provenance, so_many
+from ...records import Provenance, count_of
 from .. import figures
 from ..layout import MAX_NODES
 from .collect import ReportData
@@ -65,7 +65,7 @@ def render_page(report: ReportData) -> str:
         likelihood=_likelihood(report),
         names=[_name(row.graph, k) for k, row in enumerate(report.samples)],
         graphml=_graphml([row.graph for row in report.samples]),
-        plural=so_many,
+        plural=count_of,
     )
 
 
@@ -113,7 +113,7 @@ def _name(graph: SimpleGraph, index: int) -> str:
 
 
 def _caption(graph: SimpleGraph, index: int) -> str:
-    return f"{_name(graph, index)}: {so_many(graph.nodes, 'node')}, {so_many(len(graph.edges), 'edge')}"
+    return f"{_name(graph, index)}: {count_of(graph.nodes, 'node')}, {count_of(len(graph.edges), 'edge')}"
 
 
 def _number(value: float | None, form: str) -> str:
