@@ -66,26 +66,15 @@ def build_graph(
     features if every node has a list of numbers of the same length.
 
     Arguments:
-        context: The file.
-        where: The position of the graph in the file.
-        nodes: The number of nodes :math:`n`.
         pairs: Node indices, with shape :math:`(E, 2)`.
-        directed: Whether an edge is directed.
-        names: The node names.
         node_rows, edge_rows: Attributes of each node and edge, or an empty sequence.
-        attributes: Graph attributes.
-
-    Raises:
-        FormatError: The graph is not simple and the context does not simplify (``needs-simplify``), an index or the
-            size is out of range, or a weight or a feature is not a finite number.
     """
     context.check_nodes(where, nodes)
     if directed and not context.simplify:
         raise context.error(where, "the graph is directed; expected an undirected graph.", "needs-simplify")
 
     edges, kept = _simple_edges(context, where, nodes, pairs, names)
-    node_columns = columns_of(node_rows)
-    edge_columns = columns_of(edge_rows)
+    node_columns, edge_columns = columns_of(node_rows), columns_of(edge_rows)
     if kept is not None:
         edge_columns = {key: [column[e] for e in kept] for key, column in edge_columns.items()}
     try:

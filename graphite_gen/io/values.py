@@ -49,7 +49,6 @@ INTEGERS = "integerNames"
 
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
-_PROVENANCE = ("family", "parameters", "seed", "source", "model")
 
 
 def node_rows(graph: SimpleGraph) -> list[dict[str, Any]] | None:
@@ -67,10 +66,9 @@ def edge_rows(graph: SimpleGraph) -> list[dict[str, Any]] | None:
 
 
 def _rows(columns: Mapping[str, list[Any]], length: int) -> list[dict[str, Any]] | None:
-    if not columns:
-        return None
+    rows = ({key: column[row] for key, column in columns.items() if column[row] is not None} for row in range(length))
 
-    return [{key: column[row] for key, column in columns.items() if column[row] is not None} for row in range(length)]
+    return list(rows) if columns else None
 
 
 def plain(value: Any) -> Any:
@@ -135,9 +133,7 @@ def texts_from_names(names: Sequence[Any]) -> tuple[list[str], dict[str, Any]]:
 def names_from_texts(texts: Sequence[str], integers: Sequence[int] | None = None) -> tuple[Any, ...] | None:
     """The node names that the texts encode; None for ``0, 1, …`` and ``n0, n1, …``.
 
-    Arguments:
-        texts: The texts.
-        integers: The names that are integers, if the graph lists them; None to guess from the texts.
+    The names that are integers are ``integers`` if the graph lists them, otherwise they are guessed from the texts.
     """
     if integers is not None:
         whole = set(map(str, integers))
@@ -174,13 +170,13 @@ def take_integers(attributes: dict[str, Any]) -> list[int] | None:
     return value
 
 
-def gather(row: Mapping[str, Any], reserved: frozenset[str] | None = None, key: re.Pattern[str] | None = None) -> Any:
+def gather(row: Mapping[str, Any], reserved: frozenset[str], key: re.Pattern[str] | None = None) -> Mapping[str, Any]:
     """The attributes with names that the format allows, the others together under :data:`OTHER`."""
-
-    def fits(name: str) -> bool:
-        return name != OTHER and name not in (reserved or ()) and (key is None or key.fullmatch(name) is not None)
-
-    other = {name: value for name, value in row.items() if not fits(name)}
+    other = {
+        name: value
+        for name, value in row.items()
+        if name == OTHER or name in reserved or (key is not None and not key.fullmatch(name))
+    }
 
     return {**{name: value for name, value in row.items() if name not in other}, OTHER: other} if other else row
 
@@ -194,9 +190,7 @@ def scatter(row: dict[str, Any]) -> dict[str, Any]:
 
 def provenance_attributes(provenance: Provenance) -> dict[str, Any]:
     """Provenance as graph attributes."""
-    values = {name: getattr(provenance, name) for name in _PROVENANCE}
-
-    return {name: plain(value) for name, value in values.items() if value is not None and value != {}}
+    return {name: plain(value) for name, value in vars(provenance).items() if value is not None and value != {}}
 
 
 def provenance_of(attributes: Mapping[str, Any]) -> Provenance:
