@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import mmap
+import re
 import struct
 from collections.abc import Iterator
 from dataclasses import replace
@@ -253,13 +254,7 @@ def has_endless_heap(stream: BinaryIO) -> bool:
         # An empty file, or not a regular file.
         return False
     with data:
-        at = data.find(_HEAP)
-        while at >= 0:
-            if _is_endless(data, at):
-                return True
-            at = data.find(_HEAP, at + 1)
-
-    return False
+        return any(_is_endless(data, match.start()) for match in re.finditer(re.escape(_HEAP), data))
 
 
 def _is_endless(data: mmap.mmap, at: int) -> bool:

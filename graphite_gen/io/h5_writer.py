@@ -217,13 +217,11 @@ def _code(split: Any) -> int:
 
 def _kind(values: list[Any]) -> Any:
     """The numeric dtype that all values share, or None."""
-    kind = _KINDS.get(type(values[0]))
-    if kind is None or any(type(value) is not type(values[0]) for value in values):
-        return None
-    if kind == np.int64 and not all(-(2**63) <= value < 2**63 for value in values):
-        return None
+    kinds = set(map(type, values))
+    kind = _KINDS.get(kinds.pop()) if len(kinds) == 1 else None
+    is_small = kind != np.int64 or all(-(2**63) <= value < 2**63 for value in values)
 
-    return kind
+    return kind if is_small else None
 
 
 def _texts(values: list[Any]) -> list[bytes]:
