@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import FormatError
 from ..graph import SimpleGraph, columns_of, take_features, take_weights
 
-__all__ = ["MAX_NODES", "Context", "Row", "build_graph"]
+__all__ = ["MAX_NODES", "Context", "Row", "build_graph", "pairs_of"]
 
 MAX_NODES = 10_000_000
 """Most nodes of a graph: a damaged header must not exhaust the memory."""
@@ -46,6 +46,20 @@ class Context:
         """Refuse a graph with too many nodes."""
         if nodes > MAX_NODES:
             raise self.error(where, f"the graph has {nodes} nodes; at most {MAX_NODES} are supported.")
+
+
+def pairs_of(context: Context, where: str, ids: Sequence[Any], ends: Sequence[Sequence[Any]]) -> list[tuple[int, int]]:
+    """Edges between node ids as pairs of node indices."""
+    try:
+        index = {name: i for i, name in enumerate(ids)}
+        if len(index) < len(ids):
+            twice = next(name for i, name in enumerate(ids) if index[name] != i)
+            raise context.damage(where, f"two nodes have the id {twice!r}.")
+        return [(index[u], index[v]) for u, v in ends]
+    except KeyError as error:
+        raise context.damage(where, f"an edge ends at an unknown node, {error}.") from None
+    except TypeError:
+        raise context.damage(where, "a node id is an object; expected a number or a string.") from None
 
 
 def build_graph(

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from ..graph import SimpleGraph
 from ..records import Provenance
-from .build import Context, build_graph
+from .build import Context, build_graph, pairs_of
 from .files import decoded, lines
 from .values import (
     INTEGERS,
@@ -24,7 +24,6 @@ from .values import (
     plain,
     provenance_attributes,
     scatter,
-    take_integers,
     texts_from_names,
     to_text,
 )
@@ -143,20 +142,12 @@ def _graph(context: Context, where: str, data: dict[str, list[Any]]) -> SimpleGr
         if not all(isinstance(item, dict) for item in items):
             raise context.damage(where, f"'{key}' without '['.")
     context.check_nodes(where, len(nodes))
-    index: dict[int, int] = {}
-    for node in nodes:
-        name = _single(node.pop("id", [None]))
-        if type(name) is not int or name < 0:
-            raise context.damage(where, f"a node has the id {name!r}; expected a non-negative integer.")
-        if name in index:
-            raise context.damage(where, f"two nodes have the id {name}.")
-        index[name] = len(index)
-    pairs = []
-    for edge in edges:
-        ends = [_single(edge.pop(key, [None])) for key in ("source", "target")]
-        if any(type(end) is not int or end not in index for end in ends):
-            raise context.damage(where, f"the edge {ends[0]!r} - {ends[1]!r} ends at an unknown node.")
-        pairs.append((index[ends[0]], index[ends[1]]))
+    ids = [_single(node.pop("id", [None])) for node in nodes]
+    wrong = [name for name in ids if type(name) is not int or name < 0]
+    if wrong:
+        raise context.damage(where, f"a node has the id {wrong[0]!r}; expected a non-negative integer.")
+    ends = [[_single(edge.pop(key, [None])) for key in ("source", "target")] for edge in edges]
+    pairs = pairs_of(context, where, ids, ends)
     if data.pop("multigraph", [0]) == [1]:
         for edge in edges:
             edge.pop("key", None)
@@ -169,7 +160,7 @@ def _graph(context: Context, where: str, data: dict[str, list[Any]]) -> SimpleGr
         len(nodes),
         pairs,
         directed=directed,
-        names=_take_names(nodes, list(index), take_integers(attributes)),
+        names=_take_names(nodes, ids, attributes),
         node_rows=[scatter(_plain_row(node)) for node in nodes],
         edge_rows=[scatter(_plain_row(edge)) for edge in edges],
         attributes=scatter(attributes),
@@ -181,7 +172,7 @@ def _single(values: list[Any]) -> Any:
 
 
 def _take_names(
-    nodes: list[dict[str, list[Any]]], ids: list[int], integers: list[int] | None
+    nodes: list[dict[str, list[Any]]], ids: list[int], attributes: dict[str, Any]
 ) -> tuple[Any, ...] | None:
     """The labels if they are distinct, otherwise the ids."""
     labels = [_single(node.get("label", [None])) for node in nodes]
@@ -189,9 +180,9 @@ def _take_names(
     if nodes and all(isinstance(label, str | int) for label in labels) and len(set(texts)) == len(texts):
         for node in nodes:
             del node["label"]
-        return names_from_texts(texts, integers)
+        return names_from_texts(texts, attributes)
 
-    return names_from_texts([str(name) for name in ids])
+    return names_from_texts(list(map(str, ids)), attributes)
 
 
 def _plain_row(row: dict[str, list[Any]]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from io import StringIO
 from itertools import chain
 from typing import Any, BinaryIO
 from xml.parsers import expat
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..graph import SimpleGraph
 from ..records import Provenance
-from .build import Context, build_graph
+from .build import Context, build_graph, pairs_of
 from .values import (
     INTEGERS,
     edge_rows,
@@ -29,7 +30,6 @@ from .values import (
     plain,
     provenance_attributes,
     scatter,
-    take_integers,
     texts_from_names,
     to_text,
 )
@@ -67,8 +67,7 @@ class _Parser:
         self._inside: list[str] = []
         self._keys: dict[str, _Key] = {}
         self._key: _Key | None = None
-        self._text: list[str] | None = None
-        self._length = 0
+        self._text = StringIO()
         self._rows: dict[str, list[dict[str, Any]]] = {}
 
     def feed(self, chunk: bytes, final: bool = False) -> list[SimpleGraph]:
@@ -152,13 +151,13 @@ class _Parser:
         if kind == "graph":
             self._done.append(self._close_graph())
         elif kind in ("data", "default") and self._inside[-1] in ("key", *self._rows) and self._key is not None:
-            text, self._text = "".join(self._text or ()), None
+            text = self._text.getvalue()
             self._xml.CharacterDataHandler = None
             if self._key.name is None:
                 return
             try:
                 value = _TYPES[self._key.kind](text)
-            except (ValueError, OverflowError):
+            except (ValueError, LookupError, OverflowError):
                 raise self._damage(f"'{self._key.name}' is {text[:40]!r}; expected {self._key.kind}.") from None
             if kind == "default":
                 self._key.default = value
@@ -166,14 +165,12 @@ class _Parser:
                 self._rows[self._inside[-1]][-1][self._key.name] = value
 
     def _start_text(self) -> None:
-        self._text, self._length = [], 0
+        self._text = StringIO()
         self._xml.CharacterDataHandler = self._add_text
 
     def _add_text(self, text: str) -> None:
-        assert self._text is not None
-        self._text.append(text)
-        self._length += len(text)
-        if self._length > _MAX_TEXT:
+        self._text.write(text)
+        if self._text.tell() > _MAX_TEXT:
             raise self._damage(f"a value longer than the limit of {_MAX_TEXT} characters.")
 
     def _declare(self, attributes: Mapping[str, str]) -> None:
@@ -203,14 +200,7 @@ class _Parser:
     def _close_graph(self) -> SimpleGraph:
         where = f"graph {self._count} (line {self._line})"
         self._count += 1
-        index = {name: i for i, name in enumerate(self._ids)}
-        if len(index) < len(self._ids):
-            twice = next(name for i, name in enumerate(self._ids) if index[name] != i)
-            raise self._context.damage(where, f"two nodes have the id '{twice}'.")
-        try:
-            pairs = [(index[u], index[v]) for u, v in self._ends]
-        except KeyError as error:
-            raise self._context.damage(where, f"an edge ends at '{error.args[0]}', an unknown node.") from None
+        pairs = pairs_of(self._context, where, self._ids, self._ends)
         for key in self._keys.values():
             if key.default is not None and key.name is not None:
                 for domain in self._rows if key.domain == "all" else (key.domain,):
@@ -224,7 +214,7 @@ class _Parser:
             len(self._ids),
             pairs,
             directed=self._directed or (self._default_directed and self._undirected < len(pairs)),
-            names=names_from_texts(self._ids, take_integers(attributes)),
+            names=names_from_texts(self._ids, attributes),
             node_rows=self._rows["node"],
             edge_rows=self._rows["edge"],
             attributes=scatter(attributes),
@@ -241,16 +231,8 @@ class _Key:
     default: Any = None
 
 
-def _boolean(text: str) -> bool:
-    value = {"true": True, "1": True, "false": False, "0": False}.get(text.strip().lower())
-    if value is None:
-        raise ValueError(text)
-
-    return value
-
-
 _TYPES: dict[str, Callable[[str], Any]] = {
-    "boolean": _boolean,
+    "boolean": lambda text: {"true": True, "1": True, "false": False, "0": False}[text.strip().lower()],
     "int": int,
     "long": int,
     "float": float,

@@ -14,16 +14,13 @@ nodes and :math:`ΣE` edges in all:
 ``node_names (ΣN,)``       where a graph has names
 =========================  ============================================================================
 
-and one dataset per attribute in the groups ``node_attributes``, ``edge_attributes`` and ``graph_attributes``. It is
-bool, int64 or float64 if every value is present and of that type, otherwise JSON text of fixed width, empty where a
-value is missing; so is ``node_names``. In attribute names ``/`` is written ``%2F`` and ``%`` is written ``%25``.
+and one dataset per attribute in the groups ``node_attributes``, ``edge_attributes`` and ``graph_attributes``: bool,
+int64 or float64 if every value is present and of that type, otherwise, as ``node_names``, JSON text of fixed width,
+empty where a value is missing. In attribute names ``/`` is written ``%2F`` and ``%`` is written ``%25``.
 
 Also read: files without ``format`` and ``version``, and a network as ``edge_index (2, E)`` with ``labels`` (-1 for
-none, read as node attribute ``label``) and the nodes ``train_idx``, ``val_idx`` and ``test_idx`` (read as ``split``).
-External links and virtual datasets are refused.
-
-Files are written in the layout of HDF5 1.10, whose metadata and compressed data have checksums: a file with a flipped
-bit gives the original graphs or an error.
+none) and the nodes ``train_idx``, ``val_idx`` and ``test_idx``. External links and virtual datasets are refused. Files
+are written in the layout of HDF5 1.10, whose checksums detect flipped bits.
 """
 
 from __future__ import annotations

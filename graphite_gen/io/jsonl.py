@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..graph import SimpleGraph
 from ..records import Provenance
-from .build import Context, build_graph
+from .build import Context, build_graph, pairs_of
 from .files import decoded, lines
 from .values import edge_rows, gather, hashable, node_rows, plain, provenance_attributes, scatter
 
@@ -48,17 +48,10 @@ def _graph(context: Context, where: str, line: bytes) -> SimpleGraph:
     if not isinstance(attributes, dict):
         raise context.damage(where, "'graph' is not an object.")
 
-    try:
-        names = tuple(hashable(node.pop("id")) for node in nodes)
-        index = {name: i for i, name in enumerate(names)}
-        ends = [(hashable(edge.pop("source")), hashable(edge.pop("target"))) for edge in edges]
-        unknown = next((end for end in ends if end[0] not in index or end[1] not in index), None)
-    except TypeError:
-        raise context.damage(where, "a node id is an object; expected a number or a string.") from None
-    if len(index) < len(names):
-        raise context.damage(where, "two nodes have the same id.")
-    if unknown is not None:
-        raise context.damage(where, f"the edge {unknown[0]!r} - {unknown[1]!r} ends at an unknown node.")
+    names = tuple(hashable(node.pop("id")) for node in nodes)
+    pairs = pairs_of(
+        context, where, names, [[hashable(edge.pop(end)) for end in ("source", "target")] for edge in edges]
+    )
     if data.get("multigraph") is True:
         for edge in edges:
             edge.pop("key", None)
@@ -67,7 +60,7 @@ def _graph(context: Context, where: str, line: bytes) -> SimpleGraph:
         context,
         where,
         len(names),
-        [(index[u], index[v]) for u, v in ends],
+        pairs,
         directed=data.get("directed") is True,
         names=None if all(type(name) is int and name == i for i, name in enumerate(names)) else names,
         node_rows=[scatter(node) for node in nodes],

@@ -33,7 +33,6 @@ __all__ = [
     "provenance_attributes",
     "provenance_of",
     "scatter",
-    "take_integers",
     "texts_from_names",
     "to_json",
     "to_text",
@@ -123,20 +122,21 @@ def texts_from_names(names: Sequence[Any]) -> tuple[list[str], dict[str, Any]]:
     if len(set(texts)) < len(texts):
         # The integer 0 and the string "0" are two nodes.
         texts = [PREFIX + to_json(name) for name in names]
-    guess = names_from_texts(texts)
+    guess = names_from_texts(texts, {})
     if list(map(repr, range(len(names)) if guess is None else guess)) == list(map(repr, names)):
         return texts, {}
 
     return texts, {INTEGERS: [name for name in names if type(name) is int]}
 
 
-def names_from_texts(texts: Sequence[str], integers: Sequence[int] | None = None) -> tuple[Any, ...] | None:
+def names_from_texts(texts: Sequence[str], attributes: dict[str, Any]) -> tuple[Any, ...] | None:
     """The node names that the texts encode; None for ``0, 1, …`` and ``n0, n1, …``.
 
-    The names that are integers are ``integers`` if the graph lists them, otherwise they are guessed from the texts.
+    The integers are those that the graph attribute :data:`INTEGERS` lists, which is removed, or are guessed.
     """
-    if integers is not None:
-        whole = set(map(str, integers))
+    integers = attributes.get(INTEGERS)
+    if isinstance(integers, list) and all(type(name) is int for name in integers):
+        whole = set(map(str, attributes.pop(INTEGERS)))
         return _distinct(texts, [int(text) if text in whole else hashable(from_text(text)) for text in texts])
     if any(all(text == f"{letter}{i}" for i, text in enumerate(texts)) for letter in ("", "n")):
         return None
@@ -158,16 +158,6 @@ def _distinct(texts: Sequence[str], names: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(names if len(set(names)) == len(names) else texts)
     except TypeError:
         return tuple(texts)
-
-
-def take_integers(attributes: dict[str, Any]) -> list[int] | None:
-    """Remove :data:`INTEGERS` from graph attributes and return it."""
-    value = attributes.get(INTEGERS)
-    if not isinstance(value, list) or not all(type(name) is int for name in value):
-        return None
-    del attributes[INTEGERS]
-
-    return value
 
 
 def gather(row: Mapping[str, Any], reserved: frozenset[str], key: re.Pattern[str] | None = None) -> Mapping[str, Any]:
