@@ -34,8 +34,7 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
     pairs: list[tuple[int, int]] = []
     rows: list[Row] = []
     is_blank = True
-    for number, line in lines(stream, context):
-        where = f"line {number}"
+    for where, line in lines(stream, context):
         fields = decoded(context, where, line.partition(b"#")[0]).split(None, 2)
         is_blank = is_blank and not fields and b"#" not in line
         ends = [index.setdefault(name, len(index)) for name in fields[:2]]

@@ -29,21 +29,18 @@ _BOMB_BYTES, _BOMB_RATIO = 1 << 24, 500
 _TEMPLATE = re.compile(r"((?:[^{}]|\{\{|\}\})*)\{index(?::0?[0-9]{0,2}d?)?\}((?:[^{}]|\{\{|\}\})*)")
 
 
-class _Expanded(io.RawIOBase):
+class _Expanded(gzip.GzipFile):
     """The contents of a gzip stream; damage and decompression bombs raise :class:`FormatError`."""
 
     def __init__(self, compressed: BinaryIO, context: Context) -> None:
         self._source = _Counted(compressed)
-        self._gzip = gzip.GzipFile(fileobj=self._source, mode="rb")  # type: ignore[call-overload]
+        super().__init__(fileobj=self._source, mode="rb")  # type: ignore[call-overload]
         self._context = context
         self._bytes = 0
 
-    def readable(self) -> bool:
-        return True
-
     def readinto(self, buffer: Any) -> int:
         try:
-            data = self._gzip.read1(len(buffer))
+            data = self.read1(len(buffer))
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise self._error(f"the gzip data are damaged or truncated ({error}).") from error
         self._bytes += len(data)
@@ -99,14 +96,14 @@ def _opened(path: Path) -> BinaryIO:
         raise OSError(errno.EINVAL, str(error)) from error
 
 
-def lines(stream: BinaryIO, context: Context) -> Iterator[tuple[int, bytes]]:
-    """The lines of a stream, stripped and numbered from 1."""
+def lines(stream: BinaryIO, context: Context) -> Iterator[tuple[str, bytes]]:
+    """The lines of a stream, stripped, and their positions ``line 1``, ``line 2``, …"""
     number = 0
     while line := stream.readline(MAX_LINE + 1):
         number += 1
         if len(line) > MAX_LINE:
             raise context.damage(f"line {number}", f"longer than the limit of {MAX_LINE} bytes.")
-        yield number, line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
+        yield f"line {number}", line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
 
 
 def decoded(context: Context, where: str, data: bytes) -> str:

@@ -64,14 +64,14 @@ def _edges_at(ones: NDArray[np.intp], nodes: int) -> NDArray[np.int32]:
 
 def read_lines(stream: BinaryIO, context: Context, header: bytes) -> Iterator[tuple[str, bytes]]:
     """Position and text of each graph, without the optional header such as ``>>graph6<<``."""
-    for number, line in lines(stream, context):
+    for where, line in lines(stream, context):
         text = line.removeprefix(header)
         if text.startswith(b">>"):
-            raise context.damage(f"line {number}", f"unknown header; expected '{header.decode()}' or none.")
+            raise context.damage(where, f"unknown header; expected '{header.decode()}' or none.")
         if text.startswith(b"&"):
-            raise context.error(f"line {number}", "digraph6, a directed graph; expected an undirected one.")
+            raise context.error(where, "digraph6, a directed graph; expected an undirected one.")
         if text:
-            yield f"line {number}", text
+            yield where, text
 
 
 def pack_size(nodes: int) -> bytes:

@@ -91,8 +91,7 @@ def _tokens(stream: BinaryIO, context: Context) -> Iterator[tuple[str, str, str]
     """Position, kind and text of each token; strings may span lines."""
     pending: list[str] = []
     length = 0
-    for number, line in lines(stream, context):
-        where = f"line {number}"
+    for where, line in lines(stream, context):
         text, at = decoded(context, where, line), 0
         if pending:
             end = text.find('"')

@@ -27,9 +27,9 @@ _EDGE_KEYS = frozenset({"source", "target", "key"})
 
 def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
     """The graphs of node-link lines; the list of edges may be called ``edges`` or ``links``."""
-    for number, line in lines(stream, context):
+    for where, line in lines(stream, context):
         if line:
-            yield _graph(context, f"line {number}", line)
+            yield _graph(context, where, line)
 
 
 def _graph(context: Context, where: str, line: bytes) -> SimpleGraph:

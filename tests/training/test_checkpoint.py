@@ -84,19 +84,15 @@ def test_no_file_of_a_checkpoint_is_a_pickle_and_all_are_readable_by_others(fold
 
 
 @pytest.mark.parametrize("missing", ["config.json", "model.safetensors"])
-def test_a_folder_without_one_of_the_two_files_is_not_a_checkpoint(folder: Path, missing: str) -> None:
+def test_a_missing_file_and_a_damaged_or_foreign_config_are_refused(folder: Path, missing: str) -> None:
+    for content in (b"", b"{", b"\xff\xfe", b"[" * 100_000, b"[]", b"{}", b'{"format": "other"}'):
+        (folder / "config.json").write_bytes(content)
+        refused(folder)
     (folder / missing).unlink()
 
     with pytest.raises(CheckpointError, match=missing) as caught:
         load_checkpoint(folder)
     assert caught.value.reason == "model-unknown"
-
-
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b"[]", b"{}", b'{"format": "other"}'])
-def test_a_damaged_or_foreign_config_is_refused(folder: Path, content: bytes) -> None:
-    (folder / "config.json").write_bytes(content)
-
-    refused(folder)
 
 
 @pytest.mark.parametrize(
