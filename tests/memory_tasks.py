@@ -19,7 +19,7 @@ from graphite_gen import memory
 from graphite_gen.api import load
 from graphite_gen.evaluation.descriptors import spectra
 from graphite_gen.graph import SimpleGraph
-from graphite_gen.likelihood import estimate_nll
+from graphite_gen.likelihood import NLLOptions, estimate_nll
 from graphite_gen.network.hyperparameters import GENERATION
 from graphite_gen.network.link_prediction import train_on_all
 from graphite_gen.network.network import Network
@@ -46,8 +46,8 @@ TASKS: dict[str, Callable[[], object]] = {
     "staged step": lambda: train_step("default", 300, 4),
     "one-shot block": lambda: list(Sampler(load("bundled:ego-one-shot").trained, 128, nodes=200)),
     "one-shot graph": lambda: list(Sampler(load("bundled:ego-one-shot").trained, 1, nodes=2500)),
-    "one-shot NLL": lambda: estimate_nll(load("bundled:ego-one-shot").trained, [sparse(800)], 8),
-    "staged NLL": lambda: estimate_nll(load("bundled:ego").trained, [sparse(100)], 1),
+    "one-shot NLL": lambda: estimate_nll(load("bundled:ego-one-shot").trained, [sparse(800)], NLLOptions(8)),
+    "staged NLL": lambda: estimate_nll(load("bundled:ego").trained, [sparse(100)], NLLOptions(1)),
     "single graph": lambda: train_on_all(Network(sparse(30_000)), replace(GENERATION, epochs=1), 0, features=False),
     "spectrum": lambda: spectra([sparse(1500)]),
 }

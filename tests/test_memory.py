@@ -15,7 +15,7 @@ from tiny import random_graph, small_model
 
 from graphite_gen import memory
 from graphite_gen.errors import DatasetError, SamplingError, TrainingError
-from graphite_gen.likelihood import estimate_nll
+from graphite_gen.likelihood import NLLOptions, estimate_nll
 from graphite_gen.memory import available_memory, check_memory
 from graphite_gen.training.trainer import prepare
 
@@ -74,4 +74,4 @@ def test_the_largest_batch_and_number_of_samples_that_fit_are_named(monkeypatch:
     with pytest.raises(TrainingError, match="16"):
         prepare("x", [graph], [], {"batch_size": 200, "samples": 1}, preset_name="one-shot")
     with pytest.raises(DatasetError, match="44"):
-        estimate_nll(small_model(), [graph], 1000)
+        estimate_nll(small_model(), [graph], NLLOptions(1000))

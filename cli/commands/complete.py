@@ -142,8 +142,8 @@ def complete(
     from graphite_gen.records import Provenance
 
     from ..console import counting, note
+    from ..diagnosis import completion_diagnosis
     from ..model_choice import choose_model, use_threads
-    from ..trust import completion_diagnosis
     from ..writing import check_scores, write, write_scores
 
     use_threads(threads)

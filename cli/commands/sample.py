@@ -98,10 +98,10 @@ def sample(
     from ..console import note
     from ..model_choice import choose_folder, load_model, use_threads
     from ..reading import read_for_all
-    from ..sharing import gather
+    from ..sharing import process_group
     from ..writing import write
 
-    group = gather(workers)
+    group = process_group(workers)
     use_threads(threads, workers)
     folder, reason = choose_folder(model)
     target: dict[str, Any] = {"format": format, "force": force, "union": union, "group": group}

@@ -63,7 +63,7 @@ def _data(context: Context, where: str, text: str) -> Row:
     try:
         with warnings.catch_warnings():
             # Python warns about '1or', which is then refused anyway.
-            warnings.simplefilter("ignore", SyntaxWarning)
+            warnings.simplefilter("ignore")
             data = ast.literal_eval(text.strip()) if text.startswith("{") else {"weight": float(text)}
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         data = None

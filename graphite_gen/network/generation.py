@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from ..config import require_count
-from ..data.parcels import pack_graphs, unpack_graphs
 from ..data.properties import largest_component
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import SamplingError
@@ -252,9 +251,7 @@ class LargeGraphSampler:
             )
 
     def __iter__(self) -> Iterator[SimpleGraph]:
-        return self._group.ordered(
-            self.count, self.graph, lambda graph: pack_graphs([graph]), lambda parcel: unpack_graphs(parcel)[0][0]
-        )
+        return self._group.gather_in_order(self.count, self.graph)
 
     def graph(self, index: int) -> SimpleGraph:
         """Graph ``index``."""

@@ -96,9 +96,9 @@ def split_edges(
 
 def _in_forest(nodes: int, pairs: Pairs) -> NDArray[np.bool_]:
     """Whether each edge is in the minimum spanning forest of descending weights."""
-    # A weight of zero would mean no edge.
+    # A weight of zero would mean no edge. SciPy before 1.16 needs 32-bit indices.
     weights = np.arange(len(pairs), 0, -1, dtype=np.float64)
-    forest = minimum_spanning_tree(sparse.csr_array((weights, tuple(pairs.T)), shape=(nodes, nodes)))
+    forest = minimum_spanning_tree(sparse.csr_array((weights, tuple(pairs.T.astype(np.int32))), shape=(nodes, nodes)))
     found = np.zeros(len(pairs), dtype=np.bool_)
     found[len(pairs) - forest.data.astype(np.int64)] = True
 

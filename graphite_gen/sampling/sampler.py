@@ -16,7 +16,6 @@ from torch import Tensor
 
 from ..autoregressive.distribution import DRAWN_CELLS, Schedule
 from ..data.batch import node_mask
-from ..data.parcels import pack_graphs, unpack_graphs
 from ..data.properties import largest_component
 from ..data.sizes import SizeDistribution
 from ..distributed import SINGLE_PROCESS, ProcessGroup
@@ -178,8 +177,8 @@ class Sampler:
         """Refuse graphs whose matrices over all pairs of nodes cannot fit into memory."""
         if self.model.device.type != "cpu" or not self.count:
             return
-        shared = self._group.size > 1
-        most, workers = self._max_nodes(), self._group.size_here if shared else self._workers()
+        shared = self._group.world_size > 1
+        most, workers = self._max_nodes(), self._group.local_world_size if shared else self._workers()
         block = self._block_size()
         drawn = min(block, self.count) * most**2
         needed = block * most**2 * RANDOM_BYTES + drawn * ONE_SHOT_BYTES
@@ -243,8 +242,8 @@ class Sampler:
 
     def _blocks(self, numbers: range, draw: Callable[[int], _Block]) -> Iterator[_Block]:
         """The blocks in order, sampled by several processes or on several threads."""
-        if self._group.size > 1:
-            yield from self._group.ordered(len(numbers), draw, _Block.pack, _Block.unpack)
+        if self._group.world_size > 1:
+            yield from self._group.gather_in_order(len(numbers), draw)
             return
         workers = self._workers()
         for start in range(0, len(numbers), workers):
@@ -397,15 +396,6 @@ class _Block:
     accepted: int
     masked: int
     failure: str | None = None
-
-    def pack(self) -> bytes:
-        return pack_graphs(self.graphs, [self.drawn, self.accepted, self.masked, self.failure])
-
-    @classmethod
-    def unpack(cls, parcel: bytes) -> _Block:
-        graphs, facts = unpack_graphs(parcel)
-
-        return cls(graphs, *facts)
 
 
 def _in_threads(draw: Callable[[int], _Block], numbers: Sequence[int]) -> Iterator[_Block]:

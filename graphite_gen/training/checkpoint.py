@@ -159,7 +159,7 @@ def save_checkpoint(model: TrainedModel, folder: Path, weights: Mapping[str, Ten
         "name": model.name,
         "model": model.config.to_json(),
         "sizes": model.sizes.to_json(),
-        "training": model.training.to_json(),
+        "training": model.training.to_json(model.config.unused),
         "provenance": model.provenance.to_json(),
         "results": dict(model.results),
     }

@@ -1,4 +1,4 @@
-"""Arbitrary bytes are read as graphs or refused in one line; 'benchmarks/fuzz.py' tries many more."""
+"""Arbitrary bytes are read as graphs or refused in one line; 'benchmarks/robustness/fuzz.py' tries many more."""
 
 from __future__ import annotations
 
