@@ -1,10 +1,13 @@
-# 'make sample' and 'make test' set everything up in .venv, once, and reuse it.
+# 'make sample' and 'make test' install into .venv when needed.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: sample test coverage lint checkpoints clean
+# OpenMP threads that spin while they wait slow everything down as soon as other jobs run.
+export OMP_WAIT_POLICY ?= PASSIVE
+
+.PHONY: sample test coverage lint docs checkpoints clean
 
 sample: $(VENV)/.core
 	$(BIN)/graphite-gen sample -n 100 -o samples.graphml --force
@@ -13,7 +16,7 @@ sample: $(VENV)/.core
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto $(ARGS)
 
-# Half as long again as the tests alone.
+# Takes about half as long again as 'make test'.
 coverage: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term:skip-covered --cov-fail-under=90
 
@@ -23,13 +26,16 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+docs: $(VENV)/.docs
+	$(BIN)/mkdocs build --strict
+
 checkpoints: $(VENV)/.core
-	$(BIN)/python benchmarks/train_checkpoints.py
+	$(BIN)/python -m benchmarks.reproduce.train_checkpoints
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info samples.graphml
+	rm -rf $(VENV) build dist site *.egg-info samples.graphml
 
-# The constraints hold torch at a version with a CPU build; the stamp files say what is installed.
+# The constraints pin torch to a version with a CPU build; the stamp files record what is installed.
 $(VENV)/.core: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
@@ -37,4 +43,8 @@ $(VENV)/.core: pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs,plot]'
 	touch $@

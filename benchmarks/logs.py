@@ -1,4 +1,4 @@
-"""Logs of long benchmarks: a line for every measurement, so that a run that was stopped goes on where it was."""
+"""Logs of long benchmarks: one line per measurement, so that an interrupted benchmark can be continued."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ J = TypeVar("J", bound=Hashable)
 
 
 def read_log(log: Path) -> list[Row]:
-    """The lines of the log; a last one that was cut off is left out."""
+    """Return the rows of the log, without a truncated last line."""
     text = log.read_text(encoding="utf-8") if log.exists() else ""
 
     return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("}\n")]
 
 
 def run_all(jobs: Iterable[J], keys: Sequence[str], measure: Callable[[J], Row], log: Path) -> None:
-    """Do the jobs that the log does not have, adding a line for each.
+    """Run the jobs that are not in the log, appending one line for each.
 
     Arguments:
-        jobs: What to measure, each named by the values of some keys.
-        keys: These keys of a row.
-        measure: What gives the row of a job.
-        log: Where rows are kept.
+        jobs: The jobs, each a tuple of the values of ``keys``.
+        keys: The keys of a row that identify its job.
+        measure: Returns the row of a job.
+        log: The log file.
     """
     rows = read_log(log)
     done = {tuple(row[key] for key in keys) for row in rows}
-    # Written anew, so that no line is added to one that was cut off.
+    # Rewritten, so that nothing is appended to a truncated line.
     log.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     for job in jobs:
         if job not in done:
@@ -40,16 +40,16 @@ def run_all(jobs: Iterable[J], keys: Sequence[str], measure: Callable[[J], Row],
 
 
 def add_options(parser: argparse.ArgumentParser, log: Path) -> None:
-    """The options of a benchmark that keeps a log."""
-    parser.add_argument("--log", type=Path, default=log, help="where finished runs are kept; it is taken up again")
-    parser.add_argument("--tables", action="store_true", help="train nothing: make the tables of what the log has")
-    parser.add_argument("--quick", action="store_true", help="a minute, to see that it works; needs a --log of its own")
+    """Add the options of a benchmark with a log."""
+    parser.add_argument("--log", type=Path, default=log, help="log of finished runs, which is continued")
+    parser.add_argument("--tables", action="store_true", help="do not train, only make the tables from the log")
+    parser.add_argument("--quick", action="store_true", help="a short trial; needs another --log")
 
 
 def parse(parser: argparse.ArgumentParser, log: Path) -> argparse.Namespace:
-    """The options as given; quick runs may not go to the log of the real ones."""
+    """Parse the options; a quick run must not use the log of the real ones."""
     arguments = parser.parse_args()
     if arguments.quick and arguments.log == log:
-        parser.error("--quick would spoil the log of the real runs: pass another with --log")
+        parser.error("--quick would write to the log of the real runs: pass another file with --log")
 
     return arguments

@@ -1,7 +1,7 @@
-"""PyTorch Geometric's autoencoders of one graph, as in its example 'autoencoder.py'.
+"""PyTorch Geometric's graph autoencoders, as in its example 'autoencoder.py'.
 
-It has 32 hidden and 16 latent units, 400 epochs at a rate of 0.01, and scores each edge once, with as many pairs that
-are none. Nothing of it was tuned.
+The example has 32 hidden and 16 latent units, trains for 400 epochs at a learning rate of 0.01, and scores each edge
+once together with as many negative samples. Its settings were not tuned.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ HIDDEN, LATENT, EPOCHS, RATE = 32, 16, 400, 0.01
 
 @dataclass(frozen=True)
 class Peer:
-    """A model of the peer and the edges it learns.
+    """A model of PyTorch Geometric and its training edges.
 
     Attributes:
         network: The model.
-        optimiser: What its weights are learned by.
+        optimiser: The optimiser of its weights.
         edges: Each edge once, with shape (2, E).
-        both: The same in both directions, which messages pass over.
+        both: The edges in both directions, for message passing.
     """
 
     network: Any
@@ -37,7 +37,7 @@ class Peer:
     both: Tensor
 
     def step(self) -> None:
-        """One step of training."""
+        """Take one training step."""
         self.network.train()
         z = self.network.encode(self.both)
         loss = self.network.recon_loss(z, self.edges)
@@ -49,7 +49,7 @@ class Peer:
 
     @torch.no_grad()
     def latents(self) -> Tensor:
-        """What it makes of the nodes when it is not learning, with shape (N, D)."""
+        """Return the latents in evaluation mode, with shape (N, D)."""
         self.network.eval()
         z: Tensor = self.network.encode(self.both)
 
@@ -57,19 +57,19 @@ class Peer:
 
 
 def build_peer(model: str, graph: Network, edges: Tensor, features: bool, seed: int) -> Peer:
-    """A fresh model of the peer.
+    """Build an untrained model.
 
     Arguments:
         model: One of ``PEERS``.
-        graph: The graph that nodes and features are of.
-        edges: The edges to learn, each once, with shape (2, E).
-        features: Whether it reads the features of the nodes.
-        seed: The seed of all generators that it draws from.
+        graph: The network.
+        edges: The training edges, each once, with shape (2, E).
+        features: Whether node features are used.
+        seed: The seed of all random generators.
     """
     from torch_geometric import seed_everything
     from torch_geometric.nn import GAE, VGAE
 
-    # It draws pairs without an edge from generators of its own choice; NumPy's takes seeds of 32 bits.
+    # Negative sampling uses global generators; NumPy's takes seeds of 32 bits.
     seed_everything(seed % 2**32)
     variational = model == "pyg-vgae"
     network = (VGAE if variational else GAE)(_Encoder(graph, features, variational))
@@ -79,7 +79,7 @@ def build_peer(model: str, graph: Network, edges: Tensor, features: bool, seed: 
 
 
 class _Encoder(nn.Module):
-    """The example's encoder; without features the first weights are looked up, as multiplying by one does."""
+    """The example's encoder; without features the first layer is an embedding table (one-hot features)."""
 
     def __init__(self, graph: Network, features: bool, variational: bool) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class _Encoder(nn.Module):
         else:
             self.x = nn.Parameter(nn.init.xavier_uniform_(torch.empty(graph.nodes, HIDDEN)))
             self.hidden = GCNConv(HIDDEN, HIDDEN)
-            self.hidden.lin = _AsItIs()
+            self.hidden.lin = _Identity()
         self.out = nn.ModuleList(GCNConv(HIDDEN, LATENT) for _ in range(1 + variational))
 
     def forward(self, edges: Tensor) -> Tensor | tuple[Tensor, ...]:
@@ -104,6 +104,6 @@ class _Encoder(nn.Module):
         return found if len(found) > 1 else found[0]
 
 
-class _AsItIs(nn.Identity):
+class _Identity(nn.Identity):
     def reset_parameters(self) -> None:
-        """Do nothing: there are none."""
+        """Do nothing: there are no parameters."""

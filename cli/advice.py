@@ -8,7 +8,8 @@ written, and ``{model}`` is what comes before the name of a model. A command wit
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,7 +20,21 @@ if TYPE_CHECKING:
 
 __all__ = ["advice", "explain"]
 
-_IO: dict[str, str] = {}
+_IO: dict[str, str] = {
+    "embedding-not-graphs": "'graphite-gen embed' wrote it: pass the file of the graph instead.",
+    "file-damaged": "Write the file again, or pass '{input_format}' if its suffix does not match its content.",
+    "format-mismatch": "Pass '{input_format}' with the right format.",
+    "format-unknown": "Rename the file, or pass '{input_format}'.",
+    "output-format-unknown": "Pass another name, or '{output_format}'.",
+    "folder-locked": "Wait for it or stop it, or train under another '--name'.",
+    "folder-not-writable": "Choose another folder with '--out'.",
+    "h5-not-seekable": "Pass a file, or another '{output_format}'.",
+    "input-missing": "Pass an existing file, or make one with 'graphite-gen generate --family NAME -o FILE'.",
+    "model-not-graphs": "Pass it with '--model', and a file of graphs here.",
+    "needs-simplify": "Pass '--simplify' to ignore edge directions and drop self-loops and repeated edges.",
+    "no-graphs": "Pass another file, or make one with 'graphite-gen generate --family NAME -o FILE'.",
+    "output-exists": "Pass '--force' to replace it, or another name.",
+}
 
 _DATA_AND_FAMILIES: dict[str, str] = {
     "unknown-family": "'graphite-gen families' lists them.",
@@ -27,7 +42,26 @@ _DATA_AND_FAMILIES: dict[str, str] = {
 }
 
 _MODELS_AND_TRAINING: dict[str, str] = {
+    "training-diverged": "Start again with a lower '--learning-rate' (now {learning_rate:g}).",
+    "few-cuda-devices": "Lower '--nproc-per-node' of torchrun, or use '--device cpu'.",
+    "folder-exists": "Pass '--force' to replace it, or another '--name'.",
+    "folder-exists-resume": "Pass '--resume' to continue its run, '--force' to replace it, or another '--name'.",
+    "identity-is-one-shot": "Pass '--decoder one-shot', or another '--preset'.",
+    "kind-is-one-shot": "Pass '--decoder one-shot', or '--kind graphite-vae'.",
+    "no-cuda": "Use '--device cpu'.",
+    "empty-dataset": "Check the file with 'graphite-gen inspect'.",
+    "no-run": "Start one without '--resume'.",
+    "no-run-but-model": "Start one without '--resume', with '--force'.",
+    "folder-not-a-model": "Pass another '--name' or '--out'.",
+    "other-run": "Resume it with its own settings and graphs, or start again with '--force'.",
+    "resume-other-graphs": "Restore them to resume, or start another run with a new '--name'.",
+    "resume-other-setting": "Omit that option to resume, or start another run with a new '--name'.",
+    "run-damaged": "Restore the file, or start again with '--force'.",
+    "training-memory": "Pass a smaller '--batch-size'.",
+    "weighted-is-one-shot": "Pass '--decoder one-shot', or '--ignore-weights'.",
+    "model-unknown": "Pass a folder that 'graphite-gen train' wrote, or a bundled name.",
     "network-model": "Pass a model of many graphs, such as '{model}bundled:barabasi'.",
+    "not-a-model": "Pass a folder that 'graphite-gen train' wrote.",
 }
 
 _SAMPLING_AND_COMPLETION: dict[str, str] = {
@@ -47,7 +81,15 @@ _SAMPLING_AND_COMPLETION: dict[str, str] = {
     "weighted-model": "Train with '--ignore-weights'.",
 }
 
-_LIKELIHOOD: dict[str, str] = {}
+_LIKELIHOOD: dict[str, str] = {
+    "entropy-unknown": "Estimate it with 'graphite-gen families --entropy {family}{parameters} --nodes {nodes}'.",
+    "identity-too-small": "Train with '--preset default', or on graphs of that size.",
+    "needs-pairs": "Use '--convention pairs'.",
+    "no-likelihood": "Train with '--kind graphite-vae'.",
+    "one-shot-decoding": "Omit '--stages'.",
+    "nll-memory": "Pass fewer '--samples'.",
+    "weighted-unlike-model": "Train on such graphs with 'graphite-gen train FILE', or pass '--ignore-weights'.",
+}
 
 _EVALUATION_AND_PICTURES: dict[str, str] = {
     "graph-too-large-to-draw": "'graphite-gen plot distributions' has no such limit.",
@@ -63,7 +105,10 @@ _NETWORKS: dict[str, str] = {
     "uninformative-features": "Pass '--no-features', or others with '--node-features'.",
 }
 
-_DISTRIBUTED: dict[str, str] = {}
+_DISTRIBUTED: dict[str, str] = {
+    "not-connected": "Start all of them with torchrun, or use '--workers'.",
+    "worker-died": "No output file was written.",
+}
 
 ADVICE = (
     _IO
@@ -79,8 +124,9 @@ ADVICE = (
 
 def advice(error: GraphiteError) -> str:
     """What to pass to fix an error; empty if its message says all, or if the command has no such option."""
+    facts = {name: _as_options(fact) if isinstance(fact, Mapping) else fact for name, fact in error.facts.items()}
     try:
-        return ADVICE.get(error.reason, "").format_map({**_placeholders(), **error.facts})
+        return ADVICE.get(error.reason, "").format_map({**_placeholders(), **facts})
     except KeyError:
         return ""
 
@@ -88,6 +134,10 @@ def advice(error: GraphiteError) -> str:
 def explain(error: GraphiteError) -> str:
     """The message of an error and the advice."""
     return f"{error} {advice(error)}".rstrip()
+
+
+def _as_options(parameters: Mapping[str, Any]) -> str:
+    return "".join(f" --param {name}={str(value).lower()}" for name, value in parameters.items())
 
 
 def _placeholders() -> dict[str, str]:

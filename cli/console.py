@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from graphite_gen.records import so_many
+from graphite_gen.records import count_of
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 __all__ = [
+    "count_of",
     "counting",
     "duration",
     "nats",
@@ -27,7 +28,6 @@ __all__ = [
     "show_facts",
     "show_json",
     "show_rows",
-    "so_many",
     "track",
 ]
 

@@ -1,4 +1,4 @@
-"""The program: commands found by name, and every way a run can end."""
+"""The program: commands found by name, and how it ends: exit codes, error messages, workers."""
 
 from __future__ import annotations
 
@@ -6,31 +6,17 @@ import importlib
 import os
 import signal
 import sys
-import threading
 import traceback
-from contextlib import suppress
 from typing import Any, NoReturn
 
 import click
 
-from graphite_gen.distributed import (
-    GRACE,
-    SINGLE_PROCESS,
-    ProcessGroup,
-    dismiss,
-    has_joined,
-    is_connected,
-    is_hired,
-    leave,
-    place,
-    take_up_work,
-)
-from graphite_gen.errors import DistributedError
+from graphite_gen.distributed import group_from_environment, is_spawned
 
 from .advice import explain
 from .command import CommandGroup
-from .sharing import ARGUMENTS, GROUP
-from .signals import exit_code, heed_signals
+from .sharing import ARGUMENTS, end_with_error, end_worker, end_workers, watch_parent
+from .signals import exit_code, raise_on_signals
 
 __all__ = ["main", "run"]
 
@@ -41,11 +27,11 @@ SECTIONS = {
 }
 COMMANDS = tuple(name for names in SECTIONS.values() for name in names)
 SHARED = ("train", "sample", "nll", "evaluate", "generate")
-"""The commands whose work processes can share."""
+"""The commands that several processes can run together."""
 
 
 class Program(CommandGroup):
-    """A group whose commands are modules that are imported when they are asked for."""
+    """A group of commands whose modules are imported on first use."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
@@ -56,7 +42,7 @@ class Program(CommandGroup):
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        # '--debug' is welcome after the command too: there it is easiest to add to a line that just failed.
+        # '--debug' may also follow the command, where it is easiest to add to a command that just failed.
         end = args.index("--") if "--" in args else len(args)
         if "--debug" in args[:end]:
             args = ["--debug", *(arg for arg in args[:end] if arg != "--debug"), *args[end:]]
@@ -66,13 +52,12 @@ class Program(CommandGroup):
 
     def invoke(self, ctx: click.Context) -> Any:
         command = next((arg for arg in ctx.meta[ARGUMENTS] if not arg.startswith("-")), None)
-        if command not in SHARED and not place().is_rank_zero:
-            # One process is enough.
+        if command not in SHARED and not group_from_environment().is_rank_zero:
+            # Rank 0 runs it alone.
             return None
         try:
             value = super().invoke(ctx)
-            # Here, not at shutdown, where a closed pipe could only be complained about. There is none if the shell
-            # closed it.
+            # Here and not at shutdown, where a closed pipe cannot be handled. None if the shell has closed stdout.
             if sys.stdout is not None:
                 sys.stdout.flush()
         except click.ClickException as error:
@@ -87,7 +72,7 @@ class Program(CommandGroup):
             if ctx.params["debug"]:
                 traceback.print_exc()
             if isinstance(error, Exception):
-                _tell(ctx.meta.get(GROUP, SINGLE_PROCESS), error)
+                end_with_error(error)
             click.echo(_shortened(_line(error)), err=True)
             ctx.exit(exit_code(error) if isinstance(error, KeyboardInterrupt) else 1)
 
@@ -116,66 +101,40 @@ def main(debug: bool) -> None:
 
 def run() -> None:
     """The console script."""
-    if not place().is_rank_zero:
-        _run_behind()
+    if not group_from_environment().is_rank_zero:
+        _run_worker()
     try:
         _run()
     except SystemExit as end:
-        if not end.code:
-            dismiss()
-            leave()
+        end_workers(end.code if isinstance(end.code, int) else int(bool(end.code)))
         raise
 
 
-def _run_behind() -> NoReturn:
-    """Run where another process leads: end with it, and as well as it does."""
-    code: object = 1
+def _run_worker() -> NoReturn:
+    """Run a rank other than 0, silently, until rank 0 ends."""
+    is_failed = True
     try:
-        _follow()
+        # Ctrl-C reaches all processes of a terminal; rank 0 handles it.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if is_spawned():
+            watch_parent()
+        null = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1) if "--debug" in sys.argv else (0, 1, 2):
+            os.dup2(null, descriptor)
         _run()
     except SystemExit as end:
-        code = end.code
-        _await_end(code)
+        is_failed = bool(end.code)
     finally:
-        # No clearing up: it could keep the one that leads from telling how it went.
-        os._exit(1 if code else 0)
-
-
-def _await_end(code: object) -> None:
-    """Wait for the process that leads to end, and this one with it; not for ever where that may be waiting for it."""
-    # Work that was delivered, or an error in its stead, is taken when its turn comes; a sum is waited for.
-    is_expected = not code or (code == 1 and not has_joined())
-    if is_connected() and is_expected:
-        threading.Event().wait()
-    elif code:
-        # So long that the other can speak first: when this process fails, torchrun stops all.
-        threading.Event().wait(GRACE)
-
-
-def _follow() -> None:
-    """Leave it to the process that leads to speak, to read and to be interrupted."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if is_hired():
-        take_up_work()
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for number in (0, 1) if "--debug" in sys.argv else (0, 1, 2):
-        os.dup2(nowhere, number)
-
-
-def _tell(group: ProcessGroup, error: Exception) -> None:
-    """Have the process that leads say what went wrong here."""
-    if not group.is_rank_zero and not isinstance(error, DistributedError):
-        with suppress(DistributedError):
-            group.tell(error)
+        end_worker(is_failed)
 
 
 def _run() -> None:
     for stream in (sys.stdout, sys.stderr):
-        # A file name or a sign that the terminal cannot show is no reason to fail.
+        # File names may have characters that the terminal cannot show.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
-        heed_signals()
+        raise_on_signals()
         main(prog_name="graphite-gen")
     except KeyboardInterrupt as error:
         click.echo(_line(error), err=True)
@@ -183,7 +142,7 @@ def _run() -> None:
 
 
 def _line(error: BaseException) -> str:
-    """What to tell the user, on one line."""
+    """The message for an error, on one line."""
     from graphite_gen.errors import GraphiteError
 
     text = " ".join(str(error).split())
@@ -194,21 +153,21 @@ def _line(error: BaseException) -> str:
     if isinstance(error, MemoryError) or "allocate memory" in text or "out of memory" in text:
         return "Error: There is not enough memory. Use fewer or smaller graphs, or a smaller batch."
     if isinstance(error, OSError):
-        place = f" '{error.filename}'" if error.filename else ""
-        return f"Error: The system refused{place}: {error.strerror or text or type(error).__name__}."
+        path = f" '{error.filename}'" if error.filename else ""
+        return f"Error: The system refused{path}: {error.strerror or text or type(error).__name__}."
 
     return f"Error: Unexpected {type(error).__name__}: {text or 'no message'}. Run again with '--debug' for details."
 
 
 def _shortened(text: str) -> str:
-    """A message on one line of bounded length: what a user or a file says stands in it."""
+    """A message on one line of bounded length; it may quote an argument or a file."""
     line = " ".join(text.split())
 
     return line if len(line) <= 2000 else f"{line[:1500]} … {line[-400:]}"
 
 
 def _discard_stdout() -> None:
-    """Let what is left in the buffer go nowhere: the reader has had enough."""
+    """Discard the rest of the buffer: the reader has closed the pipe."""
     devnull = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(devnull, sys.stdout.fileno())

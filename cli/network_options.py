@@ -165,7 +165,7 @@ def read(path: Path, rest: dict[str, Any]) -> tuple[Network, bool]:
     from graphite_gen.errors import DatasetError
     from graphite_gen.network.network import read_network
 
-    from .console import note, so_many
+    from .console import count_of, note
 
     features = rest.pop("features")
     found = read_network(
@@ -179,8 +179,8 @@ def read(path: Path, rest: dict[str, Any]) -> tuple[Network, bool]:
     if features and not width:
         raise DatasetError("The graph has no node features.", reason="no-features")
     uses = width > 0 if features is None else features
-    used = so_many(width, "feature") if uses else "features not used" if width else "no features"
-    note(f"{so_many(found.nodes, 'node')}, {so_many(len(found.edges), 'edge')}, {used}.")
+    used = count_of(width, "feature") if uses else "features not used" if width else "no features"
+    note(f"{count_of(found.nodes, 'node')}, {count_of(len(found.edges), 'edge')}, {used}.")
     if found.graph.is_weighted:
         note("Edge weights are ignored.")
 
@@ -214,10 +214,10 @@ def train_network(
 
     from graphite_gen.network.generation import MOST_NODES, fit_network_model
     from graphite_gen.network.hyperparameters import GENERATION
-    from graphite_gen.network.storage import save_network_model
+    from graphite_gen.network.storage import save_network
     from graphite_gen.records import Provenance
 
-    from .console import counting, note, show_facts, show_json, so_many
+    from .console import count_of, counting, note, show_facts, show_json
 
     reading = {"features": False, "format": format, "simplify": simplify, "node_features": None, "node_labels": None}
     graph, _ = read(source, reading)
@@ -230,13 +230,13 @@ def train_network(
         model = fit_network_model(
             graph, settings, name=folder.name, seed=seed, provenance=provenance, progress=count_epochs
         )
-    save_network_model(model, folder)
+    save_network(model, folder)
     minutes, seconds = divmod(round(time.monotonic() - started), 60)
     if as_json:
         results = {"nodes": model.nodes, "edges": model.edges, "epochs": settings.epochs}
         return show_json({"name": model.name, "folder": str(folder), "results": results})
-    size = f"{so_many(model.nodes, 'node')}, {so_many(model.edges, 'edge')}, mean degree {model.mean_degree:.3g}"
-    duration = f"{so_many(settings.epochs, 'epoch')}, {minutes} min {seconds} s"
+    size = f"{count_of(model.nodes, 'node')}, {count_of(model.edges, 'edge')}, mean degree {model.mean_degree:.3g}"
+    duration = f"{count_of(settings.epochs, 'epoch')}, {minutes} min {seconds} s"
     show_facts([("model", str(folder)), ("graph", size), ("trained", duration)])
 
     return note(f"Next: graphite-gen sample --model {shlex.quote(str(folder))} -o like-it.graphml")
@@ -244,20 +244,20 @@ def train_network(
 
 def runs_caption(runs: int, what: str) -> str:
     """Caption of a table of scores over runs."""
-    from .console import so_many
+    from .console import count_of
 
     if runs == 1:
         return f"From one {what}; '--runs 2' or more gives a standard error."
 
-    return f"Mean ± standard error of {so_many(runs, what)}."
+    return f"Mean ± standard error of {count_of(runs, what)}."
 
 
 def warn_few(number: int, what: str) -> None:
     """Note that a score of few test edges or nodes is noisy."""
-    from .console import note, so_many
+    from .console import count_of, note
 
     if number < FEW:
-        note(f"The score is noisy: it comes from {so_many(number, what)}.")
+        note(f"The score is noisy: it comes from {count_of(number, what)}.")
 
 
 def percent(value: float, error: float | None) -> str:

@@ -17,36 +17,22 @@ if TYPE_CHECKING:
 
 __all__ = ["find_entropy", "find_family", "marked_or_all", "read_for_all", "read_sets"]
 
-# Graphs per message between processes.
-CHUNK = 1000
-
 
 def read_for_all(
     group: ProcessGroup | None, source: Path, *, format: str | None = None, simplify: bool = False
 ) -> tuple[list[SimpleGraph], Provenance]:
     """Read the graphs of a file and their provenance on rank 0, and broadcast them."""
-    from graphite_gen.data.parcels import pack_graphs, unpack_graphs
     from graphite_gen.io import read_graphs
     from graphite_gen.records import Provenance
 
     graphs: list[SimpleGraph] = []
-    facts: dict[str, Any] = {}
+    provenance = Provenance()
     if group is None or group.is_rank_zero:
         reader = read_graphs(source, format=format, simplify=simplify)
         provenance = reader.provenance
         graphs = list(reader)
-        if group is None or group.size == 1:
-            return graphs, provenance
-        facts = provenance.to_json()
-    parcels = group.everywhere(
-        [pack_graphs(graphs[start : start + CHUNK], facts) for start in range(0, len(graphs), CHUNK)]
-    )
-    if not group.is_rank_zero:
-        for parcel in parcels:
-            some, facts = unpack_graphs(parcel)
-            graphs += some
 
-    return graphs, Provenance(**facts)
+    return (graphs, provenance) if group is None else group.broadcast((graphs, provenance))
 
 
 def find_family(family: str | None, parameters: dict[str, Any], provenance: Provenance) -> Family | None:

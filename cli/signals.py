@@ -1,4 +1,4 @@
-"""Signals that ask to stop, all of which end a run as Ctrl-C does, with an exit code of their own."""
+"""Signals that stop a run as Ctrl-C does, each with its own exit code."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["Stopped", "exit_code", "heed_signals", "instead_of_stopping"]
+__all__ = ["Stopped", "exit_code", "raise_on_signals", "stop_gracefully"]
 
-# By name, as not every system has all of them.
+# By name, since not every system has all of them.
 NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal has asked to stop.
+    """A signal that stops the program.
 
     Attributes:
-        number: Which one.
+        number: The number of the signal.
     """
 
     def __init__(self, number: int) -> None:
@@ -26,40 +26,40 @@ class Stopped(KeyboardInterrupt):
 
 
 def exit_code(error: KeyboardInterrupt) -> int:
-    """What a shell expects of a program that a signal has ended: 130 for Ctrl-C, 143 for SIGTERM."""
+    """The exit code for a program that a signal has ended: 130 for Ctrl-C, 143 for SIGTERM."""
     return 128 + (error.number if isinstance(error, Stopped) else signal.SIGINT)
 
 
-def heed_signals() -> None:
-    """Let all of them raise; one that is ignored, as SIGHUP is under 'nohup', stays so."""
-    for number in _heeded():
+def raise_on_signals() -> None:
+    """Raise :class:`Stopped` on every stop signal; one that is ignored, such as SIGHUP under 'nohup', stays ignored."""
+    for number in _handled():
         signal.signal(number, _stop)
 
 
 @contextmanager
-def instead_of_stopping(ask: Callable[[], None]) -> Iterator[None]:
-    """Let the first of them ask for an end that raises ``KeyboardInterrupt``, and a second one raise at once."""
-    asked: list[int] = []
+def stop_gracefully(request: Callable[[], None]) -> Iterator[None]:
+    """Call ``request`` on the first signal, which should lead to a ``KeyboardInterrupt``; a second raises at once."""
+    received: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
-        asked.append(number)
+        received.append(number)
         restore()
-        ask()
+        request()
 
     def restore() -> None:
         for number, handler in previous.items():
             signal.signal(number, handler)
 
-    previous = {number: signal.signal(number, stop) for number in _heeded()}
+    previous = {number: signal.signal(number, stop) for number in _handled()}
     try:
         yield
     except KeyboardInterrupt as error:
-        raise Stopped(asked[0]) if asked else error  # noqa: B904
+        raise Stopped(received[0]) if received else error  # noqa: B904
     finally:
         restore()
 
 
-def _heeded() -> list[signal.Signals]:
+def _handled() -> list[signal.Signals]:
     numbers = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
 
     return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]

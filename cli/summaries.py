@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .advice import explain
-from .console import nats, note, show_facts, show_json, show_rows, so_many, track
+from .console import count_of, nats, note, show_facts, show_json, show_rows, track
 
 __all__ = ["is_model", "list_models", "show_summary", "summarise_graphs", "summarise_model"]
 
@@ -77,13 +77,13 @@ def summarise_model(thing: str) -> dict[str, Any]:
 
 
 def _summarise_folder(folder: Path) -> dict[str, Any]:
-    from graphite_gen.network.storage import load_network_model
+    from graphite_gen.network.storage import load_network
     from graphite_gen.training.checkpoint import is_network_model, load_checkpoint, read_config
     from graphite_gen.training.model_card import describe_model
 
     if not is_network_model(read_config(folder)):
         return describe_model(load_checkpoint(folder), folder)
-    model = load_network_model(folder)
+    model = load_network(folder)
 
     return {
         "name": model.name,
@@ -139,7 +139,7 @@ def _network_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     from graphite_gen.training.model_card import origin_in_words
 
     config = facts["config"]
-    rounds = f"{so_many(config['rounds'], 'round')}, {config['skip']} skip, λ = {config['skip_weight']:g}"
+    rounds = f"{count_of(config['rounds'], 'round')}, {config['skip']} skip, λ = {config['skip_weight']:g}"
 
     return [
         ("model", facts["name"]),
@@ -151,7 +151,7 @@ def _network_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("trained on", f"a network from {origin_in_words(facts['provenance'])}"),
         ("nodes", str(facts["nodes"]["max"])),
         ("edges", f"{facts['edges']}, mean degree {facts['mean_degree']:.3g}"),
-        ("training", f"{so_many(config['epochs'], 'epoch')}, seed {facts['seed']}"),
+        ("training", f"{count_of(config['epochs'], 'epoch')}, seed {facts['seed']}"),
     ]
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .console import note, so_many, track
+from .console import count_of, note, track
 
 if TYPE_CHECKING:
     from graphite_gen.completion import EdgeScore
@@ -55,7 +55,7 @@ def write(
     if to_stdout:
         return
 
-    note(f"Wrote {so_many(count, 'graph')} to '{output}'{' as their disjoint union' if union else ''}.")
+    note(f"Wrote {count_of(count, 'graph')} to '{output}'{' as their disjoint union' if union else ''}.")
     if count > 1 and not union and "{index" not in str(output) and name in ("graphml", "gml"):
         _explain_reading(output, name)
 
@@ -110,7 +110,7 @@ def write_scores(scores: Ranked, path: Path, force: bool) -> None:
         return
     with open_output(path, force) as stream:
         stream.write(text.encode("utf-8"))
-    note(f"Wrote {so_many(len(scores), 'score')} to '{path}'.")
+    note(f"Wrote {count_of(len(scores), 'score')} to '{path}'.")
 
 
 def _csv(scores: Ranked) -> str:

@@ -1,4 +1,4 @@
-"""Generative models of graphs: Graphite variational autoencoders with honest likelihoods.
+"""Generative models of graphs: Graphite variational autoencoders with calibrated likelihood estimates.
 
 .. code-block:: python
 
@@ -8,17 +8,21 @@
     graphs = model.sample(100, nodes=(10, 20), seed=0)
     model.nll(graphs)
 
-Names are imported when they are first used, so ``import graphite_gen`` costs nothing.
+Names are imported on first use, so ``import graphite_gen`` is fast.
 """
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import Any
 
+# OpenMP threads that spin while they wait slow a run down many times beside other work. Read when torch is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 __version__ = "0.1.0"
 
-# Every public name and the module it lives in.
+# Public names and their modules.
 _EXPORTS = {
     "Acyclic": "sampling",
     "ClassificationResult": "network.node_classification",
@@ -56,7 +60,7 @@ _EXPORTS = {
     "fit_network": "network.tasks",
     "generate": "families.simulate",
     "load": "api",
-    "load_network": "network.tasks",
+    "load_network": "network.storage",
     "plot_adjacency": "viz",
     "plot_distributions": "viz",
     "plot_gallery": "viz",
@@ -65,12 +69,12 @@ _EXPORTS = {
     "predict_links": "network.tasks",
     "read_graphs": "io",
     "read_network": "network.network",
-    "save_network": "network.tasks",
+    "save_network": "network.storage",
     "score_links": "network.tasks",
     "write_graphs": "io",
 }
 
-# Earlier names of some of them.
+# Earlier names, which still work.
 _ALIASES = {
     "SingleGraph": "Network",
     "SingleGraphModel": "NetworkModel",

@@ -1,4 +1,4 @@
-"""``python -m graphite_gen`` is ``graphite-gen``."""
+"""``python -m graphite_gen`` runs the command line."""
 
 from graphite_gen.cli.main import run
 

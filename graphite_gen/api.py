@@ -1,4 +1,4 @@
-"""The library in five words: load, fit, sample, complete, nll. The commands call the same functions."""
+"""The high-level API: load or fit a model, sample, complete graphs and estimate their NLL."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from .completion import CHAIN_STEPS, RUNS, Completion, PartialGraph, complete
 from .data.dataset import Dataset, split_graphs
 from .errors import CheckpointError, ConfigError
-from .families import Family, family
+from .families import Family
+from .families import family as family_of
 from .families.simulate import training_set
 from .graph import SimpleGraph, as_simple_graph
 from .io import GraphReader, read_graphs
-from .io.locks import claimed
-from .likelihood import estimate_nll
+from .io.locks import locked
+from .likelihood import NLLOptions, estimate_nll
 from .likelihood.annealed import CHAINS, STEPS
 from .records import NLLEstimate, Provenance, TrainRecord
 from .sampling import Constraint, Sampler
@@ -42,11 +43,11 @@ FROM_GRAPHS = ("observation", "max_nodes", "node_features")
 
 @dataclass(frozen=True)
 class Model:
-    """A trained model to sample from and to score graphs with.
+    """A trained model.
 
     Attributes:
-        trained: The network and what belongs to it.
-        history: The records of its training, where they were kept.
+        trained: The network with its settings and size distribution.
+        history: The records of its training, if available.
     """
 
     trained: TrainedModel
@@ -74,19 +75,19 @@ class Model:
         features: Iterable[nx.Graph | SimpleGraph] = (),
         decoding_steps: int | None = None,
     ) -> list[nx.Graph]:
-        """New graphs from the prior, for networkx.
+        """Sample networkx graphs from the prior.
 
         Arguments:
-            count: How many.
-            nodes: Their number of nodes, or a range to draw it from; None for the sizes of the training graphs.
-            seed: Graph i is the same for a seed, however many are drawn.
+            count: The number of graphs.
+            nodes: The number of nodes or its range; None for the size distribution of the training graphs.
+            seed: The seed; graph i does not depend on ``count``.
             connected: Whether graphs must be connected.
-            constraints: What every graph must be, such as ``[gg.Tree()]`` or ``[gg.Planar(), gg.MaxDegree(4)]``. The
-                graph attributes ``constraints`` and ``enforced`` say what was, and how.
-            largest_component: Keep the largest component of each graph.
-            with_latents: Keep each node's latents as node attributes ``z0``, ``z1``, ….
-            features: Graphs whose node features condition a model trained with features; used in turn.
-            stages: In how many stages a staged model decides, 0 for one pair at a time; None for its default.
+            constraints: Constraints on every graph, such as ``[gg.Tree()]`` or ``[gg.Planar(), gg.MaxDegree(4)]``. The
+                graph attributes ``constraints`` and ``enforced`` record them.
+            largest_component: Whether to keep only the largest component of each graph.
+            with_latents: Whether to store the latents of each node as attributes ``z0``, ``z1``, ….
+            features: Graphs whose node features condition a model trained with node features; used in turn.
+            decoding_steps: Decoding steps of an autoregressive model, 0 for one pair at a time; None for its own.
         """
         sampler = Sampler(
             self.trained,
@@ -117,29 +118,29 @@ class Model:
         runs: int = RUNS,
         decoding_steps: int | None = None,
     ) -> Completion:
-        """Complete a graph that is known in part: ``graphs`` of the result are samples, ``scores`` probabilities.
+        """Complete a partially observed graph: the result has samples (``graphs``) and edge probabilities (``scores``).
 
         Arguments:
-            graph: The nodes and what is known of their pairs.
-            count: How many completed graphs.
-            unknown: The pairs of nodes of which nothing is known. None reads it off the edges: their attribute
-                ``state`` is ``present``, ``absent`` or ``unknown``, and present where they have none.
-            unlisted: With ``unknown=None``, what pairs are that are no edges: ``absent`` or ``unknown``. None is
-                ``unknown`` where edges are marked absent and none unknown, else ``absent``.
-            add_nodes: How many nodes to add, of whose pairs nothing is known.
-            seed: Graph i is the same for a seed, however many are drawn.
-            particles: Particles of each run; None for 256, or 64 of a staged model, which weighs all completions
-                instead where they are few.
-            steps: Steps by which chains move the particles of a staged model; more make the answer more exact. All
-                completions are weighed by as much work as so many steps would be.
-            runs: Runs, at least 2, whose differences tell how exact the answer is.
-            stages: In how many stages a staged model decides, 0 for one pair at a time; None for its default.
+            graph: The nodes and the known pairs.
+            count: The number of completed graphs.
+            unknown: The unknown pairs of nodes. None takes them from the edge attribute ``state``, which is
+                ``present`` (the default), ``absent`` or ``unknown``.
+            unlisted: With ``unknown=None``, the state of pairs that are not listed as edges: ``absent`` or ``unknown``.
+                None for ``unknown`` if edges are marked absent and none unknown, else ``absent``.
+            add_nodes: The number of nodes to add, all of whose pairs are unknown.
+            seed: The seed; graph i does not depend on ``count``.
+            particles: Particles of each run; None for 256, or 64 for an autoregressive model, which enumerates all
+                completions instead if they are few.
+            steps: MCMC steps per particle of an autoregressive model; more are more accurate. Enumeration is limited to
+                the same amount of work.
+            runs: Independent runs, at least 2, whose differences measure the accuracy.
+            decoding_steps: Decoding steps of an autoregressive model, 0 for one pair at a time; None for its own.
         """
         simple = as_simple_graph(graph)
         if unknown is None:
             partial = PartialGraph.from_marks(simple, unlisted=unlisted, add_nodes=add_nodes)
         elif unlisted is not None:
-            raise ConfigError("'unlisted' has no use where 'unknown' says which pairs are unknown. Pass one of them.")
+            raise ConfigError("Pass either 'unknown' or 'unlisted', not both.")
         else:
             partial = PartialGraph.from_pairs(simple, unknown, add_nodes=add_nodes)
 
@@ -167,48 +168,28 @@ class Model:
         curve: bool = False,
         decoding_steps: int | None = None,
     ) -> NLLEstimate:
-        """The mean NLL of graphs, in nats per graph, with its standard error, its diagnostics and the ER baseline.
+        """Estimate the mean NLL of graphs, in nats per graph, with standard error, diagnostics and ER baseline.
 
-        Arguments:
-            graphs: What to score.
-            samples: Proposals per graph of importance sampling; None for 100 orders of a staged model, 1000 latents of
-                another.
-            seed: The run's one seed.
-            convention: ``pairs`` (a law over graphs) or ``paper`` (all cells of the padded matrix).
-            method: ``is`` for importance sampling, ``ais`` for annealed importance sampling, ``auto`` for the second
-                where the first cannot be trusted.
-            chains: Chains per graph of annealed importance sampling.
-            steps: Temperatures of each chain.
-            curve: Whether to keep what fewer samples would have given.
-            stages: The stages of a staged model, 0 for one pair at a time; None for its default.
+        The keyword arguments are those of :class:`graphite_gen.likelihood.NLLOptions`.
         """
-        return estimate_nll(
-            self.trained,
-            map(as_simple_graph, graphs),
-            samples,
-            seed,
-            convention,
-            method=method,
-            chains=chains,
-            steps=steps,
-            curve=curve,
-            decoding_steps=decoding_steps,
-        )
+        options = NLLOptions(samples, seed, convention, method, chains, steps, curve, decoding_steps)
+
+        return estimate_nll(self.trained, map(as_simple_graph, graphs), options)
 
     def save(self, folder: str | Path) -> None:
-        """Write the model as a checkpoint folder that ``load`` and every command reads."""
+        """Write the model as a checkpoint folder for :func:`load` and all commands."""
         save_checkpoint(self.trained, Path(folder))
 
 
 def load(model: str | Path | None = None, *, device: str = "cpu") -> Model:
-    """A model by path or name; None for the last one trained under ``./checkpoints``, else the bundled one.
+    """Load a model by path or name; None for the last one trained under ``./checkpoints``, else a bundled one.
 
     Raises:
-        CheckpointError: There is none, it is damaged, or one of a single large graph.
+        CheckpointError: There is none, it is damaged, or it is a model of one network.
     """
     folder = find_checkpoint(None if model is None else str(model), LOCAL)
     if is_network_model(read_config(folder)):
-        raise CheckpointError(f"'{folder}' is a model of one large graph: 'graphite_gen.load_single' reads it.")
+        raise CheckpointError(f"'{folder}' is a model of one network: use 'graphite_gen.load_network'.")
     trained = load_checkpoint(folder, resolve_device(device))
 
     return Model(trained, tuple(read_history(folder)) if (folder / "history.jsonl").exists() else ())
@@ -229,32 +210,32 @@ def fit(
     """Train a model on graphs, or on a family.
 
     Arguments:
-        graphs: networkx graphs, a file of graphs, a data set, or a family or its name.
-        name: What to call the model.
-        preset_name: ``default`` (staged), ``one-shot`` or ``paper``.
-        seed: The run's one seed.
+        graphs: networkx graphs, a file of graphs, a dataset, or a family or its name.
+        name: The name of the model.
+        preset_name: ``default`` (autoregressive), ``one-shot`` or ``paper``.
+        seed: The seed of the run.
         device: ``auto``, ``cpu`` or ``cuda``.
-        folder: Where to keep checkpoints; None keeps the model in memory.
-        ignore_weights: Learn which edges there are and not their weights; otherwise weighted graphs are modelled as
-            normal weights on all pairs, as in the paper.
+        folder: Where to save checkpoints; None to keep the model in memory only.
+        ignore_weights: Whether to drop edge weights; otherwise weighted graphs are modelled as normal weights on all
+            pairs, as in the paper.
         progress: Called with a record after each epoch.
         settings: Any setting of :class:`ModelConfig` or :class:`TrainConfig`, such as ``epochs=20``.
 
     Raises:
-        ConfigError: A setting is unknown, follows from the graphs, would change nothing or does not fit.
-        DatasetError: There are no graphs, or they are of mixed kinds.
+        ConfigError: A setting is unknown, follows from the graphs, has no effect or does not fit.
+        DatasetError: There are no graphs, or they are of different kinds.
     """
     for key in FROM_GRAPHS:
         if key in settings:
-            edges = " For edges alone pass ignore_weights=True." if key == "observation" else " Leave it out."
-            raise ConfigError(f"'{key}' follows from the graphs.{edges}")
+            edges = " To drop edge weights, pass ignore_weights=True." if key == "observation" else ""
+            raise ConfigError(f"'{key}' follows from the graphs and cannot be set.{edges}")
     provenance = Provenance()
     if isinstance(graphs, str | Path):
         is_file = isinstance(graphs, Path) or Path(graphs).exists()
-        graphs = read_graphs(graphs) if is_file else family(str(graphs))
+        graphs = read_graphs(graphs) if is_file else family_of(str(graphs))
     if isinstance(graphs, GraphReader):
         provenance = graphs.provenance
-    law = graphs if isinstance(graphs, Family) else None
+    family = graphs if isinstance(graphs, Family) else None
     if isinstance(graphs, Family):
         graphs = training_set(graphs, preset_name=preset_name, count=None, nodes=NODES, seed=seed)
     if isinstance(graphs, Dataset):
@@ -269,12 +250,12 @@ def fit(
         settings,
         preset_name=preset_name,
         seed=seed,
-        law=law,
+        family=family,
         folder=None if folder is None else Path(folder),
         provenance=provenance,
         device=device,
     )
-    with nullcontext() if trainer.folder is None else claimed(trainer.folder):
+    with nullcontext() if trainer.folder is None else locked(trainer.folder):
         for record in trainer:
             if progress is not None:
                 progress(record)

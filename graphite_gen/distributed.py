@@ -1,623 +1,385 @@
-"""Several processes that run the same command and share its work.
+"""Runs of several processes, built on ``torch.distributed``: gloo for objects and CPU tensors, nccl for CUDA tensors.
 
-``torchrun`` starts them, on one host or on many, or ``--workers`` does on this one; from there on they are the same.
-Each runs the whole command; where it says so, work is shared out by number and comes together, in order, at the one
-that leads, which alone reads standard input, writes and speaks. What is made for a number depends on the number alone,
-so the result does not depend on how many there are.
+``torchrun`` starts the processes, on one host or several, or the command line does on its host. Every rank runs the
+same program. Work is divided by index, results are gathered in order on rank 0, and rank 0 does all I/O. The result
+for an index depends on the index alone, so results do not depend on the world size.
 """
 
 from __future__ import annotations
 
-import builtins
-import json
 import os
-import queue
+import pickle
 import secrets
-import select
 import socket
-import struct
 import subprocess
-import sys
-import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
-from typing import Any, TypeVar
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from . import errors
 from .errors import DistributedError
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 __all__ = [
-    "HIRED",
     "SINGLE_PROCESS",
-    "Line",
+    "STORE",
     "ProcessGroup",
     "connect",
+    "connected_store",
     "disconnect",
-    "dismiss",
-    "has_joined",
-    "hire",
-    "is_connected",
-    "is_hired",
-    "join",
-    "launch",
-    "leave",
-    "line_to",
-    "local_rank",
-    "lost",
-    "place",
-    "program",
-    "restarts",
-    "take_up_work",
+    "group_from_environment",
+    "is_spawned",
+    "report_failure",
 ]
-
-
-def restarts() -> int:
-    """How often torchrun has started this run anew after a process was lost."""
-    count = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-
-    return int(count) if count.isdecimal() else 0
-
-
-def launch() -> str | None:
-    """What tells this start of torchrun from every other and outlasts its restarts; None without torchrun."""
-    name = os.environ.get("TORCHELASTIC_RUN_ID")
-    # Its user may leave it unnamed or always give the same name, but who started us stays.
-    return None if name is None else f"{name}, process {os.getppid()}{_start_of(os.getppid())}"
-
-
-def _start_of(process: int) -> str:
-    """When a process started, where the system tells: its number alone comes again, in containers at once."""
-    try:
-        # Its own name, in brackets, may have any signs in it.
-        ticks = Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except (OSError, IndexError):
-        return ""
-
-    return f" from {ticks} of {boot}"
-
-
-def local_rank() -> int | None:
-    """The number of this process on its host, by torchrun, which also numbers the host's devices; None without it."""
-    number = os.environ.get("LOCAL_RANK", "")
-
-    return int(number) if number.isdecimal() else None
-
-
-def program() -> str:
-    """How to call the program as it was called now, up to the name of the command."""
-    if launch() is None:
-        return "graphite-gen"
-    here = os.environ.get("LOCAL_WORLD_SIZE")
-    # Who meets over several hosts knows how.
-    options = f"--nproc-per-node {here}" if here == os.environ.get("WORLD_SIZE") else "…"
-
-    return f"torchrun {options} -m graphite_gen"
-
-
-HEAD = struct.Struct("<Q?")
-GREETING = struct.Struct("<32sI")
-WELCOME = b"!"
-KEY = "graphite-gen/line"
-
-# Processes that were started together come within seconds, or not at all.
-PATIENCE = 600.0
-# Who connects and says nothing keeps the others waiting.
-GREETING_PATIENCE = 10.0
-
-_known: dict[int, Line] = {}
-
-
-class Line:
-    """A connection to another process."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-        # Without it, parcels much smaller than a packet wait for one another.
-        if connection.family != socket.AF_UNIX:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    def send(self, parcel: bytes, fine: bool = True) -> None:
-        """Send bytes, and whether all went well.
-
-        Raises:
-            CrewError: The other process is gone.
-        """
-        try:
-            self._connection.sendall(HEAD.pack(len(parcel), fine))
-            self._connection.sendall(parcel)
-        except OSError as error:
-            raise lost() from error
-
-    def receive(self) -> tuple[bytes, bool]:
-        """The next parcel that the other process sent.
-
-        Raises:
-            CrewError: The other process is gone.
-        """
-        length, fine = HEAD.unpack(_read(self._connection, HEAD.size))
-
-        return bytes(_read(self._connection, length)), fine
-
-    def has_come(self) -> bool:
-        """Whether there is something to receive, be it that the other process is gone."""
-        return bool(select.select([self._connection], [], [], 0)[0])
-
-    def close(self) -> None:
-        """Let the other process know that this was all."""
-        self._connection.close()
-
-
-class _WatchedLine(Line):
-    """A line to the leader, without which this process ends, whatever it is at."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        super().__init__(connection)
-        self._come: queue.SimpleQueue[tuple[bytes, bool]] = queue.SimpleQueue()
-        threading.Thread(target=self._watch, daemon=True).start()
-
-    def _watch(self) -> None:
-        while True:
-            try:
-                content, fine = super().receive()
-            except DistributedError:
-                os._exit(1)
-            # The leader has no one to tell its errors to: what is not fine is its farewell.
-            if not fine:
-                os._exit(0)
-            self._come.put((content, fine))
-
-    def send(self, parcel: bytes, fine: bool = True) -> None:
-        try:
-            super().send(parcel, fine)
-        except DistributedError:
-            # Whether the leader said farewell is seen by who watches, and this process ends with it.
-            threading.Event().wait()
-
-    def receive(self) -> tuple[bytes, bool]:
-        return self._come.get()
-
-
-def connect(rank: int, connection: socket.socket) -> None:
-    """Keep a connection to another process, by its number."""
-    _known[rank] = Line(connection) if rank else _WatchedLine(connection)
-
-
-def is_connected() -> bool:
-    """Whether there is any line."""
-    return bool(_known)
-
-
-def dismiss() -> None:
-    """Say farewell to the others, who then end well, whatever they are at."""
-    for line in _known.values():
-        # Who is gone already needs none.
-        with suppress(DistributedError):
-            line.send(b"", fine=False)
-    disconnect()
-
-
-def disconnect() -> None:
-    """Close all lines."""
-    while _known:
-        _known.popitem()[1].close()
-
-
-def line_to(rank: int, own: int, size: int) -> Line:
-    """The line to another process.
-
-    Arguments:
-        rank: Its number; one of the two is the leader, which is 0.
-        own: The number of this process.
-        size: How many there are.
-
-    Raises:
-        CrewError: The processes did not find one another.
-    """
-    if not _known:
-        try:
-            _meet(own, size)
-        except (OSError, RuntimeError, ValueError, KeyError) as error:
-            raise DistributedError(
-                f"The {size} processes of this run did not find one another: "
-                f"{' '.join(str(error).split())[:120].rstrip('. ')}. Start them all with torchrun, or use '--workers'."
-            ) from error
-
-    return _known[rank]
-
-
-def _meet(own: int, size: int) -> None:
-    """Connect the processes that torchrun started, by what it lets them write down for one another."""
-    import hmac
-    import secrets
-    from datetime import timedelta
-
-    from torch.distributed.rendezvous import rendezvous
-
-    store: Any = next(rendezvous("env://", timeout=timedelta(seconds=PATIENCE)))[0]
-    if own:
-        connect(0, _call(store, own))
-        return
-    # On one host no other needs to reach it.
-    near = os.environ.get("LOCAL_WORLD_SIZE") == str(size)
-    key = secrets.token_hex(16)
-    with closing(_listen(near)) as server:
-        server.settimeout(PATIENCE)
-        host = "127.0.0.1" if near else os.environ["MASTER_ADDR"]
-        store.set(KEY, f"{host} {server.getsockname()[1]} {key}")
-        while len(_known) < size - 1:
-            connection = server.accept()[0]
-            connection.settimeout(GREETING_PATIENCE)
-            try:
-                told, rank = GREETING.unpack(_read(connection, GREETING.size))
-            except DistributedError:
-                told, rank = b"", 0
-            # Whoever does not know the key came by mistake, or worse.
-            if not hmac.compare_digest(told, key.encode()) or not 0 < rank < size:
-                connection.close()
-                continue
-            connection.sendall(WELCOME)
-            connection.settimeout(None)
-            connect(rank, connection)
-
-
-def _call(store: Any, own: int) -> socket.socket:
-    """Connect to the leader: what it wrote down before torchrun has started it anew is there until it writes again."""
-    started = time.monotonic()
-    while True:
-        host, port, key = store.get(KEY).decode().split()
-        with suppress(OSError):
-            connection = socket.create_connection((host, int(port)), GREETING_PATIENCE)
-            with suppress(OSError):
-                connection.sendall(GREETING.pack(key.encode(), own))
-                if connection.recv(len(WELCOME)) == WELCOME:
-                    connection.settimeout(None)
-                    return connection
-            connection.close()
-        if time.monotonic() - started > PATIENCE:
-            raise TimeoutError(f"no one answers at {host}:{port}")
-        time.sleep(0.1)
-
-
-def _listen(near: bool) -> socket.socket:
-    if near:
-        return socket.create_server(("127.0.0.1", 0))
-    if socket.has_dualstack_ipv6():
-        return socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True)
-    return socket.create_server(("", 0))
-
-
-def _read(connection: socket.socket, length: int) -> bytearray:
-    """So many bytes, however they come."""
-    found = bytearray(length)
-    rest = memoryview(found)
-    while rest:
-        try:
-            count = connection.recv_into(rest)
-        except OSError as error:
-            raise lost() from error
-        if not count:
-            raise lost()
-        rest = rest[count:]
-
-    return found
-
-
-def lost() -> DistributedError:
-    """What there is to say when a process is gone."""
-    return DistributedError(
-        "A process of this run was lost, and the run with it. See whether memory ran out; nothing is half-written."
-    )
-
 
 T = TypeVar("T")
 
-# A process that dies is noticed at once, by its closed connection. Only one whose host vanished is waited for.
-COLLECTIVE_TIMEOUT = timedelta(hours=2)
+STORE = "GRAPHITE_GEN_STORE"
+"""The environment variable of a spawned worker: the path of the store where the ranks meet."""
+
+# Seconds to wait until all ranks have started.
+START_TIMEOUT = 600.0
+# A process that dies is noticed at once, by its closed connection. This bounds the time between two messages of a
+# healthy rank, and the wait for a host that vanished without closing its connections.
+TIMEOUT = timedelta(days=1)
 
 
 @dataclass(frozen=True)
 class ProcessGroup:
-    """The processes of a run, as one of them sees them.
+    """The processes of a run, as seen by one of them.
+
+    Every rank has to call the same methods in the same order. On rank 0 they raise the error of a rank that failed,
+    or a :class:`DistributedError` if a rank died.
 
     Attributes:
-        rank: The number of this process.
-        size: How many there are.
+        rank: The index of this process.
+        world_size: The number of processes.
     """
 
     rank: int = 0
-    size: int = 1
+    world_size: int = 1
 
     @property
     def is_rank_zero(self) -> bool:
-        """Whether this process is the one that reads, writes and speaks."""
+        """Whether this process does the I/O."""
         return self.rank == 0
 
     @property
-    def size_here(self) -> int:
-        """How many of them are on this host."""
-        here = os.environ.get("LOCAL_WORLD_SIZE", "")
+    def local_world_size(self) -> int:
+        """The number of processes on this host."""
+        local = os.environ.get("LOCAL_WORLD_SIZE", "")
 
-        return min(int(here), self.size) if here.isdecimal() else self.size
+        return min(int(local), self.world_size) if local.isdecimal() else self.world_size
 
-    def ordered(
-        self, count: int, make: Callable[[int], T], pack: Callable[[T], bytes], unpack: Callable[[bytes], T]
-    ) -> Iterator[T]:
-        """What is made for ``0 … count-1``: all of it, in order, for the leader, and nothing for the others.
+    def gather_in_order(self, count: int, make: Callable[[int], T]) -> Iterator[T]:
+        """Yield ``make(0), …, make(count - 1)`` on rank 0, and nothing on other ranks, which compute their part.
 
-        Everyone has to run through it. A number whose making fails raises the same error here as it would alone, after
-        what came before it.
-
-        Arguments:
-            count: How many numbers there are.
-            make: What makes one's thing, wherever it is called.
-            pack: What makes bytes of a thing, for the way from one process to another.
-            unpack: What makes the thing of these bytes again.
-
-        Raises:
-            CrewError: A process was lost.
+        Rank ``r`` computes the indices ``r, r + world_size, …`` and waits while it is ahead of rank 0, so memory stays
+        bounded. An error is raised where the sequence reaches its index.
         """
-        if self.size == 1:
-            yield from map(make, range(count))
-        elif self.is_rank_zero:
-            for number in range(count):
-                maker = number % self.size
-                yield make(number) if maker == self.rank else unpack(_opened(self._line(maker).receive()))
-        else:
-            self._deliver(count, make, pack)
+        if not self.is_rank_zero:
+            for index in range(self.rank, count, self.world_size):
+                self._wait(_submit("send_object_list", make(index), 0))
+            return
+        sources = (index % self.world_size for index in range(count) if index % self.world_size)
+        receiving = (_submit("recv_object_list", None, source) for source in sources)
+        # Received in the background, at most one object of each worker ahead.
+        pending = deque(islice(receiving, self.world_size - 1))
+        for index in range(count):
+            source = index % self.world_size
+            if not source:
+                yield make(index)
+                continue
+            received = self._wait(pending.popleft(), source)
+            pending.extend(islice(receiving, 1))
+            yield received
 
-    def _deliver(self, count: int, make: Callable[[int], T], pack: Callable[[T], bytes]) -> None:
-        """Make this process's share and send it, as it is taken: who is ahead waits."""
-        for number in range(self.rank, count, self.size):
-            try:
-                parcel = pack(make(number))
-            except Exception as error:
-                # Told by the leader, when its turn has come.
-                self.tell(error)
-                return
-            self._line(0).send(parcel)
+    def all_gather_in_order(self, count: int, make: Callable[[int], T]) -> list[T]:
+        """Return ``[make(0), …, make(count - 1)]`` on every rank; see :meth:`gather_in_order`."""
+        return self.broadcast(list(self.gather_in_order(count, make)))
 
-    def shared(
-        self, count: int, make: Callable[[int], T], pack: Callable[[T], bytes], unpack: Callable[[bytes], T]
-    ) -> list[T]:
-        """What is made for ``0 … count-1``, in order, for everyone; see :meth:`ordered`."""
-        made = list(self.ordered(count, make, pack, unpack))
-        if self.size == 1:
-            return made
-        parcels = self.everywhere(list(map(pack, made)))
+    def broadcast(self, value: T) -> T:
+        """Return the value of rank 0 on every rank."""
+        return value if self.world_size == 1 else self._wait(_submit("broadcast_object_list", value, 0))
 
-        return made if self.is_rank_zero else list(map(unpack, parcels))
-
-    def everywhere(self, things: Sequence[bytes]) -> list[bytes]:
-        """The leader's things, for everyone.
-
-        Raises:
-            CrewError: A process was lost.
-        """
-        if self.size == 1:
-            return list(things)
-        if self.is_rank_zero:
-            for rank in range(1, self.size):
-                self._line(rank).send(str(len(things)).encode())
-                for thing in things:
-                    self._line(rank).send(thing)
-            return list(things)
-        count = int(_opened(self._line(0).receive()))
-
-        return [_opened(self._line(0).receive()) for _ in range(count)]
-
-    def tell(self, error: Exception) -> None:
-        """Have the leader raise an error of this process, when it next asks for its work or misses it.
-
-        Raises:
-            CrewError: The leader is gone.
-        """
-        told = {"kind": type(error).__name__, "text": str(error)}
-        self._line(0).send(json.dumps(told).encode(), fine=False)
-
-    def assemble(self) -> None:
-        """Wait until everyone has come here; the leader raises the error of one that has not.
-
-        Raises:
-            CrewError: A process was lost.
-        """
-        for _ in self.ordered(self.size, lambda _: b"", bytes, bytes):
-            pass
-
-    def _raise_told(self) -> None:
-        """Raise the error that another process has told before it was lost, if this one leads and there is one."""
-        for rank in range(1, self.size) if self.is_rank_zero else ():
-            with suppress(DistributedError):
-                while self._line(rank).has_come():
-                    _opened(self._line(rank).receive())
-
-    def _line(self, rank: int) -> Line:
-        return line_to(rank, self.rank, self.size)
-
-    def sum(self, values: Sequence[float]) -> list[float]:
-        """The sums of everyone's values, the same to the last bit for everyone.
-
-        Raises:
-            CrewError: A process was lost.
-        """
-        if self.size == 1:
+    def all_reduce_sum(self, values: Sequence[float]) -> list[float]:
+        """Sum the values of all ranks, with the same result on each."""
+        if self.world_size == 1:
             return list(values)
-        import torch
-        from torch import distributed
-
-        total = torch.tensor(values, dtype=torch.float64)
-        with self.no_one_lost():
-            distributed.all_reduce(total)
+        total = _torch().tensor(values, dtype=_torch().float64)
+        self.all_reduce(total)
 
         return [float(value) for value in total]
 
-    def any(self, claim: bool) -> bool:
-        """Whether it holds for anyone.
+    def all_reduce(self, tensor: Tensor) -> None:
+        """Replace a tensor by its sum over all ranks."""
+        if self.world_size > 1:
+            self._wait(_submit("all_reduce", tensor))
 
-        Raises:
-            CrewError: A process was lost.
-        """
-        return self.sum([float(claim)])[0] > 0
+    def any(self, flag: bool) -> bool:
+        """Whether the flag is set on any rank."""
+        return self.all_reduce_sum([float(flag)])[0] > 0
 
-    def no_one_lost(self) -> AbstractContextManager[None]:
-        """Around what processes do together: raises what one told that was lost, or a :class:`CrewError`."""
-        return self._no_one_lost() if self.size > 1 else nullcontext()
+    def barrier(self) -> None:
+        """Wait until every rank is here."""
+        self.all_reduce_sum([0.0])
 
-    @contextmanager
-    def _no_one_lost(self) -> Iterator[None]:
+    def _wait(self, work: Future[T], source: int | None = None) -> T:
+        """The result of a communication, or the error of the rank that it failed on."""
         try:
-            yield
+            return work.result()
         except RuntimeError as error:
-            # Who runs out of memory is to say so.
-            if "memory" in str(error):
+            if "allocate memory" in str(error):
                 raise
-            self._raise_told()
-            raise lost() from error
+            if not self.is_rank_zero:
+                raise DistributedError("The connection to another rank was lost.") from error
+            raise _failure_of(range(1, self.world_size) if source is None else [source]) from error
 
-
-HIRED = "GRAPHITE_GEN_HIRED"
-"""What is in the environment of a process that ``--workers`` has started."""
 
 SINGLE_PROCESS = ProcessGroup()
-"""What a process without others is."""
+"""The group of a process that runs alone."""
 
 
-def place() -> ProcessGroup:
-    """Which of how many processes this one was started as, by what torchrun writes into the environment.
+# Connecting ---------------------------------------------------------------------------------------------------
 
-    Schedulers number their processes too, but have no work shared.
+
+@dataclass(frozen=True)
+class _Connection:
+    """A connected group, the store that its ranks share, the prefix of their keys, and the thread that communicates.
+
+    The main thread waits for that thread and not for gloo, since signals do not interrupt a call of gloo.
     """
-    if "TORCHELASTIC_RUN_ID" not in os.environ and HIRED not in os.environ:
+
+    group: ProcessGroup
+    store: Any
+    prefix: str
+    thread: ThreadPoolExecutor
+
+
+_connection: _Connection | None = None
+
+
+def _torch() -> Any:
+    """The module, which is only imported where there are several processes."""
+    import torch
+
+    # Imported after the start of a process group, it would keep it as a default argument, and its connections open.
+    import torch.distributed.nn.functional
+
+    return torch
+
+
+def group_from_environment() -> ProcessGroup:
+    """The group that this process was started in, by torchrun or as a spawned worker; it may not be connected yet.
+
+    Other schedulers may set the same variables for processes that are independent of each other.
+    """
+    if "TORCHELASTIC_RUN_ID" not in os.environ and not is_spawned():
         return SINGLE_PROCESS
     try:
-        rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     except (KeyError, ValueError):
         return SINGLE_PROCESS
 
-    return ProcessGroup(rank, size) if 0 <= rank < size else SINGLE_PROCESS
+    return ProcessGroup(rank, world_size) if 0 <= rank < world_size else SINGLE_PROCESS
 
 
-def join() -> ProcessGroup:
-    """Meet the processes that were started with this one for sums of tensors; alone there is no one to meet.
+def is_spawned() -> bool:
+    """Whether a process of the same command has started this one."""
+    return STORE in os.environ
+
+
+def connect(
+    group: ProcessGroup | None = None, path: str | None = None, workers: Sequence[subprocess.Popen[bytes]] = ()
+) -> ProcessGroup:
+    """Connect this process to the others of its run, if there are any.
+
+    Arguments:
+        group: The group; None for that of the environment.
+        path: The file where its ranks meet; None for that of the environment, or the store of torchrun.
+        workers: The processes of the other ranks, as far as they were started by this one.
 
     Raises:
-        CrewError: They did not come.
+        DistributedError: They did not start, or cannot reach each other.
     """
-    group = place()
-    if group.size == 1:
-        return SINGLE_PROCESS
-    import torch
-    from torch import distributed
-    from torch.distributed.rendezvous import rendezvous
-
-    if not distributed.is_initialized():
-        backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-        try:
-            store: Any = next(rendezvous("env://", timeout=COLLECTIVE_TIMEOUT))[0]
-            # What processes have written down that torchrun has started anew since then is still there.
-            (name,) = group.everywhere([secrets.token_bytes(16)] if group.is_rank_zero else [])
-            store = distributed.PrefixStore(name.hex(), store)  # type: ignore[attr-defined]
-            distributed.init_process_group(backend, None, COLLECTIVE_TIMEOUT, group.size, group.rank, store)
-        except (RuntimeError, ValueError) as error:
-            raise DistributedError(
-                f"The {group.size} processes of this run did not find one another: {_first_line(error)}. "
-                f"Start them all with torchrun, or use '--workers'."
-            ) from error
+    global _connection
+    group = group or group_from_environment()
+    if group.world_size == 1 or _connection is not None:
+        return group
+    # Otherwise its warnings about closed connections would follow our error messages.
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
+    torch = _torch()
+    try:
+        if "GLOO_SOCKET_IFNAME" not in os.environ and (name := _interface(group)):
+            os.environ["GLOO_SOCKET_IFNAME"] = name
+        store = _open_store(group, path or os.environ.get(STORE))
+        prefix = _meet(group, store, workers)
+        torch.distributed.init_process_group(
+            "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo",
+            store=torch.distributed.PrefixStore(prefix, store),
+            rank=group.rank,
+            world_size=group.world_size,
+            timeout=TIMEOUT,
+        )
+        # No rank may close its connections while another one is still connecting.
+        torch.distributed.all_reduce(torch.zeros(1))
+    except (RuntimeError, ValueError, KeyError, OSError) as error:
+        found = " ".join(str(error).split())[:120].rstrip(". ")
+        raise DistributedError(
+            f"The {group.world_size} processes of this run could not connect: {found}.", reason="not-connected"
+        ) from error
+    _connection = _Connection(group, torch.distributed.PrefixStore(prefix, store), prefix, ThreadPoolExecutor(1))
 
     return group
 
 
-def has_joined() -> bool:
-    """Whether processes meet for sums of tensors, where the others wait for this one."""
-    if "torch" not in sys.modules:
-        return False
-    from torch import distributed
+def connected_store(is_new: bool = False) -> Any:
+    """The key-value store of the connected ranks, or None; ``is_new`` opens a connection for blocking requests."""
+    if _connection is None:
+        return None
+    if not is_new:
+        return _connection.store
 
-    return distributed.is_available() and distributed.is_initialized()
-
-
-def leave() -> None:
-    """Meet no more: what of torch is still at it when a process ends may abort it."""
-    if has_joined():
-        from torch import distributed
-
-        distributed.destroy_process_group()
+    return _torch().distributed.PrefixStore(_connection.prefix, _open_store(_connection.group, os.environ.get(STORE)))
 
 
-def _opened(parcel: tuple[bytes, bool]) -> bytes:
-    """What is in a parcel, or the error that was sent instead."""
-    content, fine = parcel
-    if fine:
-        return content
-    told = json.loads(content)
-    kind = getattr(errors, told["kind"], getattr(builtins, told["kind"], RuntimeError))
-    if not (isinstance(kind, type) and issubclass(kind, Exception)):
-        kind = RuntimeError
-    # Some are made of other things than their text.
-    error = kind.__new__(kind)
-    error.args = (told["text"],)
-    raise error
+def _open_store(group: ProcessGroup, path: str | None) -> Any:
+    """A store in a file, or that of torchrun, or that of rank 0 where torchrun has none."""
+    distributed, timeout = _torch().distributed, timedelta(seconds=START_TIMEOUT)
+    if path is not None:
+        store = distributed.FileStore(path, group.world_size)
+        store.set_timeout(timeout)
+        return store
+    host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    is_server = group.is_rank_zero and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
+
+    return distributed.TCPStore(host, port, is_master=is_server, timeout=timeout, wait_for_workers=False)
 
 
-def _first_line(error: Exception) -> str:
-    lines = str(error).splitlines() or [type(error).__name__]
+def _meet(group: ProcessGroup, store: Any, workers: Sequence[subprocess.Popen[bytes]]) -> str:
+    """Wait until all ranks have started, and agree on a new prefix of keys.
 
-    return lines[0][:120].rstrip(". ")
-
-
-# What ends when its line breaks needs no longer than this; what does not is ended.
-GRACE = 5.0
-
-
-@contextmanager
-def hire(workers: int, arguments: Sequence[str], *, speaking: bool = False) -> Iterator[ProcessGroup]:
-    """Start other processes that run the same command, which end when this one leaves, in whatever way.
-
-    Arguments:
-        workers: How many processes there will be, with this one, which leads.
-        arguments: The command's arguments.
-        speaking: Whether they may write to stderr.
-
-    Raises:
-        OSError: The system starts no more.
+    The store of torchrun keeps the keys of processes that it has restarted since then. So rank 0 confirms the random
+    tokens of the other ranks, and these retry until their own is among them.
     """
-    # They find the same modules, whatever lies in the folder at hand.
-    program = f"import sys; sys.path[:] = {sys.path!r}; from graphite_gen.cli.main import run; run()"
-    processes: list[subprocess.Popen[bytes]] = []
+    token, deadline = secrets.token_hex(8), time.monotonic() + START_TIMEOUT
+    if group.is_rank_zero:
+        store.set("prefix", token)
+        keys = [f"{token}/{rank}" for rank in range(1, group.world_size)]
+        while not store.check(keys):
+            if any(worker.poll() is not None for worker in workers):
+                raise ChildProcessError("a worker ended at its start")
+            _pause(deadline)
+        store.set(f"{token}/confirmed", " ".join(store.get(key).decode() for key in keys))
+        return token
+    announced = ""
+    while True:
+        prefix = store.get("prefix").decode()
+        if prefix != announced:
+            store.set(f"{prefix}/{group.rank}", token)
+            announced = prefix
+        confirmed = f"{prefix}/confirmed"
+        if store.check([confirmed]) and token in store.get(confirmed).decode().split():
+            return prefix
+        _pause(deadline)
+
+
+def _pause(deadline: float) -> None:
+    if time.monotonic() > deadline:
+        raise TimeoutError(f"not all have started within {START_TIMEOUT:g} s")
+    time.sleep(0.02)
+
+
+def _interface(group: ProcessGroup) -> str:
+    """The network interface for gloo: loopback on one host, else the one that reaches the store; empty if unknown.
+
+    By default gloo uses the address of the host's name, which on many hosts is a loopback address.
+    """
+    with suppress(OSError, KeyError, ImportError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        import fcntl
+
+        is_local = group.local_world_size == group.world_size
+        probe.connect(("127.0.0.1" if is_local else os.environ["MASTER_ADDR"], 1))
+        address = socket.inet_aton(probe.getsockname()[0])
+        for _, name in socket.if_nameindex():
+            with suppress(OSError):
+                # SIOCGIFADDR of Linux: the address of an interface.
+                found = fcntl.ioctl(probe, 0x8915, name.encode().ljust(256, b"\0"))[20:24]
+                if found == address and (is_local or name != "lo"):
+                    return name
+
+    return ""
+
+
+# Communicating ------------------------------------------------------------------------------------------------
+
+
+def _submit(operation: str, *args: Any) -> Future[Any]:
+    """Start an operation of torch in the thread that communicates."""
+    assert _connection is not None, "a group of several processes is connected"
+
+    return _connection.thread.submit(_communicate, operation, *args)
+
+
+def _communicate(operation: str, value: Any, peer: int | None = None) -> Any:
+    """Reduce a tensor, or send, receive or broadcast an object."""
+    torch = _torch()
+    if peer is None:
+        return getattr(torch.distributed, operation)(value)
+    values = [value]
+    getattr(torch.distributed, operation)(values, peer, device=torch.device("cpu"))
+
+    return values[0]
+
+
+# Failing and ending -------------------------------------------------------------------------------------------
+
+
+def report_failure(error: Exception) -> bool:
+    """Have rank 0 raise an error of this worker, which is disconnected; whether it could be reported."""
+    if _connection is None or _connection.group.is_rank_zero or isinstance(error, DistributedError):
+        return False
     try:
-        for rank in range(1, workers):
-            ours, theirs = socket.socketpair()
-            with theirs:
-                connect(rank, ours)
-                processes.append(
-                    subprocess.Popen(
-                        [sys.executable, "-c", program, *arguments],
-                        env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(workers), HIRED: "1"},
-                        stdin=theirs.fileno(),
-                        stdout=subprocess.DEVNULL,
-                        stderr=None if speaking else subprocess.DEVNULL,
-                    )
-                )
-        yield ProcessGroup(0, workers)
-    finally:
-        disconnect()
-        for process in processes:
-            try:
-                process.wait(GRACE)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        content = pickle.dumps(error.__reduce__())
+    except (pickle.PicklingError, AttributeError, TypeError):
+        content = pickle.dumps((RuntimeError, (str(error),)))
+    with suppress(RuntimeError):
+        _connection.store.set(f"error/{_connection.group.rank}", content)
+    disconnect()
+
+    return True
 
 
-def is_hired() -> bool:
-    """Whether another process has hired this one."""
-    return HIRED in os.environ
+def _failure_of(ranks: Sequence[int]) -> Exception:
+    """The error that one of the ranks has reported, or that it died."""
+    assert _connection is not None
+    for key in (f"error/{rank}" for rank in ranks):
+        with suppress(RuntimeError):
+            if _connection.store.check([key]):
+                # From a process of this run, which runs any code that it likes anyway.
+                kind, args, *facts = pickle.loads(_connection.store.get(key))  # noqa: S301
+                try:
+                    error: Exception = kind(*args)
+                except TypeError:
+                    # Some take other arguments than their message.
+                    error = kind.__new__(kind, *args)
+                vars(error).update(*facts)
+                return error
+
+    return DistributedError("A worker died (out of memory?).", reason="worker-died")
 
 
-def take_up_work() -> None:
-    """Hold on to the line to the process that hired this one: it came as standard input."""
-    connect(0, socket.socket(fileno=os.dup(0)))
+def disconnect() -> None:
+    """Close the connections of this process: other ranks that communicate with it fail at once."""
+    global _connection
+    if _connection is not None:
+        _torch().distributed.destroy_process_group()
+        _connection.thread.shutdown(wait=False)
+        _connection = None

@@ -53,7 +53,7 @@ class UnusedSettingError(ConfigError):
 
     Attributes:
         setting: Its name.
-        on: What kind of model it has no effect on.
+        on: The kind of model it has no effect on.
     """
 
     def __init__(self, setting: str, on: str) -> None:
@@ -62,36 +62,36 @@ class UnusedSettingError(ConfigError):
 
 
 class DistributedError(GraphiteError):
-    """A process of a run that was lost, or never came."""
+    """A worker of a distributed run that died or did not connect."""
 
 
 class FamilyError(GraphiteError):
-    """An unknown family, or parameters for which it has no graphs."""
+    """An unknown family, or parameters that are invalid for it."""
 
 
 class FormatError(GraphiteError):
-    """A graph file that is missing, damaged or not what it claims to be."""
+    """A graph file that is missing, damaged or in another format."""
 
 
 class OutputError(GraphiteError):
-    """A file that cannot be written where it was asked for."""
+    """A file that cannot be written."""
 
 
 class DatasetError(GraphiteError):
-    """Graphs that do not suit what was asked of them."""
+    """Graphs that are not suitable for the operation."""
 
 
 class CheckpointError(GraphiteError):
-    """A model that is missing, damaged or made for something else."""
+    """A model that is missing, damaged or of the wrong kind."""
 
 
 class TrainingError(GraphiteError):
-    """A training run that cannot start or go on."""
+    """A training run that cannot start or continue."""
 
 
 class SamplingError(GraphiteError):
-    """A sample that cannot be drawn as asked."""
+    """A sample that cannot be drawn under the given constraints."""
 
 
 class QualityError(GraphiteError):
-    """Samples that are not as good as was asked."""
+    """Samples that do not meet the required quality."""

@@ -1,4 +1,4 @@
-"""The simple undirected graph that families draw, files hold and models learn."""
+"""The simple undirected graph: the data type of families, files and models."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from .errors import DatasetError
 
+if TYPE_CHECKING:
+    import networkx as nx
+
 __all__ = ["SimpleGraph", "as_simple_graph", "columns_of", "take_features", "take_weights"]
 
 Columns = dict[str, list[Any]]
 
-# Comparing with the greatest number of a type refuses NaN, infinities and whole numbers of any length alike.
-_MOST_32, _MOST_64 = float(np.finfo(np.float32).max), float(np.finfo(np.float64).max)
+# A comparison with the largest number of a type excludes NaN, infinities and integers that are too large.
+_MAX_32, _MAX_64 = float(np.finfo(np.float32).max), float(np.finfo(np.float64).max)
 
 
 def columns_of(rows: Sequence[Mapping[Any, Any] | None]) -> Columns:
-    """Rows of attributes as columns, None where a row has no value."""
+    """Columns from rows of attributes, None where a row has no value."""
     keys = dict.fromkeys(key for row in rows if row for key in row)
 
     return {str(key): [row.get(key) if row else None for row in rows] for key in keys}
@@ -30,24 +33,24 @@ def columns_of(rows: Sequence[Mapping[Any, Any] | None]) -> Columns:
 def take_weights(
     columns: Columns, edges: NDArray[np.int32], names: Sequence[Any] | None = None
 ) -> NDArray[np.float64] | None:
-    """Take the column ``weight`` out of the edges' columns; weights on some edges only stay an attribute.
+    """Remove the column ``weight`` from edge attributes and return it; None if it is not on every edge.
 
-    What is called a weight and is no finite number is refused wherever it stands: to leave it an attribute would be
-    to learn from an unweighted graph and not say so.
+    A weight that is not a finite number is refused even if others are missing: otherwise a model would silently be
+    trained on an unweighted graph.
 
     Arguments:
-        columns: The edges' columns.
+        columns: The edge attributes.
         edges: The edges, with shape :math:`(E, 2)`.
-        names: The nodes' names, for the message; None means ``0 … n-1``.
+        names: The node names, for the message; None means ``0 … n-1``.
 
     Raises:
-        ValueError: A weight is not a finite number; the message starts with the edge it is on.
+        ValueError: A weight is not a finite number; the message starts with the edge.
     """
     column = columns.get("weight")
     if not column:
         return None
     for edge, value in zip(edges.tolist(), column, strict=True):
-        if value is not None and not (_is_number(value) and _is_at_most(_MOST_64, value)):
+        if value is not None and not (_is_number(value) and _is_within(_MAX_64, value)):
             u, v = (repr(node if names is None else names[node]) for node in edge)
             raise ValueError(f"edge {u} - {v} has weight {reprlib.repr(value)}, not a finite number.")
 
@@ -55,25 +58,23 @@ def take_weights(
 
 
 def take_features(columns: Columns, names: Sequence[Any] | None = None) -> NDArray[np.float32] | None:
-    """Take the column ``features`` out of the nodes' columns if it has a row of numbers of one length on every node.
-
-    Anything else by that name, such as texts or rows of several lengths, stays an ordinary attribute.
+    """Remove the column ``features`` from node attributes and return it; None if it is not an array of numbers.
 
     Arguments:
-        columns: The nodes' columns.
-        names: The nodes' names, for the message; None means ``0 … n-1``.
+        columns: The node attributes.
+        names: The node names, for the message; None means ``0 … n-1``.
 
     Raises:
-        ValueError: A feature is not a finite number; the message starts with the node it is on.
+        ValueError: A feature is not a finite number; the message starts with the node.
     """
     column = columns.get("features")
     if not column or not all(_is_row(row) and len(row) == len(column[0]) for row in column):
         return None
     for node, row in enumerate(column):
-        wrong = next((value for value in row if not _is_at_most(_MOST_32, value)), None)
+        wrong = next((value for value in row if not _is_within(_MAX_32, value)), None)
         if wrong is not None:
             name = repr(node if names is None else names[node])
-            raise ValueError(f"node {name} has feature {reprlib.repr(wrong)}, not a finite number of 32 bits.")
+            raise ValueError(f"node {name} has feature {reprlib.repr(wrong)}, not a finite number in 32 bits.")
 
     return np.array(columns.pop("features"), dtype=np.float32)
 
@@ -82,11 +83,11 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
-def _is_at_most(most: float, value: Any) -> bool:
-    # NumPy would compare in the value's own type, in which the greatest number of another may be infinite.
+def _is_within(largest: float, value: Any) -> bool:
+    # NumPy would compare in the type of the value, in which the limit may be infinite.
     number = value.item() if isinstance(value, np.generic) else value
 
-    return bool(-most <= number <= most)
+    return bool(-largest <= number <= largest)
 
 
 def _is_row(value: Any) -> bool:
@@ -98,33 +99,26 @@ def _is_row(value: Any) -> bool:
     )
 
 
-if TYPE_CHECKING:
-    import networkx as nx
-
-
-EdgeArray = NDArray[np.int32]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class SimpleGraph:
     """An undirected graph without self-loops or repeated edges, on nodes ``0 … nodes-1``.
 
-    It is a thin shell around arrays: making one costs about a microsecond, so a stream of them is the common
-    currency of readers, writers, families and samplers.
+    A thin wrapper around arrays, created in about a microsecond: readers, writers, families and samplers all exchange
+    streams of it.
 
     Attributes:
         nodes: The number of nodes :math:`n`.
         edges: Node pairs with ``i < j`` in lexicographic order, with shape :math:`(E, 2)`.
         weights: One number per edge, or None for an unweighted graph, with shape :math:`(E,)`.
         features: Node features :math:`X`, or None, with shape :math:`(n, F)`.
-        names: The nodes' names in the file they came from; None means ``0 … n-1``.
+        names: The node names; None means ``0 … n-1``.
         node_attributes: Columns of length :math:`n`; None in a column marks a missing value.
         edge_attributes: Columns of length :math:`E`, in the order of ``edges``.
-        attributes: Facts about the whole graph, such as its ``family`` or ``split``.
+        attributes: Graph attributes, such as ``family`` or ``split``.
     """
 
     nodes: int
-    edges: EdgeArray
+    edges: NDArray[np.int32]
     weights: NDArray[np.float64] | None = None
     features: NDArray[np.float32] | None = None
     names: tuple[Any, ...] | None = None
@@ -164,11 +158,11 @@ class SimpleGraph:
         return self.weights is not None and bool((self.weights != 1).any())
 
     def unweighted(self) -> SimpleGraph:
-        """The same graph with its edges alone."""
+        """The same graph without weights."""
         return self if self.weights is None else replace(self, weights=None)
 
     def permuted(self, order: ArrayLike) -> SimpleGraph:
-        """The same graph with node ``i`` renumbered ``order[i]``; edge data are carried along, node data too."""
+        """The same graph, including node and edge data, with node ``i`` renumbered ``order[i]``."""
         order = np.asarray(order)
         edges = np.sort(order[self.edges].astype(np.int32), axis=1)
         rank = np.lexsort((edges[:, 1], edges[:, 0]))
@@ -186,7 +180,7 @@ class SimpleGraph:
         )
 
     def to_networkx(self) -> nx.Graph:
-        """The same graph for networkx, weights as ``weight``, features as ``features``, names as nodes."""
+        """A networkx graph with attributes ``weight`` and ``features``, and names as nodes."""
         import networkx as nx
 
         graph = nx.Graph()
@@ -213,26 +207,25 @@ class SimpleGraph:
 
     @classmethod
     def from_networkx(cls, graph: nx.Graph) -> SimpleGraph:
-        """The graph of a networkx graph, its nodes in the order networkx lists them.
+        """A graph from networkx, with nodes in the same order.
 
-        Edges all carrying a number called ``weight`` make it weighted; nodes all carrying a row of numbers of one
-        length called ``features`` give :math:`X`.
+        The edge attribute ``weight`` becomes the weights if every edge has one, the node attribute ``features`` the
+        features if every node has a list of numbers of the same length.
 
         Raises:
-            DatasetError: The graph is directed, has self-loops or parallel edges, or weights or features that are not
-                finite numbers.
+            DatasetError: The graph is not simple, or a weight or feature is not a finite number.
         """
         if graph.is_directed():
-            raise DatasetError("The graph is directed: pass graph.to_undirected().")
+            raise DatasetError("The graph is directed; expected an undirected one, such as graph.to_undirected().")
         if graph.is_multigraph():
-            raise DatasetError("The graph has parallel edges: pass networkx.Graph(graph).")
+            raise DatasetError("The graph is a multigraph; expected a simple one, such as networkx.Graph(graph).")
         names = list(graph)
         index = {name: i for i, name in enumerate(names)}
         ends = ((*sorted((index[u], index[v])), data) for u, v, data in graph.edges(data=True))
         rows = sorted(ends, key=lambda row: row[:2])
         loop = next((i for i, j, _ in rows if i == j), None)
         if loop is not None:
-            raise DatasetError(f"Node {names[loop]!r} is its own neighbour: remove self-loops first.")
+            raise DatasetError(f"Node {names[loop]!r} has a self-loop; expected a simple graph.")
 
         edges = np.array([row[:2] for row in rows], dtype=np.int32).reshape(-1, 2)
         edge_columns = columns_of([row[2] for row in rows])
@@ -255,7 +248,7 @@ class SimpleGraph:
 
 
 def as_simple_graph(graph: SimpleGraph | nx.Graph) -> SimpleGraph:
-    """Either kind of graph as a :class:`SimpleGraph`.
+    """Convert a networkx graph to a :class:`SimpleGraph`, which is returned as it is.
 
     Raises:
         DatasetError: It is neither, or not a simple graph.
@@ -263,9 +256,7 @@ def as_simple_graph(graph: SimpleGraph | nx.Graph) -> SimpleGraph:
     if isinstance(graph, SimpleGraph):
         return graph
     if not hasattr(graph, "is_multigraph"):
-        raise DatasetError(
-            f"Found {type(graph).__name__} {' '.join(repr(graph).split())[:80]} where a networkx graph was wanted. "
-            f"Pass a list of them."
-        )
+        found = " ".join(repr(graph).split())[:80]
+        raise DatasetError(f"Expected networkx graphs, such as a list of them; found {type(graph).__name__} {found}.")
 
     return SimpleGraph.from_networkx(graph)

@@ -1,7 +1,7 @@
-"""How much memory there is, so that what cannot fit is refused before it is tried.
+"""Available memory, to refuse computations that do not fit before they start.
 
-Estimates are counted in cells of padded matrices over pairs of nodes, B graphs of N nodes having :math:`B N^2`, times
-bytes per cell that were measured; ``tests/test_memory.py`` holds them against what is really taken.
+Estimates are the number of cells of padded adjacency matrices, :math:`B N^2` for B graphs of N nodes, times measured
+bytes per cell; ``tests/test_memory.py`` compares them with the memory that is actually used.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from .errors import GraphiteError
 
 try:
     import resource
-except ImportError:  # Not every system has it.
+except ImportError:  # Not available on Windows.
     resource = None  # type: ignore[assignment]
 
 __all__ = ["available_memory", "check_memory"]
 
 _UNLIMITED = 1 << 60
-# Not worth a look: what is loaded to compute at all takes more.
-_LITTLE = 1 << 26
-# Where a process may be held to less than the machine has, newer and older way: limit, use, and what of it can go.
+# Smaller amounts are not checked: the libraries alone take more.
+_NEGLIGIBLE = 1 << 26
+# Control groups, versions 2 and 1: folder, controller, limit, usage, and the part of the usage that can be reclaimed.
 _GROUPS = (
     ("/sys/fs/cgroup", "", "memory.max", "memory.current", "inactive_file"),
     ("/sys/fs/cgroup/memory", "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -31,30 +31,29 @@ _GROUPS = (
 
 
 def check_memory(
-    needed: float, what: str, remedy: str | Callable[[int], str], error: Callable[[str], GraphiteError]
+    needed: float, what: str, remedy: str | Callable[[int], str], error: Callable[..., GraphiteError]
 ) -> None:
-    """Refuse what cannot fit.
+    """Raise an error if a computation does not fit into memory.
 
     Arguments:
-        needed: About how many bytes it takes.
-        what: What that is, as the begin of a sentence.
-        remedy: What to do, as a sentence, or what makes one of the bytes there are.
-        error: What to raise.
+        needed: The estimated number of bytes.
+        what: The computation, as the subject of a sentence.
+        remedy: What to do instead, as a sentence, or a function of the available bytes that returns one.
+        error: The exception to raise, with facts ``needed`` and ``available``; a partial of it can add others.
     """
-    if needed < _LITTLE:
+    if needed < _NEGLIGIBLE:
         return
     available = available_memory()
     if available is not None and needed > available:
         advice = remedy if isinstance(remedy, str) else remedy(available)
-        raise error(
-            f"{what} needs about {_shown(needed)} of memory, and {_shown(available)} is there. {advice}".rstrip()
-        )
+        text = f"{what} needs about {_shown(needed)} of memory, and {_shown(available)} is available. {advice}"
+        raise error(text.rstrip(), needed=needed, available=available)
 
 
 def available_memory() -> int | None:
-    """The bytes this process can still take by what the machine has, its control groups and its limits allow.
+    """The bytes this process can still allocate: the least of free memory, control groups and resource limits.
 
-    None where the system does not tell.
+    None if the system does not report it.
     """
     return min((*_of_machine(), *_of_groups(), *_of_limits()), default=None)
 
@@ -64,7 +63,7 @@ def _of_machine() -> Iterator[int]:
     if available is not None:
         yield 1024 * available
         return
-    # Elsewhere there is at least a bound.
+    # On other systems the physical memory is an upper bound.
     with suppress(OSError, ValueError, AttributeError):
         yield os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
@@ -75,7 +74,7 @@ def _of_groups() -> Iterator[int]:
         for root, kind, limit, use, idle in _GROUPS:
             if kind not in kinds.split(","):
                 continue
-            # Inside a container the group's own path may not be seen, but its root stands for it.
+            # Inside a container only the root of the group may be visible.
             for folder in {Path(root) / own.strip("/"), Path(root)}:
                 most, used = _number(folder / limit), _number(folder / use)
                 if most is not None and used is not None and most < _UNLIMITED:
@@ -105,7 +104,7 @@ def _number(path: Path) -> int | None:
 
 
 def _table(path: str) -> dict[str, int]:
-    """The numbers of a file with a name and a number on each line."""
+    """The numbers of a file with one name and number per line."""
     rows = (line.replace(":", " ").split() for line in _lines(path))
 
     return {row[0]: int(row[1]) for row in rows if len(row) > 1 and row[1].isdigit()}

@@ -1,4 +1,4 @@
-"""Small frozen results: what functions give, files store and commands print."""
+"""Results as frozen dataclasses, which files store and commands print."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = [
     "Provenance",
     "Record",
     "TrainRecord",
+    "count_of",
     "mean_with_error",
-    "so_many",
     "typed",
 ]
 
 
 def mean_with_error(values: Sequence[float] | NDArray[np.float64]) -> tuple[float, float | None]:
-    """The mean over graphs or runs and its standard error, which one has none of, nor figures that are not finite."""
+    """The mean and its standard error; None for a single value, or if the mean is not finite."""
     mean = float(np.mean(values))
     if len(values) < 2 or not math.isfinite(mean):
         return mean, None
@@ -33,21 +33,21 @@ def mean_with_error(values: Sequence[float] | NDArray[np.float64]) -> tuple[floa
     return mean, float(np.std(values, ddof=1)) / math.sqrt(len(values))
 
 
-def so_many(number: int, what: str) -> str:
-    """A number of things in words: one node, two nodes, three classes."""
-    ending = "es" if what.endswith("s") else "s"
+def count_of(number: int, noun: str) -> str:
+    """A number with a noun in singular or plural: ``1 node``, ``2 nodes``, ``3 classes``."""
+    ending = "es" if noun.endswith("s") else "s"
 
-    return f"{number} {what}{ending * (number != 1)}"
+    return f"{number} {noun}{ending * (number != 1)}"
 
 
 T = TypeVar("T")
 
 
 def typed(cls: type[T], values: Mapping[str, Any]) -> T:
-    """The dataclass of a JSON object that a file holds.
+    """A dataclass from a JSON object.
 
     Raises:
-        TypeError: It is no object, a key is unknown, or a value has another type than the field.
+        TypeError: It is not an object, a key is unknown, or a value has the wrong type.
     """
     if not isinstance(values, Mapping):
         raise TypeError(f"{cls.__name__} should be a JSON object, not {type(values).__name__}")
@@ -71,23 +71,23 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 class Record:
-    """A frozen dataclass that becomes a JSON object."""
+    """A frozen dataclass with a JSON representation."""
 
     def to_json(self) -> dict[str, Any]:
-        """The fields as plain JSON values."""
+        """The fields as JSON values."""
         return asdict(self)  # type: ignore[call-overload]
 
 
 @dataclass(frozen=True)
 class Provenance(Record):
-    """Where a file of graphs comes from.
+    """The origin of a file of graphs.
 
     Attributes:
-        family: The family whose law made the graphs, or None where the law is unknown.
-        parameters: The parameters of that law.
-        seed: The seed they were drawn with.
-        source: What drew them, such as ``generate`` or ``sample``.
-        model: The model that was sampled from.
+        family: The family the graphs were drawn from; None if unknown.
+        parameters: The parameters of the family.
+        seed: The seed.
+        source: The command that wrote them, such as ``generate`` or ``sample``.
+        model: The model they were sampled from.
     """
 
     family: str | None = None
@@ -102,15 +102,15 @@ class TrainRecord(Record):
     """The state of a training run at the end of an epoch.
 
     Attributes:
-        epoch: Epochs done, from 1.
-        step: Optimiser steps done.
+        epoch: The number of finished epochs.
+        step: The number of optimiser steps.
         loss: The mean training objective of the epoch, in nats per graph.
-        kl: The mean divergence of posterior and prior, in nats per graph.
-        validation: The validation NLL (reconstruction error for autoencoders), in nats per graph; None between
-            validations.
-        best: The lowest validation figure so far.
+        kl: The mean KL divergence of posterior and prior, in nats per graph.
+        validation: The validation NLL (reconstruction error for autoencoders), in nats per graph; None in epochs
+            without validation.
+        best: The lowest validation NLL so far.
         learning_rate: The learning rate of the last step.
-        seconds: Time spent training, over all resumed parts.
+        seconds: The training time, including that before resuming.
     """
 
     epoch: int
@@ -125,20 +125,19 @@ class TrainRecord(Record):
 
 @dataclass(frozen=True)
 class GraphNLL(Record):
-    """The estimate for one graph, in nats.
+    """The NLL estimate for one graph, in nats.
 
     Attributes:
         nodes: Its number of nodes.
         edges: Its number of edges.
         nll: The estimate of -log p(A|n).
-        elbo: The bound by the same samples: the mean log-weight.
+        elbo: The ELBO from the same samples, the mean log-weight.
         ess: The effective sample size, from 1 to the number of samples (or chains).
         size_nats: -log p(n); None for a size that never occurred in training.
         baseline: -log p(A|n) of the ER baseline.
-        khat: The Pareto shape of the largest weights: above 0.7 the estimate is not to be trusted. None where there
-            are too few weights to tell.
-        method: What made it: ``is`` or ``ais``.
-        curve: Pairs of a number of samples and the NLL by so many, where asked for.
+        khat: The PSIS k-hat: above 0.7 the estimate is unreliable. None if there are too few weights.
+        method: The method used: ``is`` or ``ais``.
+        curve: Pairs of a number of samples and the NLL estimate from them; empty unless requested.
     """
 
     nodes: int
@@ -155,12 +154,12 @@ class GraphNLL(Record):
 
 @dataclass(frozen=True)
 class CurvePoint(Record):
-    """The mean NLL that so many samples per graph give.
+    """The mean NLL estimate for a number of samples per graph.
 
     Attributes:
-        samples: The samples per graph.
+        samples: The number of samples per graph.
         nll: The mean NLL, in nats per graph.
-        standard_error: Its standard error over graphs; None for a single graph.
+        standard_error: Its standard error over graphs; None for one graph.
     """
 
     samples: int
@@ -170,27 +169,27 @@ class CurvePoint(Record):
 
 @dataclass(frozen=True)
 class NLLEstimate(Record):
-    """The mean NLL of graphs, in nats per graph, beside what it should be compared with.
+    """The mean NLL of graphs, in nats per graph, with diagnostics and baseline.
 
     Attributes:
         model: The model's name.
-        convention: ``pairs``, or ``paper``, which is no law over graphs.
+        convention: ``pairs``, or ``paper``, which is not a normalised distribution over graphs.
         graphs: The number of graphs.
-        samples: The proposals per graph, K.
+        samples: The number of samples per graph, K.
         nll: The mean of -log p(A|n).
         standard_error: Its standard error over graphs.
-        elbo: The mean evidence lower bound by the same samples.
+        elbo: The mean ELBO from the same samples.
         ess: The median effective sample size.
         size_nats: The mean of -log p(n); None if some size never occurred in training.
         baseline: The mean ER baseline; None for weighted graphs and for convention ``paper``.
         per_graph: The estimates of each graph.
-        method: What was asked for: ``is``, ``ais`` or ``auto``.
-        chains: The chains per graph of annealed importance sampling; None where none was asked for.
-        steps: The temperatures of each chain; None likewise.
-        khat: The largest finite Pareto shape of a graph's weights; None where no graph has one.
-        flagged: The number of graphs whose Pareto shape is above 0.7: their estimates are not to be trusted.
-        annealed: The number of graphs scored by annealed importance sampling.
-        curve: The mean NLL by fewer samples, where asked for.
+        method: The requested method: ``is``, ``ais`` or ``auto``.
+        chains: The number of AIS chains per graph; None without AIS.
+        steps: The number of temperatures of each chain; None without AIS.
+        khat: The largest finite k-hat of a graph; None if no graph has one.
+        flagged: The number of graphs with k-hat above 0.7, whose estimates are unreliable.
+        annealed: The number of graphs estimated by AIS.
+        curve: The mean NLL from fewer samples; empty unless requested.
     """
 
     model: str

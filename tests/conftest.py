@@ -36,4 +36,4 @@ def single_precision(double_precision: None) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run what takes longest first, so that no process waits for the last test of another."""
-    items.sort(key=lambda item: (item.path.name != "test_readme.py", item.get_closest_marker("slow") is None))
+    items.sort(key=lambda item: (item.path.name != "test_docs.py", item.get_closest_marker("slow") is None))

@@ -1,29 +1,22 @@
-"""What processes of torchrun train together and what one of them trains alone, to the last bit."""
+"""Train models with the processes of torchrun and with one process, and print how far the results differ."""
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import torch
 from tiny import random_graph
 
-from graphite_gen.distributed import SINGLE_PROCESS, ProcessGroup, dismiss, join, leave
+from graphite_gen.cli.sharing import connect_ranks, end_worker, end_workers
+from graphite_gen.distributed import SINGLE_PROCESS, ProcessGroup
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.training import step as steps
 from graphite_gen.training.trainer import Trainer, configure
 
-QUICK: dict[str, Any] = {
-    "epochs": 2,
-    "epoch_graphs": 0,
-    "batch_size": 7,
-    "validate_every": 1,
-    "validation_samples": 2,
-    "warmup_steps": 3,
-    "width": 16,
-}
+QUICK: dict[str, Any] = {"epochs": 2, "epoch_graphs": 0, "batch_size": 7, "validate_every": 1}
+QUICK |= {"validation_samples": 2, "warmup_steps": 3, "width": 16}
 PLAIN = [random_graph(nodes, seed) for nodes in (3, 5, 8) for seed in range(6)]
-# So small that some of their weights matter to some processes only, in batches that not all have a part of.
+# So small that some parameters have a gradient on some ranks only, and some batches have no part for a rank.
 SMALL = [random_graph(nodes, seed) for nodes in (1, 2, 2, 4) for seed in range(4)]
 WEIGHTED = [random_graph(nodes, seed, weighted=True) for nodes in (3, 5, 6) for seed in range(5)]
 
@@ -38,37 +31,24 @@ CASES: dict[str, tuple[str, list[SimpleGraph], dict[str, Any]]] = {
 }
 
 
-def trained(name: str, graphs: list[SimpleGraph], changes: dict[str, Any], group: ProcessGroup) -> Trainer:
+def trained(name: str, graphs: list[SimpleGraph], changes: dict[str, Any], group: ProcessGroup) -> torch.Tensor:
+    """The weights, and the figures of every epoch relative to their size."""
     config, settings = configure(name, graphs, None, **(QUICK | changes))
     run = Trainer("tiny", config, settings, graphs, graphs[::2] * 20, group=group)
-    list(run)
+    figures = [value / 10 for record in run for value in (record.validation or 0.0, record.loss, record.kl)]
 
-    return run
-
-
-def state(run: Trainer) -> bytes:
-    """The weights to the last bit, and the figures of every epoch but for the order of their sums."""
-    figures = [(record.validation, round(record.loss, 9), round(record.kl, 9)) for record in run.history]
-
-    return b"".join(tensor.numpy().tobytes() for tensor in run.network.state_dict().values()) + repr(figures).encode()
-
-
-def main() -> None:
-    torch.set_num_threads(1)
-    steps.PART_CELLS = 64
-    group = join()
-    for title, case in CASES.items():
-        together = state(trained(*case, group))
-        (alone,) = group.everywhere([state(trained(*case, SINGLE_PROCESS))] if group.is_rank_zero else [])
-        differs = group.any(together != alone)
-        if group.is_rank_zero:
-            print(f"{title}: {'different' if differs else 'same'}", flush=True)
-    # As the program ends: the others with the one that leads, without clearing up, in which torch may abort.
-    if not group.is_rank_zero:
-        threading.Event().wait()
-    dismiss()
-    leave()
+    return torch.cat([torch.tensor(figures), *(tensor.flatten() for tensor in run.network.state_dict().values())])
 
 
 if __name__ == "__main__":
-    main()
+    torch.set_num_threads(1)
+    steps.PART_CELLS = 64
+    group = connect_ranks()
+    for title, case in CASES.items():
+        together = trained(*case, group)
+        alone = group.broadcast(trained(*case, SINGLE_PROCESS) if group.is_rank_zero else together)
+        if group.is_rank_zero:
+            print(f"{title}: {float((together - alone).abs().max()):.3g}", flush=True)
+    if not group.is_rank_zero:
+        end_worker(is_failed=False)
+    end_workers(0)

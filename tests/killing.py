@@ -1,4 +1,4 @@
-"""Tasks that are killed at a chosen moment."""
+"""Processes that are killed at a chosen moment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["killed_at"]
 
 
 def killed_at(operation: int, task: Callable[[], object]) -> bool:
-    """Do a task in a child that is killed right before one of its operations on files; whether it came to that."""
+    """Run a task in a child process that is killed right before one of its file operations; False if it finished."""
     child = os.fork()
     if child == 0:
         left = [operation]

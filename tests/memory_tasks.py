@@ -1,6 +1,6 @@
-"""What a process takes at most while it does a task: ``python memory_tasks.py`` prints the bytes of each.
+"""Peak memory of tasks: ``python memory_tasks.py`` prints the bytes of each.
 
-It must be a process of its own. One that has worked before takes up what it has freed, and seems to take nothing.
+It needs a separate process: one that has run other tasks reuses memory it has freed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from graphite_gen import memory
 from graphite_gen.api import load
 from graphite_gen.evaluation.descriptors import spectra
 from graphite_gen.graph import SimpleGraph
-from graphite_gen.likelihood import estimate_nll
+from graphite_gen.likelihood import NLLOptions, estimate_nll
 from graphite_gen.network.hyperparameters import GENERATION
 from graphite_gen.network.link_prediction import train_on_all
 from graphite_gen.network.network import Network
@@ -37,7 +37,7 @@ def sparse(nodes: int) -> SimpleGraph:
 
 def train_step(preset: str, nodes: int, graphs: int) -> None:
     run = prepare("x", [sparse(nodes)] * graphs, [], {"epochs": 1, "batch_size": graphs}, preset_name=preset)
-    # Late in a run a step takes the most.
+    # Late in a run a step uses the most memory.
     run._step(list(range(graphs)), 0.9)
 
 
@@ -46,15 +46,15 @@ TASKS: dict[str, Callable[[], object]] = {
     "staged step": lambda: train_step("default", 300, 4),
     "one-shot block": lambda: list(Sampler(load("bundled:ego-one-shot").trained, 128, nodes=200)),
     "one-shot graph": lambda: list(Sampler(load("bundled:ego-one-shot").trained, 1, nodes=2500)),
-    "one-shot NLL": lambda: estimate_nll(load("bundled:ego-one-shot").trained, [sparse(800)], 8),
-    "staged NLL": lambda: estimate_nll(load("bundled:ego").trained, [sparse(100)], 1),
+    "one-shot NLL": lambda: estimate_nll(load("bundled:ego-one-shot").trained, [sparse(800)], NLLOptions(8)),
+    "staged NLL": lambda: estimate_nll(load("bundled:ego").trained, [sparse(100)], NLLOptions(1)),
     "single graph": lambda: train_on_all(Network(sparse(30_000)), replace(GENERATION, epochs=1), 0, features=False),
     "spectrum": lambda: spectra([sparse(1500)]),
 }
 
 
 def taken(task: Callable[[], object]) -> int:
-    """The bytes by which a child grows at most while it does a task."""
+    """The peak memory, in bytes, of a task in a child process."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -74,6 +74,6 @@ def taken(task: Callable[[], object]) -> int:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    # Some of torch is loaded at the first step of an optimiser alone, and is no part of what a step takes.
+    # Parts of torch are loaded at the first optimiser step, which does not count.
     train_step("paper", 3, 1)
     print(json.dumps({name: taken(task) for name, task in TASKS.items()}))

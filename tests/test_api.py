@@ -15,14 +15,14 @@ from tiny import SMALL, random_graph, small_model
 import graphite_gen as gg
 from graphite_gen.api import Model, fit, load
 from graphite_gen.data.dataset import split_graphs
-from graphite_gen.errors import CheckpointError, ConfigError, DatasetError, SamplingError
+from graphite_gen.errors import CheckpointError, ConfigError, DatasetError, SamplingError, UnusedSettingError
 from graphite_gen.families import family
 from graphite_gen.families.simulate import generate, training_set
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.io import write_graphs
 from graphite_gen.records import Provenance, TrainRecord
 
-QUICK: dict[str, Any] = {key: SMALL[key] for key in ("width", "latent", "head_rank", "rounds")} | {
+QUICK: dict[str, Any] = {key: SMALL[key] for key in ("width", "head_rank", "rounds")} | {
     "epochs": 1,
     "epoch_graphs": 0,
     "batch_size": 8,
@@ -62,7 +62,7 @@ def test_fit_sample_score_save_and_load_on_networkx_graphs(tmp_path: Path) -> No
     assert loaded.history == ()
 
 
-def test_options_of_sample_reach_the_sampler() -> None:
+def test_options_of_sample_are_passed_to_the_sampler() -> None:
     model = Model(small_model())
 
     assert all(nx.is_connected(graph) for graph in model.sample(10, nodes=4, connected=True))
@@ -71,7 +71,7 @@ def test_options_of_sample_reach_the_sampler() -> None:
 
 
 def test_a_weighted_model_scores_its_own_samples() -> None:
-    """One node alone has no edge to weigh, and comes back from networkx without weights."""
+    """A graph of one node has no weights after conversion from networkx."""
     model = Model(small_model(observation="normal"))
 
     assert math.isfinite(model.nll(model.sample(10, nodes=(1, 4)), samples=4).nll)
@@ -83,22 +83,22 @@ def test_autoencoders_are_trained_and_refuse_to_sample_or_score() -> None:
     assert model.trained.results["validation"] is not None
     with pytest.raises(SamplingError, match="is a graphite-ae: an autoencoder has no prior"):
         model.sample(1)
-    with pytest.raises(DatasetError, match="is a graphite-ae: an autoencoder has no likelihood"):
+    with pytest.raises(DatasetError, match="no likelihood"):
         model.nll([random_graph(4, 0)])
 
 
-def test_a_family_is_trained_on_graphs_that_generate_never_draws() -> None:
-    law = gg.family("ego")
+def test_training_graphs_of_a_family_differ_from_those_of_generate() -> None:
+    ego = gg.family("ego")
 
-    data = training_set(law, preset_name="default", count=40, nodes=(5, 8), seed=0)
-    other = gg.generate(law, 40, (5, 8), 0)
+    data = training_set(ego, preset_name="default", count=40, nodes=(5, 8), seed=0)
+    other = gg.generate(ego, 40, (5, 8), 0)
 
     assert [len(data.split(name)) for name in ("train", "validation")] == [40, 300]
     assert data.provenance.family == "ego"
     drawn = {graph.edges.tobytes() for graph in other if graph.nodes == 8}
     common = [graph for graph in data if graph.nodes == 8 and graph.edges.tobytes() in drawn]
     assert len(common) < 2
-    assert len(training_set(law, preset_name="paper", count=None, nodes=(5, 8), seed=0)) == 200
+    assert len(training_set(ego, preset_name="paper", count=None, nodes=(5, 8), seed=0)) == 200
 
 
 def test_fit_knows_families_by_name_and_keeps_their_provenance(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +116,7 @@ def test_fit_knows_families_by_name_and_keeps_their_provenance(monkeypatch: pyte
     assert all(torch.equal(first[name], second[name]) for name in first)
 
 
-def test_graphs_are_split_as_marked_and_test_graphs_are_left_alone() -> None:
+def test_graphs_are_split_as_marked_and_test_graphs_are_not_used() -> None:
     graphs = [marked(split) for split in ("train", "validation", "test", None, "train")]
 
     train, validation = split_graphs(graphs, 0)
@@ -143,40 +143,40 @@ def test_wrong_settings_and_graphs_are_refused_before_training() -> None:
         fit([random_graph(4, 0)], colour=1)
     with pytest.raises(ConfigError, match="Unknown setting 'law'"):
         fit([random_graph(4, 0)], law=3)
-    with pytest.raises(ConfigError, match="'seed' is 'x'; it should be a whole number"):
+    with pytest.raises(ConfigError, match="'seed' is 'x'"):
         fit([random_graph(4, 0)], seed="x")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="'epochs' should be int"):
         fit([random_graph(4, 0)], epochs="many")
     for key, value in (("observation", "bernoulli"), ("max_nodes", 9), ("node_features", 2)):
         with pytest.raises(ConfigError, match=f"'{key}' follows from the graphs"):
             fit([random_graph(4, 0)], **{key: value})
-    with pytest.raises(DatasetError, match="no graphs to train on"):
+    with pytest.raises(DatasetError, match="no graphs"):
         fit([])
     with pytest.raises(DatasetError, match="directed"):
         fit([nx.DiGraph([(0, 1)])])
 
 
 @pytest.mark.parametrize(
-    ("settings", "what"),
+    ("settings", "on"),
     [
-        ({"skip": "convex"}, "'skip' has no effect on a staged model. Leave it out."),
-        ({"samples": 4}, "'samples' has no effect on a staged model."),
-        ({"kl_warmup": 0.5}, "'kl_warmup' has no effect on a model without encoder."),
-        (
-            {"decoding_steps": 1, "ordering": "degeneracy"},
-            "'ordering' has no effect on a model that decides all pairs at once.",
-        ),
-        ({"kind": "vgae", "rounds": 3}, "'rounds' has no effect on a 'vgae'."),
-        ({"kind": "graphite-ae", "kl_warmup": 0.5}, "'kl_warmup' has no effect on an autoencoder."),
+        ({"skip": "convex"}, "an autoregressive model"),
+        ({"samples": 4}, "an autoregressive model"),
+        ({"kl_warmup": 0.5}, "a model without encoder, whose latents are noise"),
+        ({"latent": 4}, "a model without encoder, whose latents are noise"),
+        ({"decoding_steps": 1, "ordering": "degeneracy"}, "a one-shot model"),
+        ({"kind": "vgae", "rounds": 3}, "a 'vgae'"),
+        ({"kind": "graphite-ae", "kl_warmup": 0.5}, "an autoencoder"),
     ],
 )
-def test_a_setting_without_effect_is_refused(settings: dict[str, Any], what: str) -> None:
-    with pytest.raises(ConfigError, match=re.escape(what)):
-        fit([random_graph(4, seed) for seed in range(4)], **settings)
+def test_a_setting_without_effect_is_refused(settings: dict[str, Any], on: str) -> None:
+    with pytest.raises(UnusedSettingError) as error:
+        fit([random_graph(4, 0)], **settings)
+
+    assert (error.value.setting, error.value.on) == (list(settings)[-1], on)
 
 
-def test_weighted_graphs_are_decided_at_once_so_that_an_order_has_no_effect_on_them() -> None:
-    with pytest.raises(ConfigError, match="'ordering' has no effect on a model that decides all pairs at once"):
+def test_an_ordering_has_no_effect_on_weighted_graphs() -> None:
+    with pytest.raises(ConfigError, match="'ordering' has no effect on a one-shot model"):
         fit([random_graph(4, seed, 1.0, weighted=True) for seed in range(4)], ordering="degeneracy")
 
 
@@ -189,7 +189,7 @@ def test_fit_keeps_a_run_in_its_folder_and_load_finds_the_last_one(
     for found in (load(), load("mine"), load(tmp_path / "checkpoints" / "mine")):
         assert found.trained.name == "mine"
         assert same_graphs(found.sample(3), model.sample(3))
-    with pytest.raises(CheckpointError, match="No model called 'other'"):
+    with pytest.raises(CheckpointError, match="no model 'other'"):
         load("other")
 
 
@@ -208,7 +208,7 @@ def test_scores_do_not_depend_on_networkx_or_arrays() -> None:
     assert np.isfinite(model.nll(graphs, samples=4, convention="paper").nll)
 
 
-def test_test_graphs_are_left_alone_even_where_none_is_marked_for_training() -> None:
+def test_test_graphs_are_not_used_even_if_none_is_marked_for_training() -> None:
     train, validation = split_graphs([marked("test")] * 3 + [marked(None)] * 10, 0)
 
     assert len(train) + len(validation) == 10
@@ -226,13 +226,13 @@ def test_a_model_with_features_is_sampled_given_features() -> None:
         assert [graph.nodes[node]["features"] for node in range(4)] == features.tolist()
 
 
-def test_other_spellings_of_validation_are_understood_and_unknown_marks_refused() -> None:
+def test_synonyms_of_validation_are_accepted_and_unknown_splits_refused() -> None:
     train, validation = split_graphs([marked("train"), marked("val"), marked("valid")], 0)
     assert (len(train), len(validation)) == (1, 2)
 
     with pytest.raises(DatasetError, match="'dev'"):
         split_graphs([marked("train"), marked("dev")], 0)
-    with pytest.raises(DatasetError, match="All graphs are marked 'test'"):
+    with pytest.raises(DatasetError, match="'test'"):
         split_graphs([marked("test")], 0)
 
 
@@ -245,7 +245,7 @@ def test_a_file_is_fitted_with_its_provenance(tmp_path: Path) -> None:
         assert sum(model.trained.sizes.graphs.values()) == 2
 
 
-def test_weights_are_learned_unless_they_are_all_one_or_to_be_ignored() -> None:
+def test_weights_are_learned_unless_all_are_one_or_ignored() -> None:
     weighted = [random_graph(4, seed, 1.0, weighted=True) for seed in range(6)]
     ones = [replace(graph, weights=np.ones(len(graph.edges))) for graph in weighted]
 
@@ -254,22 +254,22 @@ def test_weights_are_learned_unless_they_are_all_one_or_to_be_ignored() -> None:
     model = fit(ones, **QUICK)
     assert model.trained.config.observation == "bernoulli"
     assert math.isfinite(model.nll(ones, samples=4).nll)
-    with pytest.raises(DatasetError, match="--ignore-weights"):
+    with pytest.raises(DatasetError, match="weighted"):
         model.nll(weighted, samples=4)
 
 
-def test_edges_alone_are_asked_for_by_name() -> None:
+def test_the_observation_cannot_be_set() -> None:
     with pytest.raises(ConfigError, match="ignore_weights=True"):
         fit([random_graph(4, 0)], observation="bernoulli")
 
 
-def test_a_model_introduces_itself_in_one_line() -> None:
+def test_the_repr_of_a_model_is_one_line() -> None:
     assert re.fullmatch(
         r"Model\('tiny', graphite-vae, [\d,]+ parameters, \d+ to \d+ nodes\)", repr(Model(small_model()))
     )
 
 
 @pytest.mark.parametrize("nodes", ["10:12", (3,), 2.5])
-def test_numbers_of_nodes_that_are_none_are_refused(nodes: Any) -> None:
+def test_invalid_numbers_of_nodes_are_refused(nodes: Any) -> None:
     with pytest.raises(SamplingError, match="'nodes' is"):
         Model(small_model()).sample(1, nodes=nodes)

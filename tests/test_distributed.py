@@ -1,225 +1,229 @@
-"""Processes that share work, as real ones: each begins as a copy of this one."""
+"""Process groups of real processes, each a fork of this one."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
-import socket
 import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from graphite_gen import distributed as lines
-from graphite_gen.distributed import SINGLE_PROCESS, ProcessGroup, launch, place
-from graphite_gen.errors import DistributedError, SamplingError, UnusedSettingError
+from graphite_gen.distributed import (
+    SINGLE_PROCESS,
+    STORE,
+    ProcessGroup,
+    connect,
+    group_from_environment,
+    report_failure,
+)
+from graphite_gen.errors import CheckpointError, DistributedError, SamplingError, UnusedSettingError
+from graphite_gen.evaluation.mmd import MMDEstimate, MMDRow
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.training.torchrun import launch
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
-Work = Callable[[ProcessGroup], object]
+Run = Callable[..., dict[int, Any]]
 
 
-@contextmanager
-def group_of(size: int, work: Work, ends: list[int] | None = None) -> Iterator[ProcessGroup]:
-    """The leader of a crew whose other processes do that work; how they ended is added to ``ends``."""
-    children, kept = [], []
-    for rank in range(1, size):
-        ours, theirs = socket.socketpair()
-        kept.append(ours)
-        child = os.fork()
-        if not child:
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Call a function on every rank of a new group, and return its results, or the exceptions that it raised."""
+    fork = multiprocessing.get_context("fork")
+
+    def run(world_size: int, work: Callable[[ProcessGroup], object]) -> dict[int, Any]:
+        results = fork.SimpleQueue()
+
+        def run_rank(rank: int) -> None:
+            environment = {"RANK": str(rank), "WORLD_SIZE": str(world_size), STORE: str(tmp_path / "store")}
+            os.environ.update(environment)
             try:
-                for line in kept:
-                    line.close()
-                lines.disconnect()
-                lines.connect(0, theirs)
-                work(ProcessGroup(rank, size))
-            finally:
-                # Only the end of the leader ends it well.
-                time.sleep(20)
-                os._exit(1)
-        theirs.close()
-        children.append(child)
-        lines.connect(rank, ours)
-    try:
-        yield ProcessGroup(0, size)
-    finally:
-        lines.dismiss()
-        codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
-        if ends is not None:
-            ends += codes
+                results.put((rank, work(connect())))
+            except Exception as error:
+                if report_failure(error):
+                    os._exit(1)
+                results.put((rank, error))
+
+        processes = [fork.Process(target=run_rank, args=(rank,)) for rank in range(world_size)]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join(60)
+            assert process.exitcode is not None, "a process hangs"
+        found = {}
+        while not results.empty():
+            rank, result = results.get()
+            found[rank] = result
+        return found
+
+    return run
 
 
-def text(number: int) -> str:
-    return f"thing {number}"
-
-
-def all_of(group: ProcessGroup, count: int, make: Callable[[int], str] = text) -> Iterator[str]:
-    return group.ordered(count, make, str.encode, bytes.decode)
-
-
-def failing_at(bad: int, error: Exception) -> Callable[[int], str]:
-    def make(number: int) -> str:
-        if number == bad:
+def failing_at(bad: int, error: Exception) -> Callable[[int], int]:
+    def make(index: int) -> int:
+        if index == bad:
             raise error
-        return text(number)
+        return index
 
     return make
 
 
-@pytest.mark.parametrize("size", [1, 2, 3])
-@pytest.mark.parametrize("count", [0, 1, 2, 7])
-def test_what_is_made_by_number_comes_to_the_leader_in_order(size: int, count: int) -> None:
-    ends: list[int] = []
-    with group_of(size, lambda group: list(all_of(group, count)), ends) as group:
-        assert list(all_of(group, count)) == list(map(text, range(count)))
-    assert ends == [0] * (size - 1)
+def described(error: Exception) -> tuple[object, ...]:
+    """An exception as plain values."""
+    return type(error).__name__, str(error), getattr(error, "reason", None), getattr(error, "facts", None)
+
+
+def until_error(group: ProcessGroup, count: int, make: Callable[[int], int]) -> tuple[list[int], object]:
+    gathered: list[int] = []
+    try:
+        for value in group.gather_in_order(count, make):
+            gathered.append(value)
+    except Exception as error:
+        if group.rank:
+            raise
+        return gathered, described(error)
+    return gathered, None
+
+
+@pytest.mark.parametrize("world_size", [1, 2, 3])
+def test_results_are_gathered_in_order_and_known_to_every_rank(run: Run, world_size: int) -> None:
+    def work(group: ProcessGroup) -> object:
+        gathered = [list(group.gather_in_order(count, lambda index: index**2)) for count in (0, 1, 2, 7)]
+        everywhere = group.all_gather_in_order(5, lambda index: (index, group.rank))
+        group.barrier()
+        sums = group.all_reduce_sum([group.rank, 0.5])
+        return gathered, everywhere, group.broadcast(f"from {group.rank}"), sums, group.any(group.rank == 1)
+
+    found = run(world_size, work)
+    squares = [[index**2 for index in range(count)] for count in (0, 1, 2, 7)]
+    computed = [(index, index % world_size) for index in range(5)]
+    sums = [sum(range(world_size)), world_size / 2]
+
+    for rank in range(world_size):
+        expected = [[], [], [], []] if rank else squares
+        assert found[rank] == (expected, computed, "from 0", sums, world_size > 1)
+
+
+def test_graphs_and_records_arrive_as_they_were_sent(run: Run) -> None:
+    edges = np.array([[0, 1], [1, 2]], dtype=np.int32)
+    attributes = {"x": float("nan"), "y": (1, [2, "ü"], {3: None}), "z": np.float32(0.1)}
+    graph = SimpleGraph(3, edges, np.array([0.1, -0.0]), None, ("a", 1, (2, 3)), {"c": [1, None, "d"]}, {}, attributes)
+    row = MMDRow(MMDEstimate("orbit", "rbf", 0.1 + 0.2, 0.1, 0.5, 3.0, (3, 4)), None, chance=0.1)
+
+    (_, (received, same_row)) = run(2, lambda group: list(group.gather_in_order(2, lambda _: (graph, row))))[0]
+
+    assert same_row == row
+    for name in SimpleGraph.__slots__:
+        ours, theirs = getattr(graph, name), getattr(received, name)
+        assert type(ours) is type(theirs)
+        assert ours.tobytes() == theirs.tobytes() if isinstance(ours, np.ndarray) else repr(ours) == repr(theirs)
+    assert type(received.attributes["z"]) is np.float32
+
+
+class StrangeError(Exception):
+    """An error that cannot be pickled."""
+
+    def __reduce__(self) -> Any:
+        raise TypeError("cannot pickle it")
 
 
 @pytest.mark.parametrize("bad", [2, 3])
 @pytest.mark.parametrize(
-    "error", [SamplingError("none is found"), MemoryError(), UnusedSettingError("steps", "trees"), OSError(28, "full")]
+    "error",
+    [
+        CheckpointError("no weights", reason="no-weights", path=Path("a/b")),
+        UnusedSettingError("steps", "trees"),
+        MemoryError(),
+        OSError(28, "full", "file"),
+        StrangeError("odd"),
+    ],
 )
-def test_an_error_of_one_is_raised_at_its_turn_wherever_it_happened(bad: int, error: Exception) -> None:
-    make = failing_at(bad, error)
-    with group_of(2, lambda group: list(all_of(group, 6, make))) as group:
-        things = all_of(group, 6, make)
-        assert [next(things) for _ in range(bad)] == list(map(text, range(bad)))
-        with pytest.raises(type(error)) as raised:
-            next(things)
+def test_an_error_is_raised_on_rank_zero_where_the_sequence_reaches_it(run: Run, bad: int, error: Exception) -> None:
+    gathered, raised = run(2, lambda group: until_error(group, 6, failing_at(bad, error)))[0]
 
-    assert str(raised.value) == str(error)
+    assert gathered == list(range(bad))
+    is_sent = bad % 2 == 1
+    assert raised == described(RuntimeError("odd") if is_sent and isinstance(error, StrangeError) else error)
 
 
-def test_an_error_of_a_kind_that_only_one_process_knows_is_told_too() -> None:
-    class StrangeError(Exception):
-        pass
+@pytest.mark.parametrize("operation", ["broadcast", "barrier", "gather"])
+def test_an_error_between_two_operations_is_raised_in_the_next_one(run: Run, operation: str) -> None:
+    def work(group: ProcessGroup) -> object:
+        if group.rank == 2:
+            raise SamplingError("no model here")
+        if operation == "broadcast":
+            return group.broadcast(1)
+        return group.barrier() if operation == "barrier" else list(group.gather_in_order(6, str))
 
-    make = failing_at(1, StrangeError("odd"))
-    with group_of(2, lambda group: list(all_of(group, 2, make))) as group, pytest.raises(RuntimeError, match="odd"):
-        list(all_of(group, 2, make))
+    raised = run(3, work)[0]
 
-
-def test_an_error_beside_the_work_is_raised_when_the_leader_next_asks() -> None:
-    with group_of(3, lambda group: group.tell(SamplingError("no model here"))) as group:
-        assert group.everywhere([b"read by no one"]) == [b"read by no one"]
-        with pytest.raises(SamplingError, match="no model here"):
-            list(all_of(group, 3))
-
-
-def test_what_a_lost_process_has_told_is_raised_in_place_of_its_loss() -> None:
-    with group_of(3, lambda group: group.tell(SamplingError("no room here")) if group.rank == 2 else None) as group:
-        while not group._line(2).has_come():
-            time.sleep(0.01)
-        with pytest.raises(SamplingError, match="no room here"), group.no_one_lost():
-            raise RuntimeError("Connection closed by peer")
-        with pytest.raises(DistributedError, match="was lost"), group.no_one_lost():
-            raise RuntimeError("Connection closed by peer")
+    assert isinstance(raised, SamplingError)
+    assert str(raised) == "no model here"
 
 
-def test_all_assemble_or_the_error_of_one_that_does_not_is_raised() -> None:
-    with group_of(3, lambda group: group.assemble()) as group:
-        group.assemble()
-    failing = SamplingError("no device here")
-    with (
-        group_of(3, lambda group: group.tell(failing) if group.rank == 2 else group.assemble()) as group,
-        pytest.raises(SamplingError, match="no device here"),
-    ):
-        group.assemble()
-
-
-def test_a_process_that_dies_is_missed_after_what_it_had_sent() -> None:
-    def die(number: int) -> str:
-        if number == 3:
+def test_the_death_of_a_worker_is_noticed_after_what_it_had_sent(run: Run) -> None:
+    def make(index: int) -> int:
+        if index == 3:
             os.kill(os.getpid(), signal.SIGKILL)
-        return text(number)
+        return index
 
-    ends: list[int] = []
-    with group_of(2, lambda group: list(all_of(group, 9, die)), ends) as group:
-        things = all_of(group, 9)
-        assert [next(things) for _ in range(3)] == list(map(text, range(3)))
-        with pytest.raises(DistributedError, match="A process of this run was lost"):
-            list(things)
-    assert ends == [-signal.SIGKILL]
+    gathered, raised = run(2, lambda group: until_error(group, 9, make))[0]
+
+    assert gathered == [0, 1, 2]
+    assert (raised[0], raised[2]) == ("DistributedError", "worker-died")
 
 
-def test_what_the_leader_has_is_everywhere_and_what_is_shared_too() -> None:
-    things = [b"", bytes(range(256)) * 5000, b"last"]
+def test_a_worker_that_is_ahead_waits(run: Run) -> None:
+    made, count = multiprocessing.get_context("fork").Value("i", 0), 20
 
-    def retell(group: ProcessGroup) -> list[str]:
-        told = group.everywhere(things if group.is_rank_zero else [])
-        shared = group.shared(5, text, str.encode, bytes.decode)
-        lengths = [len(told), *map(len, told), *map(hash, shared)]
-        return list(group.ordered(3, lambda _: repr(lengths), str.encode, bytes.decode))
+    def make(index: int) -> bytes:
+        with made.get_lock():
+            made.value += 1
+        return bytes(1 << 20)
 
-    with group_of(3, retell) as group:
-        found = retell(group)
-    assert found == [repr([3, 0, 1_280_000, 4, *(hash(text(k)) for k in range(5))])] * 3
+    def work(group: ProcessGroup) -> list[int]:
+        ahead = []
+        for taken, _ in enumerate(group.gather_in_order(count, make), 1):
+            time.sleep(0.02)
+            ahead.append(made.value - taken)
+        return ahead
 
+    ahead = run(2, work)[0]
 
-@pytest.mark.parametrize(("end", "code"), [(lines.dismiss, 0), (lines.disconnect, 1)])
-def test_who_loses_the_leader_ends_whatever_it_is_at_and_well_after_a_farewell(
-    end: Callable[[], None], code: int
-) -> None:
-    ends: list[int] = []
-    began = time.monotonic()
-    with group_of(3, lambda group: time.sleep(60), ends):
-        end()
-
-    assert ends == [code, code]
-    assert time.monotonic() - began < 15
+    # One is received in advance, one waits to be sent, and one is being made.
+    assert len(ahead) == count
+    assert max(ahead) <= 3
 
 
-def test_no_one_runs_far_ahead_of_the_leader() -> None:
-    heard, said = os.pipe()
-
-    def make(number: int) -> bytes:
-        os.write(said, b".")
-        return bytes(1 << 22)
-
-    def share(group: ProcessGroup) -> Iterator[bytes]:
-        return group.ordered(20, make, bytes, bytes)
-
-    with group_of(2, lambda group: list(share(group))) as group:
-        things = share(group)
-        for taken in range(1, 9):
-            next(things)
-            time.sleep(0.01)
-            os.set_blocking(heard, False)
-            made = len(os.read(heard, 100))
-            # Its own and the other's, of which one may be under way and one be waiting.
-            assert made <= 3, f"{made} more were made by the time that {taken} were taken"
-    os.close(heard)
-    os.close(said)
-
-
-def test_a_process_knows_its_place_by_what_torchrun_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_group_is_that_of_torchrun(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("RANK", "WORLD_SIZE", "TORCHELASTIC_RUN_ID"):
         monkeypatch.delenv(name, raising=False)
-    assert place() == SINGLE_PROCESS == ProcessGroup(0, 1)
-    monkeypatch.setenv("RANK", "2")
-    assert place() == SINGLE_PROCESS
-    monkeypatch.setenv("WORLD_SIZE", "3")
-    assert place() == SINGLE_PROCESS, "a scheduler may have numbered it"
-    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
-    assert place() == ProcessGroup(2, 3)
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    assert place() == SINGLE_PROCESS
-    monkeypatch.setenv("WORLD_SIZE", "3")
-    assert not place().is_rank_zero
-    monkeypatch.setenv("RANK", "no number")
-    assert place() == SINGLE_PROCESS
+    expected = [
+        (("RANK", "2"), SINGLE_PROCESS),
+        # A scheduler may have set both.
+        (("WORLD_SIZE", "3"), SINGLE_PROCESS),
+        (("TORCHELASTIC_RUN_ID", "none"), ProcessGroup(2, 3)),
+        (("WORLD_SIZE", "2"), SINGLE_PROCESS),
+        (("RANK", "no number"), SINGLE_PROCESS),
+    ]
+    for variable, group in expected:
+        monkeypatch.setenv(*variable)
+        assert group_from_environment() == group
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs '/proc'")
-def test_a_launch_has_the_start_of_the_process_that_launched_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_launch_is_identified_by_the_start_time_of_torchrun(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TORCHELASTIC_RUN_ID", raising=False)
     assert launch() is None
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
-    # Ticks after the boot, in seconds: 'ps' is the oracle.
+    # 'ps' is the oracle of the start time, in ticks since the boot.
     command = ["ps", "-o", "etimes=", "-p", str(os.getppid())]
     age = int(subprocess.run(command, capture_output=True, text=True).stdout)
     uptime = float(Path("/proc/uptime").read_text().split()[0])
@@ -229,11 +233,25 @@ def test_a_launch_has_the_start_of_the_process_that_launched_it(monkeypatch: pyt
     assert int(ticks) / os.sysconf("SC_CLK_TCK") == pytest.approx(uptime - age, abs=3)
 
 
-def test_processes_that_do_not_find_one_another_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("world_size", [2, 3])
+def test_training_agrees_with_one_process(world_size: int) -> None:
+    script = Path(__file__).with_name("distributed_training.py")
+    line = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(world_size), str(script)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=300)
+    differences = dict(line.split(": ") for line in done.stdout.splitlines())
+
+    assert done.returncode == 0, done.stderr
+    assert len(differences) == 7
+    assert max(map(float, differences.values())) < 1e-5, differences
+
+
+def test_processes_that_cannot_connect_raise(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("MASTER_ADDR", "MASTER_PORT"):
         monkeypatch.delenv(name, raising=False)
     for name, value in (("RANK", "1"), ("WORLD_SIZE", "2"), ("TORCHELASTIC_RUN_ID", "none")):
         monkeypatch.setenv(name, value)
 
-    with pytest.raises(DistributedError, match=r"The 2 processes of this run did not find one another: .*MASTER_ADDR"):
-        list(all_of(place(), 3))
+    with pytest.raises(DistributedError, match="MASTER_ADDR") as error:
+        connect()
+    assert error.value.reason == "not-connected"

@@ -1,4 +1,4 @@
-"""The built wheel stands on its own."""
+"""The built wheel works without the checkout."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_the_wheel_holds_the_commands_and_the_models_and_nothing_called_cli(wheel: Path) -> None:
+def test_the_wheel_contains_commands_and_models_in_one_package(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
 
     assert "graphite_gen/cli/main.py" in names
@@ -41,7 +41,7 @@ def test_a_wheel_installed_in_an_empty_environment_samples_from_a_bundled_model(
     place = tmp_path / "environment"
     venv.create(place, with_pip=False)
     site = next(place.glob("lib/python*/site-packages"))
-    # Other people's packages are lent by this environment, so that nothing is downloaded; ours comes from the wheel.
+    # Dependencies are linked from this environment, so that nothing is downloaded.
     lent = tmp_path / "lent"
     lent.mkdir()
     for package in Path(nx.__file__).resolve().parents[1].iterdir():
@@ -56,7 +56,7 @@ def test_a_wheel_installed_in_an_empty_environment_samples_from_a_bundled_model(
 
         return done.stdout
 
-    # Without an index pip installs only if what we declare is all there.
+    # Without an index, pip installs only if all declared dependencies are present.
     run(place / "bin" / "python", "-m", "pip", "install", "--no-index", "--disable-pip-version-check", wheel)
     run(place / "bin" / "graphite-gen", "sample", "-n", "5", "--model", "barabasi", "-o", "out.graphml")
 

@@ -10,18 +10,8 @@ import pytest
 from graphite_gen.errors import ConfigError
 from graphite_gen.rng import derive_seed, stream
 
-NAMES: list[tuple[str | int, ...]] = [
-    (),
-    ("graph",),
-    ("graph", 0),
-    ("graph", 1),
-    ("graph", 0, 0),
-    ("sizes",),
-    ("sizes", 0),
-    (0,),
-    (1,),
-    (0, "graph"),
-]
+GRAPHS: list[tuple[str | int, ...]] = [("graph",), ("graph", 0), ("graph", 1), ("graph", 0, 0)]
+NAMES = [*GRAPHS, (), ("sizes",), ("sizes", 0), (0,), (1,), (0, "graph")]
 
 
 def test_streams_of_different_names_and_seeds_are_different() -> None:
@@ -57,7 +47,7 @@ def test_streams_are_the_same_in_another_process() -> None:
 
 
 def test_streams_are_the_same_in_every_version() -> None:
-    """Seeds are promises: a file made from a seed can be made again."""
+    """A file made from a seed can be made again."""
     assert derive_seed(0, "weights") == 2476272640724632838
     assert stream(0, "sample", 3).bytes(8).hex() == "1382caf861822da1"
 
@@ -67,16 +57,11 @@ def test_derived_seeds_fit_generators_of_other_libraries() -> None:
     assert max(derive_seed(seed, "x") for seed in range(200)) > 2**62
 
 
-def test_a_negative_seed_is_refused_in_words() -> None:
-    with pytest.raises(ConfigError, match="at least 0"):
-        stream(-1, "graph")
-
-
-@pytest.mark.parametrize("seed", ["x", 1.5, None, True])
-def test_a_seed_that_is_no_whole_number_is_refused_in_words(seed: Any) -> None:
-    with pytest.raises(ConfigError, match=f"'seed' is {seed!r}; it should be a whole number, at least 0"):
+@pytest.mark.parametrize("seed", [-1, "x", 1.5, None, True])
+def test_a_seed_must_be_a_non_negative_integer(seed: Any) -> None:
+    with pytest.raises(ConfigError, match=f"'seed' is {seed!r}"):
         stream(seed, "graph")
 
 
-def test_whole_numbers_of_numpy_are_seeds() -> None:
+def test_numpy_integers_are_seeds() -> None:
     assert derive_seed(np.int64(5), "x") == derive_seed(5, "x")

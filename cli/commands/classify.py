@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,11 +97,7 @@ def classify(
         options.refuse_without_effect({"latent": "--latent", "reconstruction": "--reconstruction"}, "'gcn'")
 
     from graphite_gen.network.hyperparameters import ClassifierSettings
-    from graphite_gen.network.node_classification import (
-        iterate_classification,
-        run_nodes,
-        summarise_classification,
-    )
+    from graphite_gen.network.node_classification import run_classification, run_nodes, summarise_classification
 
     from ..console import note, track
     from ..model_choice import use_threads
@@ -120,8 +117,8 @@ def classify(
     best: ClassificationScore | None = None
     for kind in dict.fromkeys(kinds or KINDS):
         settings = ClassifierSettings(kind=kind, **given)
-        iterator = iterate_classification(found, settings, runs, seed, features=features, split=split)
-        scores = list(track(iterator, runs, f"Training {kind}"))
+        run = partial(run_classification, found, settings, seed=seed, features=features, split=split)
+        scores = list(track(map(run, range(runs)), runs, f"Training {kind}"))
         best = best or max(scores, key=lambda score: score.validation)
         results.append(summarise_classification(kind, features, scores))
     if output is not None and best is not None:
@@ -130,13 +127,13 @@ def classify(
 
 
 def _show(rows: list[ClassificationResult], as_json: bool, on_stderr: bool) -> None:
-    from ..console import note, show_json, show_rows, so_many
+    from ..console import count_of, note, show_json, show_rows
 
     percent = network_options.percent
     if on_stderr:
         for row in rows:
             accuracy = percent(row.accuracy, row.accuracy_se)
-            note(f"Accuracy of {row.model}, {so_many(row.runs, 'run')}: {accuracy} %.")
+            note(f"Accuracy of {row.model}, {count_of(row.runs, 'run')}: {accuracy} %.")
     elif as_json:
         show_json([row.to_json() for row in rows])
     else:
@@ -164,7 +161,7 @@ def _write(graph: Network, score: ClassificationScore, model: str, output: Path,
 
     from graphite_gen.io.files import open_output
 
-    from ..console import note, so_many
+    from ..console import count_of, note
 
     assert graph.labels is not None
     is_known = graph.labels >= 0
@@ -181,6 +178,6 @@ def _write(graph: Network, score: ClassificationScore, model: str, output: Path,
     labelled = int(is_known.sum())
     place = "" if str(output) == "-" else f" to '{output}'"
     note(
-        f"Wrote the classes of {so_many(graph.nodes, 'node')}{place}: {labelled} labelled, {graph.nodes - labelled} "
+        f"Wrote the classes of {count_of(graph.nodes, 'node')}{place}: {labelled} labelled, {graph.nodes - labelled} "
         f"predicted by {model}."
     )

@@ -108,9 +108,9 @@ def complete(
     from graphite_gen.io import check_output, read_graphs
     from graphite_gen.records import Provenance
 
-    from ..console import counting, note, so_many
+    from ..console import count_of, counting, note
+    from ..diagnosis import completion_diagnosis
     from ..model_choice import choose_model, use_threads
-    from ..trust import completion_diagnosis
     from ..writing import check_scores, write, write_scores
 
     use_threads(threads)
@@ -129,7 +129,7 @@ def complete(
     if not trained.config.is_autoregressive:
         options.refuse_without_effect({"steps": "--steps"}, "a one-shot model")
     pairs, unknown, edges = comb(known.nodes, 2), len(known.unknown), len(known.graph.edges)
-    note(f"{so_many(pairs, 'pair')}: {unknown} unknown, {edges} present, {pairs - unknown - edges} absent.")
+    note(f"{count_of(pairs, 'pair')}: {unknown} unknown, {edges} present, {pairs - unknown - edges} absent.")
     seen = trained.sizes.graphs
     if not min(seen) <= known.nodes <= max(seen):
         note(f"'{trained.name}' was trained on {min(seen)} to {max(seen)} nodes: {known.nodes} are an extrapolation.")

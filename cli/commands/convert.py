@@ -43,7 +43,7 @@ def convert(
     from graphite_gen.io import check_output, read_graphs
     from graphite_gen.network.network import count_features
 
-    from ..console import note, so_many
+    from ..console import count_of, note
     from ..writing import write
 
     output_format = check_output(target, format=output_format, force=force)
@@ -51,7 +51,7 @@ def convert(
         first = next(graphs)
         if graphs.format == "h5" and source.is_file() and (count := count_features(source, first.nodes)):
             note(
-                f"Not written to '{target}': {so_many(count, 'feature')} of each node. 'link', 'classify' and 'embed' "
+                f"Not written to '{target}': {count_of(count, 'feature')} of each node. 'link', 'classify' and 'embed' "
                 f"read them from '{source}'."
             )
         every = chain((first,), graphs)

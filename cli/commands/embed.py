@@ -80,7 +80,7 @@ def embed(
         write_embedding,
     )
 
-    from ..console import note, so_many
+    from ..console import count_of, note
     from ..model_choice import use_threads
 
     if output is not None:
@@ -99,7 +99,7 @@ def embed(
     if output is not None:
         write_embedding(found, z, output, format=output_format, force=force, model=kind)
         if str(output) != "-":
-            note(f"Wrote {so_many(z.shape[1], 'latent')} of {so_many(len(z), 'node')} to '{output}'.")
+            note(f"Wrote {count_of(z.shape[1], 'latent')} of {count_of(len(z), 'node')} to '{output}'.")
     if plot is not None and points is not None:
         draw_embedding(found, points, plot, force=force)
-        note(f"Drew {so_many(len(z), 'node')} to '{plot}'.")
+        note(f"Drew {count_of(len(z), 'node')} to '{plot}'.")

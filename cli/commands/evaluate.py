@@ -93,10 +93,10 @@ def evaluate(
     if family is not None and valid_if is not None:
         raise click.UsageError("Pass '--family' or '--valid-if', not both.")
 
-    from ..sharing import gather, use_one_thread
+    from ..sharing import process_group, use_one_thread
 
     use_one_thread()
-    group = gather(workers)
+    group = process_group(workers)
 
     from graphite_gen.evaluation import VALIDITY
     from graphite_gen.evaluation import evaluate as evaluate_samples

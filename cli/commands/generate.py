@@ -52,11 +52,11 @@ def generate(
     from graphite_gen.families.simulate import generate_graphs
     from graphite_gen.records import Provenance
 
-    from ..sharing import gather
+    from ..sharing import process_group
     from ..writing import write
 
     chosen = family_of(family, **dict(parameters))
-    group = gather(workers)
+    group = process_group(workers)
     write(
         generate_graphs(chosen, graphs, nodes, seed, group=group),
         output,

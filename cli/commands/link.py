@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -159,14 +160,15 @@ def _note_split(graph: Network, split: str, seed: int) -> None:
 
 def _score(graph: Network, features: bool, method: LinkSettings | str, runs: int, seed: int, split: str) -> LinkResult:
     """The result of a model, given by its settings, or of a baseline, given by its name."""
-    from graphite_gen.network.link_prediction import iterate_baseline, iterate_links, summarise_links
+    from graphite_gen.network.link_prediction import run_baseline, run_link, summarise_links
 
     from ..console import track
 
     if isinstance(method, str):
-        name, scores = method, iterate_baseline(graph, method, runs, seed, split=split)
+        name, score = method, partial(run_baseline, graph, method)
     else:
-        name, scores = method.kind, iterate_links(graph, method, runs, seed, features=features, split=split)
+        name, score = method.kind, partial(run_link, graph, method, features=features)
+    scores = (score(run, seed, split=split) for run in range(runs))
 
     return summarise_links(name, features, split, list(track(scores, runs, name)))
 
@@ -192,7 +194,7 @@ def _predict(
     """Write the most likely missing edges by a model, or by PageRank without settings."""
     from graphite_gen.network.link_prediction import check_misses_links, rank_by_pagerank, rank_missing_links
 
-    from ..console import counting, note, so_many
+    from ..console import count_of, counting, note
     from ..writing import write_scores
 
     links: list[PredictedLink] | list[ScoredLink]
@@ -204,5 +206,5 @@ def _predict(
         trained = network_options.train_on_all(graph, settings, seed, features)
         links = rank_missing_links(graph, trained.logits(), top)
     if len(links) < top:
-        note(f"Only {so_many(len(links), 'pair')} can be ranked.")
+        note(f"Only {count_of(len(links), 'pair')} can be ranked.")
     write_scores(links, target, force)

@@ -84,7 +84,7 @@ def report(
     from graphite_gen.viz.figures import new_figure
     from graphite_gen.viz.report import collect_report, render_page
 
-    from ..console import note, so_many
+    from ..console import count_of, note
     from ..model_choice import use_threads
     from ..reading import marked_or_all, read_sets
 
@@ -98,7 +98,7 @@ def report(
     data = collect_report(
         folder,
         reference=known,
-        reference_source=f"{so_many(len(known), 'graph')} of '{reference}'",
+        reference_source=f"{count_of(len(known), 'graph')} of '{reference}'",
         train=seen,
         samples=list(read_graphs(samples, simplify=simplify)) if samples else (),
         family=None if family is None else family_of(family, **dict(parameters)),

@@ -97,10 +97,10 @@ def sample(
     from ..console import note
     from ..model_choice import choose_folder, load_model, use_threads
     from ..reading import read_for_all
-    from ..sharing import gather
+    from ..sharing import process_group
     from ..writing import write
 
-    group = gather(workers)
+    group = process_group(workers)
     use_threads(threads, workers)
     folder, reason = choose_folder(model)
     target: dict[str, Any] = {"format": format, "force": force, "union": union, "group": group}
@@ -110,9 +110,9 @@ def sample(
             options.refuse_without_effect({name: _flag(name)}, f"'{folder}', which was trained on one network")
 
         from graphite_gen.network.generation import LargeGraphSampler
-        from graphite_gen.network.storage import load_network_model
+        from graphite_gen.network.storage import load_network
 
-        network_model = load_network_model(folder)
+        network_model = load_network(folder)
         note(f"Model '{network_model.name}' of one network in '{folder}': {reason}.")
         network_sampler = LargeGraphSampler(network_model, count or 1, nodes=nodes, **wanted)
         provenance = Provenance(source="sample", model=network_model.name, seed=seed)

@@ -1,4 +1,4 @@
-"""Training a model on a family or on the user's own graphs."""
+"""The command ``train``: train a model on a family or on graphs of a file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import click
 
 from .. import options
 from ..command import Command
-from ..sharing import GROUP
 from ..signals import exit_code
 from ..train_options import NETWORK_SETTINGS, SETTINGS, naming_options, settings
 from ..types import NAME, PATH, PATH_OR_DASH
@@ -37,7 +36,7 @@ OUT = Path("checkpoints")
 @click.option(
     "--single",
     is_flag=True,
-    help="GRAPHS is one large graph: learn to make graphs like it.  [default: many graphs]",
+    help="GRAPHS is one large network: learn to generate networks like it.  [default: many graphs]",
 )
 @options.family("Train on this family; 'graphite-gen families' lists them.")
 @options.parameters
@@ -67,7 +66,12 @@ OUT = Path("checkpoints")
 @settings
 @options.seed
 @options.device
-@options.threads
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 4096),
+    metavar="N",
+    help="CPU threads.  [default: 1; all with '--single']",
+)
 @click.option("--resume", is_flag=True, help="Continue the run in OUT/NAME, or the last one of that family or file.")
 @options.force
 @options.as_json
@@ -90,15 +94,15 @@ def train(
 ) -> None:
     """Train a model on a family, or on GRAPHS: a file of any format, or a folder of files.
 
-    It validates as it goes, keeps the best weights, and can be stopped and resumed bit for bit. Graphs marked 'train'
-    and 'validation' in a file are used as such; otherwise a random tenth is held out for validation.
+    The model with the best validation NLL is kept. A run can be stopped and resumed with bit-identical results. A file
+    may mark its graphs as 'train' and 'validation'; otherwise a random tenth is held out for validation.
 
-    With '--single' one large graph is learned, by the autoencoder of 'link', from its edges alone; 'sample' then gives
-    graphs like it, of its size or another. Of the settings it takes '--kind', '--epochs', '--learning-rate',
-    '--latent', '--width', '--rounds', '--skip', '--skip-weight' and '--subsample', and it cannot be resumed.
+    With '--single' the model is trained on the edges of one large network, and 'sample' generates networks like it, of
+    any size. Such a run cannot be resumed; it takes the settings '--kind', '--epochs', '--learning-rate', '--latent',
+    '--width', '--rounds', '--skip', '--skip-weight' and '--subsample'.
 
-    'torchrun --nproc-per-node 2 -m graphite_gen train' shares every batch out to two processes, on one host or more, to
-    learn what one would. A run of one goes on with two, and the other way.
+    'torchrun --nproc-per-node 2 -m graphite_gen train' trains data-parallel with two processes, on one host or more,
+    to the same result up to rounding. A run can be resumed with another number of processes.
 
     \b
     Example:
@@ -113,48 +117,53 @@ def train(
     given = {key: value for key, value in values.items() if options.is_given(key)}
     _check_usage(source, family, bool(parameters), name, resume, force, given)
 
-    from graphite_gen.distributed import join
     from graphite_gen.errors import DistributedError, OutputError
-    from graphite_gen.io.locks import claimed
+    from graphite_gen.io.locks import locked
     from graphite_gen.training.runs import resume_run, start_run
     from graphite_gen.training.trainer import RUN, read_run
 
     from ..console import note
     from ..model_choice import use_threads
-    from ..watching import show_outcome, watch
+    from ..progress import show_plan, show_results, train_with_progress
+    from ..sharing import connect_ranks
 
-    use_threads(threads)
-    law = _law(family, parameters)
-    ctx.meta[GROUP] = group = join()
-    folder, resumes = _choose_folder(group, out, name, name or law.get("family") or _stem(source), resume, force)
+    # One thread is as fast as two on a quiet machine, and much faster on a busy one.
+    default = None if "OMP_NUM_THREADS" in os.environ else 1
+    use_threads(threads or default)
+    origin = _family(family, parameters)
+    group = connect_ranks()
+    folder, resumes = _choose_folder(group, out, name, name or origin.get("family") or _stem(source), resume, force)
     trainer: Trainer | None = None
     try:
         if group.is_rank_zero:
-            ctx.with_resource(claimed(folder))
+            ctx.with_resource(locked(folder))
         if resumes:
-            if group.size == 1:
-                # Sums depend on how many threads share them: a run goes on with as many as it began with.
+            if group.world_size == 1:
+                # Floating-point sums depend on the number of threads: a resumed run keeps its number.
                 threads = threads or read_run(folder).get("threads")
-                use_threads(threads)
+                use_threads(threads or default)
             file = None if source is None else str(source)
-            trainer = resume_run(folder, given | law, file=file, device=device, group=group)
+            with naming_options():
+                trainer = resume_run(folder, given | origin, file=file, device=device, group=group)
         else:
-            data = _data(source, law, values)
+            data = _data(source, origin, values)
             changes = {key: values[key] for key in SETTINGS if values[key] is not None}
             with naming_options():
                 trainer = start_run(folder.name, folder, data, changes, device=device, force=force, group=group)
         if trainer.is_finished:
-            note(f"The run in '{folder}' is finished: there is nothing left to do.")
+            note(f"The run in '{folder}' is already finished.")
         else:
             _announce(trainer, folder, resumes, source is not None)
-            watch(trainer)
+            show_plan(trainer.plan())
+            train_with_progress(trainer)
     except OutputError as error:
         if trainer is None or not (trainer.has_saved and (folder / RUN).exists()):
             raise
         command = _resume_command(source, family, folder, device, threads)
-        raise OutputError(f"{error} The last save is whole; continue with: {command}") from error
+        text = f"{error} The last save is intact; continue with: {command}"
+        raise OutputError(text, reason=error.reason, **error.facts) from error
     except (KeyboardInterrupt, DistributedError) as error:
-        # Graphs are made or read before there is a run, which may take as long as many a step.
+        # An interrupt may come while graphs are read, before there is a run.
         saved = resumes or (trainer is not None and trainer.has_saved)
         command = _resume_command(source, family, folder, device, threads)
         if isinstance(error, DistributedError):
@@ -162,42 +171,41 @@ def train(
         note(f"Interrupted. Continue with: {command}" if saved else "Interrupted before anything was saved.")
         ctx.exit(exit_code(error))
 
-    return show_outcome(trainer, folder, as_json) if group.is_rank_zero else None
+    return show_results(trainer, folder, as_json) if group.is_rank_zero else None
 
 
 def _choose_folder(
     group: ProcessGroup, out: Path, name: str | None, base: str, resume: bool, force: bool
 ) -> tuple[Path, bool]:
-    """The run's folder and whether to go on with the run in it, as the leader finds them, for everyone."""
+    """The folder of the run and whether to resume the run in it, chosen by rank 0."""
     from graphite_gen.training.runs import find_run, free_folder, lost_run
 
-    found: list[bytes] = []
+    folder, resumes = out, resume
     if group.is_rank_zero:
         lost = None if resume else lost_run(out, base)
         if resume:
             folder = out / name if name else find_run(out, base)
         else:
             folder = lost or (out / base if name or force else free_folder(out, base))
-        found = [os.fsencode(folder), b"resume" if resume or lost else b"start"]
-    place, what = group.everywhere(found)
+        resumes = resume or lost is not None
 
-    return Path(os.fsdecode(place)), what == b"resume"
+    return group.broadcast((folder, resumes))
 
 
 def _announce(trainer: Trainer, folder: Path, resume: bool, is_file: bool) -> None:
-    """Say what is about to be done."""
-    from ..console import note, so_many
+    """Print what is trained, on stderr."""
+    from ..console import count_of, note
 
-    after = f"Resuming '{folder.name}' after {so_many(trainer.epoch, 'epoch')}"
+    after = f"Resuming '{folder.name}' after {count_of(trainer.epoch, 'epoch')}"
     begin = after if resume else f"Training '{folder.name}'"
-    note(f"{begin} on {so_many(len(trainer.graphs), 'graph')}, validating on {len(trainer.validation)}.")
+    note(f"{begin} on {count_of(len(trainer.graphs), 'graph')}, validating on {len(trainer.validation)}.")
     if is_file and not resume and len(trainer.graphs) == 1 and not trainer.validation:
-        note("There is one graph, and none to validate on: to learn graphs like this one, pass '--single'.")
+        note("There is only one graph: to train on one network, pass '--single'.")
     if trainer.config.observation == "normal":
-        note("The graphs are weighted: normal weights on all pairs are learned. For edges alone: '--ignore-weights'.")
+        note("The graphs are weighted: normal weights on all pairs are learned. To drop them, pass '--ignore-weights'.")
 
 
-# What a run on one large graph can be told.
+# Options that apply to training on one network.
 SINGLE = {
     *("source", "single", "format", "simplify", "ignore_weights", "name", "out", "seed", "threads", "force", "as_json"),
     *NETWORK_SETTINGS,
@@ -216,16 +224,16 @@ def _train_network(
 ) -> None:
     for parameter in ctx.command.params:
         if options.is_given(str(parameter.name)) and parameter.name not in SINGLE:
-            raise click.UsageError(f"'{parameter.opts[0]}' has no use with '--single'. Leave it out.")
+            raise click.UsageError(f"'{parameter.opts[0]}' has no effect with '--single'.")
     if source is None:
         raise click.UsageError("Pass the file of the graph: 'graphite-gen train --single GRAPH'.")
 
-    from graphite_gen.distributed import place
+    from graphite_gen.distributed import group_from_environment
 
-    if place().size > 1:
+    if group_from_environment().world_size > 1:
         raise click.UsageError("'--single' trains in one process. Run 'graphite-gen train --single' without torchrun.")
 
-    from graphite_gen.io.locks import claimed
+    from graphite_gen.io.locks import locked
     from graphite_gen.training.runs import claim_folder, free_folder
 
     from ..model_choice import use_threads
@@ -235,7 +243,7 @@ def _train_network(
     use_threads(threads)
     base = name or _stem(source)
     folder = out / base if name or force else free_folder(out, base)
-    ctx.with_resource(claimed(folder))
+    ctx.with_resource(locked(folder))
     claim_folder(folder, force, resumes=False)
     settings = {key: values[key] for key in NETWORK_SETTINGS if values[key] is not None}
 
@@ -258,32 +266,32 @@ def _check_usage(
     if source is None and family is None and not (resume and name):
         raise click.UsageError("Pass a file of GRAPHS, or '--family NAME' as in '--family barabasi'.")
     if "subsample" in given:
-        raise click.UsageError("'--subsample' belongs to '--single'.")
+        raise click.UsageError("'--subsample' needs '--single'.")
     if family is None and has_parameters:
-        raise click.UsageError("'--param' belongs to '--family'.")
+        raise click.UsageError("'--param' needs '--family'.")
     if source is not None:
         for key in ("graphs", "nodes"):
             if key in given:
-                raise click.UsageError(f"'--{key}' belongs to '--family': a file has the graphs it has.")
+                raise click.UsageError(f"'--{key}' is for '--family', not for a file.")
     if family is not None:
         for key in ("format", "simplify", "ignore_weights"):
             if key in given:
                 option = key.replace("_", "-")
-                raise click.UsageError(f"'--{option}' belongs to GRAPHS: a family is not read from a file.")
+                raise click.UsageError(f"'--{option}' is for a file of GRAPHS, not for '--family'.")
 
 
-def _law(family: str | None, parameters: tuple[tuple[str, str], ...]) -> dict[str, Any]:
-    """The family by its own name, and its parameters if any were given."""
+def _family(family: str | None, parameters: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    """The full name of the family, and its parameters if any were given."""
     if family is None:
         return {}
     from graphite_gen.families import family as family_of
 
-    law = family_of(family, **dict(parameters))
+    found = family_of(family, **dict(parameters))
 
-    return {"family": law.name} | ({"parameters": law.parameters()} if parameters else {})
+    return {"family": found.name} | ({"parameters": found.parameters()} if parameters else {})
 
 
-def _data(source: Path | None, law: dict[str, Any], values: dict[str, Any]) -> Any:
+def _data(source: Path | None, family: dict[str, Any], values: dict[str, Any]) -> Any:
     from graphite_gen.families import family as family_of
     from graphite_gen.training.runs import TrainingData
 
@@ -292,10 +300,10 @@ def _data(source: Path | None, law: dict[str, Any], values: dict[str, Any]) -> A
         file = "-" if str(source) == "-" else str(source.resolve())
         reading = {key: values[key] for key in ("format", "simplify", "ignore_weights")}
         return TrainingData(file=file, **reading, **common)
-    parameters = law.get("parameters") or family_of(law["family"]).parameters()
+    parameters = family.get("parameters") or family_of(family["family"]).parameters()
 
     return TrainingData(
-        family=law["family"], parameters=parameters, graphs=values["graphs"], nodes=values["nodes"], **common
+        family=family["family"], parameters=parameters, graphs=values["graphs"], nodes=values["nodes"], **common
     )
 
 
@@ -308,7 +316,7 @@ def _stem(source: Path | None) -> str:
 
 
 def _resume_command(source: Path | None, family: str | None, folder: Path, device: str, threads: int | None) -> str:
-    from graphite_gen.distributed import program
+    from ..sharing import program
 
     words = ["train"]
     words += [str(source)] if source is not None else ["--family", family] if family is not None else []

@@ -1,4 +1,4 @@
-"""Graphs of different sizes, padded into one dense batch."""
+"""Dense batches of graphs, padded to the same number of nodes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["GraphBatch", "bucket", "collate", "consecutive_batches", "node_mask"
 
 @dataclass(frozen=True)
 class GraphBatch:
-    """A batch of graphs, padded with dummy nodes.
+    """A batch of graphs, padded to N nodes.
 
     Attributes:
-        adj: Symmetric adjacency or weight matrices, zero on the diagonal and at dummy nodes, with shape
+        adj: Symmetric adjacency or weight matrices, zero on the diagonal and at padding, with shape
             :math:`(B, N, N)`.
         mask: True for real nodes, with shape :math:`(B, N)`.
         x: The user's node features, with shape :math:`(B, N, F)`; :math:`F` may be zero.
@@ -42,28 +42,22 @@ class GraphBatch:
 
 
 def node_mask(sizes: Tensor, nodes: int) -> Tensor:
-    """True for the first ``sizes`` of ``nodes`` places, with shape :math:`(*, N)`."""
+    """True for the first ``sizes`` of ``nodes`` positions, with shape :math:`(*, N)`."""
     return torch.arange(nodes, device=sizes.device) < sizes.unsqueeze(-1)
 
 
 def pair_mask(mask: Tensor) -> Tensor:
-    """True for the pairs i < j of real nodes that the law is over, with shape :math:`(*, N, N)`."""
-    both = mask.unsqueeze(-1) & mask.unsqueeze(-2)
-
-    return both.triu(1)
+    """True for the pairs i < j of real nodes, with shape :math:`(*, N, N)`."""
+    return (mask.unsqueeze(-1) & mask.unsqueeze(-2)).triu(1)
 
 
 def collate(graphs: Sequence[SimpleGraph], nodes: int | None = None) -> GraphBatch:
-    """Pad graphs to ``nodes`` places, or to the largest of them.
-
-    Raises:
-        DatasetError: The graphs' node features have different widths.
-    """
+    """A batch of graphs, padded to ``nodes`` nodes or to the largest graph."""
     sizes = np.array([graph.nodes for graph in graphs], dtype=np.int64)
     nodes = int(sizes.max(initial=1)) if nodes is None else nodes
     widths = {0 if graph.features is None else graph.features.shape[1] for graph in graphs}
     if len(widths) > 1:
-        raise DatasetError(f"Node features have different widths: {sorted(widths)}. Give every graph the same.")
+        raise DatasetError(f"Node features have different widths: {sorted(widths)}. All graphs need the same.")
 
     edges = np.concatenate([graph.edges for graph in graphs]) if graphs else np.zeros((0, 2), dtype=np.int32)
     owner = np.repeat(np.arange(len(graphs)), [len(graph.edges) for graph in graphs])
@@ -84,9 +78,10 @@ def collate(graphs: Sequence[SimpleGraph], nodes: int | None = None) -> GraphBat
 
 
 def consecutive_batches(sizes: Sequence[int], batch_size: int, cells: float) -> Iterator[int]:
-    """Cut graphs, in their order, into batches; gives the number of graphs of each.
+    """Split graphs, in their order, into batches, and yield the number of graphs of each.
 
-    A batch holds at most ``batch_size`` graphs, and more than one only while its padded matrices stay within ``cells``.
+    A batch has at most ``batch_size`` graphs, and more than one only if its padded matrices have at most ``cells``
+    cells.
     """
     count = largest = 0
     for size in sizes:
@@ -102,21 +97,16 @@ def consecutive_batches(sizes: Sequence[int], batch_size: int, cells: float) -> 
 def bucket(
     sizes: Sequence[int], batch_size: int, rng: np.random.Generator, cells: float = math.inf
 ) -> Iterator[list[int]]:
-    """One epoch of batches of indices, each of graphs of similar size, in random order.
+    """Batches of indices for one epoch, each of graphs of similar size, in random order.
 
-    A batch holds at most ``batch_size`` graphs, fewer where they are large: its padded matrices stay within those of
-    ``batch_size`` graphs of the median size, so a single large graph never pads many small ones.
-
-    Arguments:
-        sizes: The number of nodes of each graph.
-        batch_size: The most graphs per batch.
-        rng: The randomness of the epoch.
-        cells: The most cells of a batch's padded matrices, unless one graph alone has more.
+    A batch has at most ``batch_size`` graphs, and fewer if they are large: its padded matrices have at most as many
+    cells as ``batch_size`` graphs of the median size (times 1.5), so that a large graph does not pad many small ones,
+    and in a batch of more than one graph at most ``cells``.
     """
     if not len(sizes):
         return
     array = np.asarray(sizes)
-    # Random ties and a little jitter, so that batches differ between epochs and are not all of one size.
+    # Jitter makes batches differ between epochs, also in their mix of sizes.
     order = np.argsort(array * rng.uniform(0.8, 1.25, len(array)), kind="stable")
     budget = min(cells, batch_size * float(np.median(array)) ** 2 * 1.5)
 

@@ -1,4 +1,4 @@
-"""Graphs, where they come from and how they are split."""
+"""Datasets: graphs with provenance and split."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from ..rng import stream
 __all__ = ["SPLITS", "Dataset", "even_splits", "list_splits", "split_graphs", "split_of"]
 
 SPLITS = ("train", "validation", "test")
-"""The splits in the order in which a data set holds them."""
+"""The splits, in the order of a dataset."""
 
 SPELLINGS = {**{name: name for name in SPLITS}, "val": "validation", "valid": "validation"}
-"""How a file may spell a split, and which one it means."""
+"""Spellings of the splits in files."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Graphs and their provenance; the attribute ``split`` of a graph says which split it belongs to.
+    """Graphs and their provenance; the graph attribute ``split`` is the split of a graph.
 
     Attributes:
         graphs: The graphs in order.
-        provenance: Where they come from.
+        provenance: Their origin.
     """
 
     graphs: list[SimpleGraph]
@@ -49,60 +49,52 @@ class Dataset:
         """The graphs of one split, in order.
 
         Raises:
-            DatasetError: There is no such split, no graph belongs to it, or a graph is marked as something else.
+            DatasetError: The split is unknown or empty, or a graph has an unknown split.
         """
         wanted = SPELLINGS.get(name)
         if wanted is None:
-            raise DatasetError(f"No split is called '{name}': pass one of {list_splits(SPLITS)}.")
+            problem = f"There is no split '{name}'; expected one of {list_splits(SPLITS)}."
+            raise DatasetError(problem, reason="split-unknown", split=name)
         graphs = [graph for graph in self.graphs if split_of(graph) == wanted]
         if not graphs:
-            raise DatasetError(
-                f"None of the {len(self)} graphs belongs to the split '{name}': use all of them, or split them."
-            )
+            problem = f"None of the {len(self)} graphs belongs to the split '{name}'."
+            raise DatasetError(problem, reason="split-empty", split=name)
 
         return graphs
 
 
 def split_of(graph: SimpleGraph) -> str | None:
-    """The split a graph is marked with, however it is spelled; None for a graph without a mark.
-
-    Raises:
-        DatasetError: The mark is not the name of a split.
-    """
+    """The split of a graph, whatever its spelling; None if it has none."""
     mark = graph.attributes.get("split")
     if mark is None:
         return None
     name = SPELLINGS.get(str(mark).strip().lower())
     if name is None:
-        raise DatasetError(
-            f"A graph is marked as split '{mark}': mark it as one of {list_splits(SPLITS)}, or not at all."
-        )
+        problem = f"A graph has the unknown split '{mark}'; expected one of {list_splits(SPLITS)}, or none."
+        raise DatasetError(problem, reason="split-unknown", split=mark)
 
     return name
 
 
 def even_splits(count: int) -> dict[str, int]:
-    """How many graphs each split has when they share evenly, the first ones taking the remainder."""
+    """The number of graphs of each split if they are divided evenly; the first splits get the remainder."""
     return {name: (count + len(SPLITS) - 1 - k) // len(SPLITS) for k, name in enumerate(SPLITS)}
 
 
 def split_graphs(
     graphs: Sequence[SimpleGraph], seed: int, validation: float = 0.1
 ) -> tuple[list[SimpleGraph], list[SimpleGraph]]:
-    """Training and validation graphs: by the split written in the file, else a random tenth for validation.
+    """Training and validation graphs: by their split, otherwise a random tenth for validation.
 
-    Graphs marked ``test`` are left alone.
-
-    Raises:
-        DatasetError: All graphs are marked ``test``, or one is marked as something else than a split.
+    Graphs of the split ``test`` are never used.
     """
-    marks = [split_of(graph) for graph in graphs]
-    if "train" in marks:
-        by_mark = {name: [g for g, mark in zip(graphs, marks, strict=True) if mark == name] for name in SPLITS}
-        return by_mark["train"], by_mark["validation"]
-    graphs = [graph for graph, mark in zip(graphs, marks, strict=True) if mark != "test"]
-    if marks and not graphs:
-        raise DatasetError("All graphs are marked 'test', and those are not trained on. Mark some as 'train', or none.")
+    splits = [split_of(graph) for graph in graphs]
+    if "train" in splits:
+        by_split = {name: [g for g, split in zip(graphs, splits, strict=True) if split == name] for name in SPLITS}
+        return by_split["train"], by_split["validation"]
+    graphs = [graph for graph, split in zip(graphs, splits, strict=True) if split != "test"]
+    if splits and not graphs:
+        raise DatasetError("All graphs are in the split 'test', which is not used for training.", reason="split-empty")
     order = stream(seed, "split").permutation(len(graphs))
     held = max(1, round(len(graphs) * validation)) if len(graphs) > 1 else 0
     chosen = set(order[:held].tolist())
@@ -114,4 +106,5 @@ def split_graphs(
 
 
 def list_splits(names: tuple[str, ...]) -> str:
+    """Names in quotes, separated by commas."""
     return ", ".join(f"'{name}'" for name in names)

@@ -1,4 +1,4 @@
-"""Connected components, of one graph or of many at once, and what follows from them."""
+"""Properties of graphs: connected components, trees, planarity."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..graph import SimpleGraph
 
-__all__ = ["are_connected", "component_labels", "has_plane_drawing", "is_connected", "is_tree", "largest_component"]
+__all__ = ["are_connected", "component_labels", "has_planar_embedding", "is_connected", "is_tree", "largest_component"]
 
 
 def is_connected(graph: SimpleGraph) -> bool:
@@ -23,7 +23,7 @@ def is_tree(graph: SimpleGraph) -> bool:
 
 
 def are_connected(graphs: list[SimpleGraph]) -> NDArray[np.bool_]:
-    """Whether each graph is connected, with shape :math:`(G,)`; found on their disjoint union in one pass."""
+    """Whether each graph is connected, with shape :math:`(G,)`; computed on their disjoint union."""
     if not graphs:
         return np.zeros(0, dtype=np.bool_)
     sizes = np.array([graph.nodes for graph in graphs])
@@ -38,7 +38,7 @@ def are_connected(graphs: list[SimpleGraph]) -> NDArray[np.bool_]:
 
 
 def largest_component(graph: SimpleGraph) -> SimpleGraph:
-    """The subgraph on the largest component, its nodes renumbered in order; the first one among equals."""
+    """The subgraph on the largest component (the first in a tie), with nodes renumbered in order."""
     labels = component_labels(graph.edges, graph.nodes)
     kept = labels == np.argmax(np.bincount(labels)) if graph.nodes else np.zeros(0, dtype=np.bool_)
     number = np.cumsum(kept) - 1
@@ -65,8 +65,8 @@ def largest_component(graph: SimpleGraph) -> SimpleGraph:
 def component_labels(edges: NDArray[np.integer[Any]], nodes: int) -> NDArray[np.int64]:
     """The smallest node of each node's component, with shape :math:`(n,)`.
 
-    Every node starts as its own root. Roots that an edge joins become one, the larger under the smaller, and nodes
-    move up to their new root, until no edge is left between two of them.
+    Union-find on arrays: every node starts as its own root, the larger of two roots joined by an edge is attached to
+    the smaller one, and paths are compressed, until all edges are within one root.
     """
     roots = np.arange(nodes)
     i, j = edges.T
@@ -81,8 +81,8 @@ def component_labels(edges: NDArray[np.integer[Any]], nodes: int) -> NDArray[np.
     return roots
 
 
-def has_plane_drawing(graph: SimpleGraph) -> bool:
-    """Whether the graph can be drawn in the plane without crossings."""
+def has_planar_embedding(graph: SimpleGraph) -> bool:
+    """Whether the graph is planar, connected or not."""
     if graph.nodes >= 3 and len(graph.edges) > 3 * graph.nodes - 6:
         return False
     import networkx as nx

@@ -1,4 +1,4 @@
-"""The law of graph sizes, and the one-parameter baseline of each size."""
+"""The distribution of graph sizes, and the Erdős–Rényi baseline of each size."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["SizeDistribution"]
 
 @dataclass(frozen=True)
 class SizeDistribution:
-    """How many training graphs, with how many edges in all, had each number of nodes.
+    """The histogram of sizes of the training graphs, with the number of edges at each size.
 
     Attributes:
-        graphs: The number of training graphs of each size.
-        edges: The number of their edges, size by size.
+        graphs: The number of training graphs by size.
+        edges: The total number of their edges by size.
     """
 
     graphs: Mapping[int, int]
@@ -30,7 +30,7 @@ class SizeDistribution:
 
     @classmethod
     def of(cls, graphs: Iterable[SimpleGraph]) -> SizeDistribution:
-        """The sizes and edge counts of graphs."""
+        """The size distribution of graphs."""
         counts: dict[int, int] = {}
         edges: dict[int, int] = {}
         for graph in graphs:
@@ -41,7 +41,7 @@ class SizeDistribution:
 
     @property
     def largest(self) -> int:
-        """The most nodes of a training graph."""
+        """The largest number of nodes of a training graph."""
         return max(self.graphs)
 
     def log_prob(self, nodes: int) -> float:
@@ -57,7 +57,7 @@ class SizeDistribution:
         return rng.choice(np.array(list(self.graphs)), size=count, p=weights / weights.sum())
 
     def density(self, nodes: int) -> float:
-        """The share of pairs that are edges at a size; over all sizes where that one never occurred.
+        """The edge density at a size; over all sizes if that size never occurred.
 
         Half an edge and half a non-edge are added, so that it is never 0 or 1.
         """
@@ -75,16 +75,12 @@ class SizeDistribution:
         return -len(graph.edges) * math.log(density) - absent * math.log1p(-density)
 
     def to_json(self) -> dict[str, list[int]]:
-        """Size: [graphs, edges], as a JSON object."""
+        """A JSON object ``size: [graphs, edges]``."""
         return {str(size): [count, self.edges[size]] for size, count in self.graphs.items()}
 
     @classmethod
     def from_json(cls, value: Any) -> SizeDistribution:
-        """The law of such a JSON object.
-
-        Raises:
-            CheckpointError: It is not one.
-        """
+        """The distribution of such a JSON object."""
         try:
             rows = sorted((int(size), graphs, edges) for size, (graphs, edges) in value.items())
         except (AttributeError, TypeError, ValueError) as error:
@@ -96,7 +92,7 @@ class SizeDistribution:
 
 
 def _are_counts(size: int, graphs: Any, edges: Any) -> bool:
-    """Whether some graphs of that size can have that many edges in all."""
+    """Whether that many graphs of that size can have that many edges."""
     return (
         type(graphs) is type(edges) is int
         and 1 <= size <= 10**6

@@ -1,12 +1,16 @@
-"""Graph files: read any of our formats as a stream of graphs, write any as a stream of bytes.
+"""Graph files: read any supported format as a stream of graphs, write any as a stream of bytes.
 
-Each format is one module with ``read(stream, context)`` and ``write(graphs, stream, provenance)``, loaded when it is
-used. ``g6``, ``s6`` and ``edgelist`` drop what they cannot hold, as :func:`dropped_by` tells; the others keep weights,
-features, names and attributes.
+To add a file format, write one module in this package with two functions,
 
-A file's origin (family, parameters, seed, source, model) is a fact about each of its graphs: the writers put it among
-the graph's attributes, where networkx sees it too, the readers leave it there, and :attr:`GraphReader.provenance` is
-what the first graph says.
+- ``read(stream, context)``, a generator of graphs, which builds them with :func:`graphite_gen.io.build.build_graph`
+  and raises ``context.damage(where, problem)`` on invalid input, and
+- ``write(graphs, stream, provenance)``, which writes a stream of graphs,
+
+and list its suffixes in :data:`FORMATS` below; the module has the name of the format and is imported on first use.
+``jsonl.py`` is a short example. If the format cannot store everything, list what it drops in ``_DROPPED``. The command
+line offers the formats in ``cli/options.py``; the tests in ``tests/io`` run on every format in :data:`FORMATS`.
+
+The provenance of a file (family, parameters, seed, source, model) is stored as attributes of each graph.
 """
 
 from __future__ import annotations
@@ -14,9 +18,10 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from itertools import chain
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,86 +53,61 @@ __all__ = [
     "write_graphs",
 ]
 
-FORMATS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "graphml": (".graphml",),
-        "h5": (".h5", ".hdf5"),
-        "g6": (".g6",),
-        "s6": (".s6",),
-        "jsonl": (".jsonl",),
-        "gml": (".gml",),
-        "edgelist": (".edgelist",),
-    }
-)
-"""The formats we read and write, and the suffixes that mean them."""
+_NAMES = ("graphml", "h5", "g6", "s6", "jsonl", "gml", "edgelist")
+FORMATS = MappingProxyType({name: (f".{name}",) for name in _NAMES} | {"h5": (".h5", ".hdf5")})
+"""The suffixes of each format."""
 
 _SUFFIXES = {suffix: name for name, suffixes in FORMATS.items() for suffix in suffixes}
-_DROPPED: dict[str, tuple[str, ...]] = {
-    "g6": ("weights", "features", "names", "node_attributes", "edge_attributes"),
-    "s6": ("weights", "features", "names", "node_attributes", "edge_attributes"),
-    "edgelist": ("features", "node_attributes"),
-}
+_ALL = ("weights", "features", "names", "node_attributes", "edge_attributes")
+_DROPPED = {"g6": _ALL, "s6": _ALL, "edgelist": ("features", "node_attributes")}
 
 
-def format_of(path: str | Path, format: str | None = None) -> str:
-    """The format of a file by its suffix, or the one asked for by name.
-
-    Raises:
-        FormatError: There is no such format, or the suffix means none.
-    """
+def format_of(path: str | Path, format: str | None = None, *, reason: str = "format-unknown") -> str:
+    """The format of a file: the one given, otherwise by its suffix."""
     file = Path(path).name.lower()
+    known = ", ".join(FORMATS)
     if format is not None:
         name = _SUFFIXES.get("." + format.lower().removeprefix("."))
-        if name is None:
-            raise FormatError(f"'{format}' is not a format we read or write: pass one of {', '.join(FORMATS)}.")
+        problem = f"Unknown format '{format}'; expected one of {known}."
     elif str(path) == "-":
-        raise FormatError(f"'-' has no suffix to tell its format: pass --format with one of {', '.join(FORMATS)}.")
+        name, problem = None, f"'-' has no suffix; its format must be given as one of {known}."
     else:
         name = _SUFFIXES.get(Path(file.removesuffix(".gz")).suffix)
+        problem = f"'{path}' has no known suffix; expected one of {', '.join(_SUFFIXES)} (text formats also '.gz')."
     if name is None:
-        known = ", ".join(f"'{suffix}'" for suffix in _SUFFIXES)
-        raise FormatError(f"'{path}' has no suffix we know: name it {known} (text also '.gz'), or pass --format.")
+        raise FormatError(problem, reason=reason, path=path, format=format, formats=known)
     if name == "h5" and file.endswith(".gz"):
-        raise FormatError(f"'{path}': HDF5 is compressed inside and not read or written through gzip; drop the '.gz'.")
+        raise FormatError(f"'{path}': HDF5 files are compressed internally and cannot be gzipped.", path=path)
 
     return name
 
 
 def keeps_node_attributes(format: str) -> bool:
-    """Whether a format, as :func:`format_of` names it, holds what nodes carry."""
+    """Whether a format, as returned by :func:`format_of`, stores node attributes."""
     return "node_attributes" not in _DROPPED.get(format, ())
 
 
 def dropped_by(format: str, graph: SimpleGraph) -> list[str]:
-    """What a graph carries that a format, as :func:`format_of` names it, does not hold: ``weights``, ``names``, …."""
-    carried = ((name, getattr(graph, name)) for name in _DROPPED.get(format, ()))
+    """The parts of a graph that a format does not store, such as ``weights`` or ``names``."""
+    parts = ((name, getattr(graph, name)) for name in _DROPPED.get(format, ()))
 
-    return [name.replace("_", " ") for name, value in carried if value is not None and len(value)]
+    return [name.replace("_", " ") for name, value in parts if value is not None and len(value)]
 
 
 def check_node_attributes(format: str, what: str) -> None:
-    """Refuse a format that would drop what is about to be made.
-
-    Arguments:
-        format: The format, as :func:`format_of` names it.
-        what: What it has to hold, as in ``a union``.
-
-    Raises:
-        OutputError: The format has no node attributes.
-    """
+    """Raise :class:`OutputError` if a format has no node attributes and so cannot store ``what``, as in ``a union``."""
     if not keeps_node_attributes(format):
-        raise OutputError(
-            f"'{format}' cannot hold {what}, as it has no node attributes: "
-            f"pass one of {', '.join(filter(keeps_node_attributes, FORMATS))}."
-        )
+        suitable = ", ".join(filter(keeps_node_attributes, FORMATS))
+        problem = f"The format '{format}' has no node attributes and cannot store {what}; expected one of {suitable}."
+        raise OutputError(problem, reason="format-drops-attributes", format=format, formats=suitable)
 
 
-class GraphReader(Iterator[SimpleGraph]):
-    """A stream of graphs from a file; it closes at its end, or as a context manager.
+class GraphReader(Iterator[SimpleGraph], AbstractContextManager["GraphReader"]):
+    """A stream of graphs from a file; it is closed at its end, by :meth:`close`, or as a context manager.
 
     Attributes:
-        format: The format of the file, of the first one for a folder.
-        provenance: Where the graphs come from, as the first one tells.
+        format: The format of the file; of the first one for a folder.
+        provenance: The provenance of the first graph.
     """
 
     def __init__(self, format: str, graphs: Iterator[SimpleGraph], name: str) -> None:
@@ -135,7 +115,7 @@ class GraphReader(Iterator[SimpleGraph]):
         self._files = graphs
         first = next(graphs, None)
         if first is None:
-            raise FormatError(f"'{name}' holds no graphs: pass a file with at least one.")
+            raise _no_graphs(name)
         self.provenance: Provenance = provenance_of(first.attributes)
         self._graphs = chain((first,), graphs)
 
@@ -146,65 +126,64 @@ class GraphReader(Iterator[SimpleGraph]):
     def __next__(self) -> SimpleGraph:
         return next(self._graphs)
 
-    def __enter__(self) -> GraphReader:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Close the file; the stream then ends."""
+        """Close the file and end the stream."""
         self._files.close()  # type: ignore[attr-defined]
         self._graphs = chain()
 
 
+def _no_graphs(name: str) -> FormatError:
+    return FormatError(f"'{name}' contains no graphs.", reason="no-graphs", path=name)
+
+
 def read_graphs(source: str | Path, *, format: str | None = None, simplify: bool = False) -> GraphReader:
-    """The graphs of a file or of a folder of files, one after the other.
+    """The graphs of a file, or of all files in a folder, as a stream.
 
     Arguments:
         source: A file, a folder whose files are read in the order of their names, or ``-`` for stdin.
-        format: The format, where the suffix does not tell.
-        simplify: Whether to ignore directions and drop self-loops and repeated edges, rather than refuse them.
+        format: The format; by default it follows from the suffix.
+        simplify: Whether to ignore edge directions and drop self-loops and repeated edges instead of refusing them.
 
     Raises:
-        FormatError: The file is missing, damaged, empty or not what it claims to be; also while reading on.
+        FormatError: The file is missing, damaged, empty or in another format; possibly raised during iteration.
     """
     path = None if str(source) == "-" else Path(source)
-    # Unlike the method of a path, this holds names that cannot be for no folders, and opening them then fails.
+    # Unlike Path.is_dir, this is False for invalid names, which then fail to open.
     if path is not None and os.path.isdir(path):  # noqa: PTH112
         files: list[tuple[Path | None, str]] = list(_folder_files(path, format))
     else:
         files = [(path, format_of(source, format))]
     if path is None and files[0][1] == "h5":
-        raise FormatError("'-' cannot be HDF5, which is not read front to back: save it to a file and pass that.")
+        raise FormatError("HDF5 cannot be read from '-', which is not seekable: expected a file.", path="-")
 
     return GraphReader(files[0][1], _read_files(files, simplify), str(source))
 
 
 def _folder_files(folder: Path, format: str | None) -> Iterator[tuple[Path, str]]:
-    """The visible files of a folder that are of a format we read, or all of them if one is given."""
+    """The visible files of a folder with a known suffix, or all of them if the format is given."""
     if all((folder / name).is_file() for name in ("config.json", "model.safetensors")):
-        raise FormatError(f"'{folder}' is a model, not graphs: pass it with --model, and a file of graphs here.")
+        raise FormatError(f"'{folder}' is a model; expected graphs.", reason="model-not-graphs", path=folder)
     if not is_settled(folder):
-        raise FormatError(f"'{folder}' is being filled, or its writer was killed at it: write it again, then read it.")
+        raise FormatError(f"'{folder}' is incomplete: it is being written, or its writer was killed.", path=folder)
     try:
-        # A link to nowhere counts, so that it is missed: without it there would be fewer graphs than it seems.
+        # A broken link is listed too, so that reading fails instead of skipping its graphs.
         files = sorted(
             path
             for path in folder.iterdir()
             if not path.name.startswith(".") and (path.is_file() or (path.is_symlink() and not path.exists()))
         )
     except OSError as error:
-        raise FormatError(f"'{folder}' cannot be read: {error.strerror or error}.") from error
-    found = False
+        raise FormatError(f"'{folder}' cannot be read: {error.strerror or error}.", path=folder) from error
+    if format is None:
+        files = [path for path in files if Path(path.name.lower().removesuffix(".gz")).suffix in _SUFFIXES]
+    if not files:
+        known = ", ".join(_SUFFIXES)
+        raise FormatError(f"'{folder}' contains no graph files; expected {known}.", reason="no-graphs", path=folder)
     for path in files:
-        if format is not None or Path(path.name.lower().removesuffix(".gz")).suffix in _SUFFIXES:
-            found = True
-            yield path, format_of(path, format)
-    if not found:
-        raise FormatError(f"'{folder}' holds no file of graphs: wanted {', '.join(_SUFFIXES)}.")
+        yield path, format_of(path, format)
 
 
 def _read_files(files: list[tuple[Path | None, str]], simplify: bool) -> Iterator[SimpleGraph]:
@@ -213,20 +192,16 @@ def _read_files(files: list[tuple[Path | None, str]], simplify: bool) -> Iterato
         try:
             with open_input(path, context) as stream:
                 count = 0
-                # What an empty file lacks is graphs, not a signature or a root element.
+                # An empty file is reported as having no graphs, whatever the format requires.
                 graphs = _module(format).read(stream, context) if stream.peek(1) else ()
                 for count, graph in enumerate(graphs, 1):  # noqa: B007
                     yield graph
         except UnicodeDecodeError as error:
-            raise context.error(f"graph {count + 1}", f"not UTF-8 text ({error.reason}); save it as UTF-8.") from error
+            raise context.error(f"graph {count + 1}", f"not UTF-8 ({error.reason}); save the file as UTF-8.") from error
         except (MemoryError, RecursionError) as error:
-            problem = "too large or too deeply nested to read. Pass smaller graphs, or one file each."
-            raise context.error(f"graph {count + 1}", problem) from error
+            raise context.error(f"graph {count + 1}", "too large or too deeply nested to read.") from error
         if not count:
-            raise FormatError(
-                f"'{context.name}' holds no graphs: wanted at least one in the format '{format}'. "
-                f"Pass another file, or make one with 'graphite-gen generate --family NAME -o FILE'."
-            )
+            raise _no_graphs(context.name)
 
 
 def _module(format: str) -> Any:
@@ -234,20 +209,14 @@ def _module(format: str) -> Any:
 
 
 def check_output(target: str | Path, *, format: str | None = None, force: bool = False) -> str:
-    """Refuse a target that :func:`write_graphs` could not write, before any work is done for it, and give its format.
-
-    Raises:
-        FormatError: There is no such format.
-        OutputError: The target cannot be written.
-    """
+    """Check that :func:`write_graphs` can write a target, before work is done for it, and return its format."""
     path = None if str(target) == "-" else Path(target)
     if path is not None and os.path.isdir(path):  # noqa: PTH112
         check_target(path, force)
-    name = format_of(target, format)
+    name = format_of(target, format, reason="output-format-unknown")
     if name == "h5" and is_special(path):
-        raise OutputError(
-            f"'{target}' cannot be HDF5, which is not written front to back: pass a file, or another --format."
-        )
+        problem = f"HDF5 cannot be written to '{target}', which is not seekable."
+        raise OutputError(problem, reason="h5-not-seekable", path=target)
     if "{index" in str(target):
         Template(str(target)).check(force)
     elif path is not None:
@@ -265,64 +234,58 @@ def write_graphs(
     force: bool = False,
     union: bool = False,
 ) -> int:
-    """Write graphs to a file as they come, and give their number.
+    """Write a stream of graphs to a file and return their number.
 
-    The file, or all files of a template, appear when all is written: if anything fails on the way, nothing is left and
-    existing files stay as they were. With ``force`` the files of a template replace all that it had given before.
+    The file, or all files of a template, appear when everything is written: if anything fails, nothing is left behind
+    and existing files stay as they were. With ``force``, the files of a template replace all of its earlier ones.
 
     Arguments:
-        graphs: The graphs, ours or networkx's.
+        graphs: The graphs, also networkx graphs.
         target: A file, ``-`` for stdout, or a template such as ``out/{index:04d}.graphml`` for one file per graph.
-        format: The format, where the suffix does not tell.
-        provenance: Where the graphs come from; a graph's own attributes go before it. By default, what the first
-            graph tells.
+        format: The format; by default it follows from the suffix.
+        provenance: Where the graphs come from, by default the provenance of the first graph. The attributes of a
+            graph take precedence.
         force: Whether to replace existing files.
-        union: Whether to write one graph, their disjoint union, with the graph's number as node attribute ``graph``.
+        union: Whether to write one graph, the disjoint union, with the index of the graph as node attribute ``graph``.
 
     Raises:
-        FormatError: There is no such format.
-        OutputError: The target cannot be written, or the format cannot hold the graphs.
+        FormatError: The format is unknown.
+        OutputError: The target cannot be written, or the format cannot store the graphs.
         DatasetError: A networkx graph is not a simple graph.
     """
     name = check_output(target, format=format, force=force)
     path = None if str(target) == "-" else Path(target)
-    template = Template(str(target)) if "{index" in str(target) else None
     if union:
         check_node_attributes(name, "a union")
 
-    checked = _checked(graphs)
-    first = next(checked, None)
-    if first is None:
-        raise OutputError(f"There are no graphs to write to '{target}'.")
+    count = 0
+
+    def checked() -> Iterator[SimpleGraph]:
+        nonlocal count
+        for index, graph in enumerate(map(as_simple_graph, graphs)):
+            for what, values in (("weight", graph.weights), ("feature", graph.features)):
+                if values is not None and not np.isfinite(values).all():
+                    raise OutputError(f"Graph {index} has a {what} that is not a finite number.", index=index)
+            count = index + 1
+            yield graph
+
+    valid = checked()
+    if (first := next(valid, None)) is None:
+        raise OutputError(f"There are no graphs to write to '{target}'.", path=target)
     if provenance is None:
         provenance = provenance_of(first.attributes)
-    checked = chain((first,), checked)
-    count = 1
+    every: Iterable[SimpleGraph] = chain((first,), valid)
     if union:
-        united, count = disjoint_union(checked)
-        checked = iter((united,))
+        every = (disjoint_union(every),)
 
     write = _module(name).write
-    if template is None:
+    if "{index" in str(target):
+        with Template(str(target)).files(force) as open_next:
+            for graph in every:
+                with open_next() as stream:
+                    write((graph,), stream, provenance)
+    else:
         with open_output(path, force) as stream:
-            written: int = write(checked, stream, provenance)
-        return count if union else written
+            write(every, stream, provenance)
 
-    written = 0
-    with template.files(force) as open_next:
-        for written, graph in enumerate(checked, 1):  # noqa: B007
-            with open_next() as stream:
-                write((graph,), stream, provenance)
-
-    return count if union else written
-
-
-def _checked(graphs: Iterable[SimpleGraph | nx.Graph]) -> Iterator[SimpleGraph]:
-    """The graphs, refusing numbers that no reader would accept."""
-    for index, graph in enumerate(map(as_simple_graph, graphs)):
-        for what, values in (("weight", graph.weights), ("feature", graph.features)):
-            if values is not None and not np.isfinite(values).all():
-                raise OutputError(
-                    f"Graph {index} has a {what} that is not a finite number, which no file of ours holds."
-                )
-        yield graph
+    return count

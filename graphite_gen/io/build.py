@@ -1,4 +1,4 @@
-"""From what a parser found to a :class:`SimpleGraph`: the checks every format shares."""
+"""Checks that every format shares, between what a parser found and the resulting :class:`SimpleGraph`."""
 
 from __future__ import annotations
 
@@ -12,48 +12,54 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import FormatError
 from ..graph import SimpleGraph, columns_of, take_features, take_weights
 
-__all__ = ["FINITE", "MAX_NODES", "MEND", "Context", "Row", "build_graph"]
+__all__ = ["MAX_NODES", "Context", "Row", "build_graph", "pairs_of"]
 
 MAX_NODES = 10_000_000
-"""The most nodes a graph may claim: a damaged header must not claim the machine's memory."""
-
-MEND = "Write the file again, or pass --format if its suffix misleads."
-SMALLER = "Pass smaller graphs, or write the file again if its graphs are smaller."
-FINITE = "Replace it by a finite number, or leave such values out."
-HINT = "pass --simplify to ignore directions and drop self-loops and repeated edges"
+"""Most nodes of a graph: a damaged header must not exhaust the memory."""
 
 _MAX_MESSAGE = 1000
 
 Row = Mapping[str, Any] | None
-"""The attributes of one node or edge; None is none."""
+"""Attributes of one node or edge; None for none."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """The file being read: its name for messages, and whether to simplify what is not simple."""
+    """The file being read: its name for messages, and whether graphs that are not simple are simplified."""
 
     name: str
     simplify: bool = False
 
-    def error(self, where: str, problem: str) -> FormatError:
-        """An error that names the file and the place; the problem says what to do."""
-        # What the file says stands in the problem, and may be long.
-        text = (
-            problem
-            if len(problem) <= _MAX_MESSAGE
-            else f"{problem[: _MAX_MESSAGE // 2]} … {problem[-_MAX_MESSAGE // 2 :]}"
-        )
+    def error(self, where: str, problem: str, reason: str = "") -> FormatError:
+        """An error that names the file and the position in it."""
+        # The problem may quote the file at any length.
+        if len(problem) > _MAX_MESSAGE:
+            problem = f"{problem[: _MAX_MESSAGE // 2]} … {problem[-_MAX_MESSAGE // 2 :]}"
 
-        return FormatError(f"'{self.name}', {where}: {text}")
+        return FormatError(f"'{self.name}', {where}: {problem}", reason=reason, path=self.name, where=where)
 
     def damage(self, where: str, problem: str) -> FormatError:
-        """An error about what no file of that format has, which says what to do with such files."""
-        return self.error(where, f"{problem} {MEND}")
+        """An error about content that the format does not allow (``file-damaged``)."""
+        return self.error(where, problem, "file-damaged")
 
     def check_nodes(self, where: str, nodes: int) -> None:
-        """Refuse a graph of more nodes than any we hold."""
+        """Refuse a graph with too many nodes."""
         if nodes > MAX_NODES:
-            raise self.error(where, f"{nodes} nodes in one graph, and at most {MAX_NODES} are read. {SMALLER}")
+            raise self.error(where, f"the graph has {nodes} nodes; at most {MAX_NODES} are supported.")
+
+
+def pairs_of(context: Context, where: str, ids: Sequence[Any], ends: Sequence[Sequence[Any]]) -> list[tuple[int, int]]:
+    """Edges between node ids as pairs of node indices."""
+    try:
+        index = {name: i for i, name in enumerate(ids)}
+        if len(index) < len(ids):
+            twice = next(name for i, name in enumerate(ids) if index[name] != i)
+            raise context.damage(where, f"two nodes have the id {twice!r}.")
+        return [(index[u], index[v]) for u, v in ends]
+    except KeyError as error:
+        raise context.damage(where, f"an edge ends at an unknown node, {error}.") from None
+    except TypeError:
+        raise context.damage(where, "a node id is an object; expected a number or a string.") from None
 
 
 def build_graph(
@@ -68,63 +74,42 @@ def build_graph(
     edge_rows: Sequence[Row] = (),
     attributes: Mapping[str, Any] | None = None,
 ) -> SimpleGraph:
-    """The simple graph of the nodes and edges a file lists, in the order it lists them.
+    """The simple graph with the nodes and edges listed in a file.
 
-    Edges all carrying a number called ``weight`` make it weighted; nodes all carrying a row of numbers of one length
-    called ``features`` give its features.
+    The edge attribute ``weight`` becomes the weights if every edge has a number, the node attribute ``features`` the
+    features if every node has a list of numbers of the same length.
 
     Arguments:
-        context: The file.
-        where: The graph's place in it.
-        nodes: The number of nodes :math:`n`.
         pairs: Node indices, with shape :math:`(E, 2)`.
-        directed: Whether the file calls an edge directed.
-        names: The nodes' names.
-        node_rows: Attributes per node, or none at all.
-        edge_rows: Attributes per edge, or none at all.
-        attributes: Facts about the graph.
-
-    Raises:
-        FormatError: The graph is not simple and the context does not simplify, an id or the size is out of range, or
-            a weight or a feature is not a finite number.
+        node_rows, edge_rows: Attributes of each node and edge, or an empty sequence.
     """
     context.check_nodes(where, nodes)
     if directed and not context.simplify:
-        raise context.error(where, f"the graph is directed; {HINT}.")
+        raise context.error(where, "the graph is directed; expected an undirected graph.", "needs-simplify")
 
     edges, kept = _simple_edges(context, where, nodes, pairs, names)
-    node_columns = columns_of(node_rows)
-    edge_columns = columns_of(edge_rows)
+    node_columns, edge_columns = columns_of(node_rows), columns_of(edge_rows)
     if kept is not None:
         edge_columns = {key: [column[e] for e in kept] for key, column in edge_columns.items()}
     try:
         weights, features = take_weights(edge_columns, edges, names), take_features(node_columns, names)
     except ValueError as error:
-        raise context.error(where, f"{error} {FINITE}") from None
+        raise context.error(where, str(error)) from None
 
-    return SimpleGraph(
-        nodes,
-        edges,
-        weights,
-        features,
-        names,
-        node_columns,
-        edge_columns,
-        {} if attributes is None else attributes,
-    )
+    return SimpleGraph(nodes, edges, weights, features, names, node_columns, edge_columns, attributes or {})
 
 
 def _simple_edges(
     context: Context, where: str, nodes: int, pairs: ArrayLike, names: tuple[Any, ...] | None
 ) -> tuple[NDArray[np.int32], NDArray[np.intp] | None]:
-    """Edges in our order and the positions they came from, None if they came in that order."""
+    """Edges in lexicographic order, and their positions in the file; None if they are in order there."""
     found = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
     if not len(found):
         return found.astype(np.int32), None
 
     outside = found[(found < 0) | (found >= nodes)]
     if len(outside):
-        raise context.damage(where, f"an edge ends at node {outside[0]}, and the nodes are 0 to {nodes - 1}.")
+        raise context.damage(where, f"an edge ends at node {outside[0]}; nodes are numbered 0 to {nodes - 1}.")
 
     i, j = found.min(axis=1), found.max(axis=1)
     keys = i * nodes + j
@@ -137,8 +122,8 @@ def _simple_edges(
     if not context.simplify and (loops | repeats).any():
         first = int(np.argmax(loops | repeats))
         u, v = (repr(int(node) if names is None else names[node]) for node in found[first])
-        problem = f"node {u} is its own neighbour" if loops[first] else f"the edge {u} - {v} is repeated"
-        raise context.error(where, f"{problem}; {HINT}.")
+        problem = f"node {u} has a self-loop" if loops[first] else f"the edge {u} - {v} is repeated"
+        raise context.error(where, f"{problem}; expected a simple graph.", "needs-simplify")
     kept = order[~(loops | repeats)[order]]
 
     return np.stack([i[kept], j[kept]], axis=1).astype(np.int32), kept

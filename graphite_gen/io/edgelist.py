@@ -1,17 +1,14 @@
-"""Edge list: one graph, an edge per line as ``u v``, ``u v weight`` or ``u v {'weight': 2.5}``.
+"""Edge list: one graph per file, one edge per line as ``u v``, ``u v weight`` or ``u v {'weight': 2.5}``.
 
-We write the first and the last, which networkx opens without being told more. A node alone on its line has no edges;
-networkx reads past such lines, so only there isolated nodes are lost. Node and graph attributes and features are
-dropped. Nodes called ``0 … n-1`` are in that order, any others in the order they appear.
-
-Names that are strings or integers are written as they are, and nothing in the file tells which they were: names that
-all look like integers are read as integers, any others as strings.
+A node alone on a line has no edges; networkx ignores such lines. Nodes called ``0 … n-1`` keep that order, others are
+in order of appearance. Names that all look like integers are read as integers, otherwise as strings.
 """
 
 from __future__ import annotations
 
 import ast
 import json
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
@@ -22,8 +19,8 @@ from ..errors import OutputError
 from ..graph import SimpleGraph
 from ..records import Provenance
 from .build import Context, Row, build_graph
-from .files import lines
-from .values import edge_rows, from_text, names_from_words, plain, texts_from_names, to_text
+from .files import decoded, lines
+from .values import PREFIX, edge_rows, from_text, names_from_words, plain, texts_from_names, to_text
 
 __all__ = ["read", "write"]
 
@@ -32,17 +29,13 @@ _BLOCK = 1 << 14
 
 
 def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
-    """The one graph of an edge list; a file of blank lines holds none."""
+    """The graph of an edge list; none if all lines are blank."""
     index: dict[str, int] = {}
     pairs: list[tuple[int, int]] = []
     rows: list[Row] = []
     is_blank = True
-    for number, line in lines(stream, context):
-        where = f"line {number}"
-        try:
-            fields = line.partition(b"#")[0].decode().split(None, 2)
-        except UnicodeDecodeError as error:
-            raise context.error(where, f"not UTF-8 at byte {error.start}; save the file as UTF-8.") from error
+    for where, line in lines(stream, context):
+        fields = decoded(context, where, line.partition(b"#")[0]).split(None, 2)
         is_blank = is_blank and not fields and b"#" not in line
         ends = [index.setdefault(name, len(index)) for name in fields[:2]]
         if len(ends) == 2:
@@ -64,80 +57,65 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
 
 
 def _data(context: Context, where: str, text: str) -> Row:
-    """What follows the two nodes: a weight, or a dictionary of literals."""
+    """Edge attributes: a weight, or a dictionary of Python literals."""
     if len(text) > _MAX_DATA:
-        raise context.damage(where, f"more than {_MAX_DATA} characters of edge data, the most that is read.")
+        raise context.damage(where, f"edge data longer than the limit of {_MAX_DATA} characters.")
     try:
-        data = _literals(text.strip()) if text.startswith("{") else {"weight": float(text)}
+        with warnings.catch_warnings():
+            # Python warns about '1or', which is then refused anyway.
+            warnings.simplefilter("ignore")
+            data = ast.literal_eval(text.strip()) if text.startswith("{") else {"weight": float(text)}
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         data = None
     if not isinstance(data, dict):
-        raise context.damage(
-            where, f"{text[:40]!r} after the nodes; wanted a weight, or data such as {{'weight': 2.5}}."
-        )
+        raise context.damage(where, f"edge data {text[:40]!r}; expected a weight, or data such as {{'weight': 2.5}}.")
 
     return {str(key): from_text(value) if isinstance(value, str) else value for key, value in data.items()}
 
 
-def _literals(text: str) -> Any:
-    with warnings.catch_warnings():
-        # Python has its doubts about '1or', which is then refused anyway.
-        warnings.simplefilter("ignore", SyntaxWarning)
-        return ast.literal_eval(text)
-
-
-def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> int:
+def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> None:
     """Write the edges of the only graph."""
     graphs = iter(graphs)
     graph = next(graphs)
     if next(graphs, None) is not None:
         raise OutputError(
-            "An edge list holds one graph, and there are more: "
-            "write '.graphml', '.g6' or '.h5', or one file each with '{index:04d}.edgelist'."
+            "An edge list stores one graph, and there are several: "
+            "write another format, or one file per graph with '{index:04d}.edgelist'.",
+            reason="one-graph-per-file",
         )
     if not graph.nodes:
         stream.write(b"# a graph without nodes\n")
     ids = [str(i) for i in range(graph.nodes)] if graph.names is None else _words(graph.names)
-    lonely = range(graph.nodes) if graph.names is not None else np.flatnonzero(graph.degrees() == 0).tolist()
-    stream.write("".join(f"{ids[i]}\n" for i in lonely).encode())
+    alone = range(graph.nodes) if graph.names is not None else np.flatnonzero(graph.degrees() == 0).tolist()
+    stream.write("".join(f"{ids[i]}\n" for i in alone).encode())
 
     rows = edge_rows(graph)
     for start in range(0, len(graph.edges), _BLOCK):
         block = enumerate(graph.edges[start : start + _BLOCK].tolist(), start)
         stream.write("".join(f"{ids[i]} {ids[j]}{_literal(rows[e]) if rows else ''}\n" for e, (i, j) in block).encode())
 
-    return 1
-
 
 def _words(names: tuple[Any, ...]) -> list[str]:
-    """Names without the spaces and signs that would end them."""
-    texts, _ = texts_from_names(names)
-
+    """Names without white space and comment characters."""
     return [
-        text
-        if text and not any(sign.isspace() or sign == "#" for sign in text)
-        else "json:" + _unspaced(from_text(text))
-        for text in texts
+        text if text and not re.search(r"\s|#", text) else PREFIX + _unspaced(from_text(text))
+        for text in texts_from_names(names)[0]
     ]
 
 
 def _unspaced(value: Any) -> str:
-    text = json.dumps(value, separators=(",", ":"))
-
-    return text.replace(" ", "\\u0020").replace("#", "\\u0023")
+    return json.dumps(value, separators=(",", ":")).replace(" ", "\\u0020").replace("#", "\\u0023")
 
 
 def _literal(row: Mapping[str, Any]) -> str:
-    if not row:
-        return ""
+    """Edge attributes as a Python dictionary, in which a comment character can only be inside a string."""
     data = {key: _literal_value(plain(value)) for key, value in row.items()}
 
-    # A sign that starts a comment can only be inside a text here.
-    return " " + ascii(data).replace("#", "\\x23")
+    return " " + ascii(data).replace("#", "\\x23") if data else ""
 
 
 def _literal_value(value: Any) -> Any:
-    """The value if Python's literals can write it; JSON knows infinities, which they do not."""
+    """The value if it can be written as a Python literal, which infinities cannot, otherwise as text."""
     try:
         json.dumps(value, allow_nan=False)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Opening files for reading, and writing them whole or not at all."""
+"""Opening files for reading, and writing them completely or not at all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import io
 import os
 import re
 import stat
-import string
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -20,47 +19,43 @@ from ..errors import FormatError, OutputError
 from .atomic import filling, is_full, replacing
 from .build import Context
 
-__all__ = ["MAX_LINE", "Template", "check_target", "is_special", "lines", "open_input", "open_output"]
+__all__ = ["MAX_LINE", "Template", "check_target", "decoded", "is_special", "lines", "open_input", "open_output"]
 
 MAX_LINE = 1 << 28
-"""The longest line that is read, in bytes; a graph of 50 000 nodes in graph6 fits."""
+"""Longest line that is read, in bytes; a graph with 50 000 nodes in graph6 fits."""
 
-_GZIP_MAGIC = b"\x1f\x8b"
 _BOMB_BYTES, _BOMB_RATIO = 1 << 24, 500
+# The text before and after the only field; braces in it are doubled.
+_TEMPLATE = re.compile(r"((?:[^{}]|\{\{|\}\})*)\{index(?::0?[0-9]{0,2}d?)?\}((?:[^{}]|\{\{|\}\})*)")
 
 
-class _Expanded(io.RawIOBase):
-    """The contents of a gzip stream, with damage and bombs turned into :class:`FormatError`."""
+class _Expanded(gzip.GzipFile):
+    """The contents of a gzip stream; damage and decompression bombs raise :class:`FormatError`."""
 
     def __init__(self, compressed: BinaryIO, context: Context) -> None:
         self._source = _Counted(compressed)
-        self._gzip = gzip.GzipFile(fileobj=self._source, mode="rb")  # type: ignore[call-overload]
+        super().__init__(fileobj=self._source, mode="rb")  # type: ignore[call-overload]
         self._context = context
         self._bytes = 0
 
-    def readable(self) -> bool:
-        return True
-
     def readinto(self, buffer: Any) -> int:
         try:
-            data = self._gzip.read1(len(buffer))
+            data = self.read1(len(buffer))
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise self._context.error(
-                f"byte {self._source.count}", f"the gzip data are damaged or cut short ({error}); fetch the file again."
-            ) from error
+            raise self._error(f"the gzip data are damaged or truncated ({error}).") from error
         self._bytes += len(data)
         if self._bytes > _BOMB_BYTES and self._bytes > _BOMB_RATIO * self._source.count:
-            raise self._context.error(
-                f"byte {self._source.count}",
-                f"the gzip data expand more than {_BOMB_RATIO} times; unpack the file first if that is right.",
-            )
+            raise self._error(f"the gzip data expand more than {_BOMB_RATIO} times; decompress the file first.")
         buffer[: len(data)] = data
 
         return len(data)
 
+    def _error(self, problem: str) -> FormatError:
+        return self._context.error(f"byte {self._source.count}", problem)
+
 
 class _Counted:
-    """A stream that knows how many bytes were read from it; stdin cannot tell."""
+    """A stream that counts the bytes read from it; stdin has no position."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -75,18 +70,20 @@ class _Counted:
 
 @contextmanager
 def open_input(path: Path | None, context: Context) -> Iterator[io.BufferedReader[Any]]:
-    """The bytes of a file, or of stdin for None, unpacked if they are gzip's."""
+    """The bytes of a file, or of stdin for None, decompressed if they are gzip data."""
     try:
         with nullcontext(_buffer(sys.stdin)) if path is None else _opened(path) as stream:
             buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)  # type: ignore[type-var]
-            packed = buffered.peek(2)[:2] == _GZIP_MAGIC
+            packed = buffered.peek(2)[:2] == b"\x1f\x8b"
             if path is not None and path.suffix.lower() == ".gz" and not packed and buffered.peek(1):
-                raise context.error(
-                    "byte 0", "no gzip data, as its name says; fetch the file again, or drop the '.gz'."
-                )
+                raise context.error("byte 0", "no gzip data, although the name ends in '.gz'.")
             yield io.BufferedReader(_Expanded(buffered, context), 1 << 16) if packed else buffered
     except FileNotFoundError:
-        raise FormatError(f"'{context.name}' does not exist: pass a file of graphs, a folder of them or '-'.") from None
+        raise FormatError(
+            f"'{context.name}' does not exist; expected a file of graphs, a folder of such files, or '-'.",
+            reason="input-missing",
+            path=context.name,
+        ) from None
     except OSError as error:
         raise FormatError(f"'{context.name}' cannot be read: {error.strerror or error}.") from error
 
@@ -95,30 +92,35 @@ def _opened(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except ValueError as error:
-        # A null, or half of a character: no file has such a name.
+        # A null character or an unpaired surrogate in the name.
         raise OSError(errno.EINVAL, str(error)) from error
 
 
-def lines(stream: BinaryIO, context: Context) -> Iterator[tuple[int, bytes]]:
-    """The lines of a stream without their ends, counted from 1."""
+def lines(stream: BinaryIO, context: Context) -> Iterator[tuple[str, bytes]]:
+    """The lines of a stream, stripped, and their positions ``line 1``, ``line 2``, …"""
     number = 0
     while line := stream.readline(MAX_LINE + 1):
         number += 1
         if len(line) > MAX_LINE:
-            raise context.damage(f"line {number}", f"longer than {MAX_LINE} bytes, the most that is read.")
-        yield number, line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
+            raise context.damage(f"line {number}", f"longer than the limit of {MAX_LINE} bytes.")
+        yield f"line {number}", line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
+
+
+def decoded(context: Context, where: str, data: bytes) -> str:
+    """Bytes decoded from UTF-8."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise context.error(where, f"not UTF-8 at byte {error.start}; save the file as UTF-8.") from error
 
 
 @contextmanager
 def open_output(target: Path | None, force: bool = False) -> Iterator[BinaryIO]:
-    """A stream whose bytes appear at the target when all is written, or never; None is stdout.
+    """A stream whose bytes appear at the target when all are written, or never; None is stdout.
 
     A pipe or a device is written to directly.
-
-    Raises:
-        OutputError: The target exists and ``force`` is not given, or cannot be written.
     """
-    with _refusals_of("-" if target is None else target):
+    with _output_errors("-" if target is None else target):
         if target is None:
             stdout = _buffer(sys.stdout)
             yield stdout
@@ -132,79 +134,74 @@ def open_output(target: Path | None, force: bool = False) -> Iterator[BinaryIO]:
                 yield packed
 
 
+def _unwritable(target: Path | str, problem: object) -> OutputError:
+    return OutputError(f"'{target}' cannot be written: {problem}.", reason="output-not-writable", path=target)
+
+
 @contextmanager
-def _refusals_of(target: Path | str) -> Iterator[None]:
-    """Turn what the system refuses into an error about the target."""
+def _output_errors(target: Path | str) -> Iterator[None]:
+    """Raise errors of the system as :class:`OutputError`."""
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as error:
-        remedy = "; make room there, or pass a file elsewhere." if is_full(error) else "."
-        raise OutputError(f"'{target}' cannot be written: {error.strerror or error}{remedy}") from error
+        problem = error.strerror or error
+        raise _unwritable(target, f"{problem}; free some space" if is_full(error) else problem) from error
 
 
 def _buffer(stream: TextIO | None) -> BinaryIO:
-    """The bytes of stdin or stdout, which Python has not if the shell closed it."""
+    """The binary buffer of stdin or stdout, which is None if the shell closed it."""
     if stream is None:
-        raise OSError(errno.EBADF, "the shell has closed it; pass a file")
+        raise OSError(errno.EBADF, "the stream is closed")
 
     return stream.buffer
 
 
 def check_target(target: Path, force: bool) -> None:
-    """Refuse a target that cannot be written, before any work is done for it."""
-    _check_name(target)
+    """Raise :class:`OutputError` if a target cannot be written, before work is done for it."""
+    _check_path(target)
     if target.is_dir():
         raise OutputError(
-            f"'{target}' is a folder: pass a file, or '{target}/{{index:04d}}.graphml' for one file each."
+            f"'{target}' is a folder; expected a file, or a template such as '{target}/{{index:04d}}.graphml'.",
+            reason="output-is-folder",
+            path=target,
         )
-    _check_no_file_above(target)
     if not target.parent.is_dir():
-        raise OutputError(f"'{target}' cannot be written: the folder '{target.parent}' does not exist; make it first.")
-    # Files appear by taking their name in the folder, so that it is the folder that must let itself be written.
+        raise _unwritable(target, f"the folder '{target.parent}' does not exist")
+    # A file is renamed into its folder, so it is the folder that must be writable.
     if not os.access(target if is_special(target) else target.resolve().parent, os.W_OK):
-        raise OutputError(f"'{target}' cannot be written: you may not write there; pass a file in another folder.")
+        raise _unwritable(target, "permission denied")
     if target.exists() and not force and not is_special(target):
-        raise OutputError(f"'{target}' exists: pass --force to replace it, or another name.")
+        raise OutputError(f"'{target}' exists.", reason="output-exists", path=target)
 
 
-def _check_name(target: Path) -> None:
-    """Refuse a name that no file can have: too long, with a null, through a loop of links."""
+def _check_path(target: Path) -> None:
+    """Refuse a path that no file can have: too long, with a null character, through a loop of links or a file."""
     try:
         target.stat()
     except (FileNotFoundError, NotADirectoryError):
-        return
+        file = next((path for path in target.parents if path.exists() and not path.is_dir()), None)
+        if file is not None:
+            raise _unwritable(target, f"'{file}' is a file, not a folder") from None
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise OutputError(f"'{target}' cannot be written: {reason}; pass another name.") from error
-
-
-def _check_no_file_above(target: Path) -> None:
-    """Refuse a target in what is no folder and cannot become one."""
-    file = next((path for path in target.parents if path.exists() and not path.is_dir()), None)
-    if file is not None:
-        raise OutputError(f"'{target}' cannot be written: '{file}' is a file and no folder; pass another folder.")
+        raise _unwritable(target, error.strerror if isinstance(error, OSError) else error) from error
 
 
 def is_special(target: Path | None) -> bool:
     """Whether the target is a pipe or a device; None is stdout."""
-    if target is None:
-        return True
     try:
-        mode = target.stat().st_mode
+        return target is None or stat.S_IFMT(target.stat().st_mode) not in (stat.S_IFREG, stat.S_IFDIR)
     except (OSError, ValueError):
         return False
 
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
-
 
 def _packed(stream: BinaryIO, target: Path) -> AbstractContextManager[BinaryIO]:
-    """The stream, packed if the target's suffix says so."""
+    """The stream, compressed if the name of the target ends in ``.gz``."""
     if target.suffix.lower() != ".gz":
         return nullcontext(stream)
 
-    # No name and no time inside, so that equal graphs make equal files.
+    # Without name and time, so that equal graphs give equal files.
     return gzip.GzipFile(filename="", fileobj=stream, mode="wb", compresslevel=6, mtime=0)  # type: ignore[return-value]
 
 
@@ -213,68 +210,50 @@ class Template:
 
     def __init__(self, target: str) -> None:
         path = Path(target)
-        try:
-            pieces = list(string.Formatter().parse(path.name))
-        except ValueError as error:
-            raise OutputError(f"'{target}' is not a template: {error}. Write it like 'out/{{index:04d}}.g6'.") from None
-        fields = [(field, spec, conversion) for _, field, spec, conversion in pieces if field is not None]
-        if (
-            [field for field, _, _ in fields] != ["index"]
-            or not re.fullmatch(r"0?[0-9]{0,2}d?", fields[0][1] or "", re.ASCII)
-            or fields[0][2] is not None
-            or "{" in str(path.parent)
-        ):
+        match = _TEMPLATE.fullmatch(path.name)
+        if match is None or "{" in str(path.parent):
             raise OutputError(
-                f"'{target}' is not a template we fill: its file name holds '{{index}}' or '{{index:04d}}' once, "
+                f"'{target}' is not a valid template: the file name must contain '{{index}}' or '{{index:04d}}' once, "
                 f"and no other field."
             )
-
-        self._folder = path.parent
-        self._name = path.name
-        self._pattern = re.compile(
-            "".join(re.escape(text) + (r"( *\d+)" if field else "") for text, field, _, _ in pieces)
-        )
+        self._folder, self._name = path.parent, path.name
+        before, after = (re.escape(text.format()) for text in match.groups())
+        self._pattern = re.compile(rf"{before}( *\d+){after}")
 
     def check(self, force: bool) -> list[Path]:
-        """The files that are in the way, refused unless ``force`` is given."""
-        _check_name(self._folder / self._name.format(index=0))
-        _check_no_file_above(self._folder / self._name)
+        """The existing files of the template, which are refused unless ``force`` is True."""
+        _check_path(self._folder / self._name.format(index=0))
         try:
-            found = [path for path in sorted(self._folder.iterdir()) if self._gives(path.name)]
+            found = [path for path in sorted(self._folder.iterdir()) if self._matches(path.name)]
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise OutputError(f"'{self._folder}' cannot be written: {error.strerror or error}.") from error
+            raise _unwritable(self._folder, error.strerror or error) from error
         for path in found:
             if path.is_dir():
-                raise OutputError(f"'{path}' is a folder: pass another template, or move it away.")
+                raise OutputError(f"'{path}' is a folder; expected a file.", reason="output-is-folder", path=path)
         if found and not force:
-            raise OutputError(f"'{found[0]}' exists: pass --force to replace such files, or another folder.")
+            raise OutputError(f"'{found[0]}' exists.", reason="output-exists", path=found[0])
 
         return found
 
-    def _gives(self, name: str) -> bool:
-        """Whether that is the name of the file of some graph."""
+    def _matches(self, name: str) -> bool:
         match = self._pattern.fullmatch(name)
 
         return match is not None and self._name.format(index=int(match[1])) == name
 
     @contextmanager
     def files(self, force: bool) -> Iterator[Callable[[], AbstractContextManager[BinaryIO]]]:
-        """A function that opens the next graph's file; at the end all take the place of any that were there before.
-
-        Raises:
-            OutputError: There are such files and ``force`` is not given, or they cannot be written.
-        """
+        """A function that opens the file of the next graph; at the end they replace all files of the template."""
         written = 0
-        with _refusals_of(self._folder), filling(self._folder, lambda: self.check(force)) as new:
+        with _output_errors(self._folder), filling(self._folder, lambda: self.check(force)) as new:
 
             @contextmanager
             def open_next() -> Iterator[BinaryIO]:
                 nonlocal written
                 target = self._folder / self._name.format(index=written)
                 written += 1
-                with _refusals_of(target), (new / target.name).open("x+b") as stream, _packed(stream, target) as packed:
-                    yield packed
+                with _output_errors(target), (new / target.name).open("x+b") as stream, _packed(stream, target) as file:
+                    yield file
 
             yield open_next

@@ -1,9 +1,6 @@
-"""GML: ``graph [ … ]`` blocks, one per graph; networkx and igraph open a file of one graph.
+"""GML: one ``graph [ … ]`` block per graph; networkx and igraph read a file with one graph.
 
-Names are the nodes' labels; where these do not tell strings from integers, the graph attribute ``integerNames`` lists
-those that are integers. Weights are the edge attribute ``weight``; what GML has no form for, such as a boolean or
-a list (so also ``features``), is JSON text after ``json:``, and attributes whose names GML does not allow go together
-into ``otherAttributes``.
+Names are the labels of the nodes; values and names that GML does not have are encoded by :mod:`.values`.
 """
 
 from __future__ import annotations
@@ -15,19 +12,18 @@ from typing import Any, BinaryIO
 
 from ..graph import SimpleGraph
 from ..records import Provenance
-from .build import MAX_NODES, Context, build_graph
-from .files import lines
+from .build import Context, build_graph, pairs_of
+from .files import decoded, lines
 from .values import (
     INTEGERS,
     edge_rows,
-    facts_of,
     from_text,
     gather,
     names_from_texts,
     node_rows,
     plain,
+    provenance_attributes,
     scatter,
-    take_integers,
     texts_from_names,
     to_text,
 )
@@ -53,17 +49,15 @@ _GRAPH_KEYS = frozenset({"node", "edge", "directed", "multigraph", "label", INTE
 
 
 def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
-    """The graphs of a GML file."""
+    """The graphs of a GML file; a list is parsed as the values of each key, in order."""
     count = 0
-    depth: list[dict[str, Any]] = [{}]
+    depth: list[dict[str, list[Any]]] = [{}]
     key: str | None = None
     where = "line 1"
     for where, kind, token in _tokens(stream, context):
         if kind == "close":
             if key is not None or len(depth) == 1:
-                raise context.damage(
-                    where, f"']' after {key!r}; wanted a value." if key else "']' that closes nothing."
-                )
+                raise context.damage(where, f"']' after {key!r}; expected a value." if key else "unmatched ']'.")
             closed = depth.pop()
             if len(depth) == 1 and "graph" in depth[0]:
                 yield _graph(context, f"graph {count} (ends on {where})", closed)
@@ -72,45 +66,39 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
                 depth[0].clear()
         elif key is None:
             if kind != "key":
-                raise context.damage(where, f"{token[:40]!r}; wanted a key such as 'graph', 'node' or 'edge'.")
+                raise context.damage(where, f"{token[:40]!r}; expected a key such as 'graph', 'node' or 'edge'.")
             key = token
         elif kind == "open":
             if len(depth) > _MAX_DEPTH:
-                raise context.damage(where, f"lists nested more than {_MAX_DEPTH} deep.")
-            inner: dict[str, Any] = {}
-            _put(depth[-1], key, inner)
-            depth.append(inner)
+                raise context.damage(where, f"lists nested deeper than {_MAX_DEPTH} levels.")
+            depth[-1].setdefault(key, []).append({})
+            depth.append(depth[-1][key][-1])
             key = None
         elif kind in ("string", "number"):
-            value = _unescaped(token[1:-1]) if kind == "string" else _number(context, where, token)
+            value = _ENTITY.sub(_entity, token[1:-1]) if kind == "string" else _number(context, where, token)
             if len(depth) == 1 and key == "graph":
                 raise context.damage(where, "'graph' without '['.")
             if len(depth) > 1:
-                _put(depth[-1], key, value)
+                depth[-1].setdefault(key, []).append(value)
             key = None
         else:
-            raise context.damage(where, f"the key '{token}' after the key '{key}'; wanted a value.")
+            raise context.damage(where, f"the key '{token}' after the key '{key}'; expected a value.")
     if len(depth) > 1 or key is not None:
-        raise context.damage(where, "the file ends within a list; it was cut short.")
+        raise context.damage(where, "the file ends within a list.")
 
 
 def _tokens(stream: BinaryIO, context: Context) -> Iterator[tuple[str, str, str]]:
-    """Place, kind and text of each word; texts may run over lines."""
+    """Position, kind and text of each token; strings may span lines."""
     pending: list[str] = []
     length = 0
-    for number, line in lines(stream, context):
-        where = f"line {number}"
-        try:
-            text = line.decode()
-        except UnicodeDecodeError as error:
-            raise context.error(where, f"not UTF-8 at byte {error.start}; save the file as UTF-8.") from error
-        at = 0
+    for where, line in lines(stream, context):
+        text, at = decoded(context, where, line), 0
         if pending:
             end = text.find('"')
             pending.append(text if end < 0 else text[: end + 1])
             length += len(text)
             if length > _MAX_TEXT:
-                raise context.damage(where, f"a text of more than {_MAX_TEXT} characters, the most that is read.")
+                raise context.damage(where, f"a string longer than the limit of {_MAX_TEXT} characters.")
             if end < 0:
                 continue
             yield where, "string", "\n".join(pending)
@@ -118,41 +106,24 @@ def _tokens(stream: BinaryIO, context: Context) -> Iterator[tuple[str, str, str]
         while at < len(text):
             match = _TOKEN.match(text, at)
             if match is None:
-                raise context.damage(where, f"{text[at : at + 40].strip()!r}; wanted keys, numbers, texts and lists.")
+                found = text[at : at + 40].strip()
+                raise context.damage(where, f"{found!r}; expected keys, numbers, strings and lists.")
             kind, at = match.lastgroup or "", match.end()
             if kind == "start":
                 pending, length = [match["start"]], 0
             elif kind not in ("comment", "end"):
                 yield where, kind, match[kind]
     if pending:
-        raise context.damage("the end", "the file ends within a text; it was cut short.")
-
-
-def _put(row: dict[str, Any], key: str, value: Any) -> None:
-    """Keep a value; a key that comes again makes a list."""
-    if key not in row:
-        row[key] = value
-    elif isinstance(row[key], _Many):
-        row[key].append(value)
-    else:
-        row[key] = _Many((row[key], value))
-
-
-class _Many(list[Any]):
-    """The values of a repeated key."""
+        raise context.damage("the end", "the file ends within a string.")
 
 
 def _number(context: Context, where: str, text: str) -> int | float:
     if len(text) > _MAX_DIGITS:
-        raise context.damage(where, f"a number of {len(text)} characters, too long to be one.")
+        raise context.damage(where, f"a number of {len(text)} characters; at most {_MAX_DIGITS} are supported.")
     try:
         return int(text)
     except ValueError:
         return float(text)
-
-
-def _unescaped(text: str) -> str:
-    return _ENTITY.sub(_entity, text) if "&" in text else text
 
 
 def _entity(match: re.Match[str]) -> str:
@@ -164,97 +135,84 @@ def _entity(match: re.Match[str]) -> str:
     return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else match[0]
 
 
-def _graph(context: Context, where: str, data: dict[str, Any]) -> SimpleGraph:
-    nodes, edges = _lists(context, where, data, "node"), _lists(context, where, data, "edge")
-    if len(nodes) > MAX_NODES:
-        context.check_nodes(where, len(nodes))
-    index: dict[int, int] = {}
-    for node in nodes:
-        name = node.pop("id", None)
-        if type(name) is not int or name < 0:
-            raise context.damage(where, f"a node has the id {name!r}; wanted a whole number from 0 on.")
-        if name in index:
-            raise context.damage(where, f"two nodes have the id {name}.")
-        index[name] = len(index)
-    pairs = []
-    for edge in edges:
-        ends = edge.pop("source", None), edge.pop("target", None)
-        if any(type(end) is not int or end not in index for end in ends):
-            raise context.damage(where, f"an edge from {ends[0]!r} to {ends[1]!r}, which are not both nodes of it.")
-        pairs.append((index[ends[0]], index[ends[1]]))
-    if data.pop("multigraph", 0) == 1:
+def _graph(context: Context, where: str, data: dict[str, list[Any]]) -> SimpleGraph:
+    nodes, edges = data.pop("node", []), data.pop("edge", [])
+    for key, items in (("node", nodes), ("edge", edges)):
+        if not all(isinstance(item, dict) for item in items):
+            raise context.damage(where, f"'{key}' without '['.")
+    context.check_nodes(where, len(nodes))
+    ids = [_single(node.pop("id", [None])) for node in nodes]
+    wrong = [name for name in ids if type(name) is not int or name < 0]
+    if wrong:
+        raise context.damage(where, f"a node has the id {wrong[0]!r}; expected a non-negative integer.")
+    ends = [[_single(edge.pop(key, [None])) for key in ("source", "target")] for edge in edges]
+    pairs = pairs_of(context, where, ids, ends)
+    if data.pop("multigraph", [0]) == [1]:
         for edge in edges:
             edge.pop("key", None)
-    directed = data.pop("directed", 0)
-    facts = _plain_row(data)
+    directed = data.pop("directed", [0]) == [1]
+    attributes = _plain_row(data)
 
     return build_graph(
         context,
         where,
         len(nodes),
         pairs,
-        directed=directed == 1,
-        names=_take_names(nodes, list(index), take_integers(facts)),
+        directed=directed,
+        names=_take_names(nodes, ids, attributes),
         node_rows=[scatter(_plain_row(node)) for node in nodes],
         edge_rows=[scatter(_plain_row(edge)) for edge in edges],
-        attributes=scatter(facts),
+        attributes=scatter(attributes),
     )
 
 
-def _lists(context: Context, where: str, data: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    found = data.pop(key, _Many())
-    items = found if isinstance(found, _Many) else [found]
-    if not all(isinstance(item, dict) for item in items):
-        raise context.damage(where, f"'{key}' without '['.")
-
-    return items
+def _single(values: list[Any]) -> Any:
+    return values[0] if len(values) == 1 else values
 
 
-def _take_names(nodes: list[dict[str, Any]], ids: list[int], integers: list[int] | None) -> tuple[Any, ...] | None:
-    """Labels that tell all nodes apart are their names; else their ids are."""
-    labels = [node.get("label") for node in nodes]
-    texts = [label if isinstance(label, str) else str(label) for label in labels]
+def _take_names(
+    nodes: list[dict[str, list[Any]]], ids: list[int], attributes: dict[str, Any]
+) -> tuple[Any, ...] | None:
+    """The labels if they are distinct, otherwise the ids."""
+    labels = [_single(node.get("label", [None])) for node in nodes]
+    texts = list(map(str, labels))
     if nodes and all(isinstance(label, str | int) for label in labels) and len(set(texts)) == len(texts):
         for node in nodes:
             del node["label"]
-        return names_from_texts(texts, integers)
+        return names_from_texts(texts, attributes)
 
-    return names_from_texts([str(name) for name in ids])
-
-
-def _plain_row(row: dict[str, Any]) -> dict[str, Any]:
-    return {key: _plain_value(value) for key, value in row.items()}
+    return names_from_texts(list(map(str, ids)), attributes)
 
 
-def _plain_value(value: Any) -> Any:
-    if isinstance(value, str):
-        return from_text(value)
-    if isinstance(value, _Many):
-        return [_plain_value(item) for item in (value[1:] if value[0] == _LIST_START else value)]
-    if isinstance(value, dict):
-        return _plain_row(value)
-
-    return value
+def _plain_row(row: dict[str, list[Any]]) -> dict[str, Any]:
+    return {key: _plain_value(values) for key, values in row.items()}
 
 
-def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> int:
+def _plain_value(values: list[Any]) -> Any:
+    """The value of a key, or the list of the values of a repeated key."""
+    items = [
+        _plain_row(value) if isinstance(value, dict) else from_text(value) if isinstance(value, str) else value
+        for value in values
+    ]
+
+    return items[0] if len(items) == 1 else items[1:] if values[0] == _LIST_START else items
+
+
+def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> None:
     """Write one ``graph`` block per graph."""
-    facts = facts_of(provenance)
-    count = 0
-    for count, graph in enumerate(graphs, 1):  # noqa: B007
-        stream.write("".join(_block(graph, {**facts, **graph.attributes})).encode("ascii"))
-
-    return count
+    common = provenance_attributes(provenance)
+    for graph in graphs:
+        stream.write("".join(_block(graph, {**common, **graph.attributes})).encode("ascii"))
 
 
-def _block(graph: SimpleGraph, facts: Mapping[str, Any]) -> Iterator[str]:
+def _block(graph: SimpleGraph, attributes: Mapping[str, Any]) -> Iterator[str]:
     numbers = [str(i) for i in range(graph.nodes)]
     labels, integers = (numbers, {}) if graph.names is None else texts_from_names(graph.names)
     nodes, edges = node_rows(graph), edge_rows(graph)
 
     yield "graph [\n"
     yield _pairs(integers, frozenset(), "  ")
-    yield _pairs(facts, _GRAPH_KEYS, "  ")
+    yield _pairs(attributes, _GRAPH_KEYS, "  ")
     for i, label in enumerate(labels):
         yield f'  node [\n    id {i}\n    label "{_escaped(label)}"\n'
         yield _pairs(nodes[i], _NODE_KEYS, "    ") if nodes else ""
@@ -277,7 +235,7 @@ def _literal(value: Any) -> str:
         return str(value)
     if type(value) is float and abs(value) < float("inf"):
         text = repr(value)
-        # GML wants a point in every real number.
+        # GML requires a decimal point in every real number.
         return text if "." in text else text.replace("e", ".0e")
 
     return f'"{_escaped(to_text(value))}"'

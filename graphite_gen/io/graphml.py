@@ -1,34 +1,35 @@
-"""GraphML: many ``<graph>`` elements in one file, each of which networkx and igraph can open.
+"""GraphML: one ``<graph>`` element per graph; networkx and igraph read each of them.
 
-Attributes are typed by value (boolean, long, double, string); what is none of these, such as a list, is JSON text
-after ``json:``. Weights are the edge attribute ``weight``; features are the node attribute ``features``, a JSON list.
-Keys are declared in front of the first graph that uses them. Names are the nodes' ids; where these do not tell strings
-from integers, the graph attribute ``integerNames`` lists those that are integers.
-
-The reader streams, and refuses document types and entities, hyperedges, ports and nested graphs.
+Attributes are typed by their value; values and names that GraphML does not have are encoded by :mod:`.values`.
+The reader streams, and refuses document types, entities, hyperedges, ports and nested graphs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from io import StringIO
+from itertools import chain
 from typing import Any, BinaryIO
 from xml.parsers import expat
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..graph import SimpleGraph
 from ..records import Provenance
-from .build import Context, Row, build_graph
+from .build import Context, build_graph, pairs_of
 from .values import (
     INTEGERS,
     edge_rows,
-    facts_of,
     from_text,
     gather,
     names_from_texts,
     node_rows,
     plain,
+    provenance_attributes,
     scatter,
-    take_integers,
     texts_from_names,
     to_text,
 )
@@ -38,11 +39,7 @@ __all__ = ["read", "write"]
 _CHUNK = 1 << 16
 _MAX_TEXT = 1 << 26
 _NO_ELEMENT = expat.errors.codes[expat.errors.XML_ERROR_NO_ELEMENTS]
-_REFUSED = {
-    "hyperedge": "a hyperedge, which is not read. Replace it by edges between two nodes.",
-    "port": "a port, which is not read. Let edges end at nodes.",
-    "endpoint": "a hyperedge, which is not read. Replace it by edges between two nodes.",
-}
+_REFUSED = ("hyperedge", "endpoint", "port")
 
 
 def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
@@ -54,7 +51,7 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
 
 
 class _Parser:
-    """Turns XML events into graphs."""
+    """Builds graphs from XML events."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -67,29 +64,28 @@ class _Parser:
         self._bytes = 0
         self._count = 0
         self._done: list[SimpleGraph] = []
-        self._local: dict[str, str] = {}
         self._inside: list[str] = []
         self._keys: dict[str, _Key] = {}
         self._key: _Key | None = None
-        self._text: list[str] | None = None
-        self._length = 0
+        self._text = StringIO()
+        self._rows: dict[str, list[dict[str, Any]]] = {}
 
     def feed(self, chunk: bytes, final: bool = False) -> list[SimpleGraph]:
-        """Parse some more; the graphs that ended in it."""
+        """Parse a chunk and return the graphs that end in it."""
         self._done = []
         self._bytes += len(chunk)
         try:
             self._xml.Parse(chunk, final)
         except expat.ExpatError as error:
-            # Blank lines alone: what such a file lacks is graphs. A file that is cut short ends within an element.
+            # Only blank lines, so no graphs; a truncated file ends within an element.
             if error.code == _NO_ELEMENT and not self._inside:
                 return self._done
-            raise self._damage(f"not XML ({expat.ErrorString(error.code)}); wanted a whole GraphML file.") from error
+            raise self._damage(f"not valid XML ({expat.ErrorString(error.code)}).") from error
         except (ValueError, LookupError) as error:
-            raise self._damage(f"not XML ({error}); wanted a whole GraphML file.") from error
-        # An unfinished tag is kept by the parser and parsed again with every chunk.
+            raise self._damage(f"not valid XML ({error}).") from error
+        # The parser keeps an unfinished tag and parses it again with every chunk.
         if self._bytes - self._xml.CurrentByteIndex > _MAX_TEXT:
-            raise self._damage(f"a tag of more than {_MAX_TEXT} bytes, the most that is read.")
+            raise self._damage(f"a tag longer than the limit of {_MAX_TEXT} bytes.")
 
         return self._done
 
@@ -100,14 +96,14 @@ class _Parser:
     def _damage(self, problem: str) -> Exception:
         return self._context.damage(self._where, problem)
 
+    def _unsupported(self, kind: str) -> Exception:
+        return self._context.error(self._where, f"a {kind} is not supported; expected edges between two nodes.")
+
     def _refuse_doctype(self, *_: Any) -> None:
-        problem = "a document type or entity is declared, which is not read; remove '<!DOCTYPE …>'."
-        raise self._context.error(self._where, problem)
+        raise self._context.error(self._where, "document types and entities are not supported; remove '<!DOCTYPE …>'.")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        kind = self._local.get(name)
-        if kind is None:
-            kind = self._local[name] = name.rpartition(" ")[2]
+        kind = name.rpartition(" ")[2]
         parent = self._inside[-1] if self._inside else ""
         self._inside.append(kind)
 
@@ -116,132 +112,101 @@ class _Parser:
             if source is None or target is None:
                 raise self._damage("an edge without 'source' or 'target'.")
             if "sourceport" in attributes or "targetport" in attributes:
-                raise self._context.error(self._where, _REFUSED["port"])
+                raise self._unsupported("port")
             self._directed |= attributes.get("directed", "false") in ("true", "1")
             self._undirected += attributes.get("directed") in ("false", "0")
             self._ends.append((source, target))
-            self._edge_rows.append(None)
+            self._rows["edge"].append({})
         elif kind == "node" and parent == "graph":
             if "id" not in attributes:
                 raise self._damage("a node without 'id'.")
             if len(self._ids) % _CHUNK == 0:
                 self._context.check_nodes(self._where, len(self._ids))
             self._ids.append(attributes["id"])
-            self._node_rows.append(None)
+            self._rows["node"].append({})
         elif kind == "data" and parent in ("graph", "node", "edge"):
             self._key = self._keys.get(attributes.get("key", ""))
             if self._key is None:
-                raise self._damage(f"data under the key '{attributes.get('key')}', which is not declared before it.")
-            self._listen()
+                raise self._damage(f"the key '{attributes.get('key')}' is not declared.")
+            self._start_text()
         elif kind == "graph":
             if len(self._inside) != 2:
-                raise self._damage("a graph within a graph or outside '<graphml>'; wanted them side by side.")
+                raise self._damage("'<graph>' must be a child of '<graphml>'.")
             self._open_graph(attributes)
         elif kind == "key":
             if len(self._inside) != 2:
-                raise self._damage(f"'<key>' within '<{parent}>'; wanted it within '<graphml>'.")
+                raise self._damage(f"'<key>' within '<{parent}>'; expected '<graphml>'.")
             self._declare(attributes)
         elif kind == "default" and parent == "key":
-            self._listen()
+            self._start_text()
         elif kind in ("node", "edge"):
-            raise self._damage(f"'<{kind}>' within '<{parent}>'; wanted it within '<graph>'.")
+            raise self._damage(f"'<{kind}>' within '<{parent}>'; expected '<graph>'.")
         elif kind in _REFUSED:
-            raise self._context.error(self._where, _REFUSED[kind])
+            raise self._unsupported(kind)
         elif not parent and kind != "graphml":
-            raise self._damage(f"the file starts with '<{kind}>'; wanted '<graphml>'.")
+            raise self._damage(f"the file starts with '<{kind}>'; expected '<graphml>'.")
 
     def _end(self, name: str) -> None:
         kind = self._inside.pop()
-
-        if kind == "data" and self._text is not None:
-            self._keep(self._inside[-1], self._heard())
-        elif kind == "default" and self._text is not None and self._key is not None:
-            self._key.default = self._value(self._key, self._heard())
-        elif kind == "graph":
+        if kind == "graph":
             self._done.append(self._close_graph())
+        elif kind in ("data", "default") and self._inside[-1] in ("key", *self._rows) and self._key is not None:
+            text = self._text.getvalue()
+            self._xml.CharacterDataHandler = None
+            if self._key.name is None:
+                return
+            try:
+                value = _TYPES[self._key.kind](text)
+            except (ValueError, LookupError, OverflowError):
+                raise self._damage(f"'{self._key.name}' is {text[:40]!r}; expected {self._key.kind}.") from None
+            if kind == "default":
+                self._key.default = value
+            else:
+                self._rows[self._inside[-1]][-1][self._key.name] = value
 
-    def _listen(self) -> None:
-        self._text, self._length = [], 0
-        self._xml.CharacterDataHandler = self._hear
+    def _start_text(self) -> None:
+        self._text = StringIO()
+        self._xml.CharacterDataHandler = self._add_text
 
-    def _hear(self, text: str) -> None:
-        assert self._text is not None
-        self._text.append(text)
-        self._length += len(text)
-        if self._length > _MAX_TEXT:
-            raise self._damage(f"a value of more than {_MAX_TEXT} characters, the most that is read.")
-
-    def _heard(self) -> str:
-        assert self._text is not None
-        text, self._text = "".join(self._text), None
-        self._xml.CharacterDataHandler = None
-
-        return text
+    def _add_text(self, text: str) -> None:
+        self._text.write(text)
+        if self._text.tell() > _MAX_TEXT:
+            raise self._damage(f"a value longer than the limit of {_MAX_TEXT} characters.")
 
     def _declare(self, attributes: Mapping[str, str]) -> None:
-        # Without a name it is another program's drawing data: read past it.
         kind = attributes.get("attr.type", "string")
         if kind not in _TYPES:
-            raise self._damage(f"the attribute type '{kind}'; wanted one of {', '.join(_TYPES)}.")
+            raise self._damage(f"the attribute type '{kind}'; expected one of {', '.join(_TYPES)}.")
         if "id" not in attributes:
             raise self._damage("a key without 'id'.")
+        # A key without a name is drawing data of another program, which is ignored.
         name = None if "yfiles.type" in attributes else attributes.get("attr.name")
         self._key = self._keys[attributes["id"]] = _Key(
             None if name is None else str(from_text(name)), attributes.get("for", "all"), kind
         )
 
-    def _value(self, key: _Key, text: str) -> Any:
-        try:
-            return _TYPES[key.kind](text)
-        except (ValueError, OverflowError):
-            raise self._damage(f"{text[:40]!r} under '{key.name}', which is no {key.kind}.") from None
-
-    def _keep(self, owner: str, text: str) -> None:
-        key = self._key
-        assert key is not None
-        if key.name is None:
-            return
-        value = self._value(key, text)
-        if owner == "graph":
-            self._facts[key.name] = value
-            return
-        rows = self._node_rows if owner == "node" else self._edge_rows
-        row = rows[-1]
-        if row is None:
-            rows[-1] = {key.name: value}
-        else:
-            row[key.name] = value
-
     def _open_graph(self, attributes: Mapping[str, str]) -> None:
         default = attributes.get("edgedefault", "undirected")
         if default not in ("directed", "undirected"):
-            raise self._damage(f"edgedefault is '{default}'; wanted 'directed' or 'undirected'.")
+            raise self._damage(f"edgedefault is '{default}'; expected 'directed' or 'undirected'.")
         self._default_directed = default == "directed"
         self._directed = False
         self._undirected = 0
         self._line = self._xml.CurrentLineNumber
         self._ids: list[str] = []
         self._ends: list[tuple[str, str]] = []
-        self._node_rows: list[dict[str, Any] | None] = []
-        self._edge_rows: list[dict[str, Any] | None] = []
-        self._facts: dict[str, Any] = {}
+        self._rows = {"graph": [{}], "node": [], "edge": []}
 
     def _close_graph(self) -> SimpleGraph:
         where = f"graph {self._count} (line {self._line})"
         self._count += 1
-        index = {name: i for i, name in enumerate(self._ids)}
-        if len(index) < len(self._ids):
-            twice = next(name for i, name in enumerate(self._ids) if index[name] != i)
-            raise self._context.damage(where, f"two nodes have the id '{twice}'.")
-        try:
-            pairs = [(index[u], index[v]) for u, v in self._ends]
-        except KeyError as error:
-            raise self._context.damage(where, f"an edge ends at '{error.args[0]}', which is no node of it.") from None
+        pairs = pairs_of(self._context, where, self._ids, self._ends)
         for key in self._keys.values():
             if key.default is not None and key.name is not None:
-                self._fill(key, key.name)
-
-        integers = take_integers(self._facts)
+                for domain in self._rows if key.domain == "all" else (key.domain,):
+                    for row in self._rows.get(domain, ()):
+                        row.setdefault(key.name, key.default)
+        (attributes,) = self._rows["graph"]
 
         return build_graph(
             self._context,
@@ -249,41 +214,25 @@ class _Parser:
             len(self._ids),
             pairs,
             directed=self._directed or (self._default_directed and self._undirected < len(pairs)),
-            names=names_from_texts(self._ids, integers),
-            node_rows=self._node_rows,
-            edge_rows=self._edge_rows,
-            attributes=scatter(self._facts),
+            names=names_from_texts(self._ids, attributes),
+            node_rows=self._rows["node"],
+            edge_rows=self._rows["edge"],
+            attributes=scatter(attributes),
         )
 
-    def _fill(self, key: _Key, name: str) -> None:
-        """Give a key's default to all that have no value of their own."""
-        if key.domain in ("graph", "all"):
-            self._facts.setdefault(name, key.default)
-        for domain, rows in (("node", self._node_rows), ("edge", self._edge_rows)):
-            if key.domain in (domain, "all"):
-                rows[:] = [{name: key.default, **(row or {})} for row in rows]
 
-
+@dataclass
 class _Key:
     """A declared attribute."""
 
-    def __init__(self, name: str | None, domain: str, kind: str) -> None:
-        self.name = name
-        self.domain = domain
-        self.kind = kind
-        self.default: Any = None
-
-
-def _boolean(text: str) -> bool:
-    value = {"true": True, "1": True, "false": False, "0": False}.get(text.strip().lower())
-    if value is None:
-        raise ValueError(text)
-
-    return value
+    name: str | None
+    domain: str
+    kind: str
+    default: Any = None
 
 
 _TYPES: dict[str, Callable[[str], Any]] = {
-    "boolean": _boolean,
+    "boolean": lambda text: {"true": True, "1": True, "false": False, "0": False}[text.strip().lower()],
     "int": int,
     "long": int,
     "float": float,
@@ -297,40 +246,35 @@ xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" \
 xsi:schemaLocation="http://graphml.graphdrawing.org/xmlns http://graphml.graphdrawing.org/xmlns/1.0/graphml.xsd">
 """
 _GRAPH_KEYS = frozenset({INTEGERS})
-_SMALL = 64
 _BLOCK = 1 << 14
 
 
-def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> int:
+def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> None:
     """Write one ``<graph>`` element per graph."""
-    facts = facts_of(provenance)
+    common = provenance_attributes(provenance)
     keys = _Keys()
     stream.write(_HEAD.encode())
-    count = 0
-    for count, graph in enumerate(graphs, 1):
+    for index, graph in enumerate(graphs):
         texts, integers = (None, {}) if graph.names is None else texts_from_names(graph.names)
         ids = None if texts is None else list(map(_quoted, texts))
-        data = keys.data("graph", {**gather({**facts, **graph.attributes}, _GRAPH_KEYS), **integers})
-        head = f'<graph id="G{count - 1}" edgedefault="undirected">\n{data}'
-        # The pieces come first, as making them is what finds the keys to declare; a large graph declares its own
-        # up front and then goes out piece by piece.
-        if graph.nodes + len(graph.edges) <= _BLOCK:
-            body = "".join(_pieces(graph, ids, keys))
-            stream.write(f"{keys.declare()}{head}{body}</graph>\n".encode())
-            continue
-        for _ in _pieces(graph, ids, keys):
-            pass
-        stream.write(f"{keys.declare()}{head}".encode())
-        for piece in _pieces(graph, ids, keys):
+        data = keys.data("graph", {**gather({**common, **graph.attributes}, _GRAPH_KEYS), **integers})
+        nodes, edges = node_rows(graph), edge_rows(graph)
+        pieces: Iterable[str] = chain(
+            _elements("node", '<node id="%s"', np.arange(graph.nodes)[:, None], ids, nodes, keys),
+            _elements("edge", '<edge source="%s" target="%s"', graph.edges, ids, edges, keys),
+        )
+        if nodes or edges:
+            # This finds the keys, which are declared before the graph.
+            pieces = list(pieces)
+        stream.write(f'{keys.declare()}<graph id="G{index}" edgedefault="undirected">\n{data}'.encode())
+        for piece in pieces:
             stream.write(piece.encode())
         stream.write(b"</graph>\n")
     stream.write(b"</graphml>\n")
 
-    return count
-
 
 class _Keys:
-    """The attributes declared so far, and those still to declare."""
+    """Declared attributes, and those still to be declared."""
 
     def __init__(self) -> None:
         self._ids: dict[tuple[str, str, str], str] = {}
@@ -338,18 +282,13 @@ class _Keys:
 
     def declare(self) -> str:
         """The declarations that are not yet in the file."""
-        if not self._new:
-            return ""
         text, self._new = "".join(self._new), []
 
         return text
 
-    def data(self, domain: str, row: Row) -> str:
+    def data(self, domain: str, row: Mapping[str, Any]) -> str:
         """The ``<data>`` elements of a graph, node or edge."""
-        if not row:
-            return ""
-
-        return "".join(f"  {self._datum(domain, name, plain(row[name]))}\n" for name in row if row[name] is not None)
+        return "".join(self._datum(domain, name, plain(row[name])) for name in row if row[name] is not None)
 
     def _datum(self, domain: str, name: str, value: Any) -> str:
         kind = type(value)
@@ -360,7 +299,7 @@ class _Keys:
         elif kind is bool:
             kind_name, text = "boolean", "true" if value else "false"
         else:
-            kind_name, text = "string", _escaped(to_text(value))
+            kind_name, text = "string", escape(to_text(value), quote=False)
         key = self._ids.get((domain, name, kind_name))
         if key is None:
             key = self._ids[domain, name, kind_name] = f"d{len(self._ids)}"
@@ -368,60 +307,28 @@ class _Keys:
                 f'<key id="{key}" for="{domain}" attr.name="{_quoted(to_text(name))}" attr.type="{kind_name}"/>\n'
             )
 
-        return f'<data key="{key}">{text}</data>'
+        return f'  <data key="{key}">{text}</data>\n'
 
 
-def _pieces(graph: SimpleGraph, ids: list[str] | None, keys: _Keys) -> Iterator[str]:
-    """The nodes, then the edges, some thousands at a time; without ids the nodes are numbered."""
-    rows = node_rows(graph)
-    if rows is None and ids is None:
-        yield _plain_nodes(graph.nodes)
-    else:
-        for start in range(0, graph.nodes, _BLOCK):
-            block = range(start, min(start + _BLOCK, graph.nodes))
-            data = [keys.data("node", rows[i]) for i in block] if rows else [""] * len(block)
-            yield "".join(
-                _element(f'<node id="{i if ids is None else ids[i]}"', "node", datum)
-                for i, datum in zip(block, data, strict=True)
-            )
-
-    rows = edge_rows(graph)
-    if rows is None and ids is None and graph.nodes <= _SMALL:
-        table = _edge_table()
-        yield "".join([table[i][j] for i, j in graph.edges.tolist()])
-        return
-    for start in range(0, len(graph.edges), _BLOCK):
-        pairs = graph.edges[start : start + _BLOCK]
-        if rows is None and ids is None:
-            yield '<edge source="%d" target="%d"/>\n' * len(pairs) % tuple(pairs.ravel().tolist())
+def _elements(
+    kind: str,
+    tag: str,
+    numbers: NDArray[Any],
+    ids: list[str] | None,
+    rows: Sequence[Mapping[str, Any]] | None,
+    keys: _Keys,
+) -> Iterator[str]:
+    """The nodes or edges in blocks; without ids the nodes are numbered."""
+    for start in range(0, len(numbers), _BLOCK):
+        block = numbers[start : start + _BLOCK]
+        ends = block.ravel().tolist() if ids is None else [ids[i] for i in block.ravel().tolist()]
+        if rows is None:
+            yield f"{tag}/>\n" * len(block) % tuple(ends)
             continue
-        yield "".join(
-            _element(
-                f'<edge source="{i if ids is None else ids[i]}" target="{j if ids is None else ids[j]}"',
-                "edge",
-                keys.data("edge", rows[e] if rows else None),
-            )
-            for e, (i, j) in enumerate(pairs.tolist(), start)
-        )
-
-
-def _element(tag: str, kind: str, data: str) -> str:
-    return f"{tag}>\n{data}</{kind}>\n" if data else f"{tag}/>\n"
-
-
-@lru_cache(maxsize=256)
-def _plain_nodes(nodes: int) -> str:
-    return "".join([f'<node id="{i}"/>\n' for i in range(nodes)])
-
-
-@lru_cache(maxsize=1)
-def _edge_table() -> list[list[str]]:
-    return [[f'<edge source="{i}" target="{j}"/>\n' for j in range(_SMALL)] for i in range(_SMALL)]
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        data = (keys.data(kind, row) for row in rows[start : start + _BLOCK])
+        tags = (tag % end for end in zip(*[iter(ends)] * block.shape[1], strict=True))
+        yield "".join(f"{t}>\n{d}</{kind}>\n" if d else f"{t}/>\n" for t, d in zip(tags, data, strict=True))
 
 
 def _quoted(text: str) -> str:
-    return _escaped(text).replace('"', "&quot;").replace("\n", "&#10;").replace("\t", "&#9;")
+    return escape(text, quote=False).replace('"', "&quot;").replace("\n", "&#10;").replace("\t", "&#9;")

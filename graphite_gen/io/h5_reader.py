@@ -1,90 +1,92 @@
-"""Graphs out of HDF5 datasets, block by block; nothing is allocated because a file says so."""
+"""Reading graphs from HDF5 datasets in blocks; declared sizes are checked before memory is allocated."""
 
 from __future__ import annotations
 
 import json
+import mmap
+import re
+import struct
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
+from typing import Any, BinaryIO
 
 import h5py
 import numpy as np
 from numpy.typing import NDArray
 
 from ..graph import SimpleGraph
-from .build import FINITE, MAX_NODES, Context, build_graph
+from .build import MAX_NODES, Context, build_graph
 from .h5_writer import GRAPHS, GROUPS, NO_SPLIT, SPLITS, decoded
-from .values import facts_of, hashable, plain, provenance_of
+from .values import hashable, plain, provenance_attributes, provenance_of
 
-__all__ = ["Reader", "dataset", "facts_in"]
+__all__ = ["Reader", "dataset", "file_attributes", "has_endless_heap"]
 
 _ROWS = 1 << 20
 _MAX_BLOCK_BYTES = 1 << 28
-_MAX_RATIO = 1100  # what deflate can reach, and a little
-# No array of graphs is so much larger than the whole file it lies in.
+_MAX_RATIO = 1100  # slightly above the best ratio of deflate
 _BOMB_BYTES, _BOMB_RATIO = 1 << 24, 500
+_HEAP = b"GCOL\x01\0\0\0"
+_OBJECT = struct.Struct("<HHIQ")
 
 
-def facts_in(file: Any) -> dict[str, Any]:
-    """The file's origin, as facts about each of its graphs."""
+def file_attributes(file: Any) -> dict[str, Any]:
+    """The provenance of a file, as attributes of each of its graphs."""
     names = ("family", "parameters", "seed", "source", "model")
 
-    return facts_of(provenance_of({name: plain(file.attrs[name]) for name in names if name in file.attrs}))
+    return provenance_attributes(provenance_of({name: plain(file.attrs[name]) for name in names if name in file.attrs}))
 
 
 def dataset(
     context: Context, group: Any, name: str, kinds: str, rows: int | None = None, width: int | None = None
 ) -> Any:
-    """A dataset that lies in the file, has the right shape and type, and stores what it declares.
+    """A dataset stored in the file itself, with the expected shape and type, and with as much data as it declares.
 
     Arguments:
-        context: The file.
-        group: Where the dataset is.
-        name: What it is called.
-        kinds: The NumPy kinds it may hold; ``S`` is text of one width.
-        rows: The number of rows it must have; None is any.
-        width: The number of columns; 0 is any, None is one dimension.
+        kinds: The NumPy kinds it may have; ``S`` is text of fixed width.
+        rows: The expected number of rows; None for any.
+        width: The expected number of columns; 0 for any, None for one dimension.
     """
     where = f"dataset '{name}'"
     if name not in group:
-        raise context.damage(where, "missing; wanted at least 'node_counts', 'edge_counts' and 'edges'.")
+        raise context.damage(where, "missing; 'node_counts', 'edge_counts' and 'edges' are required.")
     if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-        raise context.damage(where, "a link to elsewhere, which is not followed.")
+        raise context.damage(where, "a soft or external link; expected a dataset in this file.")
     data = group[name]
     if not isinstance(data, h5py.Dataset) or data.is_virtual or data.external:
-        raise context.damage(where, "not an array stored in this file.")
+        raise context.damage(where, "virtual, external or not a dataset; expected a dataset in this file.")
 
     shape: tuple[int, ...] = data.shape or ()
     if len(shape) != (1 if width is None else 2) or (width and shape[1] != width):
-        wanted = "(rows,)" if width is None else f"(rows, {width or 'F'})"
-        raise context.damage(where, f"has shape {shape}, and {wanted} was wanted.")
+        expected = "(rows,)" if width is None else f"(rows, {width or 'F'})"
+        raise context.damage(where, f"has shape {shape}; expected {expected}.")
     if rows is not None and len(data) != rows:
-        raise context.damage(where, f"has {len(data)} rows, and the counts say {rows}.")
+        raise context.damage(where, f"has {len(data)} rows; the counts require {rows}.")
     if data.dtype.kind not in kinds:
-        wanted = {"iu": "whole numbers", "iuf": "numbers"}.get(kinds, "numbers or text of one width")
-        raise context.damage(where, f"holds {data.dtype}, and {wanted} were wanted.")
+        expected = {"iu": "integers", "iuf": "numbers"}.get(kinds, "numbers or text of fixed width")
+        raise context.damage(where, f"has dtype {data.dtype}; expected {expected}.")
 
     size = data.dtype.itemsize
     row_bytes = size * (1 if width is None else shape[1])
     chunk_bytes = size * int(np.prod(data.chunks or (0,), dtype=np.float64))
     if max(chunk_bytes, row_bytes) > _MAX_BLOCK_BYTES:
-        raise context.damage(where, f"has blocks of more than {_MAX_BLOCK_BYTES} bytes, the most that is read.")
-    # Columns may start late, and are as long as the counts say; these others must be there.
+        raise context.damage(where, f"has blocks larger than the limit of {_MAX_BLOCK_BYTES} bytes.")
+    # Columns may start late and have the length of the counts; only other datasets must be stored in full.
     if rows is None or width is not None:
         declared, stored = len(data) * row_bytes, data.id.get_storage_size()
         if declared > _MAX_RATIO * stored + chunk_bytes:
-            raise context.damage(where, f"declares {len(data)} rows and stores almost none; the file is damaged.")
+            raise context.damage(where, f"declares {len(data)} rows and stores almost none.")
         if declared > max(_BOMB_BYTES, _BOMB_RATIO * data.file.id.get_filesize()):
-            raise context.damage(where, f"expands to more than {_BOMB_RATIO} times the file.")
+            raise context.damage(where, f"expands to more than {_BOMB_RATIO} times the size of the file.")
 
     return data
 
 
 class Reader:
-    """The graphs of a file of version 1."""
+    """The graphs of a version 1 file."""
 
     def __init__(self, file: Any, context: Context) -> None:
         self._context = context
-        self._facts = facts_in(file)
+        self._common = file_attributes(file)
         self._node_counts = dataset(context, file, "node_counts", "iu")
         graphs = len(self._node_counts)
         self._edge_counts = dataset(context, file, "edge_counts", "iu", graphs)
@@ -106,14 +108,14 @@ class Reader:
         )
 
     def _total(self, name: str, data: Any, most: int) -> int:
-        """The sum of the counts, each of them checked."""
+        """The sum of the counts, after checking each."""
         total = 0
         for start in range(0, len(data), _ROWS):
             counts = data[start : start + _ROWS]
             wrong = np.flatnonzero((counts < 0) | (counts > most))
             if len(wrong):
                 raise self._context.damage(
-                    f"graph {start + wrong[0]}", f"'{name}' is {counts[wrong[0]]}, and 0 to {most} is possible here."
+                    f"graph {start + wrong[0]}", f"'{name}' is {counts[wrong[0]]}; expected 0 to {most}."
                 )
             total += int(counts.sum(dtype=np.int64))
 
@@ -123,30 +125,21 @@ class Reader:
         if group not in file:
             return {}
         if not isinstance(file.get(group, getlink=True), h5py.HardLink) or not isinstance(file[group], h5py.Group):
-            raise self._context.damage(f"group '{group}'", "not a group of columns in this file.")
+            raise self._context.damage(f"group '{group}'", "not a group in this file.")
 
         return {decoded(name): dataset(self._context, file[group], name, "biufS", rows) for name in file[group]}
 
     def graphs(self) -> Iterator[SimpleGraph]:
-        """The graphs in order."""
-        node = edge = 0
-        for first, nodes, edges in self._blocks():
-            node_to, edge_to = node + int(nodes.sum()), edge + int(edges.sum())
-            yield from self._block(first, nodes, edges, slice(node, node_to), slice(edge, edge_to))
-            node, edge = node_to, edge_to
-
-    def _blocks(self) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
-        """Runs of graphs that are few enough to hold: the first one, and the counts of each."""
-        for start in range(0, len(self._node_counts), GRAPHS):
-            nodes = self._node_counts[start : start + GRAPHS].astype(np.int64)
-            edges = self._edge_counts[start : start + GRAPHS].astype(np.int64)
-            sizes = np.cumsum(nodes + edges)
-            begin = 0
-            while begin < len(nodes):
-                before = int(sizes[begin - 1]) if begin else 0
-                end = max(begin + 1, int(np.searchsorted(sizes, before + _ROWS, side="right")))
-                yield start + begin, nodes[begin:end], edges[begin:end]
-                begin = end
+        """The graphs in order, read in blocks of bounded size."""
+        first = node = edge = 0
+        while first < len(self._node_counts):
+            nodes, edges = (
+                data[first : first + GRAPHS].astype(np.int64) for data in (self._node_counts, self._edge_counts)
+            )
+            count = max(1, int(np.searchsorted(np.cumsum(nodes + edges), _ROWS, side="right")))
+            node_to, edge_to = node + int(nodes[:count].sum()), edge + int(edges[:count].sum())
+            yield from self._block(first, nodes[:count], edges[:count], slice(node, node_to), slice(edge, edge_to))
+            first, node, edge = first + count, node_to, edge_to
 
     def _block(
         self, first: int, nodes: NDArray[np.int64], edges: NDArray[np.int64], node_span: slice, edge_span: slice
@@ -161,7 +154,7 @@ class Reader:
         names = None if self._names is None else self._values(self._names, node_span)
         node_columns = {key: self._values(data, node_span) for key, data in self._node_columns.items()}
         edge_columns = {key: self._values(data, edge_span) for key, data in self._edge_columns.items()}
-        facts = self._graph_facts(graph_span)
+        attributes = self._graph_attributes(graph_span)
 
         node = edge = 0
         for k, (n, e) in enumerate(zip(nodes.tolist(), edges.tolist(), strict=True)):
@@ -174,71 +167,66 @@ class Reader:
                 None if names is None else _own_names(names[own_nodes]),
                 _own_columns(node_columns, own_nodes) if node_columns else {},
                 _own_columns(edge_columns, own_edges) if edge_columns else {},
-                facts[k],
+                attributes[k],
             )
             yield graph if ordered else self._simple(first + k, graph)
             node, edge = node + n, edge + e
 
     def _values(self, data: Any, span: slice) -> list[Any]:
-        """Some rows of a column as plain values, None where one is missing."""
+        """Some rows of a column as plain values, None where missing."""
         if data.dtype.kind != "S":
             values: list[Any] = data[span].tolist()
             return values
         step = max(1, _ROWS // data.dtype.itemsize)
-        starts = range(span.start, span.stop, step)
         try:
             return [
                 json.loads(text) if text else None
-                for start in starts
+                for start in range(span.start, span.stop, step)
                 for text in data[start : min(start + step, span.stop)].tolist()
             ]
         except (ValueError, RecursionError) as error:
-            raise self._context.damage(f"dataset '{data.name}'", f"holds text that is not JSON ({error}).") from error
+            problem = f"contains text that is not JSON ({error})."
+            raise self._context.damage(f"dataset '{data.name}'", problem) from error
 
-    def _graph_facts(self, span: slice) -> list[dict[str, Any]]:
-        """The facts of each graph: the file's, its split, its own."""
-        facts = [dict(self._facts) for _ in range(span.start, span.stop)]
+    def _graph_attributes(self, span: slice) -> list[dict[str, Any]]:
+        rows = [dict(self._common) for _ in range(span.start, span.stop)]
         if self._split is not None:
             for k, code in enumerate(self._split[span].tolist()):
                 if code != NO_SPLIT and not 0 <= code < len(SPLITS):
-                    raise self._context.damage(f"graph {span.start + k}", f"split is {code}; wanted 0, 1, 2 or 255.")
+                    raise self._context.damage(f"graph {span.start + k}", f"split is {code}; expected 0, 1, 2 or 255.")
                 if code != NO_SPLIT:
-                    facts[k]["split"] = SPLITS[code]
+                    rows[k]["split"] = SPLITS[code]
         for key, data in self._graph_columns.items():
-            for own, value in zip(facts, self._values(data, span), strict=True):
+            for row, value in zip(rows, self._values(data, span), strict=True):
                 if value is not None:
-                    own[key] = value
+                    row[key] = value
 
-        return facts
+        return rows
 
     def _own_rows(self, index: int, what: str, rows: NDArray[Any]) -> NDArray[Any] | None:
-        """A graph's rows of finite numbers, None where it has none among graphs that have."""
+        """The rows of a graph; None if all are NaN, as in a graph without such data among others."""
         if np.isfinite(rows).all():
             return rows
         if np.isnan(rows).all():
             return None
-        raise self._context.error(f"graph {index}", f"a {what} is not a finite number. {FINITE}")
+        raise self._context.error(f"graph {index}", f"a {what} is not a finite number.")
 
     def _simple(self, index: int, graph: SimpleGraph) -> SimpleGraph:
-        """The graph with its pairs checked and in our order, and what the edges carry in the same order."""
+        """The graph with its pairs checked and sorted, and edge data in the same order."""
         rows = [{"position": e} for e in range(len(graph.edges))]
         built = build_graph(self._context, f"graph {index}", graph.nodes, graph.edges, edge_rows=rows)
         kept = built.edge_attributes.get("position", [])
 
-        return SimpleGraph(
-            graph.nodes,
-            built.edges,
-            None if graph.weights is None else graph.weights[kept],
-            graph.features,
-            graph.names,
-            graph.node_attributes,
-            {key: [column[e] for e in kept] for key, column in graph.edge_attributes.items()},
-            graph.attributes,
+        return replace(
+            graph,
+            edges=built.edges,
+            weights=None if graph.weights is None else graph.weights[kept],
+            edge_attributes={key: [column[e] for e in kept] for key, column in graph.edge_attributes.items()},
         )
 
 
 def _in_order(pairs: NDArray[Any], nodes: NDArray[np.int64], counts: NDArray[np.int64]) -> bool:
-    """Whether all pairs are in range, ``i < j`` and in lexicographic order within their graphs."""
+    """Whether all pairs are in range, have ``i < j`` and are in lexicographic order within their graphs."""
     i, j = pairs.T
     if not ((i >= 0).all() and (i < j).all() and (j < np.repeat(nodes, counts)).all()):
         return False
@@ -256,3 +244,28 @@ def _own_columns(columns: dict[str, list[Any]], span: slice) -> dict[str, list[A
     own = {key: column[span] for key, column in columns.items()}
 
     return {key: column for key, column in own.items() if any(value is not None for value in column)}
+
+
+def has_endless_heap(stream: BinaryIO) -> bool:
+    """Whether a heap of an HDF5 file has an object of size zero, on which the HDF5 library would not terminate."""
+    try:
+        data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    except (ValueError, OSError):
+        # An empty file, or not a regular file.
+        return False
+    with data:
+        return any(_is_endless(data, match.start()) for match in re.finditer(re.escape(_HEAP), data))
+
+
+def _is_endless(data: mmap.mmap, at: int) -> bool:
+    size = int.from_bytes(data[at + 8 : at + 16], "little")
+    end, at = min(at + size, len(data)), at + 16
+    while at + _OBJECT.size <= end:
+        index, _, _, length = _OBJECT.unpack_from(data, at)
+        # Object 0 is free space, whose length includes its header; other objects are padded to eight bytes, modulo 2⁶⁴.
+        step = length if index == 0 else (_OBJECT.size + length + 7 & ~7) % 2**64
+        if step == 0:
+            return True
+        at += step
+
+    return False

@@ -1,104 +1,100 @@
-"""Locks that die with the process that holds them, so that one that was killed leaves none behind."""
+"""Locks on folders. They end with the process that holds them, so a killed process leaves no lock behind."""
 
 from __future__ import annotations
 
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from enum import Enum
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from ..errors import CheckpointError, OutputError
 
-try:
-    import fcntl
-except ImportError:  # Not every system has it: there, no one is kept out.
-    fcntl = None  # type: ignore[assignment]
-
-__all__ = ["HIDDEN", "Hold", "claimed", "is_claimed", "take"]
+__all__ = ["HIDDEN", "LOCK", "acquire", "created", "is_locked", "locked"]
 
 HIDDEN = ".graphite-gen."
-"""How the names begin of what we leave in a folder only while we work there, or were killed."""
+"""Prefix of the files and folders that exist only while a process is writing, or after it was killed."""
 
 LOCK = f"{HIDDEN}lock"
 
-
-class Hold(Enum):
-    """What came of trying to lock a file."""
-
-    OURS = "ours"
-    TAKEN = "taken"
-    UNKNOWN = "unknown"  # The file system has no locks.
+# Testing a lock holds it for an instant, so both testing and locking retry for this many seconds.
+_RETRY = 0.2
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
-def take(descriptor: int, *, shared: bool = False) -> Hold:
-    """Lock an open file or folder without waiting, until it is closed; others may share it, or none."""
-    if fcntl is None:
-        return Hold.UNKNOWN
+def acquire(path: Path, timeout: float = 0) -> FileLock | None:
+    """Create and lock a file; None where the file system has no locks, Timeout if another process holds the lock."""
+    lock = FileLock(path, timeout=timeout)
     try:
-        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        lock.acquire()
     except OSError as error:
-        return Hold.TAKEN if error.errno in (errno.EWOULDBLOCK, errno.EACCES) else Hold.UNKNOWN
+        if error.errno in _NO_LOCKS:
+            return None
+        raise
 
-    return Hold.OURS
+    return lock
 
 
 @contextmanager
-def claimed(folder: Path) -> Iterator[None]:
-    """Keep a folder to one training; it is made if need be, and gone again if nothing has come into it.
-
-    Raises:
-        CheckpointError: Another training is at work there.
-        OutputError: The folder cannot be made or written to.
-    """
+def created(folder: Path) -> Iterator[None]:
+    """Create a folder and its parents; on leaving, remove those that were created and are still empty."""
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
-    path = folder / LOCK
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        descriptor = _lock(path)
-    except OSError as error:
-        _remove_empty(missing)
-        raise OutputError(f"Cannot write '{folder}': {error.strerror}. Choose another folder with '--out'.") from error
-    try:
         yield
     finally:
-        # While it is still ours: after that it may be another's.
+        for place in missing:
+            with suppress(OSError):
+                place.rmdir()
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a run's folder, which is created, and removed again if it is still empty at the end."""
+    path = folder / LOCK
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(created(folder))
+            lock = acquire(path, _RETRY)
+        except Timeout:
+            pid = _holder(path)
+            problem = f"'{folder}' is locked by another run{f' (pid {pid})' if pid else ''}."
+            raise CheckpointError(problem, reason="folder-locked", folder=folder, pid=pid) from None
+        except OSError as error:
+            problem = f"Cannot write '{folder}': {error.strerror or error}."
+            raise OutputError(problem, reason="folder-not-writable", path=folder) from error
         with suppress(OSError):
-            path.unlink()
-        os.close(descriptor)
-        _remove_empty(missing)
+            path.write_text(f"{os.getpid()}\n", encoding="ascii")
+        try:
+            yield
+        finally:
+            # While the lock is held: afterwards the file may be another run's.
+            with suppress(OSError):
+                path.unlink()
+            if lock is not None:
+                lock.release()
 
 
-def is_claimed(folder: Path) -> bool:
-    """Whether a training is at work in a folder, as far as the system tells."""
+def is_locked(folder: Path) -> bool:
+    """Whether a run holds the lock of a folder, as far as the file system can tell."""
+    path = folder / LOCK
     try:
-        descriptor = os.open(folder / LOCK, os.O_RDWR)
+        lock = acquire(path, _RETRY) if path.exists() else None
+    except Timeout:
+        return True
     except OSError:
         return False
+    if lock is not None:
+        lock.release()
+
+    return False
+
+
+def _holder(path: Path) -> int | None:
+    """The process id that the holder of a lock has written into it."""
     try:
-        # Shared, as another who only looks is no training.
-        return take(descriptor, shared=True) is Hold.TAKEN
-    finally:
-        os.close(descriptor)
-
-
-def _lock(path: Path) -> int:
-    while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        if take(descriptor) is Hold.TAKEN:
-            os.close(descriptor)
-            raise CheckpointError(
-                f"Another training is at work in '{path.parent}'. Wait for its end or stop it, or train under another "
-                f"'--name'."
-            )
-        # Whoever held it before may have taken it away between the two: then it keeps no one out.
-        if path.exists() and path.stat().st_ino == os.fstat(descriptor).st_ino:
-            return descriptor
-        os.close(descriptor)
-
-
-def _remove_empty(folders: list[Path]) -> None:
-    for folder in folders:
-        with suppress(OSError):
-            folder.rmdir()
+        return int(path.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None

@@ -1,7 +1,4 @@
-"""sparse6: a list of edges, one graph per line; for large graphs with few edges.
-
-It holds nodes and edges alone: weights, features, names and attributes are dropped.
-"""
+"""sparse6: a list of edges as printable characters of six bits, one graph per line; only nodes and edges are stored."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from numpy.typing import NDArray
 from ..graph import SimpleGraph
 from ..records import Provenance
 from .build import Context, build_graph
-from .sixbit import pack_bits, pack_size, read_lines, unpack_bits, unpack_size
+from .g6 import pack_bits, pack_size, read_lines, unpack_bits, unpack_size
 
 __all__ = ["read", "write"]
 
@@ -23,20 +20,22 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
     """The graphs of sparse6 lines."""
     for where, text in read_lines(stream, context, b">>sparse6<<"):
         if text.startswith(b";"):
-            raise context.error(where, "incremental sparse6, which depends on the line before; write plain sparse6.")
+            raise context.error(where, "incremental sparse6; expected plain sparse6.")
         if not text.startswith(b":"):
-            raise context.error(where, "no ':' in front, so no sparse6; pass --format g6 if it is graph6.")
+            raise context.error(
+                where, "no leading ':'; expected sparse6. The format of graph6 is 'g6'.", "format-mismatch"
+            )
         nodes, sixes = unpack_size(context, where, text[1:])
         bits = unpack_bits(sixes)
-        # Only ones fill up the last character, the first of them may be a zero.
+        # The last character is padded with ones, after possibly a zero.
         rest = bits[len(bits) // (_width(nodes) + 1) * (_width(nodes) + 1) :]
         if not rest[1:].all():
-            raise context.damage(where, "the line ends within an edge; it was cut short.")
+            raise context.damage(where, "the line ends within an edge.")
         yield build_graph(context, where, nodes, _pairs(nodes, bits))
 
 
 def _pairs(nodes: int, bits: NDArray[np.uint8]) -> list[tuple[int, int]]:
-    """The pairs that steps ``(b, x)`` walk through: b moves to the next node, x is a neighbour or a jump."""
+    """The pairs encoded by steps ``(b, x)``: b moves to the next node, x is a neighbour or the node to jump to."""
     width = _width(nodes)
     steps = bits[: len(bits) // (width + 1) * (width + 1)].reshape(-1, width + 1)
     values = steps[:, 1:] @ (1 << np.arange(width - 1, -1, -1, dtype=np.int64))
@@ -54,20 +53,17 @@ def _pairs(nodes: int, bits: NDArray[np.uint8]) -> list[tuple[int, int]]:
     return pairs
 
 
-def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> int:
+def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> None:
     """Write sparse6 lines."""
-    count = 0
-    for count, graph in enumerate(graphs, 1):  # noqa: B007
+    for graph in graphs:
         stream.write(b":" + pack_size(graph.nodes) + pack_bits(_bits(graph)) + b"\n")
-
-    return count
 
 
 def _bits(graph: SimpleGraph) -> NDArray[np.uint8]:
-    """The steps of all edges by their larger end, padded to a multiple of six."""
+    """The steps of all edges, ordered by their larger node and padded to a multiple of six bits."""
     edges = graph.edges[np.lexsort((graph.edges[:, 0], graph.edges[:, 1]))].astype(np.int64)
     advance = np.diff(edges[:, 1], prepend=0)
-    # A step of two or more takes a jump (1, v) of its own before (0, u).
+    # Advancing by two or more nodes takes a jump (1, v) before (0, u).
     rows = np.repeat(np.arange(len(edges)), 1 + (advance > 1))
     jumps = np.zeros(len(rows), dtype=np.bool_)
     jumps[:-1] = rows[:-1] == rows[1:]
@@ -77,7 +73,7 @@ def _bits(graph: SimpleGraph) -> NDArray[np.uint8]:
     width = _width(graph.nodes)
     steps = np.concatenate([b[:, None], x[:, None] >> np.arange(width - 1, -1, -1) & 1], axis=1)
     padding = np.ones(-steps.size % 6, dtype=np.uint8)
-    # Ones could read as an edge of the last node with itself when its number is all ones.
+    # Where the last node is all ones in binary, the padding could read as a self-loop of it.
     last = int(edges[-1, 1]) if len(edges) else 0
     if graph.nodes == 1 << width and len(padding) > width and last == graph.nodes - 2:
         padding[0] = 0

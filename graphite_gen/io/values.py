@@ -1,11 +1,10 @@
-"""How values and names are written where a format only has text.
+"""Encoding of attribute values and node names in formats that only have text.
 
-A string is written as it is, and what is no string, or would not come back as the same string, as JSON after
-``json:``. So ``"red"`` stays ``red``, and ``[1, 2]`` becomes ``json:[1, 2]``, for whoever opens the file.
+A string is written as it is. Any other value, and a string that would not be read back unchanged, is written as JSON
+after ``json:``: ``"red"`` becomes ``red`` and ``[1, 2]`` becomes ``json:[1, 2]``.
 
-Names that are strings or integers are written as they are. Where reading them by themselves would take strings such
-as ``"0"`` for numbers, or a few numbers among strings for strings, the graph carries the fact ``integerNames``, the
-list of those that are integers.
+Node names that are strings or integers are written as they are. Where their text does not tell which they were, such
+as the string ``"0"``, or integers among strings, the graph attribute ``integerNames`` lists the integers.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ __all__ = [
     "INTEGERS",
     "OTHER",
     "edge_rows",
-    "facts_of",
     "from_text",
     "gather",
     "hashable",
@@ -32,50 +30,48 @@ __all__ = [
     "names_from_words",
     "node_rows",
     "plain",
+    "provenance_attributes",
     "provenance_of",
     "scatter",
-    "take_integers",
     "texts_from_names",
     "to_json",
     "to_text",
 ]
 
+PREFIX = "json:"
+
+OTHER = "otherAttributes"
+"""The attribute that holds the attributes whose names the format does not allow or uses itself."""
+
+INTEGERS = "integerNames"
+"""The graph attribute that lists the node names that are integers."""
+
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
+
 
 def node_rows(graph: SimpleGraph) -> list[dict[str, Any]] | None:
-    """What each node carries, features included; None if no node carries anything."""
+    """Attributes of each node, including ``features``; None if no node has any."""
     features = {} if graph.features is None else {"features": graph.features.tolist()}
 
     return _rows({**graph.node_attributes, **features}, graph.nodes)
 
 
 def edge_rows(graph: SimpleGraph) -> list[dict[str, Any]] | None:
-    """What each edge carries, its weight included; None if no edge carries anything."""
+    """Attributes of each edge, including ``weight``; None if no edge has any."""
     weights = {} if graph.weights is None else {"weight": graph.weights.tolist()}
 
     return _rows({**graph.edge_attributes, **weights}, len(graph.edges))
 
 
 def _rows(columns: Mapping[str, list[Any]], length: int) -> list[dict[str, Any]] | None:
-    if not columns:
-        return None
+    rows = ({key: column[row] for key, column in columns.items() if column[row] is not None} for row in range(length))
 
-    return [{key: column[row] for key, column in columns.items() if column[row] is not None} for row in range(length)]
-
-
-PREFIX = "json:"
-OTHER = "otherAttributes"
-"""The attribute that holds those whose own name the format uses for itself."""
-
-INTEGERS = "integerNames"
-"""The fact about a graph that lists those of its names that are integers, where their texts do not tell."""
-
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
-_PROVENANCE = ("family", "parameters", "seed", "source", "model")
+    return list(rows) if columns else None
 
 
 def plain(value: Any) -> Any:
-    """NumPy numbers and arrays, tuples and sets as plain Python ones; anything strange as its text."""
+    """NumPy values, tuples and sets as plain Python values; any other object as its string."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, np.ndarray | np.generic):
@@ -97,7 +93,7 @@ def to_json(value: Any) -> str:
 
 
 def to_text(value: Any) -> str:
-    """The value as text that :func:`from_text` gives back."""
+    """The value as text, which :func:`from_text` decodes."""
     if isinstance(value, str) and not value.startswith(PREFIX) and not _UNSAFE.search(value):
         return value
 
@@ -105,7 +101,7 @@ def to_text(value: Any) -> str:
 
 
 def from_text(text: str) -> Any:
-    """The value that :func:`to_text` wrote; any other text is itself."""
+    """The value that :func:`to_text` encoded; any other text unchanged."""
     if not text.startswith(PREFIX):
         return text
     try:
@@ -115,33 +111,32 @@ def from_text(text: str) -> Any:
 
 
 def hashable(value: Any) -> Any:
-    """A name read from JSON: lists become tuples."""
+    """A node name read from JSON: lists become tuples."""
     return tuple(hashable(item) for item in value) if isinstance(value, list) else value
 
 
 def texts_from_names(names: Sequence[Any]) -> tuple[list[str], dict[str, Any]]:
-    """Names as distinct texts, and the fact about the graph that :func:`names_from_texts` needs besides, if any."""
+    """Node names as distinct texts, and the graph attribute that :func:`names_from_texts` needs, if any."""
     names = [hashable(plain(name)) for name in names]
     texts = [str(name) if type(name) is int else to_text(name) for name in names]
     if len(set(texts)) < len(texts):
-        # The number 0 and the text '0' are two nodes.
+        # The integer 0 and the string "0" are two nodes.
         texts = [PREFIX + to_json(name) for name in names]
-    guess = names_from_texts(texts)
+    guess = names_from_texts(texts, {})
     if list(map(repr, range(len(names)) if guess is None else guess)) == list(map(repr, names)):
         return texts, {}
 
     return texts, {INTEGERS: [name for name in names if type(name) is int]}
 
 
-def names_from_texts(texts: Sequence[str], integers: Sequence[int] | None = None) -> tuple[Any, ...] | None:
-    """The names behind the texts; ``0, 1, …`` and ``n0, n1, …`` are no names at all.
+def names_from_texts(texts: Sequence[str], attributes: dict[str, Any]) -> tuple[Any, ...] | None:
+    """The node names that the texts encode; None for ``0, 1, …`` and ``n0, n1, …``.
 
-    Arguments:
-        texts: The texts.
-        integers: The names that are integers, where the graph says so; None is to guess from the texts.
+    The integers are those that the graph attribute :data:`INTEGERS` lists, which is removed, or are guessed.
     """
-    if integers is not None:
-        whole = set(map(str, integers))
+    integers = attributes.get(INTEGERS)
+    if isinstance(integers, list) and all(type(name) is int for name in integers):
+        whole = set(map(str, attributes.pop(INTEGERS)))
         return _distinct(texts, [int(text) if text in whole else hashable(from_text(text)) for text in texts])
     if any(all(text == f"{letter}{i}" for i, text in enumerate(texts)) for letter in ("", "n")):
         return None
@@ -150,7 +145,7 @@ def names_from_texts(texts: Sequence[str], integers: Sequence[int] | None = None
 
 
 def names_from_words(texts: Sequence[str]) -> tuple[Any, ...]:
-    """The names behind texts that nothing more is known of: integers if all look like it."""
+    """Node names guessed from texts alone: integers if all of them look like integers."""
     if all(_INTEGER.fullmatch(text) for text in texts):
         return tuple(int(text) for text in texts)
 
@@ -158,71 +153,45 @@ def names_from_words(texts: Sequence[str]) -> tuple[Any, ...]:
 
 
 def _distinct(texts: Sequence[str], names: Sequence[Any]) -> tuple[Any, ...]:
-    """The names if they can tell nodes apart, else the texts, which do."""
+    """The names if they are hashable and distinct, otherwise the texts."""
     try:
         return tuple(names if len(set(names)) == len(names) else texts)
     except TypeError:
         return tuple(texts)
 
 
-def take_integers(facts: dict[str, Any]) -> list[int] | None:
-    """Take the fact that :func:`texts_from_names` gave out of a graph's facts."""
-    value = facts.get(INTEGERS)
-    if not isinstance(value, list) or not all(type(name) is int for name in value):
-        return None
-    del facts[INTEGERS]
-
-    return value
-
-
-def gather(row: Mapping[str, Any], reserved: frozenset[str] | None = None, key: re.Pattern[str] | None = None) -> Any:
-    """The attributes under names the format can hold, the rest together under :data:`OTHER`."""
-
-    def fits(name: str) -> bool:
-        return name != OTHER and name not in (reserved or ()) and (key is None or key.fullmatch(name) is not None)
-
-    if all(fits(name) for name in row):
-        return row
-
-    return {
-        **{name: value for name, value in row.items() if fits(name)},
-        OTHER: {name: value for name, value in row.items() if not fits(name)},
+def gather(row: Mapping[str, Any], reserved: frozenset[str], key: re.Pattern[str] | None = None) -> Mapping[str, Any]:
+    """The attributes with names that the format allows, the others together under :data:`OTHER`."""
+    other = {
+        name: value
+        for name, value in row.items()
+        if name == OTHER or name in reserved or (key is not None and not key.fullmatch(name))
     }
+
+    return {**{name: value for name, value in row.items() if name not in other}, OTHER: other} if other else row
 
 
 def scatter(row: dict[str, Any]) -> dict[str, Any]:
     """Undo :func:`gather`."""
-    if not isinstance(row.get(OTHER), dict):
-        return row
-    other = row.pop(OTHER)
+    other = row.pop(OTHER) if isinstance(row.get(OTHER), dict) else {}
 
     return {**row, **other}
 
 
-def facts_of(provenance: Provenance | None) -> dict[str, Any]:
-    """What is known of a file's origin, as facts about each of its graphs."""
-    if provenance is None:
-        return {}
-    facts = {name: getattr(provenance, name) for name in _PROVENANCE}
-
-    return {name: plain(value) for name, value in facts.items() if value is not None and value != {}}
+def provenance_attributes(provenance: Provenance) -> dict[str, Any]:
+    """Provenance as graph attributes."""
+    return {name: plain(value) for name, value in vars(provenance).items() if value is not None and value != {}}
 
 
 def provenance_of(attributes: Mapping[str, Any]) -> Provenance:
-    """The origin that a graph's facts tell; a fact of the wrong type tells nothing."""
-
-    def word(name: str) -> str | None:
-        value = attributes.get(name)
-        return value if isinstance(value, str) else None
-
+    """The provenance in graph attributes; those of the wrong type are ignored."""
+    family, source, model = (
+        value if isinstance(value := attributes.get(name), str) else None for name in ("family", "source", "model")
+    )
     parameters, seed = attributes.get("parameters"), attributes.get("seed")
     if isinstance(parameters, str):
         parameters = from_text(PREFIX + parameters)
 
     return Provenance(
-        word("family"),
-        parameters if isinstance(parameters, dict) else {},
-        seed if type(seed) is int else None,
-        word("source"),
-        word("model"),
+        family, parameters if isinstance(parameters, dict) else {}, seed if type(seed) is int else None, source, model
     )

@@ -1,16 +1,16 @@
-r"""Annealed importance sampling (Neal, 2001): from a proposal to the posterior in many small steps.
+r"""Annealed importance sampling (AIS; Neal, 2001) from a proposal to the posterior.
 
-The way leads over :math:`f_\beta(Z) = \bar{q}(Z)^{1-\beta} \, p(A, Z)^\beta`, :math:`\beta` from 0 to 1. Run forwards,
-its mean weight is :math:`p(A)`, so the logarithm is a lower bound in expectation; run backwards from an exact posterior
-sample, it gives the weight of the truth, which among forward ones bounds from above. Steps are Hamiltonian. The
-proposal and the step sizes come from runs of their own and stay fixed afterwards, so the weights are unbiased.
+The path is :math:`f_\beta(Z) = \bar{q}(Z)^{1-\beta} \, p(A, Z)^\beta` with :math:`\beta` from 0 to 1. The mean weight
+of forward chains is :math:`p(A)`, so its logarithm is a lower bound in expectation. Reverse chains from an exact
+posterior sample, placed among forward ones, give an upper bound. Transitions are Hamiltonian Monte Carlo. The proposal
+and the step sizes are fitted in separate runs and then fixed, so the weights are unbiased.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 
 import numpy as np
@@ -32,22 +32,14 @@ ACCEPTANCE = 0.75
 FIRST_STEP = 0.3
 MAX_STEP = 1.0
 
-# Gradients hold every layer's values: fewer cells at once than for importance sampling.
+# Gradients keep the activations of every layer: fewer cells at once than for importance sampling.
 BLOCK = 256
 BLOCK_CELLS = 1 << 21
 
 
 @dataclass(frozen=True)
 class _State:
-    """Where some chains are, with all that a step at any temperature needs to know about it.
-
-    Attributes:
-        z: Latents, with shape :math:`(K, N, D)`.
-        log_q: The proposal's log-density, with shape :math:`(K,)`.
-        log_joint: The log-density of graph and latents, with shape :math:`(K,)`.
-        q_gradient: The gradient of ``log_q`` in the latents.
-        joint_gradient: The gradient of ``log_joint`` in the latents.
-    """
+    """Latents of :math:`K` chains with the log-densities, of shape :math:`(K,)`, and gradients of both path ends."""
 
     z: Tensor
     log_q: Tensor
@@ -68,26 +60,20 @@ class _State:
 
     def moved(self, accepted: Tensor, other: _State) -> _State:
         """The other state for the chains that accept it."""
-        wide = accepted[:, None, None]
+        pairs = ((getattr(self, field.name), getattr(other, field.name)) for field in fields(self))
 
-        return _State(
-            torch.where(wide, other.z, self.z),
-            torch.where(accepted, other.log_q, self.log_q),
-            torch.where(accepted, other.log_joint, self.log_joint),
-            torch.where(wide, other.q_gradient, self.q_gradient),
-            torch.where(wide, other.joint_gradient, self.joint_gradient),
-        )
+        return _State(*(torch.where(accepted.view(-1, *[1] * (own.dim() - 1)), new, own) for own, new in pairs))
 
 
 @dataclass(frozen=True)
 class AnnealedPath:
-    r"""The way from the proposal to the posterior of one graph.
+    r"""The annealing path from the proposal to the posterior of one graph.
 
     Attributes:
         joint: The graph and its model.
-        proposal: Where chains start.
+        proposal: The distribution of the initial states.
         betas: Inverse temperatures from 0 to 1, with length :math:`T + 1`.
-        sizes: The leapfrog step at each temperature above 0, in units of the proposal's scale.
+        sizes: The leapfrog step size at each temperature above 0, in units of the proposal's scale.
     """
 
     joint: Joint
@@ -97,14 +83,7 @@ class AnnealedPath:
 
     @classmethod
     def prepare(cls, network: GraphNetwork, batch: GraphBatch, steps: int, rng: np.random.Generator) -> AnnealedPath:
-        """Fit the proposal to the one graph of a batch, and find the step sizes by a pilot run.
-
-        Arguments:
-            network: The model.
-            batch: A batch of one graph.
-            steps: The number of temperatures :math:`T`.
-            rng: The randomness of the preparation.
-        """
+        """Fit the proposal to the one graph of a batch, and tune the step sizes of T temperatures in a pilot run."""
         joint = Joint.of(network, batch)
         proposal = fit_mixture(joint, rng, BLOCK_CELLS)
         path = cls(joint, proposal, _betas(steps), ())
@@ -115,7 +94,7 @@ class AnnealedPath:
             size = min(MAX_STEP, size * math.exp(0.3 * (acceptance - ACCEPTANCE)))
             sizes.append(size)
 
-        return cls(joint, proposal, path.betas, tuple(sizes))
+        return replace(path, sizes=tuple(sizes))
 
     def forward(self, chains: int, rng: np.random.Generator) -> Tensor:
         """Log-weights whose mean weight is p(A), in double precision, with shape :math:`(K,)`."""
@@ -125,7 +104,7 @@ class AnnealedPath:
             total = torch.zeros(count, dtype=torch.float64)
             for (before, beta), size in zip(pairwise(self.betas), self.sizes, strict=True):
                 total += (beta - before) * state.log_ratio
-                # Where the way ends there is nothing left to weigh.
+                # No weight is collected after the last temperature.
                 if beta < 1:
                     state, _ = self.transition(state, beta, size, rng)
             weights.append(total)
@@ -133,16 +112,12 @@ class AnnealedPath:
         return torch.cat(weights)
 
     def reverse(self, z: Tensor, chains: int, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
-        """Log-weights of the truth: the mean of their inverse weights is 1/p(A).
+        """Log-weights of reverse chains: the mean of their inverse weights is 1/p(A).
 
-        Arguments:
-            z: The very latents the graph was decoded from, which are an exact sample of the posterior, with shape
-                :math:`(N, D)`.
-            chains: The number of chains, which all begin there.
-            rng: The randomness of the chains.
+        They start at the latents that the graph was decoded from, an exact posterior sample with shape :math:`(N, D)`.
 
         Returns:
-            The log-weights in double precision, with shape :math:`(J,)`, and where the chains end, with shape
+            The log-weights in double precision, with shape :math:`(J,)`, and the final latents, with shape
             :math:`(J, N, D)`.
         """
         weights, ends = [], []
@@ -158,15 +133,10 @@ class AnnealedPath:
         return torch.cat(weights), torch.cat(ends)
 
     def beside(self, forward: Tensor, ends: Tensor, rng: np.random.Generator) -> Tensor:
-        """The weights of forward chains that belong beside each reverse chain, with shape :math:`(J, K - 1)`.
+        """The weights of the forward chains to combine with each reverse chain, with shape :math:`(J, K - 1)`.
 
-        Forward chains begin in all components in turn, so they are not independent: a reverse chain takes the place of
-        one that began in the component where it ends.
-
-        Arguments:
-            forward: The log-weights of all forward chains, with shape :math:`(K,)`.
-            ends: Where reverse chains end, with shape :math:`(J, N, D)`.
-            rng: The randomness of the places.
+        Forward chains start stratified over components, so they are not independent: a reverse chain replaces a forward
+        chain that started in the component where the reverse chain ends.
         """
         chains, rows = len(forward), []
         for component in self.proposal.draw_components(ends, rng):
@@ -178,9 +148,9 @@ class AnnealedPath:
         return torch.stack(rows)
 
     def transition(self, state: _State, beta: float, size: float, rng: np.random.Generator) -> tuple[_State, float]:
-        r"""One Hamiltonian step that leaves :math:`f_\beta` as it is; gives the states and the mean acceptance."""
-        # In units of its scale the proposal is round, so that one step suits all latents. Chains differ in their steps,
-        # so that none keeps time with a period of the law and comes back to where it was.
+        r"""One Hamiltonian transition, which leaves :math:`f_\beta` invariant: new state and mean acceptance."""
+        # In units of its scale the proposal is isotropic, so one step size suits all latents; jitter avoids periodic
+        # orbits.
         jitter = torch.from_numpy(rng.uniform(0.6, 1.2, (len(state.z), 1, 1))).to(state.z)
         stride = size * jitter * self.proposal.scale
         momentum = standard_normal(rng, state.z, *state.z.shape)
@@ -190,7 +160,7 @@ class AnnealedPath:
             momentum = momentum + 0.5 * stride * end.force(beta)
             end = self._at(end.z + stride * momentum)
             momentum = momentum + 0.5 * stride * end.force(beta)
-        # A step that left the numbers behind is one that is refused.
+        # Divergent trajectories are rejected.
         log_ratio = torch.nan_to_num(before - end.energy(beta) - _kinetic(momentum), nan=-math.inf)
         uniform = torch.from_numpy(rng.random(len(log_ratio))).to(log_ratio)
 
@@ -204,7 +174,7 @@ class AnnealedPath:
 
     @property
     def _block(self) -> int:
-        """The most chains to run at once."""
+        """The maximum number of chains to run at once."""
         return max(1, min(BLOCK, BLOCK_CELLS // self.joint.batch.mask.shape[-1] ** 2))
 
     def _blocks(self, chains: int) -> Iterator[int]:
@@ -217,7 +187,7 @@ def _kinetic(momentum: Tensor) -> Tensor:
 
 
 def _betas(steps: int) -> tuple[float, ...]:
-    """Inverse temperatures from 0 to 1, closest together at both ends, where the law changes fastest."""
+    """Inverse temperatures from 0 to 1 on a sigmoid schedule, densest at both ends."""
     raw = 1 / (1 + np.exp(-np.linspace(-4, 4, steps + 1)))
 
     return tuple(((raw - raw[0]) / (raw[-1] - raw[0])).tolist())
@@ -226,15 +196,9 @@ def _betas(steps: int) -> tuple[float, ...]:
 def annealed_log_weights(
     network: GraphNetwork, batch: GraphBatch, chains: int, steps: int, seed: int, index: int
 ) -> Tensor:
-    """The log-weights of one graph, in double precision, with shape :math:`(K,)`.
+    """The log-weights of the one graph of a batch from K chains, in double precision, with shape :math:`(K,)`.
 
-    Arguments:
-        network: The model.
-        batch: A batch of that one graph.
-        chains: The number of chains :math:`K`.
-        steps: The number of temperatures.
-        seed: The run's seed.
-        index: The number of the graph, which names its random stream.
+    The seed and the index of the graph name its random stream.
     """
     rng = stream(seed, "ais", index)
 

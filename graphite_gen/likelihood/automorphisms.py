@@ -1,7 +1,7 @@
 r"""From labelled graphs to isomorphism classes.
 
-An exchangeable law gives all :math:`n! / |Aut(A)|` labelled copies of a graph the same probability, so a class costs
-:math:`\log(n! / |Aut(A)|)` nats less than any one of them.
+An exchangeable distribution gives all :math:`n! / |Aut(A)|` labelled copies of a graph the same probability, so the NLL
+of their isomorphism class is :math:`\log(n! / |Aut(A)|)` nats lower than that of any one of them.
 """
 
 from __future__ import annotations
@@ -24,24 +24,22 @@ def log_labellings(graph: SimpleGraph) -> float:
     r"""The logarithm of the number of labelled copies of a graph, :math:`\log(n! / |Aut(A)|)`.
 
     Raises:
-        ConfigError: igraph, which counts automorphisms, is not installed.
-        DatasetError: The graph has weights or node features, which copies would have to carry along.
+        ConfigError: igraph is not installed.
+        DatasetError: The graph has weights or node features.
     """
     try:
         import igraph
     except ImportError as error:
-        raise ConfigError(
-            "Nats per isomorphism class need igraph to count automorphisms. Install it with 'pip install igraph'."
-        ) from error
+        raise ConfigError("Counting automorphisms needs igraph: install it with 'pip install igraph'.") from error
     if graph.weights is not None or graph.features is not None:
-        raise DatasetError("Isomorphism classes are counted for graphs without weights and node features only.")
+        raise DatasetError("Isomorphism classes are defined here for graphs without weights and node features only.")
     automorphisms = igraph.Graph(n=graph.nodes, edges=graph.edges.tolist()).count_automorphisms()
 
     return math.lgamma(graph.nodes + 1) - math.log(automorphisms)
 
 
 def nll_of_class(row: GraphNLL, labellings: float) -> GraphNLL:
-    """The estimate for a graph's isomorphism class.
+    """Convert the estimate of a labelled graph to its isomorphism class.
 
     Arguments:
         row: The estimate for the labelled graph.
@@ -57,7 +55,7 @@ def nll_of_class(row: GraphNLL, labellings: float) -> GraphNLL:
 
 
 def entropy_of_classes(entropy: Entropy, labellings: Sequence[float]) -> Entropy:
-    """The floor of the same graphs' isomorphism classes; the excess over it stays what it was."""
+    """The entropy over isomorphism classes of the same graphs; the excess NLL is unchanged."""
     per_graph = tuple(
         None if own is None else own - shift for own, shift in zip(entropy.per_graph, labellings, strict=True)
     )

@@ -1,9 +1,10 @@
-"""The NLL of graphs: log-weights by one method or another, reduced in one way."""
+"""The NLL of graphs: log-weights from importance sampling or annealed importance sampling, reduced in one way."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import starmap
 
@@ -11,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..autoregressive.distribution import CHUNK_CELLS, Schedule
+from ..config import require, require_count
 from ..data.batch import collate
-from ..data.parcels import pack_record, unpack_record
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import ConfigError, DatasetError
 from ..graph import SimpleGraph
@@ -24,205 +25,215 @@ from .annealed import CHAINS, STEPS, annealed_log_weights
 from .importance import block_size, graph_log_weights
 from .psis import KHAT_LIMIT, needs_annealing, nll_curve, smooth_weights
 
-__all__ = [
-    "METHODS",
-    "check_model",
-    "check_suits",
-    "default_samples",
-    "estimate_nll",
-    "iterate_nll",
-    "summarise",
-]
+__all__ = ["NLLOptions", "default_samples", "estimate_nll", "iterate_nll", "summarise"]
 
-CONVENTIONS = ("pairs", "paper")
-METHODS = ("is", "ais", "auto")
-# Bytes per cell, as measured: of the rows that a staged model scores together, and of each proposal.
+# Measured bytes per matrix cell: of the rows that an autoregressive model scores together, and of each proposal.
 AUTOREGRESSIVE_BYTES = 330
 ONE_SHOT_BYTES = 30
+
+
+@dataclass(frozen=True)
+class NLLOptions:
+    r"""How the NLL is estimated.
+
+    Attributes:
+        samples: Proposals per graph, :math:`K`, of importance sampling: node orderings of an autoregressive model,
+            latents of a one-shot model. None for :func:`default_samples`.
+        seed: The seed of the estimate.
+        convention: ``pairs`` for a distribution over graphs, or ``paper`` to score all cells of the padded matrix.
+        method: ``is`` for importance sampling from the encoder, ``ais`` for annealed importance sampling (one-shot
+            models only), ``auto`` for importance sampling followed, on one-shot models, by annealed importance sampling
+            of the graphs with :math:`\hat{k} > 0.7`.
+        chains: Chains per graph of annealed importance sampling.
+        steps: Temperatures of each chain.
+        curve: Whether to keep the estimates from fewer samples.
+        decoding_steps: Decoding steps of an autoregressive model, 0 for one pair at a time; None for the model's own.
+
+    Raises:
+        ConfigError: A value is out of range, or the convention cannot be combined with the method.
+    """
+
+    samples: int | None = None
+    seed: int = 0
+    convention: str = "pairs"
+    method: str = "is"
+    chains: int = CHAINS
+    steps: int = STEPS
+    curve: bool = False
+    decoding_steps: int | None = None
+
+    def __post_init__(self) -> None:
+        require("convention", self.convention, ("pairs", "paper"))
+        require("method", self.method, ("is", "ais", "auto"))
+        for name in ("chains", "steps"):
+            require_count(name, getattr(self, name))
+        if self.samples is not None:
+            require_count("samples", self.samples)
+        if self.convention == "paper" and self.method != "is":
+            raise ConfigError("Convention 'paper' is not a distribution over graphs: it needs method 'is'.")
+
+    def for_model(self, model: TrainedModel) -> NLLOptions:
+        """The same options with everything resolved that depends on the model.
+
+        ``samples`` and ``decoding_steps`` become numbers, and ``auto`` becomes ``is`` for an autoregressive model.
+
+        Raises:
+            ConfigError: The method or the decoding steps do not exist for this kind of model.
+            DatasetError: The model has no likelihood in this convention.
+        """
+        config = model.config
+        if not config.is_variational:
+            raise DatasetError(
+                f"'{model.name}' is a {config.kind}: an autoencoder has no likelihood.", reason="no-likelihood"
+            )
+        if self.convention == "paper" and (config.is_autoregressive or config.observation == "normal"):
+            kind = "an autoregressive model" if config.is_autoregressive else "a model of weighted graphs"
+            raise DatasetError(f"'{model.name}' is {kind}, which has no convention 'paper'.", reason="needs-pairs")
+        samples = default_samples(model) if self.samples is None else self.samples
+        if not config.is_autoregressive:
+            if self.decoding_steps not in (None, 1):
+                raise ConfigError(
+                    f"'{model.name}' samples all pairs in one step, so its decoding steps cannot be changed.",
+                    reason="one-shot-decoding",
+                )
+            return replace(self, samples=samples, decoding_steps=1)
+        if self.method == "ais":
+            raise ConfigError(
+                f"'{model.name}' is autoregressive: node orderings cannot be annealed. Use method 'is' with more "
+                f"samples."
+            )
+        steps = config.decoding_steps if self.decoding_steps is None else self.decoding_steps
+
+        return replace(self, samples=samples, method="is", decoding_steps=steps)
+
+
+DEFAULTS = NLLOptions()
+
+
+def default_samples(model: TrainedModel) -> int:
+    """Proposals per graph: 100 node orderings of an autoregressive model, which are costly, or 1000 latents."""
+    return 100 if model.config.is_autoregressive else 1000
 
 
 def iterate_nll(
     model: TrainedModel,
     graphs: Iterable[SimpleGraph],
-    samples: int | None = None,
-    seed: int = 0,
-    convention: str = "pairs",
+    options: NLLOptions = DEFAULTS,
     *,
-    method: str = "is",
-    chains: int = CHAINS,
-    steps: int = STEPS,
-    curve: bool = False,
-    decoding_steps: int | None = None,
     group: ProcessGroup = SINGLE_PROCESS,
 ) -> Iterator[GraphNLL]:
-    r"""The NLL of each graph, in nats.
+    r"""Estimate the NLL of each graph, in nats.
 
     .. math:: -\log p(A | n) \approx -\log \frac{1}{K} \sum_k w_k
 
     Arguments:
         model: A variational model.
-        graphs: What to score; read once, one at a time unless processes share them.
-        samples: Proposals per graph, :math:`K`, of importance sampling; None for as many as the model needs.
-        seed: The run's seed.
-        convention: ``pairs`` (a law over graphs) or ``paper`` (all cells of the padded matrix).
-        method: ``is`` for importance sampling from the encoder, ``ais`` for annealed importance sampling, ``auto`` for
-            the first, and for the second where :math:`\hat{k}` says that the first cannot be trusted.
-        chains: Chains per graph of annealed importance sampling.
-        steps: Temperatures of each chain.
-        curve: Whether to keep the estimates that fewer samples would have given.
-        stages: The stages of a staged model, 0 for one pair at a time; None for its default.
-        crew: The processes that share the graphs; the estimates come to the one that leads.
+        graphs: The graphs to score; read once, and one at a time by a single process.
+        options: How to estimate.
+        group: The processes that share the graphs; rank 0 gets the estimates.
 
     Raises:
-        ConfigError: There is no such convention or method, or there are no samples.
-        DatasetError: A graph does not suit the model.
+        ConfigError: The options do not fit the model.
+        DatasetError: A graph does not fit the model.
     """
-    samples = default_samples(model) if samples is None else samples
-    _check_settings(convention, method, samples=samples, chains=chains, steps=steps)
-    check_model(model, convention)
-    schedule = _schedule(model, method, decoding_steps)
+    options = options.for_model(model)
+    samples, seed, convention = options.samples or 0, options.seed, options.convention
+    schedule = Schedule(options.decoding_steps or 0) if model.config.is_autoregressive else None
+    most = samples if options.method == "is" else max(samples, options.chains)
 
     def score(index: int, graph: SimpleGraph) -> GraphNLL:
-        check_suits(model, graph, index)
+        _check_graph(model, graph, index)
         width = max(graph.nodes, model.sizes.largest) if convention == "paper" else graph.nodes
-        _check_memory(model, width, index, samples if method == "is" else max(samples, chains), group.size_here)
+        _check_memory(model, width, index, most, group.local_world_size)
         batch = collate([graph], width).to(model.device)
         row: GraphNLL | None = None
-        points: tuple[tuple[int, float], ...] = ()
-        if method != "ais":
+        if options.method != "ais":
             weights = graph_log_weights(model.network, batch, samples, seed, index, convention, schedule).numpy()
-            points = _curve(weights, seed, index) if curve else ()
-            row = _estimate(model, graph, weights, convention, "is", points)
-        if row is None or (method == "auto" and schedule is None and needs_annealing(row.khat)):
-            weights = annealed_log_weights(model.network, batch, chains, steps, seed, index).numpy()
-            points = _curve(weights, seed, index) if curve and row is None else points
-            row = _estimate(model, graph, weights, convention, "ais", points)
+            row = _estimate(model, graph, index, weights, options, "is")
+        if row is None or (options.method == "auto" and needs_annealing(row.khat)):
+            weights = annealed_log_weights(model.network, batch, options.chains, options.steps, seed, index).numpy()
+            annealed = _estimate(model, graph, index, weights, options, "ais")
+            # The curve of 'auto' is over samples, which all graphs have.
+            row = annealed if row is None else replace(annealed, curve=row.curve)
 
         return row
 
-    if group.size == 1:
+    if group.world_size == 1:
         yield from starmap(score, enumerate(graphs))
         return
     known = list(graphs)
-    yield from group.ordered(
-        len(known), lambda index: score(index, known[index]), pack_record, partial(unpack_record, GraphNLL)
-    )
+    yield from group.gather_in_order(len(known), lambda index: score(index, known[index]))
 
 
-def default_samples(model: TrainedModel) -> int:
-    """How many proposals per graph serve a model: orders of a staged one are costly, and few of them do."""
-    return 100 if model.config.is_autoregressive else 1000
+def estimate_nll(
+    model: TrainedModel,
+    graphs: Iterable[SimpleGraph],
+    options: NLLOptions = DEFAULTS,
+) -> NLLEstimate:
+    """Estimate the mean NLL of graphs, in nats per graph, with its standard error; see :func:`iterate_nll`."""
+    options = options.for_model(model)
+
+    return summarise(model.name, options, list(iterate_nll(model, graphs, options)))
 
 
-def _schedule(model: TrainedModel, method: str, decoding_steps: int | None) -> Schedule | None:
-    """The schedule of a staged model, None for others."""
-    if not model.config.is_autoregressive:
-        if decoding_steps not in (None, 1):
-            raise ConfigError(f"'{model.name}' decides all pairs at once, so stages have no use. Leave them out.")
-        return None
-    if method == "ais":
-        raise ConfigError(
-            f"'{model.name}' is a staged model, and orders of arrival cannot be annealed. Use method 'is' with more "
-            f"samples."
-        )
-
-    return Schedule(model.config.decoding_steps if decoding_steps is None else decoding_steps)
-
-
-def _check_settings(convention: str, method: str, **counts: int) -> None:
-    for name, value, choices in (("convention", convention, CONVENTIONS), ("method", method, METHODS)):
-        if value not in choices:
-            raise ConfigError(f"'{name}' is '{value}'; choose one of {', '.join(choices)}.")
-    for name, count in counts.items():
-        if count < 1:
-            raise ConfigError(f"'{name}' is {count}; it should be at least 1.")
-    if convention == "paper" and method != "is":
-        raise ConfigError(f"Convention 'paper' is no law to anneal towards, so method '{method}' has no use. Use 'is'.")
-
-
-def check_model(model: TrainedModel, convention: str = "pairs") -> None:
-    """Refuse a model that has no likelihood.
-
-    Raises:
-        DatasetError: It is an autoencoder, or weighs edges where the convention knows none.
-    """
-    if not model.config.is_variational:
-        raise DatasetError(
-            f"'{model.name}' is a {model.config.kind}: an autoencoder has no likelihood. "
-            f"Train with '--kind graphite-vae'."
-        )
-    if convention == "paper" and model.config.is_autoregressive:
-        raise DatasetError("A staged model has no convention 'paper': it scores pairs. Use '--convention pairs'.")
-    if convention == "paper" and model.config.observation == "normal":
-        raise DatasetError("Convention 'paper' is for unweighted graphs. Use '--convention pairs'.")
-
-
-def check_suits(model: TrainedModel, graph: SimpleGraph, index: int) -> None:
-    """Refuse a graph that the model cannot score.
-
-    Raises:
-        DatasetError: It is weighted or has features where the model has none (or the reverse), or is too large.
-    """
+def _check_graph(model: TrainedModel, graph: SimpleGraph, index: int) -> None:
+    """Refuse a graph that the model cannot score."""
     config = model.config
     weighted = graph.is_weighted if config.observation == "bernoulli" else graph.weights is not None
     features = 0 if graph.features is None else graph.features.shape[1]
     if graph.nodes < 1:
-        raise DatasetError(f"Graph {index} has no nodes; a model needs at least one. Remove it from the file.")
-    # Without edges there is nothing to weigh: such a graph is of either kind.
+        raise DatasetError(f"Graph {index} has no nodes; a model needs at least one.")
+    # A graph without edges is both weighted and unweighted.
     if len(graph.edges) and weighted != (config.observation == "normal"):
         kinds = ("unweighted", "weighted")
         raise DatasetError(
-            f"Graph {index} is {kinds[weighted]}, but '{model.name}' was trained on {kinds[not weighted]} graphs. "
-            f"Train a model on such graphs with 'graphite-gen train FILE', or pass '--ignore-weights'."
+            f"Graph {index} is {kinds[weighted]}, but '{model.name}' was trained on {kinds[not weighted]} graphs.",
+            reason="weighted-unlike-model",
         )
     if features != config.node_features:
         raise DatasetError(
-            f"Graph {index} has {features} node features, but '{model.name}' was trained with {config.node_features}. "
-            f"Use graphs like those it was trained on."
+            f"Graph {index} has {features} node features, but '{model.name}' was trained with {config.node_features}."
         )
     identity = "identity" in config.encoder_features + config.decoder_features
     if identity and graph.nodes > config.max_nodes:
         raise DatasetError(
-            f"Graph {index} has {graph.nodes} nodes, but '{model.name}' tells nodes apart by number and knows "
-            f"{config.max_nodes} of them. Train with '--preset default', or on graphs of that size."
+            f"Graph {index} has {graph.nodes} nodes, but '{model.name}' identifies nodes by number, up to "
+            f"{config.max_nodes}.",
+            reason="identity-too-small",
         )
 
 
 def _check_memory(model: TrainedModel, nodes: int, index: int, samples: int, processes: int) -> None:
-    """Refuse a graph whose matrices over all pairs of nodes cannot fit, as many times as there are processes here."""
+    """Refuse a graph whose matrices over all pairs of nodes do not fit, once for each process on this machine."""
     if model.device.type != "cpu":
         return
     one = nodes**2 * ONE_SHOT_BYTES
     proposals = min(samples, block_size(nodes))
-    # The rows that a staged model scores together, of nodes that see few others or all.
+    # The rows that an autoregressive model scores together.
     rows = max(nodes**2, min(proposals * nodes**3 // 3, CHUNK_CELLS)) if model.config.is_autoregressive else 0
     fixed = rows * AUTOREGRESSIVE_BYTES
-    needed = processes * (fixed + proposals * one)
 
     def remedy(available: int) -> str:
         fitting = (available // processes - fixed) // one
         fewer = "Use fewer processes, or leave" if processes > 1 else "Leave"
-        return f"Pass '--samples {fitting}'." if fitting > 0 else f"{fewer} out graphs of so many nodes."
+        return f"{fitting} samples would fit." if fitting > 0 else f"{fewer} out graphs of that size."
 
-    check_memory(needed, f"Graph {index}, on {nodes} nodes,", remedy, DatasetError)
-
-
-def _curve(weights: NDArray[np.float64], seed: int, index: int) -> tuple[tuple[int, float], ...]:
-    return nll_curve(weights, stream(seed, "curve", index))
+    error = partial(DatasetError, reason="nll-memory")
+    check_memory(processes * (fixed + proposals * one), f"Graph {index}, on {nodes} nodes,", remedy, error)
 
 
 def _estimate(
     model: TrainedModel,
     graph: SimpleGraph,
+    index: int,
     weights: NDArray[np.float64],
-    convention: str,
+    options: NLLOptions,
     method: str,
-    curve: tuple[tuple[int, float], ...],
 ) -> GraphNLL:
-    """What any vector of log-weights says about a graph."""
+    """Reduce the log-weights of one graph, whatever the method."""
     smoothed = smooth_weights(weights)
     size_nats = -model.sizes.log_prob(graph.nodes)
-    plain = graph.weights is None and convention == "pairs"
+    has_baseline = graph.weights is None and options.convention == "pairs"
 
     return GraphNLL(
         nodes=graph.nodes,
@@ -231,39 +242,35 @@ def _estimate(
         elbo=float(weights.mean()),
         ess=smoothed.ess,
         size_nats=size_nats if math.isfinite(size_nats) else None,
-        baseline=model.sizes.baseline(graph) if plain else None,
+        baseline=model.sizes.baseline(graph) if has_baseline else None,
         khat=smoothed.khat,
         method=method,
-        curve=curve,
+        curve=nll_curve(weights, stream(options.seed, "curve", index)) if options.curve else (),
     )
 
 
-def summarise(
-    model: str,
-    convention: str,
-    samples: int,
-    rows: Sequence[GraphNLL],
-    *,
-    method: str = "is",
-    chains: int | None = None,
-    steps: int | None = None,
-) -> NLLEstimate:
-    """The mean over graphs.
+def summarise(model: str, options: NLLOptions, rows: Sequence[GraphNLL]) -> NLLEstimate:
+    """Average the estimates over graphs.
 
-    Raises:
-        DatasetError: There are none.
+    Arguments:
+        model: The model's name.
+        options: How they were estimated, as :meth:`NLLOptions.for_model` resolved them.
+        rows: The estimate of each graph, at least one.
     """
+    assert options.samples is not None, "options are resolved for a model"
     if not rows:
-        raise DatasetError("There are no graphs to score. Check the file with 'graphite-gen inspect'.")
+        raise DatasetError("There are no graphs to score.", reason="empty-dataset")
     shapes = [row.khat for row in rows if row.khat is not None]
-    finite = [shape for shape in shapes if math.isfinite(shape)]
     nll, error = mean_with_error([row.nll for row in rows])
+    anneals = options.method != "is"
+    # The curves of all graphs have the same numbers of samples.
+    curves = zip(*(row.curve for row in rows), strict=True)
 
     return NLLEstimate(
         model=model,
-        convention=convention,
+        convention=options.convention,
         graphs=len(rows),
-        samples=samples,
+        samples=options.samples,
         nll=nll,
         standard_error=error,
         elbo=float(np.mean([row.elbo for row in rows])),
@@ -271,71 +278,17 @@ def summarise(
         size_nats=_mean_or_none([row.size_nats for row in rows]),
         baseline=_mean_or_none([row.baseline for row in rows]),
         per_graph=tuple(rows),
-        method=method,
-        chains=chains,
-        steps=steps,
-        khat=max(finite) if finite else None,
+        method=options.method,
+        chains=options.chains if anneals else None,
+        steps=options.steps if anneals else None,
+        khat=max(filter(math.isfinite, shapes), default=None),
         flagged=sum(shape > KHAT_LIMIT for shape in shapes),
         annealed=sum(row.method == "ais" for row in rows),
-        curve=_mean_curve(rows),
+        curve=tuple(CurvePoint(column[0][0], *mean_with_error([nats for _, nats in column])) for column in curves),
     )
-
-
-def _mean_curve(rows: Sequence[GraphNLL]) -> tuple[CurvePoint, ...]:
-    """The curves of all graphs, which have the same numbers of samples, averaged point by point."""
-    points = [
-        (column[0][0], *mean_with_error([nats for _, nats in column]))
-        for column in zip(*(row.curve for row in rows), strict=True)
-    ]
-
-    return tuple(starmap(CurvePoint, points))
 
 
 def _mean_or_none(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
 
     return float(np.mean(known)) if len(known) == len(values) else None
-
-
-def estimate_nll(
-    model: TrainedModel,
-    graphs: Iterable[SimpleGraph],
-    samples: int | None = None,
-    seed: int = 0,
-    convention: str = "pairs",
-    *,
-    method: str = "is",
-    chains: int = CHAINS,
-    steps: int = STEPS,
-    curve: bool = False,
-    decoding_steps: int | None = None,
-) -> NLLEstimate:
-    """The mean NLL of graphs, in nats per graph, with its standard error; the arguments are those of
-    :func:`iterate_nll`.
-    """
-    samples = default_samples(model) if samples is None else samples
-    rows = list(
-        iterate_nll(
-            model,
-            graphs,
-            samples,
-            seed,
-            convention,
-            method=method,
-            chains=chains,
-            steps=steps,
-            curve=curve,
-            decoding_steps=decoding_steps,
-        )
-    )
-    anneals = method != "is"
-
-    return summarise(
-        model.name,
-        convention,
-        samples,
-        rows,
-        method=method,
-        chains=chains if anneals else None,
-        steps=steps if anneals else None,
-    )

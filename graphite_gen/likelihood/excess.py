@@ -1,4 +1,4 @@
-"""What the true law says of the same graphs: the floor, and how far a model is above it."""
+"""Entropy of a family as the lower bound on NLL, and the excess NLL of a model over it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ __all__ = ["Entropy", "expected_entropy", "find_entropy", "paired_entropy"]
 
 @dataclass(frozen=True)
 class Entropy(Record):
-    """The floor of graphs and a model's excess over it, in nats per graph.
+    """The entropy of graphs under their family and the excess NLL of a model, in nats per graph.
 
     Attributes:
-        nats: The mean of -log p(A|n) under the family's law: of these very graphs if paired, else expected of graphs of
-            their sizes.
-        excess: The mean of a model's NLL less that, graph by graph.
-        excess_standard_error: Its standard error over graphs, with that of an expected floor; None for a single graph.
-        per_graph: -log p(A|n) of each graph; None for each if it is only expected.
-        paired: Whether the floor is of these very graphs.
-        standard_error: The standard error of an expected floor; None if paired.
+        nats: The mean of -log p(A|n) under the family: of these graphs if paired, else expected for their sizes.
+        excess: The mean of the model's NLL minus that, graph by graph.
+        excess_standard_error: Its standard error over graphs, combined with that of an expected entropy; None for one
+            graph.
+        per_graph: -log p(A|n) of each graph under the family; all None unless paired.
+        paired: Whether the entropy is of these graphs rather than expected for their sizes.
+        standard_error: The standard error of an expected entropy; None if paired.
     """
 
     nats: float
@@ -39,49 +39,49 @@ class Entropy(Record):
     standard_error: float | None = None
 
 
-def find_entropy(law: Family, graphs: Sequence[SimpleGraph], nlls: Sequence[float]) -> Entropy:
-    """The paired floor where the law is exact, else the expected one."""
-    return (paired_entropy if law.has_log_prob else expected_entropy)(law, graphs, nlls)
+def find_entropy(family: Family, graphs: Sequence[SimpleGraph], nlls: Sequence[float]) -> Entropy:
+    """The paired entropy and excess NLL if the family has exact probabilities, else the expected ones."""
+    return (paired_entropy if family.has_log_prob else expected_entropy)(family, graphs, nlls)
 
 
-def paired_entropy(law: Family, graphs: Sequence[SimpleGraph], nlls: Sequence[float]) -> Entropy:
-    """The floor over these very graphs, and the paired excess of a model's NLLs.
+def paired_entropy(family: Family, graphs: Sequence[SimpleGraph], nlls: Sequence[float]) -> Entropy:
+    """-log p(A|n) of these graphs under the family, and the paired excess of a model's NLLs.
 
-    The difference is taken graph by graph: its noise is a small part of the NLL's own.
+    The difference is taken graph by graph, which removes most of the variance of the NLL.
 
     Raises:
-        FamilyError: The law is not tractable.
-        DatasetError: A graph is not of the family.
+        FamilyError: The family has no exact probabilities.
+        DatasetError: A graph is not in the support of the family.
     """
     entropies = []
     for index, graph in enumerate(graphs):
-        value = -law.log_prob(graph)
+        value = -family.log_prob(graph)
         if not math.isfinite(value):
-            raise _refuse(law, index)
+            raise _outside_support(family, index)
         entropies.append(value)
     excess, error = mean_with_error((np.asarray(nlls) - entropies).tolist())
 
     return Entropy(float(np.mean(entropies)), excess, error, tuple(entropies))
 
 
-def expected_entropy(law: Family, graphs: Sequence[SimpleGraph], nlls: Sequence[float]) -> Entropy:
-    """The floor that graphs of these sizes have in expectation, and the excess of a model's NLLs over it.
+def expected_entropy(family: Family, graphs: Sequence[SimpleGraph], nlls: Sequence[float]) -> Entropy:
+    """The entropy of the family for graphs of these sizes, and the excess of a model's NLLs over it.
 
-    A graph may lie above or below what is expected of its size, so the excess is noisier than a paired one: its
-    standard error combines that over graphs with the floor's own.
+    The difference is not paired and therefore noisier: its standard error combines that over graphs with the one of the
+    entropy estimate.
 
     Raises:
-        FamilyError: The floor is not known for these parameters or sizes: the message says how to estimate it.
-        DatasetError: A graph is not of the family.
+        FamilyError: The entropy is not known for these parameters or sizes.
+        DatasetError: A graph is not in the support of the family.
     """
     sizes = [graph.nodes for graph in graphs]
-    known = {n: known_entropy(law, n) for n in sorted(set(sizes))}
+    known = {n: known_entropy(family, n) for n in sorted(set(sizes))}
     entropies: dict[int, EntropyEstimate] = {n: entropy for n, entropy in known.items() if entropy is not None}
     if len(entropies) < len(known):
-        raise FamilyError(_how_to_estimate(law, [n for n in known if n not in entropies]))
+        raise _unknown_entropy(family, [n for n in known if n not in entropies])
     for index, graph in enumerate(graphs):
-        if not law.contains(graph):
-            raise _refuse(law, index)
+        if not family.contains(graph):
+            raise _outside_support(family, index)
     entropy = mean_entropy(entropies, sizes)
     excess, error = mean_with_error([nll - entropies[n].nats for nll, n in zip(nlls, sizes, strict=True)])
     combined = None if error is None or entropy.standard_error is None else math.hypot(error, entropy.standard_error)
@@ -91,22 +91,25 @@ def expected_entropy(law: Family, graphs: Sequence[SimpleGraph], nlls: Sequence[
     )
 
 
-def _how_to_estimate(law: Family, missing: Sequence[int]) -> str:
-    if not law.can_draw_nats:
-        return f"The law of '{law.name}' ({_settings(law)}) cannot be bounded; it can with default parameters."
-    changed = {key: value for key, value in law.parameters().items() if value != getattr(type(law)(), key)}
-    options = "".join(f" --param {key}={str(value).lower()}" for key, value in changed.items())
+def _unknown_entropy(family: Family, missing: Sequence[int]) -> FamilyError:
+    if not family.can_draw_nats:
+        return FamilyError(
+            f"The entropy of '{family.name}' ({_settings(family)}) cannot be bounded; it can with default parameters."
+        )
     nodes = f"{missing[0]}:{missing[-1]}" if len(missing) > 1 else f"{missing[0]}"
 
-    return (
-        f"'{law.name}' ({_settings(law)}) has none in the shipped table for {nodes} nodes. "
-        f"Estimate it with 'graphite-gen families --floor {law.name}{options} --nodes {nodes}'."
+    return FamilyError(
+        f"The entropy of '{family.name}' ({_settings(family)}) is not in the shipped table for {nodes} nodes.",
+        reason="entropy-unknown",
+        family=family.name,
+        nodes=nodes,
+        parameters={key: value for key, value in family.parameters().items() if value != getattr(type(family)(), key)},
     )
 
 
-def _refuse(law: Family, index: int) -> DatasetError:
-    return DatasetError(f"Graph {index} cannot come from '{law.name}' with {_settings(law)}.")
+def _outside_support(family: Family, index: int) -> DatasetError:
+    return DatasetError(f"Graph {index} cannot come from '{family.name}' with {_settings(family)}.")
 
 
-def _settings(law: Family) -> str:
-    return ", ".join(f"{key}={value}" for key, value in law.parameters().items())
+def _settings(family: Family) -> str:
+    return ", ".join(f"{key}={value}" for key, value in family.parameters().items())

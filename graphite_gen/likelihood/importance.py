@@ -1,4 +1,4 @@
-"""Importance sampling from the encoder (eq. 4) and over orders, graph by graph, in blocks of bounded memory."""
+"""Importance sampling over latents (eq. 4) and node orderings, graph by graph, in blocks of bounded memory."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from .proposal import standard_normal
 
 __all__ = ["block_size", "graph_log_weights", "order_log_weights"]
 
-# Proposals of one block: a mixture of MIXTURE encoders, each with its own random features. Blocks are the same
-# whatever the machine, so that an estimate never depends on how it was cut.
+# Proposals per block: a mixture of MIXTURE encoders, each with its own random features. Blocks do not depend on the
+# machine, so neither do estimates.
 BLOCK = 256
 MIXTURE = 16
 BLOCK_CELLS = 1 << 24
 
 
 def block_size(nodes: int) -> int:
-    """How many proposals for a graph of some nodes are scored together."""
+    """The number of proposals that are scored together, for a graph of some size."""
     return max(1, min(BLOCK, BLOCK_CELLS // max(nodes, 1) ** 2))
 
 
 def _blocks(samples: int, nodes: int) -> Iterator[tuple[int, int]]:
-    """Cut the proposals into blocks of M mixture components with S samples each."""
+    """Split the proposals into blocks of M mixture components with S samples each."""
     largest = block_size(nodes)
     left = samples
     while left:
@@ -55,24 +55,23 @@ def graph_log_weights(
 ) -> Tensor:
     """The log-weights of one graph, in double precision, with shape :math:`(K,)`.
 
-    Those of a staged model are over the orders that its rule can give, so that their mean is a bound, and all but the
-    law where the model keeps to its rule; with some orders by no rule it is the law itself.
+    Those of an autoregressive model are over node orderings that its ordering rule can produce. Their mean is a lower
+    bound on p(A), tight if the model has learned the rule; with ``any_order > 0`` it is an unbiased estimate.
 
     Arguments:
         network: The model.
         batch: A batch of that one graph.
         samples: The number of proposals :math:`K`.
-        seed: The run's seed.
-        index: The number of the graph, which names its random stream.
+        seed: The seed, which with the index of the graph names its random stream.
+        index: The index of the graph.
         convention: ``pairs`` or ``paper``.
-        schedule: The stages of a staged model; None for its default.
-        any_order: The part of a staged model's orders that follow no rule.
+        schedule: The decoding steps of an autoregressive model; None for its own.
+        any_order: The fraction of node orderings that are uniform instead of following the rule.
     """
     if network.config.is_autoregressive:
         schedule = schedule or Schedule(network.config.decoding_steps)
         return _autoregressive_log_weights(network, batch, samples, seed, index, schedule, any_order)
-    nodes = batch.mask.shape[-1]
-    weights = []
+    nodes, weights = batch.mask.shape[-1], []
     for number, (mixture, each) in enumerate(_blocks(samples, nodes)):
         rng = stream(seed, "nll", index, number)
         noise = standard_normal(rng, batch.adj, mixture, 1, nodes, network.noise_features)
@@ -91,10 +90,9 @@ def _autoregressive_log_weights(
     schedule: Schedule,
     any_order: float,
 ) -> Tensor:
-    """The same of a staged model: each proposal is an order of arrival, and latents."""
-    nodes = batch.mask.shape[-1]
+    """The log-weights of an autoregressive model: each proposal is a node ordering with latents."""
+    nodes, weights = batch.mask.shape[-1], []
     largest = block_size(nodes)
-    weights = []
     for number, start in enumerate(range(0, samples, largest)):
         count = min(largest, samples - start)
         rng = stream(seed, "nll", index, number)
@@ -115,22 +113,22 @@ def order_log_weights(
     rng: np.random.Generator,
     z: Tensor | None = None,
 ) -> Tensor:
-    """The log-weights of orders of one graph, in double precision, with shape :math:`(K,)`.
+    """The log-weights of given node orderings of one graph, in double precision, with shape :math:`(K,)`.
 
     Arguments:
-        network: A staged model.
-        batch: A batch of that one graph, without dummy nodes.
-        orders: The node at each place, with shape :math:`(K, N)`.
-        log_q: The log-probabilities of the orders, with shape :math:`(K,)`.
-        schedule: Which pairs are decided at once.
-        rng: The randomness of the encoder's features and of the latents.
-        z: Latents in these orders, with shape :math:`(K, N, D)`; None draws them from the encoder.
+        network: An autoregressive model.
+        batch: A batch of that one graph, without padding.
+        orders: The node at each position, with shape :math:`(K, N)`.
+        log_q: The log-probabilities of the orderings, with shape :math:`(K,)`.
+        schedule: Which pairs are decoded in the same step.
+        rng: The generator of random features and latents.
+        z: Latents in these orderings, with shape :math:`(K, N, D)`; None samples them from the encoder.
     """
     count, nodes = orders.shape
     many = GraphBatch(*(part.expand(count, *part.shape[1:]) for part in (batch.adj, batch.mask, batch.x)))
     ordered = permute_nodes(many, torch.from_numpy(orders).to(batch.adj.device))
-    # Each proposal has random features of its own and is weighed by them alone: unbiased, as they are drawn alike
-    # whatever the latents. Dividing by a mixture of encoders, as in one stage, would be tighter and cost one more pass.
+    # Each proposal has its own random features and is weighted by that encoder alone, which is unbiased. Dividing by a
+    # mixture of encoders, as for one-shot models, would be tighter and cost another pass.
     noise = standard_normal(rng, batch.adj, count, nodes, network.noise_features)
     if z is None:
         epsilon = standard_normal(rng, batch.adj, count, nodes, network.config.latent)

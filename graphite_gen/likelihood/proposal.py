@@ -1,7 +1,7 @@
-r"""A proposal made for one graph: a mixture of encoders, fitted to the posterior.
+r"""A proposal distribution for one graph: a mixture of encoder posteriors, fitted to the true posterior.
 
-An encoder serves every graph, so it serves none perfectly, least of all one unlike its training graphs. A few gradient
-steps on one graph's own mixture win back most of what that costs.
+An amortised encoder is optimal for no single graph, least of all for one unlike its training graphs. A few gradient
+steps on the mixture of one graph close most of this amortisation gap.
 """
 
 from __future__ import annotations
@@ -28,32 +28,27 @@ _LOG_2PI = math.log(2 * math.pi)
 
 
 def standard_normal(rng: np.random.Generator, like: Tensor, *shape: int) -> Tensor:
-    """Noise on the device and in the precision of another tensor."""
+    """Standard normal noise with the device and dtype of another tensor."""
     return torch.from_numpy(rng.standard_normal(shape, dtype=np.float32)).to(like)
 
 
 @dataclass(frozen=True)
 class Joint:
-    r"""The density :math:`p(A, Z)` of one graph and its latents.
-
-    Attributes:
-        network: The model.
-        batch: A batch of that one graph, without dummy nodes.
-    """
+    r"""The density :math:`p(A, Z)` of one graph, a batch without padding, and its latents."""
 
     network: GraphNetwork
     batch: GraphBatch
 
     @classmethod
     def of(cls, network: GraphNetwork, batch: GraphBatch) -> Joint:
-        """The density of the one graph of a batch; its dummy nodes are left out."""
+        """The density of the one graph of a batch, whose padding is removed."""
         assert len(batch.mask) == 1
         nodes = int(batch.sizes)
 
         return cls(network, GraphBatch(batch.adj[:, :nodes, :nodes], batch.mask[:, :nodes], batch.x[:, :nodes]))
 
     def __call__(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """Log-densities at latents of shape :math:`(K, N, D)`, with shape :math:`(K,)`, and their gradients in them."""
+        """Log-densities at latents of shape :math:`(K, N, D)`, with shape :math:`(K,)`, and their gradients."""
         z = z.detach().requires_grad_(True)
         with torch.enable_grad():
             latents = z.unsqueeze(1)
@@ -66,12 +61,7 @@ class Joint:
 
 @dataclass(frozen=True)
 class Mixture:
-    r"""A proposal :math:`\bar{q}(Z)`: normal laws with equal weights.
-
-    Attributes:
-        mu: Means, with shape :math:`(M, N, D)`.
-        log_sigma: Logarithms of the standard deviations, with the same shape.
-    """
+    r"""A proposal :math:`\bar{q}(Z)`: a uniform mixture of normals with parameters of shape :math:`(M, N, D)`."""
 
     mu: Tensor
     log_sigma: Tensor
@@ -82,7 +72,7 @@ class Mixture:
         return self.log_sigma.mean(0).exp()
 
     def sample(self, count: int, rng: np.random.Generator) -> Tensor:
-        """Latents from all components in turn, those of an incomplete round from any; with shape :math:`(K, N, D)`."""
+        """Sample latents, stratified over components except for the remainder; with shape :math:`(K, N, D)`."""
         rest = count % len(self.mu)
         which = torch.arange(count) % len(self.mu)
         which[count - rest :] = torch.from_numpy(rng.integers(len(self.mu), size=rest))
@@ -91,29 +81,29 @@ class Mixture:
         return self.mu[which] + self.log_sigma[which].exp() * noise
 
     def seat(self, slot: int, count: int, component: int) -> int:
-        """Where latents of a component sit in a sample, in the round of a slot; an incomplete round takes any."""
+        """The position of a component in the stratum of a slot of a sample; the remainder has no strata."""
         components = len(self.mu)
 
         return slot // components * components + component if slot < count - count % components else slot
 
     def draw_components(self, z: Tensor, rng: np.random.Generator) -> list[int]:
-        """The component that each of :math:`(K, N, D)` latents came from, drawn given the latents."""
+        """Sample the component of each of :math:`(K, N, D)` latents from its posterior."""
         steps = self._terms(z)[0].softmax(1).cumsum(1).cpu()
         uniform = torch.from_numpy(rng.random((len(z), 1)))
 
         return (steps < uniform * steps[:, -1:]).sum(1).tolist()
 
     def log_prob(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """Log-densities at latents of shape :math:`(K, N, D)`, with shape :math:`(K,)`, and their gradients in them."""
+        """Log-densities at latents of shape :math:`(K, N, D)`, with shape :math:`(K,)`, and their gradients."""
         terms, flat, precision, pull = self._terms(z)
-        shares = terms.softmax(1)
-        gradient = (shares @ pull - (shares @ precision) * flat).view_as(z)
+        posterior = terms.softmax(1)
+        gradient = (posterior @ pull - (posterior @ precision) * flat).view_as(z)
 
         return (terms.logsumexp(1) - math.log(len(self.mu))).to(z), gradient.to(z)
 
     def _terms(self, z: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Log-densities of the components, with shape :math:`(K, M)`, and what their gradients are made of."""
-        # Squares are multiplied out, so that products of matrices do the work: what cancels needs double precision.
+        """Log-densities of the components, with shape :math:`(K, M)`, and the terms of their gradients."""
+        # Expanded squares, so that matrix products do the work; cancellation needs double precision.
         flat, mu, log_sigma = (part.flatten(1).double() for part in (z, self.mu, self.log_sigma))
         precision = (-2 * log_sigma).exp()
         pull = precision * mu
@@ -122,7 +112,7 @@ class Mixture:
         return -0.5 * squares - log_sigma.sum(1) - 0.5 * _LOG_2PI * flat.shape[1], flat, precision, pull
 
     def with_prior(self) -> Mixture:
-        """The same mixture with the prior as one more component, so that no posterior mode is quite out of reach."""
+        """The same mixture with the prior as one more component, so that every posterior mode has support."""
         zero = torch.zeros_like(self.mu[:1])
 
         return Mixture(torch.cat([self.mu, zero]), torch.cat([self.log_sigma, zero]))
@@ -130,26 +120,22 @@ class Mixture:
 
 @torch.no_grad()
 def fit_mixture(joint: Joint, rng: np.random.Generator, cells: int) -> Mixture:
-    r"""A proposal for one graph: encoders with random features of their own, moved to the posterior, and the prior.
+    r"""Fit a proposal to one graph: encoders with different random features, moved to the posterior, and the prior.
 
-    Stochastic ascent of the mixture's own evidence lower bound, by the gradient that vanishes where the two agree
+    Stochastic ascent of the ELBO of the mixture, with the gradient that vanishes where proposal and posterior agree
     (Roeder et al., 2017):
 
     .. math:: \nabla = \frac{\partial Z}{\partial (\mu, \sigma)} \nabla_Z \left[\log p(A, Z) - \log \bar{q}(Z)\right]
 
-    Weights of any method stay unbiased: the proposal is done before the first of them is drawn.
-
-    Arguments:
-        joint: The graph and its model.
-        rng: The randomness of the fit.
-        cells: The most cells of adjacency matrices to hold at once.
+    Weights stay unbiased: the proposal is fixed before the first of them is sampled.
+    ``cells`` bounds the adjacency matrix cells in memory.
     """
     network, batch = joint.network, joint.batch
     nodes = batch.mask.shape[-1]
     components = max(1, min(COMPONENTS, cells // (DRAWS * nodes**2)))
     encoders = network.encode(batch, standard_normal(rng, batch.adj, components, 1, nodes, network.noise_features))
     mu, log_sigma = encoders.mu[:, 0].clone(), encoders.log_sigma[:, 0].clone()
-    # The damping keeps a fit that is already perfect where it is, rather than blow its rounding errors up.
+    # A large epsilon keeps a perfect fit in place instead of amplifying rounding errors.
     optimizer = torch.optim.Adam([mu, log_sigma], betas=(0.9, 0.99), eps=FIT_DAMPING, maximize=True)
     for step in range(FIT_STEPS):
         noise = standard_normal(rng, mu, DRAWS, *mu.shape)

@@ -1,4 +1,4 @@
-"""How far a sum of importance weights can be trusted."""
+"""Pareto-smoothed importance sampling (PSIS) and its diagnostic k-hat."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from numpy.typing import NDArray
 
 __all__ = ["KHAT_LIMIT", "SmoothedWeights", "fit_pareto", "needs_annealing", "nll_curve", "smooth_weights"]
 
-# Above this shape the mean of the weights converges too slowly to be believed (Vehtari et al., 2024).
+# Above this shape the mean of the weights converges too slowly to be reliable (Vehtari et al., 2024).
 KHAT_LIMIT = 0.7
-# With fewer weights in the tail there is no law to fit to it.
+# The fewest weights in the tail to which a Pareto distribution is fitted.
 FEWEST = 5
-# Log-weights this close differ by rounding: the proposal is the posterior itself.
+# Log-weights this close differ by rounding only: the proposal is the posterior.
 SAME = 1e-4
-# With an effective share above this the weights are as good as equal, whatever shape their largest few have.
+# With an effective fraction of samples above this, the weights count as equal whatever the shape of their tail.
 EQUAL = 0.99
 
 
 @dataclass(frozen=True)
 class SmoothedWeights:
-    r"""Importance weights with their largest ones smoothed.
+    r"""Importance weights whose tail is smoothed.
 
     Attributes:
-        log_weights: The smoothed log-weights, in the order they came, with shape :math:`(K,)`.
-        khat: The Pareto shape :math:`\hat{k}` of the largest weights: 0 where all weights are as good as equal,
-            infinite where a few outweigh all others, None where there are too few to tell.
+        log_weights: The smoothed log-weights, in the original order, with shape :math:`(K,)`.
+        khat: The Pareto shape :math:`\hat{k}` of the largest weights: 0 if all weights are practically equal, infinite
+            if a few dominate, None if there are too few weights to fit.
         ess: The effective sample size :math:`(\sum w)^2 / \sum w^2` of the raw weights, from 1 to :math:`K`.
     """
 
@@ -42,13 +42,13 @@ class SmoothedWeights:
 
 
 def fit_pareto(excesses: NDArray[np.float64]) -> tuple[float, float]:
-    r"""Shape and scale of a generalised Pareto law of positive excesses in ascending order.
+    r"""Fit a generalised Pareto distribution to positive excesses in ascending order.
 
-    The empirical-Bayes estimate of Zhang & Stephens (2009), with the weak prior that Vehtari et al. (2024, appendix C)
-    put on the shape so that small samples do not swing.
+    The empirical Bayes estimate of Zhang & Stephens (2009), with the weak prior on the shape of Vehtari et al. (2024,
+    appendix C), which stabilises small samples.
 
     Arguments:
-        excesses: How far values lie above a threshold, ascending, with shape :math:`(M,)`.
+        excesses: Values minus a threshold, ascending, with shape :math:`(M,)`.
 
     Returns:
         The shape :math:`\hat{k}` and the scale :math:`\hat{\sigma}`.
@@ -56,7 +56,7 @@ def fit_pareto(excesses: NDArray[np.float64]) -> tuple[float, float]:
     count = len(excesses)
     points = 30 + int(math.sqrt(count))
     quartile = excesses[int(count / 4 + 0.5) - 1]
-    # Candidates for θ = -k/σ, spread by the rule of the paper.
+    # Candidates for θ = -k/σ, spaced as in the paper.
     theta = 1 / excesses[-1] + (1 - np.sqrt(points / (np.arange(1, points + 1) - 0.5))) / (3 * quartile)
     shapes = np.log1p(-theta[:, None] * excesses).mean(axis=1)
     profile = count * (np.log(-theta / shapes) - shapes - 1)
@@ -69,11 +69,11 @@ def fit_pareto(excesses: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def smooth_weights(log_weights: NDArray[np.float64]) -> SmoothedWeights:
-    r"""Pareto-smoothed importance weights.
+    r"""Smooth importance weights by PSIS.
 
-    The largest :math:`\min(K/5, 3\sqrt{K})` weights are replaced by the quantiles of the Pareto law fitted to them, and
-    none exceeds the largest raw one. Where the shape is above 0.7 no smoothing helps: the weights stay as they are, and
-    the logarithm of their mean is a lower bound in expectation.
+    The largest :math:`\min(K/5, 3\sqrt{K})` weights are replaced by the quantiles of the Pareto distribution fitted to
+    them, capped at the largest raw weight. If the shape is above 0.7 the weights are left unchanged, and the logarithm
+    of their mean is a lower bound in expectation.
 
     Arguments:
         log_weights: Raw log-weights, with shape :math:`(K,)`.
@@ -89,12 +89,12 @@ def smooth_weights(log_weights: NDArray[np.float64]) -> SmoothedWeights:
 
 
 def _smooth_tail(log_weights: NDArray[np.float64], tail: int) -> float:
-    """Smooth the largest weights in place, and give the shape of their law."""
+    """Smooth the largest weights in place and return the Pareto shape."""
     order = np.argsort(log_weights, kind="stable")
     largest, cut = log_weights[order[-1]], log_weights[order[-tail - 1]]
     if largest - cut < SAME:
         return 0.0
-    # Ties with the cut and what is too small to be a number beside the largest are no part of the tail.
+    # Ties with the cut, and weights that underflow relative to the largest, are not part of the tail.
     excesses = np.exp(log_weights[order[-tail:]] - largest) - math.exp(cut - largest)
     order, excesses = order[-tail:][excesses > 0], excesses[excesses > 0]
     if len(excesses) < FEWEST:
@@ -110,20 +110,20 @@ def _smooth_tail(log_weights: NDArray[np.float64], tail: int) -> float:
 
 
 def needs_annealing(khat: float | None) -> bool:
-    """Whether importance sampling says of itself that it cannot be trusted, or that it cannot tell."""
+    """Whether k-hat is too high, or unknown, for importance sampling to be reliable."""
     return khat is None or khat > KHAT_LIMIT
 
 
 def nll_curve(log_weights: NDArray[np.float64], rng: np.random.Generator) -> tuple[tuple[int, float], ...]:
-    r"""The NLL that :math:`K = 1, 10, 100, …` of the same weights give, up to all of them.
+    r"""The NLL estimated from :math:`K = 1, 10, 100, …` of the same weights, up to all of them.
 
-    The weights are shuffled, because neighbours share a component of the proposal, and cut into as many groups of
-    :math:`K` as there are; the NLLs of the groups are averaged. The curve falls to :math:`-\log p(A)`, and where it
-    still falls at its end more samples are worth their time. Nothing is smoothed, so every point is a bound.
+    The weights are shuffled, because neighbours share a component of the proposal, and split into groups of :math:`K`;
+    the NLLs of the groups are averaged. The curve falls to :math:`-\log p(A)`: if it still falls at its end, more
+    samples would help. Nothing is smoothed, so every point is an upper bound in expectation.
 
     Arguments:
         log_weights: Raw log-weights.
-        rng: The randomness of the shuffle.
+        rng: The generator of the shuffle.
 
     Returns:
         Pairs of :math:`K` and nats.

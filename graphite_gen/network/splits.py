@@ -11,9 +11,9 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from ..config import require
 from ..errors import DatasetError
-from ..records import so_many
+from ..records import count_of
 
-__all__ = ["SPLITS", "EdgeSplit", "contains_pairs", "is_among", "sample_non_edges", "split_edges"]
+__all__ = ["EdgeSplit", "contains_pairs", "is_among", "split_edges"]
 
 SPLITS = ("connected", "random")
 
@@ -22,15 +22,7 @@ Pairs = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class EdgeSplit:
-    """The edges of a graph in three parts, all with ``i < j`` and shape :math:`(M, 2)`.
-
-    Attributes:
-        train: Training edges.
-        validation: Validation edges, for the choice of the epoch.
-        test: Test edges.
-        validation_negatives: As many pairs that are not edges.
-        test_negatives: As many other pairs that are not edges.
-    """
+    """The edges of a graph in three parts, and as many non-edges, all with ``i < j`` and shape :math:`(M, 2)`."""
 
     train: Pairs
     validation: Pairs
@@ -52,22 +44,14 @@ def split_edges(
 
     ``connected`` is the paper's split: edges are held out in random order unless that disconnects a component. This is
     the reverse-delete algorithm, so the edges it keeps are the minimum spanning forest of random weights. ``random``
-    holds out any edges.
-
-    Arguments:
-        nodes: The number of nodes.
-        edges: The edges with ``i < j``, with shape :math:`(E, 2)`.
-        generator: The random generator.
-        form: ``connected`` or ``random``.
-        validation: The fraction of edges held out for validation.
-        test: The fraction of edges held out for test.
+    holds out any edges. The edges have ``i < j`` and shape :math:`(E, 2)`.
     """
     require("split", form, SPLITS)
     pairs = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
     counts = max(1, int(validation * len(pairs))), max(1, int(test * len(pairs)))
     held = sum(counts)
     if len(pairs) <= held:
-        raise DatasetError(f"The graph has {so_many(len(pairs), 'edge')}: held-out edges need at least 3.")
+        raise DatasetError(f"The graph has {count_of(len(pairs), 'edge')}: held-out edges need at least 3.")
 
     order = generator.permutation(len(pairs))
     if form == "connected":
@@ -85,20 +69,14 @@ def split_edges(
     kept[chosen] = False
     negatives = sample_non_edges(nodes, pairs, held, generator)
 
-    return EdgeSplit(
-        pairs[kept],
-        pairs[chosen[: counts[0]]],
-        pairs[chosen[counts[0] :]],
-        negatives[: counts[0]],
-        negatives[counts[0] :],
-    )
+    return EdgeSplit(pairs[kept], *np.split(pairs[chosen], counts[:1]), *np.split(negatives, counts[:1]))
 
 
 def _in_forest(nodes: int, pairs: Pairs) -> NDArray[np.bool_]:
     """Whether each edge is in the minimum spanning forest of descending weights."""
-    # A weight of zero would mean no edge.
+    # A weight of zero would mean no edge. SciPy before 1.16 needs 32-bit indices.
     weights = np.arange(len(pairs), 0, -1, dtype=np.float64)
-    forest = minimum_spanning_tree(sparse.csr_array((weights, tuple(pairs.T)), shape=(nodes, nodes)))
+    forest = minimum_spanning_tree(sparse.csr_array((weights, tuple(pairs.T.astype(np.int32))), shape=(nodes, nodes)))
     found = np.zeros(len(pairs), dtype=np.bool_)
     found[len(pairs) - forest.data.astype(np.int64)] = True
 
@@ -110,7 +88,7 @@ def sample_non_edges(nodes: int, edges: Pairs, count: int, generator: np.random.
     total = nodes * (nodes - 1) // 2
     if total - len(edges) < count:
         raise DatasetError(
-            f"The graph is too dense: {so_many(total - len(edges), 'non-edge')}, and {count} are needed."
+            f"The graph is too dense: {count_of(total - len(edges), 'non-edge')}, and {count} are needed."
         )
     taken = np.sort(edges[:, 0] * nodes + edges[:, 1])
     if total <= 4 * (count + len(edges)):

@@ -14,7 +14,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.properties import component_labels, has_plane_drawing, is_connected, is_tree
+from ..data.properties import component_labels, has_planar_embedding, is_connected, is_tree
 from ..errors import SamplingError
 from ..graph import SimpleGraph
 
@@ -191,7 +191,7 @@ class Planar(Constraint):
         return replace(Requirements.none(nodes), planar=True)
 
     def holds(self, graph: SimpleGraph) -> bool:
-        return has_plane_drawing(graph)
+        return has_planar_embedding(graph)
 
 
 class _Count(Constraint):

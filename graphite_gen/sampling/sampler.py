@@ -17,7 +17,6 @@ from torch import Tensor
 
 from ..autoregressive.distribution import DRAWN_CELLS, Schedule
 from ..data.batch import node_mask
-from ..data.parcels import pack_graphs, unpack_graphs
 from ..data.properties import largest_component
 from ..data.sizes import SizeDistribution
 from ..distributed import SINGLE_PROCESS, ProcessGroup
@@ -150,8 +149,8 @@ class Sampler:
         """Refuse graphs whose matrices over all pairs of nodes cannot fit into memory."""
         if self.model.device.type != "cpu" or not self.count:
             return
-        shared = self._group.size > 1
-        most, workers = self._max_nodes, self._group.size_here if shared else self._workers()
+        shared = self._group.world_size > 1
+        most, workers = self._max_nodes, self._group.local_world_size if shared else self._workers()
         block = self._block_size
         drawn = min(block, self.count) * most**2
         needed = block * most**2 * RANDOM_BYTES + drawn * ONE_SHOT_BYTES
@@ -196,8 +195,8 @@ class Sampler:
 
     def _blocks(self, count: int) -> Iterator[_Block]:
         """The blocks in order, sampled by several processes or on several threads."""
-        if self._group.size > 1:
-            yield from self._group.ordered(count, self._block, lambda block: pack_graphs(*block), unpack_graphs)
+        if self._group.world_size > 1:
+            yield from self._group.gather_in_order(count, self._block)
             return
         workers = self._workers()
         for start in range(0, count, workers):

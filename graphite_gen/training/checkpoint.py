@@ -1,16 +1,15 @@
-"""Models as folders: ``config.json`` and ``model.safetensors``, and what a run needs to go on.
+"""Models as folders: ``config.json`` with the SHA-256 of the weights in ``model.safetensors``.
 
-Every file is written beside its place and renamed, so a reader finds the old one or the new one, never half of it. The
-two belong together: ``config.json`` has the SHA-256 of its weights. These are there under a hidden name before it is
-written and take the place of others after it, so that a save that is cut off leaves the model before it or the new one.
+The rename of ``config.json`` commits a save; until then the new weights have a hidden name with their digest, by which
+readers find them. So a process that is killed while saving leaves either the old model or the new one.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,8 +43,8 @@ __all__ = [
     "read_config",
     "read_model",
     "read_tensors",
+    "recover_save",
     "save_checkpoint",
-    "settle",
     "write_atomically",
     "write_model",
     "write_tensors",
@@ -55,14 +54,13 @@ FORMAT = "graphite-gen checkpoint"
 VERSION = 1
 WEIGHTS = "model.safetensors"
 DIGEST = "weights_sha256"
-# How often to look again where a training saves in the middle of a look.
-LOOKS = 20
-# What a checkpoint says it is of, where that is not many graphs.
 SINGLE_GRAPH = "single graph"
-# What tells that a file is as it was written, inside it, so that the two can never disagree.
+"""The ``scope`` in the config of a network model."""
+# A run may save while its model is read: read again this many times.
+_ATTEMPTS = 20
+# Checksums of a file of tensors and of a config, stored inside them.
 _INSIDE, _CHECKSUM = "sha256", "checksum"
-
-# What libraries say of a file of tensors that is none.
+_MISFIT = "does not fit its 'config.json'"
 _UNREADABLE = (OSError, SafetensorError, ValueError, RuntimeError, TypeError, OverflowError)
 
 
@@ -71,12 +69,12 @@ class TrainedModel:
     """A network with everything needed to use it.
 
     Attributes:
-        name: What to call it.
+        name: The name of the model.
         network: The network, in evaluation mode.
-        sizes: The law of graph sizes, and the baseline.
-        training: How it was trained.
-        provenance: What it was trained on.
-        results: Figures from training, such as the best validation NLL.
+        sizes: The distribution of graph sizes, and the ER baseline.
+        training: The training settings.
+        provenance: The training data.
+        results: Results of training, such as the best validation NLL.
     """
 
     name: str
@@ -88,69 +86,47 @@ class TrainedModel:
 
     @property
     def config(self) -> ModelConfig:
-        """The architecture."""
+        """The configuration of the network."""
         return self.network.config
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """The device of the weights."""
         return next(self.network.parameters()).device
 
 
 def check_writable(folder: Path) -> None:
-    """Find out before hours of work whether a folder can be made and written to; nothing is left of the try.
+    """Check that a folder can be created and written to, leaving nothing behind."""
+    with _output_errors(folder), staging(folder):
+        pass
 
-    Raises:
-        OutputError: It cannot.
-    """
 
-    class UndoError(Exception):
-        """Leaves the staging the way of a failure, which takes away the folders it made."""
-
+@contextmanager
+def _output_errors(path: Path) -> Iterator[None]:
     try:
-        with staging(folder):
-            raise UndoError
-    except UndoError:
-        return
+        yield
     except OSError as error:
-        raise _unwritable(folder, error) from error
-
-
-def _unwritable(path: Path, error: OSError) -> OutputError:
-    in_the_way = isinstance(error, FileExistsError | NotADirectoryError)
-    reason = "there is a file in the way" if in_the_way else error.strerror or str(error)
-    remedy = "Move it away, or choose" if in_the_way else "Make room there, or choose" if is_full(error) else "Choose"
-
-    return OutputError(f"Cannot write '{path}': {reason}. {remedy} another folder with '--out'.")
+        in_the_way = isinstance(error, FileExistsError | NotADirectoryError)
+        problem = "a file is in the way" if in_the_way else error.strerror or str(error)
+        problem += "; free some space" if is_full(error) else ""
+        raise OutputError(f"Cannot write '{path}': {problem}.", reason="folder-not-writable", path=path) from error
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a whole file or nothing.
-
-    Raises:
-        OutputError: The folder cannot be written to.
-    """
-    try:
-        _write(path, content)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-
-
-def _write(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as stream:
+    """Write a file completely or not at all."""
+    with _output_errors(path), replacing(path) as stream:
         stream.write(content)
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:
-    """Write tensors as one safetensors file, with a digest of all that is in it."""
+    """Write tensors to a safetensors file, with a digest of its contents."""
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     facts = dict(metadata or {})
     write_atomically(path, save(plain, {**facts, _INSIDE: _digest(plain, facts)}))
 
 
 def _digest(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str:
-    """A SHA-256 of names, types, shapes and numbers: a flipped bit of a weight would be another weight."""
+    """The SHA-256 of metadata, names, types, shapes and values."""
     digest = hashlib.sha256(json.dumps(sorted(metadata.items())).encode())
     for name in sorted(tensors):
         tensor = tensors[name]
@@ -161,35 +137,29 @@ def _digest(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str:
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors of a safetensors file, and its metadata.
-
-    Raises:
-        CheckpointError: The file is missing or damaged.
-    """
+    """The tensors and the metadata of a safetensors file."""
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             metadata = file.metadata() or {}
-        # Files of others, and our own of before, have none.
+        # Files of other programs and of earlier versions have none.
         digest = metadata.pop(_INSIDE, None)
         if digest is not None and digest != _digest(tensors, metadata):
-            raise ValueError("its numbers are not those that were written")
+            raise ValueError("the tensors do not match their digest")
     except _UNREADABLE as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        raise CheckpointError(
-            f"'{path}' is damaged or missing: {reason}. Train the model again or restore the file."
-        ) from error
+        raise _damaged(path, f"is damaged or missing: {reason}") from error
 
     return tensors, metadata
 
 
 def save_checkpoint(model: TrainedModel, folder: Path, weights: Mapping[str, Tensor] | None = None) -> None:
-    """Write a model: its weights and the config that makes the folder a checkpoint."""
+    """Save a model, by default with the weights of its network."""
     config = {
         "name": model.name,
         "model": model.config.to_json(),
         "sizes": model.sizes.to_json(),
-        "training": model.training.to_json(),
+        "training": model.training.to_json(model.config.unused),
         "provenance": model.provenance.to_json(),
         "results": dict(model.results),
     }
@@ -197,57 +167,37 @@ def save_checkpoint(model: TrainedModel, folder: Path, weights: Mapping[str, Ten
 
 
 def write_model(folder: Path, content: Mapping[str, Any], weights: Mapping[str, Tensor]) -> None:
-    """Write what a checkpoint says of itself and its weights; the model that was there is whole until then.
-
-    Raises:
-        OutputError: The folder cannot be written to.
-    """
-    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
-    data = save(plain)
+    """Save a config and weights; until both are on disk, the previous model stays."""
+    data = save({name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()})
     digest = hashlib.sha256(data).hexdigest()
     config = {"format": FORMAT, "version": VERSION, **content, "torch": str(torch.__version__), DIGEST: digest}
     config[_CHECKSUM] = _checksum(config)
-    try:
-        settle(folder)
-        is_there = _file_digest(folder / WEIGHTS) == digest
-        if not is_there:
-            _write(_hidden(folder, digest), data)
-        _write(folder / "config.json", (json.dumps(config, indent=2) + "\n").encode())
-        if not is_there:
+    with _output_errors(folder):
+        recover_save(folder)
+        is_new = _read_weights(folder / WEIGHTS, digest) is None
+        if is_new:
+            write_atomically(_hidden(folder, digest), data)
+        write_atomically(folder / "config.json", (json.dumps(config, indent=2) + "\n").encode())
+        if is_new:
             _hidden(folder, digest).replace(folder / WEIGHTS)
-    except OSError as error:
-        raise _unwritable(folder, error) from error
 
 
-def settle(folder: Path) -> None:
-    """Bring a save that was cut off to its end, and take away what is left of one that did not come so far.
-
-    Only for who alone writes there.
-    """
+def recover_save(folder: Path) -> None:
+    """Complete a save that was committed, and remove the files of one that was not; only for the writer of a folder."""
     sweep(folder)
     for path in folder.glob(f"{HIDDEN}*.safetensors"):
         try:
-            wanted = _hidden(folder, str(_read_config(folder / "config.json").get(DIGEST)))
+            committed = _hidden(folder, str(_read_config(folder / "config.json").get(DIGEST)))
         except CheckpointError:
-            wanted = None
-        # Another process may be at the same, and ahead.
+            committed = None
+        # Another process may do the same.
         with suppress(FileNotFoundError):
-            if path == wanted:
-                path.replace(folder / WEIGHTS)
-            else:
-                path.unlink()
+            path.replace(folder / WEIGHTS) if path == committed else path.unlink()
 
 
 def _hidden(folder: Path, digest: str) -> Path:
-    """Where weights are until their config is written."""
+    """The name of weights until their config is written."""
     return folder / f"{HIDDEN}{digest[:16]}.safetensors"
-
-
-def _file_digest(path: Path) -> str | None:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
-        return None
 
 
 def _checksum(config: Mapping[str, Any]) -> str:
@@ -255,52 +205,46 @@ def _checksum(config: Mapping[str, Any]) -> str:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """What a checkpoint says of itself, of many graphs or of one.
-
-    Raises:
-        CheckpointError: A part is missing or damaged, or was made by something else.
-    """
+    """The config of a checkpoint, of a model of many graphs or of a network."""
     missing = [f"'{name}'" for name in ("config.json", WEIGHTS) if not (folder / name).is_file()]
-    # Between the config and the first weights' own name a save may have been cut off.
+    # The first save may have been committed but not completed.
     if missing and not (missing == [f"'{WEIGHTS}'"] and any(folder.glob(f"{HIDDEN}*.safetensors"))):
-        raise CheckpointError(
-            f"'{folder}' is not a checkpoint: {' and '.join(missing)} not found. "
-            f"Pass a folder that 'graphite-gen train' wrote, or a bundled name: {', '.join(bundled_names())}."
-        )
+        raise _unknown(f"'{folder}' is not a checkpoint: {' and '.join(missing)} not found.", folder)
 
     return _read_config(folder / "config.json")
 
 
-def read_model(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """What a checkpoint says of itself, and the weights that belong to it.
+def _unknown(problem: str, name: Path | str) -> CheckpointError:
+    names = ", ".join(bundled_names()) or "none"
 
-    Raises:
-        CheckpointError: A part is missing or damaged, or was made by something else.
-    """
+    return CheckpointError(f"{problem} Bundled models: {names}.", reason="model-unknown", name=str(name), bundled=names)
+
+
+def _damaged(path: Path, problem: str) -> CheckpointError:
+    return CheckpointError(f"'{path}' {problem}. Restore the file, or train the model again.", path=path)
+
+
+def read_model(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The config of a checkpoint and its weights."""
     path, before = folder / WEIGHTS, None
-    for _ in range(LOOKS):
+    for _ in range(_ATTEMPTS):
         config = read_config(folder)
-        digest = config.get(DIGEST)
-        if digest is None:
+        if (digest := config.get(DIGEST)) is None:
             return config, read_tensors(path)[0]
         for place in (_hidden(folder, str(digest)), path):
-            weights = _read_weights(place, str(digest))
-            if weights is not None:
+            if (weights := _read_weights(place, str(digest))) is not None:
                 return config, weights
-        # A training may have saved between the two: then the config is another by now.
+        # If a run has saved in between, the config has changed.
         if config == before:
             break
         before = config
-    # What else is wrong with the file says more.
+    # Raises a more specific error if the file is not readable at all.
     read_tensors(path)
-    raise CheckpointError(
-        f"'{path}' is not the file that its 'config.json' was saved with: its SHA-256 is another. Restore it or train "
-        f"the model again; to use it as it is, take '{DIGEST}' and '{_CHECKSUM}' out of 'config.json'."
-    )
+    raise _damaged(path, f"does not match the SHA-256 in its 'config.json' (keys '{DIGEST}' and '{_CHECKSUM}')")
 
 
 def _read_weights(path: Path, digest: str) -> dict[str, Tensor] | None:
-    """The tensors of a file, if it is the one of that digest."""
+    """The tensors of a file with that digest; None for any other file."""
     try:
         data = path.read_bytes()
         return load(data) if hashlib.sha256(data).hexdigest() == digest else None
@@ -309,30 +253,25 @@ def _read_weights(path: Path, digest: str) -> dict[str, Tensor] | None:
 
 
 def is_network_model(config: Mapping[str, Any]) -> bool:
-    """Whether a checkpoint is of one large graph."""
+    """Whether a config is that of a network model."""
     return config.get("scope") == SINGLE_GRAPH
 
 
 def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> TrainedModel:
-    """Read a model of many graphs.
-
-    Raises:
-        CheckpointError: A part is missing or damaged, or was made by something else, or from one large graph.
-    """
+    """Load a model of many graphs."""
     config, weights = read_model(folder)
     if is_network_model(config):
-        raise CheckpointError(
-            f"'{folder}' was trained on one network, which can only be sampled from and inspected.",
-            reason="network-model",
-        )
+        problem = "is a model of one network, which can only be sampled and inspected; expected a model of many graphs"
+        raise CheckpointError(f"'{folder}' {problem}.", reason="network-model", path=folder)
     try:
         settings = ModelConfig.from_json(config["model"])
         sizes = SizeDistribution.from_json(config["sizes"])
         training = TrainConfig.from_json(config["training"])
         provenance = typed(Provenance, config["provenance"])
-        name, results = str(config["name"]), _figures(config["results"])
+        name, results = str(config["name"]), _results(config["results"])
     except (ConfigError, CheckpointError, KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"'{folder / 'config.json'}' is damaged: {_reason(error)}") from error
+        problem = f"{error} is missing" if isinstance(error, KeyError) else str(error)[:400].rstrip(".")
+        raise _damaged(folder / "config.json", f"is damaged: {problem}") from error
     path = folder / WEIGHTS
     check_fits(lambda: build_network(settings), weights, path)
     network = build_network(settings)
@@ -343,42 +282,28 @@ def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> Trained
 
 
 def check_fits(build: Callable[[], nn.Module], weights: Mapping[str, Tensor], source: Path) -> None:
-    """Refuse weights of another network than a config describes, before any memory is taken for that.
-
-    Arguments:
-        build: What makes the network.
-        weights: The weights by name.
-        source: Their file, for the message.
-
-    Raises:
-        CheckpointError: They are another network's.
-    """
+    """Check the shapes of weights from a file against the network that ``build`` returns, without its memory."""
     try:
         with torch.device("meta"):
-            wanted = {name: value.shape for name, value in build().state_dict().items()}
+            expected = {name: value.shape for name, value in build().state_dict().items()}
     except (RuntimeError, OverflowError) as error:
-        raise _misfit(source) from error
-    if wanted != {name: value.shape for name, value in weights.items()}:
-        raise _misfit(source)
+        raise _damaged(source, _MISFIT) from error
+    if expected != {name: value.shape for name, value in weights.items()}:
+        raise _damaged(source, _MISFIT)
 
 
-def _misfit(source: Path) -> CheckpointError:
-    return CheckpointError(f"'{source}' does not fit its 'config.json'. Train the model again.")
-
-
-def _figures(results: Any) -> dict[str, Any]:
-    """The figures of a training, each a number or unknown."""
-    if not isinstance(results, Mapping):
-        raise TypeError("The results are no JSON object.")
-    wrong = next((name for name, value in results.items() if type(value) not in (int, float, type(None))), None)
+def _results(values: Any) -> dict[str, Any]:
+    if not isinstance(values, Mapping):
+        raise TypeError("'results' is not a JSON object")
+    wrong = next((name for name, value in values.items() if type(value) not in (int, float, type(None))), None)
     if wrong is not None:
-        raise ValueError(f"The result '{wrong[:80]}' is no number.")
+        raise ValueError(f"the result '{wrong[:80]}' is not a number")
 
-    return dict(results)
+    return dict(values)
 
 
 def is_checkpoint(folder: Path) -> bool:
-    """Whether a folder holds a model of ours, whole or damaged."""
+    """Whether a folder has the config of a model, whatever the state of its weights."""
     try:
         _read_config(folder / "config.json")
     except CheckpointError:
@@ -388,52 +313,37 @@ def is_checkpoint(folder: Path) -> bool:
 
 
 def load_weights(network: nn.Module, weights: Mapping[str, Tensor], source: Path) -> None:
-    """Put weights into a network.
-
-    Raises:
-        CheckpointError: They are another network's, or not finite.
-    """
+    """Load weights into a network."""
     try:
         network.load_state_dict(dict(weights))
     except RuntimeError as error:
-        raise _misfit(source) from error
+        raise _damaged(source, _MISFIT) from error
     if not all(tensor.is_floating_point() and tensor.isfinite().all() for tensor in weights.values()):
-        raise CheckpointError(f"'{source}' has weights that are not finite. Train the model again.")
+        raise _damaged(source, "has weights that are not finite numbers")
 
 
 def _read_config(path: Path) -> dict[str, Any]:
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"'{path}' cannot be read: {str(error)[:200]}. Restore it or train again.") from error
+        raise _damaged(path, f"cannot be read: {str(error)[:200]}") from error
     if not isinstance(config, dict) or config.get("format") != FORMAT:
-        raise CheckpointError(f"'{path}' was not written by 'graphite-gen train'. Pass a folder that was.")
+        raise CheckpointError(f"'{path}' is not the config of a graphite-gen model.", reason="not-a-model", path=path)
     if config.get("version") != VERSION:
         version = str(config.get("version"))[:80]
-        raise CheckpointError(f"'{path}' has version {version}; this program reads {VERSION}. Update it.")
+        problem = f"'{path}' has version {version}; this version of graphite-gen reads {VERSION}."
+        raise CheckpointError(problem, path=path)
     if config.pop(_CHECKSUM, None) not in (None, _checksum(config)):
-        raise CheckpointError(
-            f"'{path}' is not as it was written. Restore it or train again; if you changed it and mean it, remove its "
-            f"line '{_CHECKSUM}'."
-        )
+        raise _damaged(path, f"does not match its checksum (if it was edited on purpose, remove '{_CHECKSUM}')")
 
     return config
 
 
-def _reason(error: Exception) -> str:
-    return f"{error} is missing." if isinstance(error, KeyError) else str(error)[:400]
-
-
 def bundled_folder() -> Path:
-    """Where the models that come with the package are."""
-    # The folder of the data package, found without importing it.
-    from importlib.util import find_spec
+    """The folder of the models that come with the package."""
+    from .. import checkpoints
 
-    spec = find_spec("graphite_gen.checkpoints")
-    assert spec is not None
-    assert spec.origin is not None
-
-    return Path(spec.origin).parent
+    return Path(checkpoints.__file__).parent
 
 
 def bundled_names() -> list[str]:
@@ -446,12 +356,9 @@ def find_checkpoint(name: str | None, local: Path, prefer: str | None = None) ->
 
     Arguments:
         name: A path, the name of a folder under ``local``, or a bundled name, also as ``bundled:NAME``; None for the
-            last model trained under ``local``, else the bundled one.
+            last model trained under ``local``, otherwise a bundled one.
         local: The folder of the user's own models, ``./checkpoints``.
-        prefer: The bundled model to fall back on, such as the family of the graphs at hand.
-
-    Raises:
-        CheckpointError: There is no such model.
+        prefer: The bundled model to fall back on, such as the family of the graphs.
     """
     if name is not None:
         bundled = bundled_folder() / name.removeprefix("bundled:")
@@ -460,11 +367,8 @@ def find_checkpoint(name: str | None, local: Path, prefer: str | None = None) ->
                 return folder
         if Path(name).exists():
             return Path(name)
-        raise CheckpointError(
-            f"No model called '{name}'. Pass a folder that 'graphite-gen train' wrote, "
-            f"or a bundled name: {', '.join(bundled_names()) or 'none'}."
-        )
-    # Only a run leaves 'state.json': in a checkout './checkpoints' also holds the bundled models.
+        raise _unknown(f"There is no model '{name}'.", name)
+    # Only runs have 'state.json': in a checkout './checkpoints' also contains the bundled models.
     trained = [path.parent for path in local.glob("*/state.json") if (path.parent / "config.json").exists()]
     if trained:
         return last_started(trained)
@@ -473,10 +377,7 @@ def find_checkpoint(name: str | None, local: Path, prefer: str | None = None) ->
 
 
 def last_started(runs: Sequence[Path]) -> Path:
-    """The one of some runs that was started or resumed last.
-
-    Runs count themselves, as a clock may be set back; its word is taken only where they do not.
-    """
+    """The run that was started or resumed last: by its number, or by time where it has none."""
 
     def place(folder: Path) -> tuple[int, int, str]:
         state = folder / "state.json"
@@ -486,7 +387,7 @@ def last_started(runs: Sequence[Path]) -> Path:
 
 
 def next_turn(folder: Path) -> int:
-    """The number of a run that starts now: one more than any other beside it has."""
+    """The number of a new run: one more than the largest beside it."""
     return 1 + max(map(_turn, (path.parent for path in folder.parent.glob("*/state.json"))), default=0)
 
 

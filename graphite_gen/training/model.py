@@ -1,4 +1,4 @@
-"""The four models of the paper and the staged one, assembled from shared parts."""
+"""The four models of the paper and the autoregressive one, assembled from shared parts."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ __all__ = ["GraphNetwork", "build_network"]
 
 
 class GraphNetwork(nn.Module):
-    """An encoder, a prior and a decoder: Graphite-VAE, Graphite-AE, VGAE or GAE by its config, in one stage or more.
+    """An encoder, a prior and a decoder: Graphite-VAE, Graphite-AE, VGAE or GAE, one-shot or autoregressive.
 
-    Without an encoder the posterior is the prior: latents are then noise that tells nodes apart.
+    Without an encoder the posterior is the prior, so latents are noise.
     """
 
     def __init__(
@@ -42,16 +42,11 @@ class GraphNetwork(nn.Module):
 
     @property
     def noise_features(self) -> int:
-        """How many random features per node the encoder reads."""
+        """The number of random features per node that the encoder reads."""
         return 0 if self.encoder is None else self.encoder.features.noise_features
 
     def encode(self, batch: GraphBatch, noise: Tensor) -> NodeNormal:
-        """The posterior of the latents (eq. 7).
-
-        Arguments:
-            batch: The graphs.
-            noise: Noise for ``random`` features, with shape :math:`(*, B, N, R)`.
-        """
+        """The posterior of the latents (eq. 7), given noise for ``random`` features of shape :math:`(*, B, N, R)`."""
         if self.encoder is None:
             return self.prior(batch.mask)
         posterior: NodeNormal = self.encoder(batch, noise)
@@ -59,18 +54,18 @@ class GraphNetwork(nn.Module):
         return posterior
 
     def prior(self, mask: Tensor) -> NodeNormal:
-        """A standard normal per real node; the mask has shape :math:`(*, N)`."""
+        """A standard normal per real node, for a mask of shape :math:`(*, N)`."""
         return NodeNormal.standard(mask, self.config.latent, next(self.parameters()).dtype)
 
     def decode(self, z: Tensor, x: Tensor, mask: Tensor) -> EdgeDistribution:
-        """The distribution over graphs given latents (eqs. 8-10), of a model that decides all pairs at once.
+        """The one-shot distribution over graphs given latents (eqs. 8-10).
 
         Arguments:
             z: Latents, with shape :math:`(*, N, D)`.
             x: Node features, with shape :math:`(*, N, F)`.
             mask: True for real nodes, with shape :math:`(*, N)`.
         """
-        assert isinstance(self.decoder, GraphiteDecoder), "a staged model grows graphs"
+        assert isinstance(self.decoder, GraphiteDecoder), "the decoder is autoregressive"
         logits = self.decoder(z, x, mask)
 
         if self.log_scale is None:
@@ -80,31 +75,27 @@ class GraphNetwork(nn.Module):
     def decode_autoregressive(
         self, z: Tensor, x: Tensor, sizes: Tensor, schedule: Schedule = FINEST
     ) -> AutoregressiveGraphs:
-        """The distribution over graphs given latents, of a staged model.
+        """The autoregressive distribution over graphs given latents.
 
         Arguments:
-            z: Latents in order of arrival, with shape :math:`(B, N, D)`.
-            x: Node features in order of arrival, with shape :math:`(B, N, F)`.
+            z: Latents in decoding order, with shape :math:`(B, N, D)`.
+            x: Node features in decoding order, with shape :math:`(B, N, F)`.
             sizes: The number of nodes of each graph, with shape :math:`(B,)`.
-            schedule: Which pairs are decided at once.
+            schedule: Which pairs are decoded in the same step.
         """
-        assert isinstance(self.decoder, AutoregressiveDecoder), "only a staged model grows graphs"
+        assert isinstance(self.decoder, AutoregressiveDecoder), "the decoder is one-shot"
 
         return AutoregressiveGraphs(self.decoder, z, x, sizes, schedule)
 
 
 def build_network(config: ModelConfig, seed: int = 0) -> GraphNetwork:
-    """The network of a config, with the fresh weights of a seed."""
-    # Layers draw their weights from torch's own generator: the user's must come out as it was.
+    """The network of a config, with weights initialised by a seed."""
+    # Layers are initialised from torch's global generator, whose state is restored afterwards.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-
-        return _assemble(config)
-
-
-def _assemble(config: ModelConfig) -> GraphNetwork:
-    if config.is_autoregressive:
-        growth = AutoregressiveDecoder(
+        if not config.is_autoregressive:
+            return GraphNetwork(config, _encoder(config), _decoder(config))
+        decoder = AutoregressiveDecoder(
             config.latent,
             config.node_features,
             config.width,
@@ -113,8 +104,7 @@ def _assemble(config: ModelConfig) -> GraphNetwork:
             config.row_layers,
             config.head_rank,
         )
-        return GraphNetwork(config, None if config.encoder == "none" else _encoder(config), growth)
-    return GraphNetwork(config, _encoder(config), _decoder(config))
+        return GraphNetwork(config, None if config.encoder == "none" else _encoder(config), decoder)
 
 
 def _encoder(config: ModelConfig) -> GraphEncoder:
@@ -125,16 +115,16 @@ def _encoder(config: ModelConfig) -> GraphEncoder:
 
 
 def _decoder(config: ModelConfig) -> GraphiteDecoder:
-    # The paper refines latents of their own width; residual states are as wide as the hidden layers.
+    # The refinements of the paper have the width of the latents; residual ones that of the hidden layers.
     residual = config.refinement == "residual"
     state = config.width if residual and config.mlp else config.latent
     identity = config.max_nodes if "identity" in config.decoder_features else 0
-    evidence = config.node_features + identity
+    features = config.node_features + identity
     mlp = LatentMLP(config.latent, config.width, state, reads_size=residual) if config.mlp else None
     rounds = (
-        [ResidualRefinement(state, config.latent, evidence) for _ in range(config.refinement_rounds)]
+        [ResidualRefinement(state, config.latent, features) for _ in range(config.refinement_rounds)]
         if residual
-        else [GCNRefinement(state, config.width, evidence) for _ in range(config.refinement_rounds)]
+        else [GCNRefinement(state, config.width, features) for _ in range(config.refinement_rounds)]
     )
     head = SignedInnerProduct(state, config.head_rank) if config.head == "signed" else InnerProduct()
 

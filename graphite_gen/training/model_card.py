@@ -1,4 +1,4 @@
-"""What a model is, in words that 'inspect' and reports share."""
+"""Descriptions of models and of the origin of graphs, for the command line and reports."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..records import so_many
+from ..records import count_of
 from .checkpoint import TrainedModel
 
 __all__ = ["describe_model", "model_facts", "origin_in_words"]
 
 
 def describe_model(model: TrainedModel, folder: Path) -> dict[str, Any]:
-    """What a checkpoint holds, as plain JSON values."""
+    """The contents of a checkpoint as plain JSON values."""
     return {
         "name": model.name,
         "folder": str(folder),
@@ -22,14 +22,14 @@ def describe_model(model: TrainedModel, folder: Path) -> dict[str, Any]:
         "exchangeable": model.config.is_exchangeable,
         "nodes": {"min": min(model.sizes.graphs), "max": model.sizes.largest},
         "config": model.config.to_json(),
-        "training": model.training.to_json(),
+        "training": model.training.to_json(model.config.unused),
         "provenance": model.provenance.to_json(),
         "results": dict(model.results),
     }
 
 
 def model_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The same in words, as pairs of a name and a value."""
+    """A description for people of :func:`describe_model`, as pairs of a name and a value."""
     config, training, results = facts["config"], facts["training"], facts["results"]
 
     return [
@@ -40,15 +40,15 @@ def model_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("encoder", _encoder(config)),
         ("decoder", _decoder(config)),
         ("node features", str(config["node_features"] or "none")),
-        ("exchangeable", "yes" if facts["exchangeable"] else "no: NLL depends on how nodes are numbered"),
+        ("exchangeable", "yes" if facts["exchangeable"] else "no: the NLL depends on the numbering of the nodes"),
         (
             "trained on",
-            f"{so_many(results.get('training_graphs', '?'), 'graph')} from {origin_in_words(facts['provenance'])}",
+            f"{count_of(results.get('training_graphs', '?'), 'graph')} from {origin_in_words(facts['provenance'])}",
         ),
         ("nodes", f"{facts['nodes']['min']} to {facts['nodes']['max']}"),
         (
             "training",
-            f"{results.get('epochs', '?')} of {so_many(training['epochs'], 'epoch')}, seed {training['seed']}",
+            f"{results.get('epochs', '?')} of {count_of(training['epochs'], 'epoch')}, seed {training['seed']}",
         ),
         ("validation", f"{_nats(results.get('validation'))} nats per graph (epoch {results.get('best_epoch', '?')})"),
     ]
@@ -63,14 +63,23 @@ def _encoder(config: Mapping[str, Any]) -> str:
 
 
 def _decoder(config: Mapping[str, Any]) -> str:
-    if config["decoding_steps"] == 1:
-        rounds = f"{so_many(config['rounds'], 'round')}, {config['skip']} skip, λ = {config['skip_weight']:g}"
-        return f"all pairs at once, latent {config['latent']}, {config['refinement']}, {rounds}, {config['head']} head"
-    decoding_steps = f"in {config['decoding_steps']} stages" if config["decoding_steps"] else "one pair at a time"
-    layers = f"{config['rounds']} layers of {config['width']}"
-    layers += f", {config['pair_layers']} of pairs, {config['row_layers']} in a row"
+    steps, latent = config["decoding_steps"], f"latent {config['latent']}"
+    if steps == 1:
+        # VGAE and GAE have no refinement.
+        rounds = (
+            f"{config['refinement']}, {count_of(config['rounds'], 'round')}, {config['skip']} skip, "
+            f"λ = {config['skip_weight']:g}, "
+            if "rounds" in config
+            else ""
+        )
+        return f"one-shot, {latent}, {rounds}{config['head']} head"
+    layers = f"{config['rounds']} layers of {config['width']}, {config['pair_layers']} over pairs, "
+    layers += f"{config['row_layers']} over a row"
 
-    return f"{decoding_steps}, nodes arrive by '{config['ordering']}', latent {config['latent']}, {layers}"
+    return (
+        f"autoregressive, {f'{steps} steps' if steps else 'one pair at a time'}, node ordering '{config['ordering']}', "
+        f"{latent}, {layers}"
+    )
 
 
 def _nats(value: float | None) -> str:
@@ -78,7 +87,7 @@ def _nats(value: float | None) -> str:
 
 
 def origin_in_words(provenance: Mapping[str, Any]) -> str:
-    """Where graphs come from, in words."""
+    """A description of the origin of graphs, from the JSON of their provenance."""
     family, parameters, seed = provenance["family"], provenance["parameters"], provenance["seed"]
     if family is not None:
         settings = ", ".join(f"{key}={value}" for key, value in parameters.items())

@@ -1,4 +1,4 @@
-"""What training maximises and the NLL averages: one tensor of log-weights per graph."""
+"""Training objectives: reconstruction, ELBO (eq. 5) and the log-weights of the marginal likelihood (eq. 4)."""
 
 from __future__ import annotations
 
@@ -34,13 +34,7 @@ def _log_likelihood(graphs: EdgeDistribution, adj: Tensor, convention: str) -> T
 def reconstruction(network: GraphNetwork, batch: GraphBatch, noise: Tensor, convention: str = "pairs") -> Tensor:
     """The log-probability of graphs given the mean of their posterior, with shape :math:`(B,)`.
 
-    Its negative is what Graphite-AE and GAE minimise.
-
-    Arguments:
-        network: The model.
-        batch: The graphs.
-        noise: Noise for ``random`` features, with shape :math:`(B, N, R)`.
-        convention: ``pairs``, or ``paper`` to score all cells of the padded matrix.
+    Graphite-AE and GAE maximise it. The arguments are those of :func:`elbo`.
     """
     posterior = network.encode(batch, noise)
     z = posterior.mu * batch.mask.unsqueeze(-1).to(posterior.mu)
@@ -51,7 +45,7 @@ def reconstruction(network: GraphNetwork, batch: GraphBatch, noise: Tensor, conv
 def elbo(
     network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: Tensor, convention: str = "pairs"
 ) -> tuple[Tensor, Tensor]:
-    r"""The two terms of the evidence lower bound (eq. 5), by one sample.
+    r"""The two terms of the evidence lower bound (eq. 5), from one sample.
 
     .. math:: \log p(A) \ge E_q[\log p(A | Z)] - KL(q(Z | A) \| p(Z))
 
@@ -63,7 +57,7 @@ def elbo(
         convention: ``pairs``, or ``paper`` to score all cells of the padded matrix.
 
     Returns:
-        The log-likelihood and the divergence, each with shape :math:`(B,)`.
+        The log-likelihood and the KL divergence, each with shape :math:`(B,)`.
     """
     posterior = network.encode(batch, noise)
     z = posterior.sample(epsilon)
@@ -80,7 +74,7 @@ def weight_terms(
 
     Returns:
         :math:`\log p(A | Z_k)` and :math:`\log \bar{q}(Z_k | A) - \log p(Z_k)`, each with shape :math:`(M S, B)`; the
-        mean of the second estimates the divergence of the mixture from the prior.
+        mean of the second estimates the KL divergence of the mixture from the prior.
     """
     mixture = network.encode(batch, noise)
     each = NodeNormal(mixture.mu.unsqueeze(1), mixture.log_sigma.unsqueeze(1), batch.mask)
@@ -103,8 +97,8 @@ def log_weights(
 
     .. math:: \log w_k = \log p(A | Z_k) + \log p(Z_k) - \log \frac{1}{M} \sum_m q(Z_k | A, e_m)
 
-    The encoder's ``random`` features :math:`e_m` make it a mixture of :math:`M` proposals. Dividing by the whole
-    mixture (the balance heuristic of Veach & Guibas, 1995) keeps the mean weight equal to :math:`p(A)` and counts
+    With :math:`M` draws of its ``random`` features :math:`e_m` the encoder is a mixture of proposals. Dividing by the
+    whole mixture (the balance heuristic of Veach & Guibas, 1995) keeps the mean weight equal to :math:`p(A)` and covers
     posterior modes that single proposals miss.
 
     Arguments:
@@ -130,20 +124,20 @@ def autoregressive_bound(
     rows: Tensor,
     schedule: Schedule = FINEST,
 ) -> tuple[Tensor, Tensor]:
-    r"""An unbiased estimate of a staged model's log-likelihood from one arriving node, and the divergence.
+    r"""An unbiased estimate of the log-likelihood of an autoregressive model from one row, and the KL divergence.
 
     .. math:: \log p(A | Z) = \sum_{k=1}^{n-1} \log p(A_k | A_{<k}, Z) = (n - 1) E_k[\log p(A_k | A_{<k}, Z)]
 
     Arguments:
-        network: A staged model.
-        batch: Graphs with their nodes in order of arrival.
+        network: An autoregressive model.
+        batch: Graphs with their nodes in decoding order.
         noise: Noise for ``random`` features, with shape :math:`(B, N, R)`.
         epsilon: Standard normal noise, with shape :math:`(B, N, D)`.
-        rows: The arriving node :math:`k`, uniform among those after the first, with shape :math:`(B,)`.
-        schedule: Which pairs are decided at once.
+        rows: The row :math:`k`, uniform among those after the first, with shape :math:`(B,)`.
+        schedule: Which pairs are decoded in the same step.
 
     Returns:
-        The estimate and the divergence, each with shape :math:`(B,)`.
+        The estimate and the KL divergence, each with shape :math:`(B,)`.
     """
     posterior = network.encode(batch, noise)
     graphs = network.decode_autoregressive(posterior.sample(epsilon), batch.x, batch.sizes, schedule)
@@ -154,20 +148,20 @@ def autoregressive_bound(
 def autoregressive_log_weights(
     network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: Tensor, log_q: Tensor, schedule: Schedule = FINEST
 ) -> Tensor:
-    r"""Importance weights of a staged model's marginal likelihood over orders and latents, with shape :math:`(B,)`.
+    r"""Importance weights of an autoregressive model over node orderings and latents, with shape :math:`(B,)`.
 
     .. math:: \log w = \log p(A_\sigma | Z) - \log n! - \log q(\sigma | A) + \log p(Z) - \log q(Z | A)
 
-    The mean weight is :math:`\frac{1}{n!} \sum_\sigma p(A_\sigma)` over the orders that the rule can give: at most
-    :math:`p(A)`, the law of a graph whose numbering says nothing, and close to it where the model has learned the rule.
+    The mean weight is :math:`\frac{1}{n!} \sum_\sigma p(A_\sigma)` over the orderings that the rule can produce: a
+    lower bound on the exchangeable :math:`p(A)`, tight if the model has learned the rule.
 
     Arguments:
-        network: A staged model.
-        batch: Graphs with their nodes in order of arrival.
+        network: An autoregressive model.
+        batch: Graphs with their nodes in decoding order.
         noise: Noise for ``random`` features, with shape :math:`(B, N, R)`.
         epsilon: Standard normal noise, with shape :math:`(B, N, D)`.
-        log_q: The log-probability of the orders, with shape :math:`(B,)`.
-        schedule: Which pairs are decided at once.
+        log_q: The log-probability of the orderings, with shape :math:`(B,)`.
+        schedule: Which pairs are decoded in the same step.
     """
     posterior = network.encode(batch, noise)
     z = posterior.sample(epsilon)

@@ -1,6 +1,6 @@
-"""Training runs in folders: starting one, finding it again, and taking it up where it stopped.
+"""Training runs in folders: start, find and resume them.
 
-A run keeps what makes its graphs again, and their fingerprint, so that a resumed run is the same run or none.
+A run stores how to read or sample its graphs again, and their fingerprint, so that it is resumed with the same graphs.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 
 from ..data.dataset import split_graphs
-from ..data.parcels import pack_graphs, pack_record, unpack_graphs, unpack_record
-from ..distributed import SINGLE_PROCESS, ProcessGroup, launch, restarts
-from ..errors import CheckpointError, DatasetError, GraphiteError
-from ..families import family
+from ..distributed import SINGLE_PROCESS, ProcessGroup
+from ..errors import CheckpointError, DatasetError, GraphiteError, UnusedSettingError
+from ..families import family as family_of
 from ..families.simulate import generate, training_set
 from ..graph import SimpleGraph
 from ..io import format_of, read_graphs
-from ..io.locks import HIDDEN, is_claimed
+from ..io.locks import HIDDEN, is_locked
 from ..memory import check_memory
 from ..records import Provenance, Record, typed
-from .checkpoint import check_writable, is_checkpoint, last_started, load_checkpoint, settle
+from .checkpoint import check_writable, is_checkpoint, last_started, load_checkpoint, recover_save
+from .torchrun import launch, restarts
 from .trainer import FIRST_SAVE, RUN, Trainer, prepare, read_run, resolve_device
 
 __all__ = [
@@ -47,19 +47,19 @@ __all__ = [
 
 @dataclass(frozen=True)
 class TrainingData(Record):
-    """What a run is trained on: a family's graphs or those of a file.
+    """The source of training graphs: a family or a file.
 
     Attributes:
         family: The family, or None for a file.
-        parameters: The parameters of its law.
-        graphs: The number of training graphs; None for the preset's.
-        nodes: The smallest and the largest number of nodes.
+        parameters: The parameters of the family.
+        graphs: The number of training graphs of a family; None for the preset's.
+        nodes: The minimum and maximum number of nodes of a family's graphs.
         file: The file, or None for a family.
-        format: The file's format, where its suffix does not tell.
-        simplify: Whether the file is read leniently.
-        ignore_weights: Whether only the file's edges count, not their weights.
-        preset: The name of the run's preset.
-        seed: The run's one seed.
+        format: The format of the file; None to infer it from the suffix.
+        simplify: Whether to drop directions, self-loops and repeated edges of the file.
+        ignore_weights: Whether to drop the edge weights of the file.
+        preset: The preset of the run.
+        seed: The seed of the run.
     """
 
     family: str | None = None
@@ -74,11 +74,11 @@ class TrainingData(Record):
     seed: int = 0
 
     def load(self) -> tuple[list[SimpleGraph], list[SimpleGraph], Provenance]:
-        """The training graphs, the validation graphs, and where they come from."""
+        """The training graphs, the validation graphs and their provenance."""
         if self.file is None:
             assert self.family is not None, "a run has a family or a file"
-            law = family(self.family, **self.parameters)
-            data = training_set(law, preset_name=self.preset, count=self.graphs, nodes=self.nodes, seed=self.seed)
+            family = family_of(self.family, **self.parameters)
+            data = training_set(family, preset_name=self.preset, count=self.graphs, nodes=self.nodes, seed=self.seed)
             graphs, provenance = data.graphs, data.provenance
         else:
             _check_file(self.file, self.format)
@@ -89,37 +89,25 @@ class TrainingData(Record):
         return *split_graphs(graphs, self.seed), provenance
 
     def share(self, group: ProcessGroup) -> tuple[list[SimpleGraph], list[SimpleGraph], Provenance]:
-        """The same for everyone: the leader reads or draws them and sends them to the others.
-
-        Raises:
-            CrewError: A process was lost.
-        """
-        if group.size == 1:
-            return self.load()
-        parcels = []
-        if group.is_rank_zero:
-            *splits, provenance = self.load()
-            parcels = [*map(pack_graphs, splits), pack_record(provenance)]
-        train, validation, about = group.everywhere(parcels)
-
-        return unpack_graphs(train)[0], unpack_graphs(validation)[0], unpack_record(Provenance, about)
+        """The same on every rank: rank 0 reads or draws the graphs and broadcasts them."""
+        return group.broadcast(self.load() if group.is_rank_zero else ([], [], Provenance()))
 
 
 def _check_file(file: str, format: str | None) -> None:
-    """Refuse a file whose graphs cannot fit; how many there are is not known before it is read."""
+    """Refuse a file whose graphs do not fit in memory, judging by its length."""
     if Path(file).is_file():
-        # Arrays take no less in memory than in HDF5; an edge in text is about twenty times as long.
+        # Arrays take at least as much memory as in HDF5; an edge takes about twenty times as much in text.
         needed = Path(file).stat().st_size * (1 if format_of(file, format) == "h5" else 0.05)
-        check_memory(needed, f"To hold the graphs of '{file}'", "Pass a file with fewer graphs.", DatasetError)
+        check_memory(needed, f"Reading '{file}'", "Use a file with fewer graphs.", DatasetError)
 
 
 def fingerprint(graphs: Iterable[SimpleGraph]) -> str:
-    """A SHA-256 of what training sees of graphs, in order."""
+    """A SHA-256 of edges, weights and node features of graphs, in order."""
     digest = hashlib.sha256()
     for graph in graphs:
         parts = (np.array([graph.nodes, len(graph.edges)]), graph.edges, graph.weights, graph.features)
         for part in parts:
-            # Weighted and featured graphs differ from plain ones even where the array is empty.
+            # An empty array is not the same as none.
             digest.update(b"-" if part is None else f"{part.shape}{part.dtype.str}".encode() + part.tobytes())
 
     return digest.hexdigest()
@@ -138,24 +126,23 @@ def start_run(
     """Prepare a new run.
 
     Arguments:
-        name: What to call the model.
-        folder: Where its checkpoint goes.
+        name: The name of the model.
+        folder: The folder of its checkpoint.
         data: What to train on.
-        settings: Settings of the model and the run that differ from the preset's.
+        settings: Settings that differ from the preset's.
         device: ``auto``, ``cpu`` or ``cuda``.
-        force: Whether to replace a checkpoint that is there.
-        crew: The processes that train it together, of which only the leader needs the folder and the file.
+        force: Whether to replace an existing checkpoint.
+        group: The processes that train together; only rank 0 needs the folder and the file.
 
     Raises:
-        CheckpointError: The folder is taken.
-        ConfigError: A setting is unknown, would change nothing or does not fit.
-        CrewError: A process was lost.
+        CheckpointError: The folder exists.
+        ConfigError: A setting is unknown, has no effect or does not fit.
     """
     if group.is_rank_zero:
         claim_folder(folder, force)
     train, validation, provenance = data.share(group)
-    law = None if data.family is None else family(data.family, **data.parameters)
-    # The number itself, so that a later default is not taken for it.
+    family = None if data.family is None else family_of(data.family, **data.parameters)
+    # Record the number, because the default may change.
     data = replace(data, graphs=None if data.family is None else len(train))
 
     return prepare(
@@ -165,7 +152,7 @@ def start_run(
         settings,
         preset_name=data.preset,
         seed=data.seed,
-        law=law,
+        family=family,
         folder=folder,
         provenance=provenance,
         data={**data.to_json(), "fingerprint": fingerprint([*train, *validation])},
@@ -175,27 +162,29 @@ def start_run(
 
 
 def claim_folder(folder: Path, force: bool, *, resumes: bool = True) -> None:
-    """Find out before any work whether a new model may go to a folder.
+    """Check, before any work, that a new model can be written to a folder.
 
     Arguments:
         folder: The folder.
-        force: Whether a model in it may be replaced.
-        resumes: Whether runs of this kind can be continued, so that a user may want that instead.
+        force: Whether to replace a model in it.
+        resumes: Whether runs of this kind can be resumed.
 
     Raises:
-        CheckpointError: The folder is taken.
+        CheckpointError: The folder exists, or has files that are not a model.
         OutputError: It cannot be written to.
     """
     if _is_taken(folder) and not force:
-        other = "'--resume' to continue its run, " if resumes else ""
-        raise CheckpointError(f"'{folder}' exists. Pass {other}'--force' to replace it, or another '--name'.")
+        reason = "folder-exists-resume" if resumes else "folder-exists"
+        raise CheckpointError(f"'{folder}' exists.", reason=reason, folder=folder)
     if _is_taken(folder) and not is_checkpoint(folder):
-        raise CheckpointError(f"'{folder}' is not a model but holds other files. Pass another '--name' or '--out'.")
+        raise CheckpointError(
+            f"'{folder}' contains files other than a model.", reason="folder-not-a-model", folder=folder
+        )
     check_writable(folder)
 
 
 def _is_taken(folder: Path) -> bool:
-    """Whether a folder holds anything but what a run leaves that was killed before it has saved, or while it did."""
+    """Whether a folder has files, other than those of a run that was killed before or during its first save."""
     if (folder / FIRST_SAVE).exists() and not (folder / RUN).exists():
         return False
 
@@ -210,37 +199,36 @@ def resume_run(
     device: str = "cpu",
     group: ProcessGroup = SINGLE_PROCESS,
 ) -> Trainer:
-    """Take up the run in a folder.
+    """Resume the run in a folder.
 
     Arguments:
-        folder: The run's checkpoint.
-        given: Settings of the model, the run or its data that it should have.
-        file: Where the file it was trained on is now; None for where it was.
+        folder: The checkpoint of the run.
+        given: Settings of the model, the run or its data, which must be those of the run.
+        file: The file of the training graphs, if it has moved.
         device: ``auto``, ``cpu`` or ``cuda``.
-        crew: The processes that go on with it, of which only the leader needs the folder and the file.
+        group: The processes that train together; only rank 0 needs the folder and the file.
 
     Raises:
-        CheckpointError: There is no such run, it is another one, or its graphs have changed.
-        CrewError: A process was lost.
+        CheckpointError: There is no run, its settings differ, or its graphs have changed.
+        ConfigError: A given setting has no effect on the model.
     """
     with _at_hand(folder, group) as place:
-        data, print_of_data = _read_data(place)
+        data, expected = _read_data(place)
         model = load_checkpoint(place)
-        known = {**data.to_json(), **model.config.to_json(), **model.training.to_json()}
+        known = {**vars(data), **vars(model.config), **vars(model.training)}
         for key, value in given.items():
-            value = list(value) if isinstance(value, tuple) else value
-            found = list(known[key]) if isinstance(known[key], tuple) else known[key]
-            if value != found:
+            if key in model.config.unused:
+                raise UnusedSettingError(key, model.config.unused[key])
+            if _plain(value) != _plain(known[key]):
                 raise CheckpointError(
-                    f"The run in '{folder}' has {key}={_shown(found)}, not {_shown(value)}. Leave that option out to "
-                    f"resume, or start another run under a new '--name'."
+                    f"The run in '{folder}' has {key}={_shown(known[key])}, not {_shown(value)}.",
+                    reason="resume-other-setting",
                 )
 
         train, validation, provenance = replace(data, file=file or data.file).share(group)
-        if fingerprint([*train, *validation]) != print_of_data:
+        if fingerprint([*train, *validation]) != expected:
             raise CheckpointError(
-                f"The graphs are not those that the run in '{folder}' was trained on. Bring them back to resume, or "
-                f"start another run under a new '--name'."
+                f"The graphs are not those that the run in '{folder}' was trained on.", reason="resume-other-graphs"
             )
 
         return Trainer(
@@ -259,52 +247,46 @@ def resume_run(
 
 @contextmanager
 def _at_hand(folder: Path, group: ProcessGroup) -> Iterator[Path]:
-    """A run's folder, and for those that do not lead, who may be on other hosts, a copy of what resuming reads."""
+    """The folder of a run; on other ranks, which may be on other hosts, a copy of the files that resuming reads."""
     names = ("config.json", "model.safetensors", RUN, "history.jsonl")
     if group.is_rank_zero:
-        # A run that was killed as it saved has its weights under a hidden name, and may have no further save.
-        settle(folder)
-        if group.size > 1:
+        # A run that was killed while saving has its weights under a hidden name.
+        recover_save(folder)
+        if group.world_size > 1:
             found = [path for path in (folder / name for name in names) if path.is_file()]
-            group.everywhere([part for path in found for part in (path.name.encode(), path.read_bytes())])
+            group.broadcast({path.name: path.read_bytes() for path in found})
         yield folder
         return
     with tempfile.TemporaryDirectory() as copy:
-        parts = group.everywhere([])
-        for name, content in zip(parts[::2], parts[1::2], strict=True):
-            Path(copy, name.decode()).write_bytes(content)
+        for name, content in group.broadcast(dict[str, bytes]()).items():
+            Path(copy, name).write_bytes(content)
         yield Path(copy)
 
 
 def _read_data(folder: Path) -> tuple[TrainingData, str]:
     record = read_run(folder)["data"]
     try:
-        print_of_data = str(record.pop("fingerprint"))
+        expected = str(record.pop("fingerprint"))
         low, high = record["nodes"]
         data = typed(TrainingData, {**record, "nodes": (int(low), int(high))})
         if data.file is None and data.family is None:
             raise ValueError("neither a file nor a family")
     except (ValueError, TypeError, KeyError, OverflowError) as error:
         raise CheckpointError(
-            f"The run in '{folder}' does not say what it was trained on. Train anew with '--force'."
+            f"The run in '{folder}' has no valid record of its training graphs.", reason="run-damaged"
         ) from error
 
-    return data, print_of_data
+    return data, expected
 
 
-# More graphs than that are not drawn again, just because a checkpoint says that there were so many.
+# The maximum number of graphs to sample again for a checkpoint, which may be damaged.
 MOST_DRAWN = 10_000_000
+_RESULTS = {"train": "training", "validation": "validation"}
 
 
 @dataclass(frozen=True)
 class TrainingGraphs:
-    """What a model was trained on, as far as it is still at hand.
-
-    Attributes:
-        train: The training graphs; none if they are not.
-        validation: The validation graphs.
-        fingerprint: The fingerprint of both; None if it is not known.
-    """
+    """The training and validation graphs of a model, as far as they are available, and their fingerprint, if known."""
 
     train: list[SimpleGraph] = field(default_factory=list)
     validation: list[SimpleGraph] = field(default_factory=list)
@@ -312,52 +294,45 @@ class TrainingGraphs:
 
 
 def find_training_graphs(folder: Path) -> TrainingGraphs:
-    """The graphs that a checkpoint was trained on: drawn again by their seed, or read again if they are the same."""
+    """The graphs that a checkpoint was trained on: sampled again from their seed, or read again if unchanged."""
     if (folder / RUN).exists():
-        data, print_of_data = _read_data(folder)
-        if data.file is None and (data.graphs or 0) > MOST_DRAWN:
-            return TrainingGraphs(fingerprint=print_of_data)
-        try:
-            train, validation, _ = data.load()
-        except GraphiteError:
-            return TrainingGraphs(fingerprint=print_of_data)
-        same = fingerprint([*train, *validation]) == print_of_data
-        return TrainingGraphs(train, validation, print_of_data) if same else TrainingGraphs(fingerprint=print_of_data)
+        data, expected = _read_data(folder)
+        if data.file is not None or (data.graphs or 0) <= MOST_DRAWN:
+            with suppress(GraphiteError):
+                train, validation, _ = data.load()
+                if fingerprint([*train, *validation]) == expected:
+                    return TrainingGraphs(train, validation, expected)
+        return TrainingGraphs(fingerprint=expected)
     model = load_checkpoint(folder)
-    own, counts = model.provenance, [model.results.get(f"{name}_graphs") for name in ("training", "validation")]
-    if own.source != "generate" or own.family is None or own.seed is None:
-        return TrainingGraphs()
-    splits = {
-        name: count
-        for name, count in zip(("train", "validation"), counts, strict=True)
-        if isinstance(count, int) and 0 <= count <= MOST_DRAWN
-    }
-    if len(splits) < len(counts):
+    own = model.provenance
+    counts = {split: model.results.get(f"{key}_graphs") for split, key in _RESULTS.items()}
+    splits = {split: n for split, n in counts.items() if isinstance(n, int) and 0 <= n <= MOST_DRAWN}
+    if splits != counts or own.source != "generate" or own.family is None or own.seed is None:
         return TrainingGraphs()
     nodes = min(model.sizes.graphs), model.sizes.largest
-    drawn = generate(family(own.family, **own.parameters), sum(splits.values()), nodes, own.seed, splits=splits)
+    drawn = generate(family_of(own.family, **own.parameters), sum(splits.values()), nodes, own.seed, splits=splits)
     train, validation = split_graphs(drawn.graphs, model.training.seed)
 
     return TrainingGraphs(train, validation, fingerprint(drawn.graphs))
 
 
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
 def _shown(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def is_finished(folder: Path) -> bool:
-    """Whether the run in a folder has come to its end.
-
-    Raises:
-        CheckpointError: There is no run.
-    """
+    """Whether the run in a folder is complete."""
     return read_run(folder)["progress"].get("finished") is True
 
 
 def free_folder(out: Path, name: str) -> Path:
-    """The first of ``name``, ``name-2``, ``name-3``, … that is free under ``out``."""
+    """The first of ``name``, ``name-2``, ``name-3``, … that does not exist under ``out``."""
     folder, number = out / name, 1
-    while _is_taken(folder) or is_claimed(folder):
+    while _is_taken(folder) or is_locked(folder):
         number += 1
         folder = out / f"{name}-{number}"
 
@@ -365,12 +340,12 @@ def free_folder(out: Path, name: str) -> Path:
 
 
 def lost_run(out: Path, name: str) -> Path | None:
-    """The run among ``name``, ``name-2``, … that torchrun has started us again to continue; None if there is none."""
+    """The run among ``name``, ``name-2``, … to continue after a restart by torchrun; None if there is none."""
     if not restarts():
         return None
     ours = []
     for folder in _runs(out, name):
-        # Another's run may be damaged.
+        # Other runs may be damaged.
         with suppress(CheckpointError):
             if read_run(folder).get("launch") == launch():
                 ours.append(folder)
@@ -379,14 +354,10 @@ def lost_run(out: Path, name: str) -> Path | None:
 
 
 def find_run(out: Path, name: str) -> Path:
-    """The run that was last started or resumed among ``name``, ``name-2``, ``name-3``, … under ``out``.
-
-    Raises:
-        CheckpointError: There is none.
-    """
+    """The last started or resumed run among ``name``, ``name-2``, ``name-3``, … under ``out``."""
     runs = _runs(out, name)
     if not runs:
-        raise CheckpointError(f"No run called '{name}' under '{out}' to resume. Start one without '--resume'.")
+        raise CheckpointError(f"There is no run called '{name}' under '{out}' to resume.", reason="no-run")
 
     return last_started(runs)
 

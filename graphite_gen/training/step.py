@@ -1,10 +1,7 @@
-"""What one step of training draws, and what it minimises.
+"""One training step: its random numbers, its loss, and the gradients, which several ranks compute together.
 
-Every process draws for the whole batch, by the step's number. The batch is cut into the same parts whoever computes
-them. Their gradients, in single precision, are summed in double precision and the sum is rounded back. The order of the
-sum depends on how many processes share the parts; it moves bits that the rounding takes away again, unless a sum is as
-good as half-way between two numbers of single precision. So what is learned is mostly the same to the last bit however
-many there are, which is tested and not proven, and otherwise the same but for a last bit that later steps build on.
+Every rank draws the random numbers of the whole batch, named by the number of the step, and computes the gradients of
+some parts of the batch, which are then summed over all ranks.
 """
 
 from __future__ import annotations
@@ -12,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -28,27 +24,27 @@ from ..rng import derive_seed, stream
 from .model import GraphNetwork
 from .objectives import autoregressive_bound, elbo, reconstruction, weight_terms
 
-__all__ = ["PartLoss", "SharedLoss", "Step", "StepLoss", "draw_step", "normal_noise", "shares"]
+__all__ = ["BatchLoss", "Step", "StepLoss", "assign_parts", "draw_step", "normal_noise"]
 
-# A part of a batch that is decided at once has at least so many cells of matrices, and a batch at most so many parts.
+# The smallest part of a batch for a one-shot decoder, in matrix cells, and the largest number of parts of a batch.
 PART_CELLS = 1 << 14
 MOST_PARTS = 8
-# What the calls of a part cost beside its matrices, in cells.
+# The fixed cost of a part, as a number of matrix cells.
 CALL_CELLS = 1 << 13
 
 
 @dataclass(frozen=True)
 class Step:
-    r"""A batch with all that was drawn for it.
+    r"""A batch and its random numbers.
 
     Attributes:
-        batch: The graphs; those of a staged model in order of arrival.
+        batch: The graphs; for an autoregressive decoder, with their nodes in decoding order.
         noise: Noise for ``random`` features, with shape :math:`(B, N, R)`, or :math:`(K, B, N, R)` for K samples.
         epsilon: Standard normal noise, with shape :math:`(B, N, D)`, or :math:`(K, 1, B, N, D)`.
-        kl_weight: What the divergence counts.
-        rows: The arriving node that stands for all of its graph, with shape :math:`(B,)`; a staged model's only.
-        log_orders: :math:`\log n! + \log q(\sigma | A)` of the order, with shape :math:`(B,)`.
-        schedule: Which pairs are decided at once.
+        kl_weight: The weight of the KL divergence.
+        rows: The row that is sampled to estimate the loss of its graph, with shape :math:`(B,)`; autoregressive only.
+        log_orders: :math:`\log n! + \log q(\sigma | A)` of the node ordering, with shape :math:`(B,)`.
+        schedule: Which pairs are decoded in one step.
     """
 
     batch: GraphBatch
@@ -60,14 +56,14 @@ class Step:
     schedule: Schedule = FINEST
 
     def parts(self) -> list[Step]:
-        """The batch in parts, small graphs first; few, as each costs as many calls as all of it would at once."""
+        """Split the batch into few parts of similar cost, small graphs first, whatever the world size."""
         if self.rows is not None:
             chunks = row_chunks(self.rows.cpu().numpy())
             return [self._select(chunk) for chunk in chunks] if len(chunks) > 1 else [self]
         sizes = self.batch.sizes.cpu().numpy()
         order = np.argsort(sizes, kind="stable")
         cells = np.cumsum(np.square(sizes[order], dtype=np.float64)) * (len(self.noise) if self.is_sampled else 1)
-        # A power of two goes evenly into processes, which mostly are one.
+        # A power of two divides evenly among most world sizes.
         count = 2 ** int(np.log2(np.clip(cells[-1] / PART_CELLS, 1, min(MOST_PARTS, len(sizes)))))
         if count == 1:
             return [self]
@@ -77,12 +73,12 @@ class Step:
 
     @property
     def is_sampled(self) -> bool:
-        """Whether several samples of every graph are drawn."""
+        """Whether there are several samples of the latents."""
         return self.noise.dim() == 4
 
     @property
-    def work(self) -> float:
-        """About what it costs to compute, in cells of matrices."""
+    def cost(self) -> float:
+        """An estimate of the computing time, in matrix cells."""
         sizes = self.batch.sizes if self.rows is None else self.rows + 1
         samples = len(self.noise) if self.is_sampled else 1
 
@@ -102,14 +98,14 @@ class Step:
 
 
 def draw_step(network: GraphNetwork, batch: GraphBatch, training: TrainConfig, number: int, fraction: float) -> Step:
-    """Draw what a step needs.
+    """Draw the random numbers of a step.
 
     Arguments:
         network: The model.
         batch: The graphs.
         training: The settings of the run.
-        number: The number of the step, which names its randomness.
-        fraction: How much of the run is done.
+        number: The index of the step, which names its random streams.
+        fraction: The fraction of the run that is done.
     """
     config = network.config
     generator = torch.Generator().manual_seed(derive_seed(training.seed, "step", number))
@@ -119,7 +115,7 @@ def draw_step(network: GraphNetwork, batch: GraphBatch, training: TrainConfig, n
     samples = training.samples if config.is_variational and fraction >= training.samples_from else 1
     several, one = ((samples,), (samples, 1)) if samples > 1 else ((), ())
     noise = normal_noise(generator, batch, *several, *batch.mask.shape, network.noise_features)
-    # An autoencoder decodes the mean.
+    # Without a variational posterior, the mean is decoded.
     latent = config.latent if config.is_variational else 0
     epsilon = normal_noise(generator, batch, *one, *batch.mask.shape, latent)
 
@@ -134,8 +130,9 @@ def _draw_autoregressive(
     generator: torch.Generator,
     kl_weight: float,
 ) -> Step:
-    """What a staged model needs: one order and one arriving node of each graph stand for all."""
+    """Draw one node ordering of each graph, and one row of it as an unbiased estimate of the sum over its rows."""
     config: ModelConfig = network.config
+    # The names of streams stay as they are, since they determine the random numbers.
     rng = stream(training.seed, "growth", number)
     ordered, log_q = permute_to_ordering(batch, config.ordering, rng)
     sizes = batch.sizes.cpu().numpy()
@@ -144,7 +141,7 @@ def _draw_autoregressive(
     )
     schedule = Schedule(config.decoding_steps)
     if rng.random() < training.coarse:
-        # Now and then a coarser schedule, so that a model knows what it loses by each.
+        # Some steps train a coarser schedule, so that a model can be sampled with any number of decoding steps.
         most = float(sizes.max() * (sizes.max() - 1) / 2)
         schedule = Schedule(int(max(most, 1) ** rng.random()))
     noise = normal_noise(generator, batch, *batch.mask.shape, network.noise_features)
@@ -155,81 +152,13 @@ def _draw_autoregressive(
 
 
 def normal_noise(generator: torch.Generator, batch: GraphBatch, *shape: int) -> Tensor:
-    """Standard normal noise of a shape, where a batch is."""
-    # Drawn on the CPU, so that a run on another device sees the same noise.
+    """Standard normal noise on the device of a batch."""
+    # Drawn on the CPU, so that the noise does not depend on the device.
     return torch.randn(*shape, generator=generator, dtype=batch.adj.dtype).to(batch.adj.device)
 
 
 class StepLoss(nn.Module):
-    """What a step minimises, one part after the other.
-
-    Attributes:
-        gathered: Where the gradients of all parts are summed, in double precision: those of the network's weights, one
-            after the other, and for each weight how many parts it matters to. Its own value says nothing.
-    """
-
-    def __init__(self, network: GraphNetwork, convention: str) -> None:
-        super().__init__()
-
-        # Not registered: the network's weights get their gradients from what is gathered.
-        self._part = (PartLoss(network, convention),)
-        self._sizes = [parameter.numel() for parameter in network.parameters()]
-        device = next(network.parameters()).device
-        length = sum(self._sizes) + len(self._sizes)
-        self.gathered = nn.Parameter(torch.zeros(length, dtype=torch.float64, device=device))
-
-    def forward(self, parts: Sequence[Step], graphs: int) -> tuple[Tensor, Tensor]:
-        """A number whose gradient, at ``gathered``, is that of some parts, and the sums of their loss and divergence.
-
-        Arguments:
-            parts: Some of a batch, or none.
-            graphs: The number of graphs by which gradients are divided, and the sums are not.
-        """
-        total, sums = torch.zeros_like(self.gathered), self.gathered.new_zeros(2)
-        for part in parts:
-            gradient, loss, kl = self._gradient(part, graphs)
-            total += gradient
-            sums += torch.stack([loss.detach().double().sum(), kl.detach().double().sum()])
-
-        return (self.gathered * total).sum(), sums
-
-    def _gradient(self, part: Step, graphs: int) -> tuple[Tensor, Tensor, Tensor]:
-        """The gradient of one part, found by itself: what else is summed with it does not change how it is rounded."""
-        (part_loss,) = self._part
-        parameters = list(part_loss.parameters())
-        loss, kl = part_loss(part)
-        found = torch.autograd.grad(loss.sum() / graphs, parameters, allow_unused=True)
-        matters = loss.new_tensor([gradient is not None for gradient in found])
-        flat = [
-            (torch.zeros_like(parameter) if gradient is None else gradient).flatten()
-            for gradient, parameter in zip(found, parameters, strict=True)
-        ]
-
-        return torch.cat([*flat, matters]), loss, kl
-
-    def backward_alone(self, part: Step, graphs: int) -> tuple[float, float]:
-        """Write the same gradients to the network, of the only part, with nothing to gather."""
-        (part_loss,) = self._part
-        part_loss.zero_grad()
-        loss, kl = part_loss(part)
-        (loss.sum() / graphs).backward()
-
-        return float(loss.detach().double().sum()), float(kl.detach().double().sum())
-
-    def hand_over(self) -> None:
-        """Give the network what was gathered."""
-        parameters = list(self._part[0].parameters())
-        total, self.gathered.grad = self.gathered.grad, None
-        assert total is not None, "a step has been taken backward"
-        parts = total[-len(parameters) :].tolist()
-        gradients = torch.split(total[: -len(parameters)].to(parameters[0].dtype), self._sizes)
-        for parameter, gradient, count in zip(parameters, gradients, parts, strict=True):
-            # What mattered to none is left alone by the optimiser.
-            parameter.grad = gradient.view_as(parameter) if count else None
-
-
-class PartLoss(nn.Module):
-    """What is minimised of a batch or a part of it, and the divergence, each with shape :math:`(B,)`."""
+    """The loss and the KL divergence of every graph of a batch or a part of it, each with shape :math:`(B,)`."""
 
     def __init__(self, network: GraphNetwork, convention: str) -> None:
         super().__init__()
@@ -252,72 +181,59 @@ class PartLoss(nn.Module):
         return step.kl_weight * kl - log_likelihood, kl
 
 
-class SharedLoss:
-    """A loss that the processes of a crew compute together, each some of the parts of a batch.
+class BatchLoss:
+    """The loss of batches that the ranks of a group compute together, each some parts of every batch.
 
     Arguments:
-        network: The model, whose gradients it writes.
+        network: The model, whose gradients it sets.
         convention: ``pairs``, or ``paper`` to score all cells of the padded matrix.
-        crew: The processes.
-
-    Raises:
-        CrewError: A process was lost.
+        group: The process group.
     """
 
     def __init__(self, network: GraphNetwork, convention: str, group: ProcessGroup) -> None:
-        self._group = group
         self._loss = StepLoss(network, convention)
-        self._shared: nn.Module = self._loss
-        if group.size == 1:
-            return
-        from torch.nn.parallel import DistributedDataParallel
-
-        with group.no_one_lost():
-            shared = DistributedDataParallel(self._loss)
-        # Not the mean, as a third of a sum is rounded, and many a sum is half-way between two numbers.
-        shared.register_comm_hook(None, lambda _, bucket: _summed(bucket.buffer()))
-        self._shared = shared
+        self._parameters = list(network.parameters())
+        self._group = group
 
     def backward(self, step: Step, graphs: int) -> tuple[float, float]:
-        """Write the gradients of a batch, and give the sums of the loss and the divergence over it.
+        """Set the gradients of a batch, and return the sums of its loss and KL divergence over the graphs.
 
         Arguments:
             step: The batch.
-            graphs: The number of graphs by which the gradients, not the sums, are divided.
-
-        Raises:
-            CrewError: A process was lost.
+            graphs: The number of graphs that the gradients, but not the sums, are divided by.
         """
-        parts = step.parts()
-        if self._group.size == len(parts) == 1:
-            return self._loss.backward_alone(parts[0], graphs)
-        own = shares([part.work for part in parts], self._group.size)[self._group.rank]
-        total, sums = self._shared([parts[number] for number in own], graphs)
-        with self._group.no_one_lost():
-            total.backward()
-        self._loss.hand_over()
-        loss, kl = self._group.sum(sums.tolist())
+        self._loss.zero_grad()
+        parts, sums = step.parts(), [0.0, 0.0]
+        for part in assign_parts([part.cost for part in parts], self._group.world_size)[self._group.rank]:
+            loss, kl = self._loss(parts[part])
+            (loss.sum() / graphs).backward()
+            sums[0] += float(loss.detach().double().sum())
+            sums[1] += float(kl.detach().double().sum())
+        if self._group.world_size > 1:
+            self._sum_gradients()
+        total, divergence = self._group.all_reduce_sum(sums)
 
-        return loss, kl
+        return total, divergence
+
+    def _sum_gradients(self) -> None:
+        """Sum the gradients over all ranks; a parameter without a gradient on any rank still has none afterwards."""
+        parameters = self._parameters
+        is_set = parameters[0].new_tensor([parameter.grad is not None for parameter in parameters])
+        gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+        flat = torch.cat([is_set, *(gradient.flatten() for gradient in gradients)])
+        self._group.all_reduce(flat)
+        counts, *sums = torch.split(flat, [len(parameters), *(parameter.numel() for parameter in parameters)])
+        for parameter, count, gradient in zip(parameters, counts.tolist(), sums, strict=True):
+            parameter.grad = gradient.view_as(parameter) if count else None
 
 
-def _summed(gradients: Tensor) -> Any:
-    """The sum of gradients over all processes, to come."""
-    from torch import distributed
+def assign_parts(costs: Sequence[float], world_size: int) -> list[list[int]]:
+    """Assign parts to ranks: the most expensive part first, always to the rank with the lowest total cost."""
+    assigned: list[list[int]] = [[] for _ in range(world_size)]
+    totals = [0.0] * world_size
+    for part in sorted(range(len(costs)), key=lambda part: -costs[part]):
+        rank = totals.index(min(totals))
+        assigned[rank].append(part)
+        totals[rank] += costs[part]
 
-    work = distributed.all_reduce(gradients, async_op=True)
-    assert work is not None, "this process is one of them"
-
-    return work.get_future().then(lambda summed: summed.value()[0])
-
-
-def shares(work: Sequence[float], processes: int) -> list[list[int]]:
-    """Which pieces of work each process takes: the largest first, to the one with the least to do."""
-    taken: list[list[int]] = [[] for _ in range(processes)]
-    loads = [0.0] * processes
-    for number in sorted(range(len(work)), key=lambda number: -work[number]):
-        least = loads.index(min(loads))
-        taken[least].append(number)
-        loads[least] += work[number]
-
-    return [sorted(numbers) for numbers in taken]
+    return [sorted(parts) for parts in assigned]

@@ -1,7 +1,7 @@
-"""Training: a run that validates, keeps the best weights, and can be stopped and resumed bit for bit.
+"""Training runs that validate, keep the best weights, and can be stopped and resumed bit for bit.
 
-Every random choice of a run is named by its seed, epoch and step, so a resumed run needs no generator state: the
-weights, the optimiser's moments and the place in the epoch are the whole of it.
+All random numbers of a run are named by its seed, epoch and step, so resuming needs no generator state: only the
+weights, the moments of the optimiser and the position in the epoch.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +25,13 @@ from ..autoregressive.ordering import permute_to_ordering
 from ..config import ModelConfig, TrainConfig, current_names, preset
 from ..data.batch import GraphBatch, bucket, collate, consecutive_batches
 from ..data.sizes import SizeDistribution
-from ..distributed import SINGLE_PROCESS, ProcessGroup, launch, local_rank
+from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import CheckpointError, ConfigError, DatasetError, TrainingError, UnusedSettingError
 from ..families import Family
 from ..graph import SimpleGraph
 from ..io.locks import HIDDEN
 from ..memory import check_memory
-from ..records import Provenance, TrainRecord, typed
+from ..records import Provenance, Record, TrainRecord, typed
 from ..rng import derive_seed, stream
 from .checkpoint import (
     TrainedModel,
@@ -45,12 +46,14 @@ from .checkpoint import (
 )
 from .model import GraphNetwork, build_network
 from .objectives import autoregressive_log_weights, log_weights, reconstruction
-from .step import SharedLoss, draw_step, normal_noise
+from .step import BatchLoss, draw_step, normal_noise
+from .torchrun import launch, local_rank
 
 __all__ = [
     "FIRST_SAVE",
     "RUN",
     "Trainer",
+    "TrainingPlan",
     "adapt_config",
     "configure",
     "prepare",
@@ -62,23 +65,25 @@ __all__ = [
 
 RUN = "optimizer.safetensors"
 FIRST_SAVE = f"{HIDDEN}first-save"
-"""What is in a folder while a run saves for the first time: until then it holds nothing that anyone could miss."""
+"""Marks a folder while a run saves for the first time: until then it holds nothing worth keeping."""
 
-# What large graphs cost is bounded by cells of padded matrices: a step by memory, an epoch by time. Graphs of 20 nodes
-# reach neither bound.
+# Bounds on the cost of large graphs, in cells of padded matrices: the memory of a step, and the time of an epoch, which
+# costs at most as much as one of graphs with EPOCH_NODES nodes.
 BATCH_CELLS = 1 << 21
 EPOCH_NODES = 20
 VALIDATION_BATCH = 32
-# Bytes per cell of a step, as measured: a staged model keeps many matrices for its gradients, others few.
+# Measured bytes per cell of a step: an autoregressive model keeps more activations for its gradients.
 AUTOREGRESSIVE_BYTES = 900
 ONE_SHOT_BYTES = 80
 
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+
 
 def resolve_device(name: str) -> torch.device:
-    """The device called ``auto``, ``cpu``, ``cuda`` or ``cuda:1``; of several, each process of torchrun has its own.
+    """The device called ``auto``, ``cpu``, ``cuda`` or ``cuda:1``; under torchrun, each rank has its own CUDA device.
 
     Raises:
-        TrainingError: It is not there.
+        TrainingError: It does not exist.
     """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
@@ -87,35 +92,33 @@ def resolve_device(name: str) -> torch.device:
     except RuntimeError as error:
         raise TrainingError(f"Unknown device '{name}'. Use auto, cpu or cuda.") from error
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise TrainingError("This machine has no CUDA device. Use '--device cpu'.")
+        raise TrainingError("This machine has no CUDA device.", reason="no-cuda")
     own = local_rank()
     if device.type != "cuda" or device.index is not None or own is None:
         return device
-    if own >= torch.cuda.device_count():
+    if own >= (count := torch.cuda.device_count()):
         raise TrainingError(
-            f"This machine has {torch.cuda.device_count()} CUDA devices, fewer than torchrun has started processes. "
-            f"Lower '--nproc-per-node', or use '--device cpu'."
+            f"This machine has {count} CUDA devices, fewer than processes of this run.", reason="few-cuda-devices"
         )
 
     return torch.device("cuda", own)
 
 
 def adapt_config(config: ModelConfig, graphs: Sequence[SimpleGraph]) -> ModelConfig:
-    """The config fitted to the graphs: weighted or not (weights that are all one say nothing), sizes, features.
+    """The config with observation, sizes and node features set from the graphs; weights that are all one are ignored.
 
     Raises:
-        DatasetError: There are no graphs, or they are of mixed kinds.
+        DatasetError: There are no graphs, or they are of different kinds.
     """
     if not graphs:
-        raise DatasetError("There are no graphs to train on. Check the file with 'graphite-gen inspect'.")
+        raise DatasetError("There are no graphs to train on.", reason="empty-dataset")
     if min(graph.nodes for graph in graphs) < 1:
-        raise DatasetError("A graph has no nodes; remove it from the training graphs.")
-    weighted = {graph.weights is not None for graph in graphs if len(graph.edges)}
-    if len(weighted) > 1:
+        raise DatasetError("A training graph has no nodes.")
+    if len({graph.weights is not None for graph in graphs if len(graph.edges)}) > 1:
         raise DatasetError("Some graphs are weighted and some are not. Train on one kind at a time.")
     widths = {0 if graph.features is None else graph.features.shape[1] for graph in graphs}
     if len(widths) > 1:
-        raise DatasetError(f"Node features have different widths: {sorted(widths)}. Give every graph the same.")
+        raise DatasetError(f"Node features have different widths: {sorted(widths)}. All graphs need the same.")
 
     return replace(
         config,
@@ -126,33 +129,33 @@ def adapt_config(config: ModelConfig, graphs: Sequence[SimpleGraph]) -> ModelCon
 
 
 def configure(
-    name: str, graphs: Sequence[SimpleGraph], law: Family | None = None, /, **changes: Any
+    name: str, graphs: Sequence[SimpleGraph], family: Family | None = None, /, **changes: Any
 ) -> tuple[ModelConfig, TrainConfig]:
-    """The settings of a preset with some changed, fitted to the graphs.
+    """The settings of a preset with some changed, adapted to the graphs.
 
-    Weighted graphs are decided in one stage. The nodes of a family arrive in the order that serves it best; nodes with
-    features of their own in any order.
+    Weighted graphs get a one-shot decoder. The node ordering is the one recommended for the family, and ``uniform`` for
+    graphs with node features.
 
     Arguments:
         name: The preset.
-        graphs: What will be trained and validated on.
-        law: The family they come from.
+        graphs: Training and validation graphs.
+        family: The family they come from.
         changes: The settings that differ from the preset's.
 
     Raises:
-        ConfigError: The preset or a setting is unknown, a value does not fit, or a setting would change nothing.
-        DatasetError: There are no graphs, or they are of mixed kinds.
+        ConfigError: The preset or a setting is unknown, a value does not fit, or a setting would have no effect.
+        DatasetError: There are no graphs, or they are of different kinds.
     """
     changes = current_names(changes)
     given = tuple(changes)
-    weighted = any(graph.is_weighted for graph in graphs)
-    if weighted and "decoding_steps" not in changes:
-        changes["decoding_steps"] = 1
+    if any(graph.is_weighted for graph in graphs):
+        changes.setdefault("decoding_steps", 1)
     model, training = preset(name, **changes)
     if model.is_autoregressive and "ordering" not in changes:
-        featured = any(graph.features is not None for graph in graphs)
-        model = replace(model, ordering="uniform" if featured else law.ordering if law is not None else model.ordering)
-
+        if any(graph.features is not None for graph in graphs):
+            model = replace(model, ordering="uniform")
+        elif family is not None:
+            model = replace(model, ordering=family.ordering)
     for setting in given:
         if setting in model.unused:
             raise UnusedSettingError(setting, model.unused[setting])
@@ -160,9 +163,38 @@ def configure(
     return adapt_config(model, graphs), training
 
 
+@dataclass(frozen=True)
+class TrainingPlan(Record):
+    """What a run is about to do.
+
+    Attributes:
+        graphs: The number of training graphs.
+        validation_graphs: The number of validation graphs.
+        parameters: The number of parameters of the network.
+        epochs: The number of epochs left.
+        epoch_graphs: The number of graphs in an epoch.
+        requested_epoch_graphs: The same by the settings; larger if epochs are shortened because graphs are large.
+        batch_size: The number of graphs in a batch, unless they are large.
+        steps: About how many optimiser steps are left.
+        seconds: The estimated time left, from timing a few steps.
+        memory: The estimated memory of a step, in bytes.
+    """
+
+    graphs: int
+    validation_graphs: int
+    parameters: int
+    epochs: int
+    epoch_graphs: int
+    requested_epoch_graphs: int
+    batch_size: int
+    steps: int
+    seconds: float
+    memory: int
+
+
 @dataclass
 class _Progress:
-    """Where a run is: what resuming needs besides tensors."""
+    """The position of a run: what resuming needs besides tensors."""
 
     epoch: int = 0
     batch: int = 0
@@ -179,10 +211,10 @@ class _Progress:
 
 
 class Trainer:
-    """One training run in one folder.
+    """A training run in a folder.
 
-    Iterating trains and gives a :class:`TrainRecord` per epoch; ``model`` is then the best model found, and
-    ``has_saved`` says whether there is anything in the folder to resume.
+    Iterating trains and yields a :class:`TrainRecord` per epoch. ``model`` is the best model so far, and ``has_saved``
+    tells whether the folder has a run to resume.
     """
 
     def __init__(
@@ -200,49 +232,46 @@ class Trainer:
         resume: bool = False,
         group: ProcessGroup = SINGLE_PROCESS,
     ) -> None:
-        """Prepare a run, or pick one up.
+        """Prepare a run, or resume one.
 
         Arguments:
-            name: What to call the model.
-            config: The architecture, as :func:`adapt_config` fitted it.
+            name: The name of the model.
+            config: The architecture, as :func:`adapt_config` returns it.
             training: The settings of the run.
             graphs: Training graphs.
-            validation: Validation graphs; empty to train without, keeping the last weights.
-            folder: Where checkpoints go; None to keep the model in memory only.
+            validation: Validation graphs; if there are none, the last weights are kept.
+            folder: Where checkpoints are saved; None to keep the model in memory only.
             provenance: Where the graphs come from.
-            data: What makes the graphs again, as JSON; kept with the run for whoever resumes it.
+            data: How to read or sample the graphs again, as JSON; saved with the run for resuming it.
             device: Where to train.
             resume: Whether to continue the run in the folder.
-            crew: The processes that train it together, of which one writes.
+            group: The processes that train together; rank 0 saves.
 
         Raises:
-            CheckpointError: There is no run to resume, or it was another one.
-            CrewError: A process was lost.
-            DatasetError: The validation graphs do not suit the training graphs.
+            CheckpointError: There is no run to resume, or it has other settings.
+            DatasetError: The validation graphs are of another kind than the training graphs.
             TrainingError: A step does not fit in memory.
         """
         if validation:
             fitted = adapt_config(config, [*graphs, *validation])
-            # Numbered nodes must be known for validation graphs too; nothing else may differ.
+            # Identity features must cover the validation graphs too; nothing else may differ.
             config = replace(config, max_nodes=fitted.max_nodes)
         if training.convention == "paper" and config.observation == "normal":
             raise ConfigError("Convention 'paper' is for unweighted graphs. Train with convention 'pairs'.")
-        self.config = config
-        self.training = training
-        # Another process may find another figure, but all train or none does.
-        if group.is_rank_zero and torch.device(device).type == "cpu":
-            _check_memory(config, training)
-        self.graphs = graphs
-        self.validation = validation
-        self.folder = folder
+        self.config, self.training = config, training
+        self.graphs, self.validation = graphs, validation
         self.device = torch.device(device)
+        # Available memory may differ between processes, but either all of them train or none.
+        if group.is_rank_zero and self.device.type == "cpu":
+            self._check_memory()
+        self.folder = folder
         self.history: list[TrainRecord] = []
         self._data = dict(data or {})
         self._progress = _Progress()
         self._turn: int | None = None
         self.has_saved = resume
-        # False while weights, moments and progress are changing together: saved then, they would disagree.
-        self._is_whole = True
+        # False while weights, moments and progress change together and must not be saved.
+        self._is_consistent = True
         self._is_stopping = False
 
         self.network = build_network(config, derive_seed(training.seed, "weights")).to(self.device)
@@ -250,9 +279,9 @@ class Trainer:
         self._optimiser = torch.optim.AdamW(
             self.network.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay
         )
-        # What is validated and kept: the weights, or their running mean.
-        self._judged = copy.deepcopy(self.network) if training.average else self.network
-        self._best = _copy(self._judged.state_dict())
+        # The network that is validated and kept: the weights or their moving average.
+        self._validated = copy.deepcopy(self.network) if training.average else self.network
+        self._best = _copy(self._validated.state_dict())
         self._sketch = TrainedModel(
             name, self.network, SizeDistribution.of(graphs), training, provenance or Provenance()
         )
@@ -261,12 +290,12 @@ class Trainer:
         if not group.is_rank_zero:
             self.folder = None
         self._group = group
-        # What is wrong with one that gets no further is better told than that it is missing.
-        group.assemble()
-        self._loss = SharedLoss(self.network, training.convention, group)
+        # An error of one rank is raised here, before the others wait for it.
+        group.barrier()
+        self._loss = BatchLoss(self.network, training.convention, group)
 
     def stop(self) -> None:
-        """Ask the run to save and raise ``KeyboardInterrupt`` after the step it is in; for signal handlers."""
+        """Save and raise ``KeyboardInterrupt`` after the current step; for signal handlers."""
         self._is_stopping = True
 
     @property
@@ -276,7 +305,7 @@ class Trainer:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the run has come to its end."""
+        """Whether the run is complete."""
         return self._progress.finished
 
     @property
@@ -288,19 +317,88 @@ class Trainer:
 
         return replace(self._sketch, network=network, results=self._results())
 
+    def plan(self) -> TrainingPlan:
+        """What is left to do, with its time estimated by a few steps that leave the weights unchanged.
+
+        All processes of a group have to call it together.
+        """
+        progress, training = self._progress, self.training
+        batches = self._batches(progress.epoch)
+        epochs = training.epochs - progress.epoch
+        steps = epochs * len(batches) - progress.batch
+        # The first step warms up; the multi-sample bound takes longer than the ELBO.
+        timed = [self._time_step(batches[number // 2 % len(batches)], number > 1) for number in (0, 1, 2)]
+        late = 1 - training.samples_from if self._samples > 1 else 0.0
+        seconds = steps * ((1 - late) * timed[1] + late * timed[2])
+        if self.validation:
+            parts = _validation_parts(self.validation, training)
+            started = time.monotonic()
+            _validation_nats(self._validated, self.validation, training, *parts[len(parts) // 2])
+            each = (time.monotonic() - started) * math.ceil(len(parts) / self._group.world_size)
+            seconds += each * math.ceil(epochs / training.validate_every)
+
+        return TrainingPlan(
+            graphs=len(self.graphs),
+            validation_graphs=len(self.validation),
+            parameters=sum(parameter.numel() for parameter in self.network.parameters()),
+            epochs=epochs,
+            epoch_graphs=self._epoch_graphs,
+            requested_epoch_graphs=training.epoch_graphs or len(self.graphs),
+            batch_size=training.batch_size,
+            steps=steps,
+            seconds=seconds,
+            memory=self._step_memory[1],
+        )
+
+    def _time_step(self, indices: list[int], late: bool) -> float:
+        started = time.monotonic()
+        self._gradients(indices, float(late))
+
+        return time.monotonic() - started
+
     def __iter__(self) -> Iterator[TrainRecord]:
         try:
             while self._progress.epoch < self.training.epochs and not self._progress.finished:
                 yield self._epoch()
         except (KeyboardInterrupt, GeneratorExit):
-            # Half a step is not kept: the run is then resumed from the save before it, to the same end.
-            if self._is_whole:
+            # After an interrupted step the run resumes from its last save, with the same result.
+            if self._is_consistent:
                 self._save()
             raise
         self._progress.finished = True
         self._save()
 
+    @property
+    def _samples(self) -> int:
+        """Importance samples of a training graph; an autoregressive model has one whatever the setting."""
+        return 1 if self.config.is_autoregressive else self.training.samples
+
+    @property
+    def _step_memory(self) -> tuple[int, int]:
+        """The number of graphs in the largest batch, and the bytes that a step on it takes."""
+        one = self.config.max_nodes**2 * self._samples
+        cells = one * self.training.batch_size
+        # Batches of convention 'paper' are padded after they are split.
+        cells = cells if self.training.convention == "paper" else max(one, min(cells, BATCH_CELLS))
+
+        return max(1, cells // one), cells * self._bytes_per_cell
+
+    @property
+    def _bytes_per_cell(self) -> int:
+        return AUTOREGRESSIVE_BYTES if self.config.is_autoregressive else ONE_SHOT_BYTES
+
+    def _check_memory(self) -> None:
+        graphs, needed = self._step_memory
+
+        def remedy(available: int) -> str:
+            fitting = available // (self.config.max_nodes**2 * self._samples * self._bytes_per_cell)
+            return f"A batch size of {fitting} would fit." if fitting else "Train on graphs with fewer nodes."
+
+        what = f"A step on {graphs} graphs of {self.config.max_nodes} nodes"
+        check_memory(needed, what, remedy, partial(TrainingError, reason="training-memory"))
+
     def _start_at_the_density(self) -> None:
+        """Set the bias of the decoder to the log-odds of an edge in the training graphs."""
         if self.config.observation != "bernoulli":
             return
         pairs = sum(math.comb(graph.nodes, 2) for graph in self.graphs)
@@ -314,7 +412,7 @@ class Trainer:
         batches = self._batches(progress.epoch)
         self.network.train()
         for indices in batches[progress.batch :]:
-            # All stop at the same step, whichever was asked: none waits for another that has gone.
+            # All processes stop at the same step, so that none waits for another that has stopped.
             if self._group.any(self._is_stopping):
                 raise KeyboardInterrupt
             started = time.monotonic()
@@ -332,28 +430,34 @@ class Trainer:
             seconds=progress.seconds,
         )
         validates = record.epoch == self.training.epochs or record.epoch % self.training.validate_every == 0
-        figure = self._validate(record.epoch) if validates and self.validation else None
+        nll = self._validate(record.epoch) if validates and self.validation else None
 
-        self._is_whole = False
+        self._is_consistent = False
         if validates:
-            record = self._judge(record, figure)
+            record = self._keep_best(record, nll)
         self.history.append(record)
         progress.epoch += 1
         progress.batch = progress.graphs_seen = 0
         progress.loss_sum = progress.kl_sum = 0.0
-        self._is_whole = True
+        self._is_consistent = True
         if validates:
             self._save()
 
         return record
 
+    @property
+    def _epoch_graphs(self) -> int:
+        """The number of graphs in an epoch, which is smaller than the setting if graphs are large."""
+        wanted = self.training.epoch_graphs
+        if not wanted:
+            return len(self.graphs)
+        cells = np.square([graph.nodes for graph in self.graphs], dtype=np.float64).mean()
+
+        return max(1, min(wanted, int(wanted * EPOCH_NODES**2 / cells)))
+
     def _batches(self, epoch: int) -> list[list[int]]:
-        """The batches of an epoch: the next ``epoch_graphs`` of one endless series of shuffled passes."""
-        sizes = np.array([graph.nodes for graph in self.graphs])
-        wanted = self.training.epoch_graphs or len(sizes)
-        if self.training.epoch_graphs:
-            cells = wanted * EPOCH_NODES**2
-            wanted = max(1, min(wanted, int(cells / np.square(sizes, dtype=np.float64).mean())))
+        """The batches of an epoch: the next graphs of an endless series of shuffled passes."""
+        sizes, wanted = np.array([graph.nodes for graph in self.graphs]), self._epoch_graphs
         first, last = epoch * wanted // len(sizes), ((epoch + 1) * wanted - 1) // len(sizes)
         passes = [
             stream(self.training.seed, "pass", number).permutation(len(sizes)) for number in range(first, last + 1)
@@ -361,77 +465,77 @@ class Trainer:
         start = epoch * wanted - first * len(sizes)
         chosen = np.concatenate(passes)[start : start + wanted]
         rng = stream(self.training.seed, "epoch", epoch)
-        places = bucket(
-            sizes[chosen].tolist(), self.training.batch_size, rng, cells=BATCH_CELLS // self.training.samples
-        )
+        places = bucket(sizes[chosen].tolist(), self.training.batch_size, rng, cells=BATCH_CELLS // self._samples)
 
         return [chosen[batch].tolist() for batch in places]
 
-    # An interrupt while torch turns gradients off and on may leave them off, in a notebook for good.
+    # An interrupt while torch switches gradients off and on may leave them off, for good in a notebook.
     @torch.enable_grad()
+    def _gradients(self, indices: list[int], fraction: float) -> tuple[float, float]:
+        """Set the gradients of a batch; returns the sums of loss and KL divergence over its graphs."""
+        batch = collate([self.graphs[index] for index in indices], _width(self.config, self.training)).to(self.device)
+        step = draw_step(self.network, batch, self.training, self._progress.step, fraction)
+
+        # Batches of large graphs are smaller: dividing by the nominal size gives every graph the same weight.
+        return self._loss.backward(step, self.training.batch_size)
+
     def _step(self, indices: list[int], fraction: float) -> None:
         """One optimiser step."""
         training, progress = self.training, self._progress
-        batch = collate([self.graphs[index] for index in indices], _width(self.config, training)).to(self.device)
-        step = draw_step(self.network, batch, training, progress.step, fraction)
-        # Batches of large graphs hold fewer of them: dividing by the nominal size weighs every graph alike.
-        loss, kl = self._loss.backward(step, training.batch_size)
+        loss, kl = self._gradients(indices, fraction)
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), training.clip)
         if not (math.isfinite(loss) and norm.isfinite()):
-            raise TrainingError(
+            raise self._diverged(
                 f"The loss became {loss / training.batch_size:g} and its gradient {float(norm):g} at step "
-                f"{progress.step}. "
-                f"Start again with a lower '--learning-rate' (now {training.learning_rate:g})."
+                f"{progress.step}"
             )
         rate = training.learning_rate * _schedule(fraction, progress.step, training.warmup_steps)
         for group in self._optimiser.param_groups:
             group["lr"] = rate
 
-        self._is_whole = False
+        self._is_consistent = False
         self._optimiser.step()
-        self._follow()
+        self._update_average()
         progress.step += 1
         progress.batch += 1
         progress.loss_sum += loss
         progress.kl_sum += kl
         progress.graphs_seen += len(indices)
         progress.learning_rate = rate
-        self._is_whole = True
+        self._is_consistent = True
 
-    def _follow(self) -> None:
-        """Move the running mean of the weights towards them; its memory grows with the run to begin with."""
-        if self._judged is self.network:
+    def _diverged(self, what: str) -> TrainingError:
+        rate = self.training.learning_rate
+        return TrainingError(f"{what}, at a learning rate of {rate:g}.", reason="training-diverged", learning_rate=rate)
+
+    def _update_average(self) -> None:
+        """Update the moving average of the weights, whose decay increases at the start of the run."""
+        if self._validated is self.network:
             return
-        memory = min(self.training.average, (1 + self._progress.step) / (10 + self._progress.step))
+        decay = min(self.training.average, (1 + self._progress.step) / (10 + self._progress.step))
         with torch.no_grad():
-            for mean, weight in zip(self._judged.parameters(), self.network.parameters(), strict=True):
-                mean.lerp_(weight, 1 - memory)
-
-    # Validation -----------------------------------------------------------------------------------------------
+            for mean, weight in zip(self._validated.parameters(), self.network.parameters(), strict=True):
+                mean.lerp_(weight, 1 - decay)
 
     def _validate(self, epoch: int) -> float:
-        """Score the validation graphs."""
-        figure = validation_figure(self._judged, self.validation, self.training, self._group)
-        if not math.isfinite(figure):
-            raise TrainingError(
-                f"The validation figure became {figure} after epoch {epoch}. "
-                f"Start again with a lower '--learning-rate' (now {self.training.learning_rate:g})."
-            )
+        nll = validation_nll(self._validated, self.validation, self.training, self._group)
+        if not math.isfinite(nll):
+            raise self._diverged(f"The validation NLL became {nll} after epoch {epoch}")
 
-        return figure
+        return nll
 
-    def _judge(self, record: TrainRecord, figure: float | None) -> TrainRecord:
-        """Keep the weights if their validation figure is the best, and decide whether to stop."""
+    def _keep_best(self, record: TrainRecord, nll: float | None) -> TrainRecord:
+        """Keep the weights with the best validation NLL, and stop when patience ends."""
         progress = self._progress
-        if figure is None or progress.best is None or figure < progress.best:
-            progress.best, progress.best_epoch, progress.stale = figure, record.epoch, 0
-            self._best = _copy(self._judged.state_dict())
+        if nll is None or progress.best is None or nll < progress.best:
+            progress.best, progress.best_epoch, progress.stale = nll, record.epoch, 0
+            self._best = _copy(self._validated.state_dict())
         else:
             progress.stale += 1
         if self.training.patience and progress.stale >= self.training.patience:
             progress.finished = True
 
-        return replace(record, validation=figure, best=progress.best)
+        return replace(record, validation=nll, best=progress.best)
 
     # The folder -----------------------------------------------------------------------------------------------
 
@@ -449,7 +553,7 @@ class Trainer:
         }
 
     def _save(self) -> None:
-        """Write the run: best weights first, the one file that resuming reads last."""
+        """Write the run: the best weights first, the file that resuming reads last."""
         if self.folder is None:
             return
         if not self.has_saved and not is_checkpoint(self.folder):
@@ -458,16 +562,17 @@ class Trainer:
             # A run that is replaced must not be resumed with the weights of the one that replaces it.
             for name in (RUN, "state.json"):
                 (self.folder / name).unlink(missing_ok=True)
-        # Before the first validation the latest weights are the best there are.
-        best = self._best if self._progress.best_epoch else self._judged.state_dict()
+        # Before the first validation the latest weights are the best ones.
+        best = self._best if self._progress.best_epoch else self._validated.state_dict()
         save_checkpoint(replace(self._sketch, results=self._results()), self.folder, best)
         lines = "".join(json.dumps(record.to_json()) + "\n" for record in self.history)
         write_atomically(self.folder / "history.jsonl", lines.encode())
         tensors = {f"weights/{name}": tensor for name, tensor in self.network.state_dict().items()}
-        if self._judged is not self.network:
-            tensors |= {f"mean/{name}": tensor for name, tensor in self._judged.state_dict().items()}
-        for (name, _), moments in zip(self.network.named_parameters(), self._moments(), strict=True):
-            tensors |= {f"{moment}/{name}": tensor for moment, tensor in moments.items()}
+        if self._validated is not self.network:
+            tensors |= {f"mean/{name}": tensor for name, tensor in self._validated.state_dict().items()}
+        for name, parameter in self.network.named_parameters():
+            moments = self._optimiser.state.get(parameter, {})
+            tensors |= {f"{moment}/{name}": torch.as_tensor(value) for moment, value in moments.items()}
         self._turn = next_turn(self.folder) if self._turn is None else self._turn
         state = {
             "progress": asdict(self._progress),
@@ -476,22 +581,14 @@ class Trainer:
             "turn": self._turn,
             "launch": launch(),
         }
-        # The place in the run travels inside the tensors' file, so that the two can never disagree.
+        # The position is stored in the file of the tensors, so that the two always agree.
         write_tensors(self.folder / RUN, tensors, {"state": json.dumps(state)})
         (self.folder / FIRST_SAVE).unlink(missing_ok=True)
         write_atomically(self.folder / "state.json", (json.dumps(state, indent=2) + "\n").encode())
         self.has_saved = True
 
-    def _moments(self) -> list[Mapping[str, Tensor]]:
-        state = self._optimiser.state
-
-        return [
-            {key: torch.as_tensor(value) for key, value in state.get(parameter, {}).items()}
-            for parameter in self.network.parameters()
-        ]
-
     def _restore(self) -> None:
-        """Take up the run in the folder."""
+        """Load the run in the folder."""
         assert self.folder is not None, "only a run with a folder can be resumed"
         path = self.folder / RUN
         state = read_run(self.folder)
@@ -502,14 +599,14 @@ class Trainer:
         try:
             self._progress = typed(_Progress, state["progress"])
         except TypeError as error:
-            raise CheckpointError(f"'{path}' does not say where its run was. Train anew with '--force'.") from error
+            raise _damaged(f"'{path}' has no valid position of its run.") from error
         load_weights(self.network, _under("weights/", tensors), path)
-        if self._judged is not self.network:
-            load_weights(self._judged, _under("mean/", tensors), path)
+        if self._validated is not self.network:
+            load_weights(self._validated, _under("mean/", tensors), path)
         for name, parameter in self.network.named_parameters():
             moments = {key: tensors[f"{key}/{name}"] for key in _MOMENTS if f"{key}/{name}" in tensors}
             if not all(value.shape in (parameter.shape, ()) for value in moments.values()):
-                raise CheckpointError(f"'{path}' does not fit its run. Train anew with '--force'.")
+                raise _damaged(f"'{path}' does not fit its model.")
             if moments:
                 # Adam counts its steps on the CPU whatever the device.
                 self._optimiser.state[parameter] = {
@@ -519,20 +616,17 @@ class Trainer:
         self.history = read_history(self.folder, self._progress.epoch)
 
     def _check_same_run(self, saved: TrainedModel) -> None:
-        """Refuse to go on with other settings or other graphs: the end would be neither run's."""
-        then = saved.config.to_json() | saved.training.to_json()
-        now = self.config.to_json() | self.training.to_json()
-        other = next((name for name in now if now[name] != then[name]), None)
+        """Refuse to resume with other settings or other graphs."""
+        unused = self.config.unused
+        then = saved.config.to_json() | saved.training.to_json(unused)
+        now = self.config.to_json() | self.training.to_json(unused)
+        other = next((name for name in now if now[name] != then.get(name)), None)
         if other is not None:
             raise CheckpointError(
-                f"The run in '{self.folder}' has '{other}' {then[other]}, not {now[other]}. "
-                f"Resume it with its own settings, or train anew with '--force'."
+                f"The run in '{self.folder}' has '{other}' {then.get(other)}, not {now[other]}.", reason="other-run"
             )
         if saved.sizes != self._sketch.sizes:
-            raise CheckpointError(
-                f"The run in '{self.folder}' was started on other graphs. Resume it with those, or train anew with "
-                f"'--force'."
-            )
+            raise CheckpointError(f"The run in '{self.folder}' was started on other graphs.", reason="other-run")
 
 
 def prepare(
@@ -543,36 +637,15 @@ def prepare(
     *,
     preset_name: str = "default",
     seed: int = 0,
-    law: Family | None = None,
+    family: Family | None = None,
     folder: Path | None = None,
     provenance: Provenance | None = None,
     data: Mapping[str, Any] | None = None,
     device: str = "cpu",
     group: ProcessGroup = SINGLE_PROCESS,
 ) -> Trainer:
-    """A new run by a preset.
-
-    Arguments:
-        name: What to call the model.
-        graphs: Training graphs.
-        validation: Validation graphs; may be empty.
-        settings: The settings that differ from the preset's.
-        preset_name: The preset.
-        seed: The run's one seed.
-        law: The family that the graphs come from.
-        folder: Where checkpoints go; None to keep the model in memory only.
-        provenance: Where the graphs come from.
-        data: What makes the graphs again, as JSON.
-        device: ``auto``, ``cpu`` or ``cuda``.
-        crew: The processes that train it together.
-
-    Raises:
-        ConfigError: The preset or a setting is unknown, a value does not fit, or a setting would change nothing.
-        CrewError: A process was lost.
-        DatasetError: There are no graphs, or they are of mixed kinds.
-        TrainingError: The device is not there.
-    """
-    config, training = configure(preset_name, [*graphs, *validation], law, seed=seed, **settings)
+    """A new run with the settings of :func:`configure`; the other arguments are those of :class:`Trainer`."""
+    config, training = configure(preset_name, [*graphs, *validation], family, seed=seed, **settings)
 
     return Trainer(
         name,
@@ -588,54 +661,50 @@ def prepare(
     )
 
 
-_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+def _damaged(message: str) -> CheckpointError:
+    return CheckpointError(message, reason="run-damaged")
 
 
 def read_run(folder: Path) -> dict[str, Any]:
-    """What a run keeps beside its tensors.
-
-    Its ``progress``, the ``data`` it was given, the ``threads`` it ran on, and which ``launch`` of torchrun wrote it.
+    """The state of a run: its ``progress``, its ``data``, its ``threads``, and the ``launch`` of torchrun it is from.
 
     Raises:
         CheckpointError: There is no run to resume, or it is damaged.
     """
     path = folder / RUN
     if not path.exists():
-        raise CheckpointError(
-            f"'{folder}' has no run to resume: '{RUN}' not found. Start one without '--resume'"
-            f"{', with ' + repr('--force') if is_checkpoint(folder) else ''}."
-        )
+        reason = "no-run-but-model" if is_checkpoint(folder) else "no-run"
+        raise CheckpointError(f"'{folder}' has no run to resume: '{RUN}' not found.", reason=reason)
     _, metadata = read_tensors(path)
     try:
         state = json.loads(metadata["state"])
         if not all(isinstance(state[key], dict) for key in ("progress", "data")):
             raise ValueError("a part is missing")
     except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"'{path}' does not say where its run was. Train anew with '--force'.") from error
+        raise _damaged(f"'{path}' has no valid position of its run.") from error
 
     return dict(state)
 
 
-def validation_figure(
+def validation_nll(
     network: GraphNetwork, graphs: Sequence[SimpleGraph], training: TrainConfig, group: ProcessGroup = SINGLE_PROCESS
 ) -> float:
-    """The mean NLL of graphs by a few importance samples, or the reconstruction error, in nats per graph.
+    """The mean NLL by a few importance samples, or the reconstruction error of an autoencoder, in nats per graph.
 
-    The noise is the same at every validation, so that figures differ by their weights alone. Several processes share
-    the work, and all get the figure that one alone would.
+    The noise is the same at every validation. The processes of a group share the work and all get the result.
     """
     network.eval()
     parts = _validation_parts(graphs, training)
     sums = [0.0] * len(parts)
-    for number in range(group.rank, len(parts), group.size):
+    for number in range(group.rank, len(parts), group.world_size):
         sums[number] = float(_validation_nats(network, graphs, training, *parts[number]).sum())
     network.train()
 
-    return sum(group.sum(sums)) / len(graphs)
+    return sum(group.all_reduce_sum(sums)) / len(graphs)
 
 
 def validation_nats(model: TrainedModel, graphs: Sequence[SimpleGraph]) -> list[float]:
-    """What :func:`validation_figure` is the mean of, graph by graph."""
+    """The terms of the mean :func:`validation_nll`, one for each graph."""
     nats = np.zeros(len(graphs))
     for start, indices in _validation_parts(graphs, model.training):
         nats[indices] = _validation_nats(model.network, graphs, model.training, start, indices).cpu().numpy()
@@ -644,7 +713,7 @@ def validation_nats(model: TrainedModel, graphs: Sequence[SimpleGraph]) -> list[
 
 
 def _validation_parts(graphs: Sequence[SimpleGraph], training: TrainConfig) -> list[tuple[int, list[int]]]:
-    """Which graphs are scored together, and the number of the first in order of size, which names their noise."""
+    """The graphs that are scored together, and the rank by size of the first, which names their noise."""
     order = sorted(range(len(graphs)), key=lambda index: graphs[index].nodes)
     sizes = [graphs[index].nodes for index in order]
     parts, start = [], 0
@@ -659,13 +728,13 @@ def _validation_parts(graphs: Sequence[SimpleGraph], training: TrainConfig) -> l
 def _validation_nats(
     network: GraphNetwork, graphs: Sequence[SimpleGraph], training: TrainConfig, start: int, indices: list[int]
 ) -> Tensor:
-    """The figures of graphs that are scored together, in double precision, with shape :math:`(B,)`."""
+    """The NLLs of graphs that are scored together, in double precision, with shape :math:`(B,)`."""
     device = next(network.parameters()).device
     batch = collate([graphs[index] for index in indices], _width(network.config, training)).to(device)
     generator = torch.Generator().manual_seed(derive_seed(training.seed, "validation", start))
     count, nodes = batch.mask.shape
     if network.config.is_autoregressive:
-        values = _autoregressive_values(network, batch, training, start)
+        values = _autoregressive_values(network, batch, training, start, generator)
     elif network.config.is_variational:
         samples = training.validation_samples
         noise = normal_noise(generator, batch, samples, count, nodes, network.noise_features)
@@ -679,11 +748,11 @@ def _validation_nats(
     return -values.double()
 
 
-def _autoregressive_values(network: GraphNetwork, batch: GraphBatch, training: TrainConfig, start: int) -> Tensor:
-    """The log-likelihood of graphs under a staged model by a few orders, with shape :math:`(B,)`."""
-    rng = stream(training.seed, "validation orders", start)
-    generator = torch.Generator().manual_seed(derive_seed(training.seed, "validation", start))
-    weights = []
+def _autoregressive_values(
+    network: GraphNetwork, batch: GraphBatch, training: TrainConfig, start: int, generator: torch.Generator
+) -> Tensor:
+    """The log-likelihoods under an autoregressive model by a few node orderings, with shape :math:`(B,)`."""
+    rng, weights = stream(training.seed, "validation orders", start), []
     for _ in range(training.validation_samples):
         ordered, log_q = permute_to_ordering(batch, network.config.ordering, rng)
         noise = normal_noise(generator, batch, *batch.mask.shape, network.noise_features)
@@ -694,29 +763,13 @@ def _autoregressive_values(network: GraphNetwork, batch: GraphBatch, training: T
     return torch.stack(weights).logsumexp(0) - math.log(len(weights))
 
 
-def _check_memory(config: ModelConfig, training: TrainConfig) -> None:
-    """Refuse batches whose padded matrices cannot fit."""
-    one = config.max_nodes**2 * training.samples
-    all_cells = one * training.batch_size
-    # Where every cell counts batches are cut before they are padded.
-    cells = all_cells if training.convention == "paper" else max(one, min(all_cells, BATCH_CELLS))
-    bytes_per_cell = AUTOREGRESSIVE_BYTES if config.is_autoregressive else ONE_SHOT_BYTES
-
-    def remedy(available: int) -> str:
-        fitting = available // (one * bytes_per_cell)
-        return f"Pass '--batch-size {fitting}'." if fitting else "Train on graphs with fewer nodes."
-
-    what = f"A step on {max(1, cells // one)} graphs of {config.max_nodes} nodes"
-    check_memory(cells * bytes_per_cell, what, remedy, TrainingError)
-
-
 def _width(config: ModelConfig, training: TrainConfig) -> int | None:
-    """How wide batches are padded: to the largest graph of all where every cell counts, else to their own."""
+    """The number of nodes that batches are padded to: of the largest graph in convention ``paper``, else their own."""
     return config.max_nodes if training.convention == "paper" else None
 
 
 def _schedule(fraction: float, step: int, warmup_steps: int) -> float:
-    """Linear warm-up, then a cosine to zero at the end of the run."""
+    """Linear warm-up, then cosine decay to zero at the end of the run."""
     return min(1.0, (step + 1) / (warmup_steps + 1)) * 0.5 * (1 + math.cos(math.pi * fraction))
 
 
@@ -729,22 +782,20 @@ def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def read_history(folder: Path, epochs: int | None = None) -> list[TrainRecord]:
-    """The records of the epochs a run has done.
+    """The records of a run's epochs.
 
     Arguments:
         folder: Its checkpoint.
-        epochs: How many it has done; a save may have been cut off after a later one.
+        epochs: The number of epochs that were saved; later records are dropped.
 
     Raises:
-        CheckpointError: They are missing or damaged.
+        CheckpointError: The records are missing or damaged.
     """
     path = folder / "history.jsonl"
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         records = [typed(TrainRecord, row) for row in rows]
     except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise CheckpointError(
-            f"'{path}' cannot be read: {str(error)[:200]}. Restore it, or train anew with '--force'."
-        ) from error
+        raise _damaged(f"'{path}' cannot be read: {str(error)[:200]}.") from error
 
     return [record for record in records if epochs is None or record.epoch <= epochs]

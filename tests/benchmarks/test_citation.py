@@ -1,4 +1,4 @@
-"""The script of the citation networks, in its quick mode."""
+"""The script of the citation networks in its quick mode."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NODES = 90
 
 
 def citation(folder: Path) -> str:
-    command = [sys.executable, "benchmarks/citation.py", str(folder), "--quick", "--datasets", "cora"]
+    command = [sys.executable, "-m", "benchmarks.reproduce.citation", str(folder), "--quick", "--datasets", "cora"]
 
     return subprocess.run(
         [*command, "--log", str(folder / "log.jsonl")], cwd=ROOT, check=True, capture_output=True, text=True
@@ -26,7 +26,7 @@ def citation(folder: Path) -> str:
 
 
 @pytest.mark.slow
-def test_quick_mode_prints_four_tables_and_takes_up_its_log(tmp_path: Path) -> None:
+def test_quick_mode_prints_all_tables_and_continues_its_log(tmp_path: Path) -> None:
     pytest.importorskip("torch_geometric")
     pytest.importorskip("gensim")
     with h5py.File(tmp_path / "cora.h5", "w") as file:
@@ -45,10 +45,10 @@ def test_quick_mode_prints_four_tables_and_takes_up_its_log(tmp_path: Path) -> N
     rows = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     assert len(rows) == 2 * (6 + 5 + 6 + 4 + 4)  # runs; models and baselines without features, models with, classifiers
     assert all(0 <= row.get("auc", row.get("accuracy")) <= 1 for row in rows)
-    assert printed.count("| Graphite-VAE ") == 3 + 2  # with what it gains in two of them
+    assert printed.count("| Graphite-VAE ") == 3 + 2  # and its paired difference in two of them
     assert re.search(r"\| Graphite, published +\| 82.1", printed)
 
-    # What was cut off is done again, to the same figures; only the times differ.
+    # A truncated entry is computed again, with the same figures; only the times differ.
     text = log.read_text(encoding="utf-8")
     log.write_text(text[: text.rindex("{") + 20], encoding="utf-8")
     again = citation(tmp_path)

@@ -1,4 +1,4 @@
-"""Samples of a family are nearer to it than those of any other, and the picture and table appear."""
+"""The ratio of 'evaluate' identifies the family of samples."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from graphite_gen.families import FAMILIES
 
 
 @pytest.mark.slow
-def test_every_family_is_nearest_to_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_family_is_closest_to_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
-    import confusion
+    from benchmarks.reproduce import confusion
 
     monkeypatch.setattr(confusion, "PICTURE", tmp_path / "confusion.png")
     matrix = confusion.ratios(40, 5)

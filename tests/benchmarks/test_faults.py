@@ -1,4 +1,4 @@
-"""A few kills of each kind, at the same moments every time as far as they are aimed at operations on files."""
+"""A few kills of each kind, with a fixed seed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import pytest
 
 @pytest.fixture
 def faults(monkeypatch: pytest.MonkeyPatch) -> Any:
-    import children
-    import faults
+    from benchmarks.robustness import children, faults
 
     monkeypatch.setattr(faults, "RUNS", {"one-shot": faults.RUNS["over another"]})
     children.load_libraries()
@@ -20,21 +19,21 @@ def faults(monkeypatch: pytest.MonkeyPatch) -> Any:
     return faults
 
 
-def test_killed_trainings_end_as_undisturbed_ones(faults: Any) -> None:
+def test_killed_training_resumes_to_the_weights_of_an_uninterrupted_run(faults: Any) -> None:
     found = faults.train_killed(random.Random(2), 3)
 
     assert found["kills"] >= 3
     assert not found["unreadable"] + found["other ends"] + found["left over"], found
 
 
-def test_killed_writers_leave_what_was_there_or_all(faults: Any) -> None:
+def test_killed_writers_leave_the_old_output_or_the_complete_new_one(faults: Any) -> None:
     found = faults.write_killed(random.Random(2), 6)
 
     assert found["kills"] >= 6
     assert not found["half-written"] + found["other ends"] + found["left over"], found
 
 
-def test_the_script_sees_a_checkpoint_that_is_none(faults: Any, tmp_path: Path) -> None:
+def test_script_detects_an_unreadable_checkpoint(faults: Any, tmp_path: Path) -> None:
     found = faults.Counter()
     (tmp_path / "config.json").write_text("{}")
 

@@ -1,4 +1,4 @@
-"""A seeded run of the fuzzer: every reader, with no failure of any kind; and it does find failures."""
+"""A seeded run of the fuzzer finds no failure, and the fuzzer detects every kind of failure."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ from graphite_gen.errors import FormatError
 
 @pytest.fixture
 def fuzz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, single_precision: None) -> Any:
-    import fuzz
-    import tables
+    from benchmarks import tables
+    from benchmarks.robustness import fuzz
 
     monkeypatch.setattr(tables, "FOLDER", tmp_path / "results")
-    (tmp_path / "README.md").write_text("", encoding="utf-8")
-    monkeypatch.setattr(tables, "README", tmp_path / "README.md")
+    monkeypatch.setattr(tables, "DOCS", tmp_path / "docs")
 
     return fuzz
 
@@ -37,15 +36,15 @@ def test_no_reader_fails_on_a_seeded_run(fuzz: Any, tmp_path: Path) -> None:
     assert failures == {}
     assert found["rows"][-1][1] >= 1900
     assert found["rows"][-1][-5:] == [0] * 5
-    # Inputs of every reader are spoilt enough to be refused, at least some of them.
+    # Every reader refuses some of its inputs.
     assert all(row[2] > 0 for row in found["rows"])
 
 
 class Broken:
-    """Ends in a way of its own for each input."""
+    """Fails in another way for each input."""
 
     name = "broken"
-    share = 1.0
+    weight = 1.0
 
     def trial(self, rng: random.Random, folder: Path) -> tuple[str, Callable[[], Any], Callable[[Any], str | None]]:
         kind = int((folder.parent / "next").read_text()) % 6
@@ -67,8 +66,8 @@ class Broken:
         return str(kind), read, lambda value: "not what was written"
 
 
-def test_every_kind_of_failure_is_seen(fuzz: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fuzzing import supervision
+def test_every_kind_of_failure_is_detected(fuzz: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from benchmarks.robustness.fuzzing import supervision
 
     monkeypatch.setattr(supervision, "SECONDS", 0.1)
     monkeypatch.setattr(supervision, "_WAITING", 0.5)

@@ -1,4 +1,4 @@
-"""Bounds go with the very graphs that other benchmarks test on, and a run goes on where it stopped."""
+"""The stored bounds belong to the test graphs of other benchmarks, and an interrupted run is continued."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from graphite_gen.families.simulate import generate
 
 @pytest.fixture
 def script() -> Any:
-    import geometric_bounds
+    from benchmarks.reproduce import geometric_bounds
 
     return geometric_bounds
 
 
-def test_the_kept_bounds_are_of_the_test_graphs_and_meet(script: Any) -> None:
+def test_stored_bounds_belong_to_the_test_graphs_and_are_tight(script: Any) -> None:
     rows = script.read_rows()
     graphs = generate(family("geometric"), len(rows), seed=1000).graphs
     gaps = np.array([row["upper"] - row["lower"] for row in rows])
@@ -33,18 +33,18 @@ def test_the_kept_bounds_are_of_the_test_graphs_and_meet(script: Any) -> None:
     assert np.abs(gaps).max() < 3
 
 
-def test_a_digest_tells_labelled_graphs_apart(script: Any) -> None:
+def test_digest_depends_on_labels(script: Any) -> None:
     graph = generate(family("geometric"), 1, seed=1000).graphs[0]
 
     assert script.digest(graph) == script.digest(graph.permuted(range(graph.nodes)))
     assert script.digest(graph) != script.digest(graph.permuted(range(graph.nodes)[::-1]))
 
 
-def test_a_run_goes_on_where_it_stopped(script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+def test_interrupted_run_is_continued(script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    indices = []
 
     def bound(index: int, graph: Any) -> dict[str, Any]:
-        asked.append(index)
+        indices.append(index)
         return {"index": index, "nodes": graph.nodes, "lower": 1.0, "upper": 2.0}
 
     monkeypatch.setattr(script, "FILE", tmp_path / "bounds.json")
@@ -53,5 +53,5 @@ def test_a_run_goes_on_where_it_stopped(script: Any, tmp_path: Path, monkeypatch
         monkeypatch.setattr(sys, "argv", ["geometric_bounds.py", "--graphs", count, "--minutes", "1e9"])
         script.main()
 
-    assert asked == [0, 1, 2, 3, 4]
-    assert [row["index"] for row in json.loads(script.FILE.read_text())["graphs"]] == asked
+    assert indices == [0, 1, 2, 3, 4]
+    assert [row["index"] for row in json.loads(script.FILE.read_text())["graphs"]] == indices

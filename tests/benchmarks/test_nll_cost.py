@@ -1,4 +1,4 @@
-"""What is said to be the cost of a command is that of its process."""
+"""The measured cost of a command is that of its own process."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def nll_cost(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The script, which runs plain Python instead of the program."""
-    import nll_cost
+    """Return the script, with plain Python in place of the program."""
+    from benchmarks.performance import nll_cost
 
     monkeypatch.setattr(nll_cost, "PROGRAM", (sys.executable,))
 
@@ -23,7 +23,7 @@ def nll_cost(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_memory_and_time_are_those_of_the_child(nll_cost: Any) -> None:
-    # More than this process has, which a child inherits.
+    # More than this process has, since a child inherits its peak.
     cost = nll_cost.run("-c", "import time; x = b'1' * 900_000_000; time.sleep(0.5)")
 
     assert 900 < cost["megabytes"] < 950
@@ -31,13 +31,13 @@ def test_memory_and_time_are_those_of_the_child(nll_cost: Any) -> None:
     assert cost["cpu_seconds"] < cost["seconds"]
 
 
-def test_the_script_itself_is_small_when_it_starts_the_program() -> None:
-    code = "import sys, nll_cost; print([name for name in ('torch', 'numpy') if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT / "benchmarks", capture_output=True, text=True)
+def test_script_starts_the_program_before_it_imports_torch() -> None:
+    code = "import sys, benchmarks.performance.nll_cost; print([x for x in ('torch', 'numpy') if x in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
 
     assert done.stdout.strip() == "[]", done.stderr
 
 
-def test_a_program_that_fails_has_no_cost(nll_cost: Any) -> None:
+def test_failing_program_is_reported(nll_cost: Any) -> None:
     with pytest.raises(SystemExit, match="failed"):
         nll_cost.run("-c", "raise SystemExit(3)")

@@ -1,4 +1,4 @@
-"""A model's card tells its likelihood, and how far it can be trusted."""
+"""Model cards report the likelihood and the BDMC gap."""
 
 from __future__ import annotations
 
@@ -8,22 +8,20 @@ from typing import Any
 
 import pytest
 
-from graphite_gen.likelihood.bdmc import GraphBDMC, join_bdmc
+from graphite_gen.likelihood.bdmc import GraphBDMC, summarise_bdmc
 from graphite_gen.training.checkpoint import bundled_folder
 
 
 @pytest.mark.usefixtures("single_precision")
-def test_a_card_has_the_gap_with_its_error_and_how_it_was_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import train_checkpoints as checkpoints
+def test_card_reports_the_bdmc_gap_with_its_error_and_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from benchmarks.reproduce import train_checkpoints as checkpoints
 
-    asked: list[tuple[Any, ...]] = []
+    calls: list[tuple[Any, ...]] = []
     rows = [GraphBDMC(10, 20, 30.0, 30.2, 30.5, 0.2), GraphBDMC(11, 22, 33.0, 33.6, 33.5, 0.2)]
 
-    def check(model: Any, graphs: int, *, samples: int) -> Any:
-        asked.append((model.name, graphs, samples))
-        return join_bdmc(model.name, samples, 64, 60, rows)
+    def check(model: Any, graphs: int, options: Any) -> Any:
+        calls.append((model.name, graphs, options.samples))
+        return summarise_bdmc(model.name, options, rows)
 
     monkeypatch.setattr(checkpoints, "bdmc_nll", check)
     folder = tmp_path / "ego"
@@ -32,7 +30,7 @@ def test_a_card_has_the_gap_with_its_error_and_how_it_was_measured(
     line = checkpoints.write_card(folder, graphs=3, samples=20, check_graphs=2)
 
     card = (folder / "README.md").read_text(encoding="utf-8")
-    assert asked == [("ego-one-shot", 2, 20)]
+    assert calls == [("ego-one-shot", 2, 20)]
     assert "| 0.40 ± 0.20 |" in card
-    assert "2 graphs of its own, 64 chains of 60 temperatures" in card
+    assert "2 graphs sampled from the model, 64 chains of 60 temperatures" in card
     assert "gap 0.40 ± 0.20" in line

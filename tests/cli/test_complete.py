@@ -10,7 +10,7 @@ import pytest
 from tiny import autoregressive_model, path
 
 from graphite_gen.cli import console
-from graphite_gen.cli.trust import completion_diagnosis
+from graphite_gen.cli.diagnosis import completion_diagnosis
 from graphite_gen.completion import Completion
 from graphite_gen.io import read_graphs, write_graphs
 from graphite_gen.training.checkpoint import save_checkpoint
@@ -157,17 +157,17 @@ def test_outputs_are_checked_before_the_work(
 @pytest.mark.parametrize(
     ("method", "error", "disagreement", "spread", "word"),
     [
-        ("chains", 0.01, 0.02, 0.1, "Settled"),
+        ("chains", 0.01, 0.02, 0.1, "Converged"),
         ("chains", 0.2, 0.02, 0.1, "--steps"),
         ("chains", 0.01, 0.6, 0.1, "--steps"),
         ("chains", 0.01, 0.02, 3.0, "--particles"),
-        ("enumeration", 0.01, 0.02, 0.1, "Settled"),
+        ("enumeration", 0.01, 0.02, 0.1, "Converged"),
         ("enumeration", 0.01, 0.02, 3.0, "--steps"),
         ("latents", 0.2, 0.02, 0.1, "--particles"),
         ("latents", 0.01, 0.02, 3.0, "--particles"),
     ],
 )
-def test_runs_that_differ_are_not_settled(
+def test_runs_that_disagree_have_not_converged(
     method: str, error: float, disagreement: float, spread: float, word: str
 ) -> None:
     found = Completion((), (), -5.0, spread, error, disagreement, -6.0, method)
@@ -175,8 +175,8 @@ def test_runs_that_differ_are_not_settled(
     text = completion_diagnosis(found)
 
     assert word in text
-    assert text.startswith("Settled" if word == "Settled" else "Not settled")
-    assert ("all completions weighed" in text) == (method == "enumeration")
+    assert text.startswith("Converged" if word == "Converged" else "Not converged")
+    assert ("all completions enumerated" in text) == (method == "enumeration")
 
 
 def test_long_work_prints_progress_to_a_pipe(invoke: Invoke, partial: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from .conftest import Invoke, is_one_line, program
 
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Make 'families' raise what it is given."""
+    """Make 'families' raise an exception."""
 
     def fail_with(error: BaseException) -> None:
         @click.command()
@@ -42,12 +42,12 @@ def test_every_help_shows_defaults_and_ends_with_an_example(invoke: Invoke, comm
     assert f"graphite-gen {command}" in example
 
 
-def test_an_unknown_command_or_option_is_wrong_usage(invoke: Invoke) -> None:
+def test_an_unknown_command_or_option_is_a_usage_error(invoke: Invoke) -> None:
     assert invoke("frobnicate").exit_code == 2
     assert invoke("families", "--frobnicate").exit_code == 2
 
 
-def test_a_problem_of_the_user_is_one_line_and_exit_one(invoke: Invoke, failing: Any) -> None:
+def test_an_error_that_the_user_can_fix_is_one_line_and_exit_code_1(invoke: Invoke, failing: Any) -> None:
     failing(GraphiteError("Found this.\nDo that."))
     result = invoke("families")
 
@@ -77,7 +77,7 @@ def test_debug_shows_the_traceback_before_or_after_the_command(
         (OSError(errno.ENOSPC, "No space left on device", "out.g6"), "'out.g6': No space left on device."),
     ],
 )
-def test_any_other_failure_is_one_line_too(invoke: Invoke, failing: Any, error: BaseException, words: str) -> None:
+def test_any_other_error_is_one_line_too(invoke: Invoke, failing: Any, error: BaseException, words: str) -> None:
     failing(error)
     result = invoke("families")
 
@@ -86,13 +86,13 @@ def test_any_other_failure_is_one_line_too(invoke: Invoke, failing: Any, error: 
     assert words in result.stderr
 
 
-def test_an_unexpected_failure_asks_for_debug(invoke: Invoke, failing: Any) -> None:
+def test_an_unexpected_error_suggests_debug(invoke: Invoke, failing: Any) -> None:
     failing(KeyError("x"))
 
     assert "'--debug'" in invoke("families").stderr
 
 
-def test_an_interrupt_is_one_line_and_exit_130(invoke: Invoke, failing: Any) -> None:
+def test_an_interrupt_is_one_line_and_exit_code_130(invoke: Invoke, failing: Any) -> None:
     failing(KeyboardInterrupt())
     result = invoke("families")
 
@@ -100,7 +100,7 @@ def test_an_interrupt_is_one_line_and_exit_130(invoke: Invoke, failing: Any) -> 
     assert result.stderr == "Interrupted.\n"
 
 
-def test_a_closed_pipe_ends_quietly(model: Path) -> None:
+def test_a_closed_pipe_ends_the_program_silently(model: Path) -> None:
     process = program("sample", "-n", 1_000_000, "--format", "g6", "-o", "-", "--model", model, "--threads", 1)
     assert process.stdout is not None
     assert process.stderr is not None
@@ -112,7 +112,7 @@ def test_a_closed_pipe_ends_quietly(model: Path) -> None:
     assert process.wait(timeout=60) == 0
 
 
-def test_a_pipe_that_closes_before_a_table_ends_quietly(graphs: Path) -> None:
+def test_a_pipe_that_closes_before_a_table_ends_the_program_silently(graphs: Path) -> None:
     process = program("inspect", graphs)
     assert process.stdout is not None
     assert process.stderr is not None
@@ -131,7 +131,7 @@ def test_the_version_is_that_of_the_package() -> None:
 @pytest.mark.parametrize(
     ("line", "problem"), [("inspect - --format g6 <&-", "'-' cannot be read"), ("families >&-", "")]
 )
-def test_a_stream_that_the_shell_has_closed_is_no_surprise(line: str, problem: str) -> None:
+def test_a_stream_that_the_shell_has_closed_is_handled(line: str, problem: str) -> None:
     command = f"'{sys.executable}' -m graphite_gen {line}"
     result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
 
@@ -140,7 +140,7 @@ def test_a_stream_that_the_shell_has_closed_is_no_surprise(line: str, problem: s
     assert problem in result.stderr
 
 
-def test_what_a_user_said_stands_on_one_line_of_bounded_length(invoke: Invoke) -> None:
+def test_an_error_that_quotes_an_argument_is_one_line_of_bounded_length(invoke: Invoke) -> None:
     for value in ("a\nb", "x" * 70_000):
         result = invoke("evaluate", "a.g6", "--reference", "b.g6", "--fail-above", value)
 

@@ -47,7 +47,7 @@ def test_mistakes_end_in_one_line(invoke: Invoke, graphs: Path, model: Path, mon
     for line, problem in (
         (["gallery", graphs, "-o", "g.txt"], "not a picture"),
         (["gallery", "missing.h5", "--terminal"], "missing.h5"),
-        (["training", "missing", "--terminal"], "No model called 'missing'"),
+        (["training", "missing", "--terminal"], "no model 'missing'"),
         (["training", graphs, "--terminal"], "is not a checkpoint"),
         (["stages", model, "--reference", graphs, "--terminal"], "one-shot decoder"),
     ):

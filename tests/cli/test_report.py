@@ -52,11 +52,11 @@ def test_mistakes_end_in_one_line_and_nothing_is_written(
 ) -> None:
     Path("taken.html").write_text("mine", encoding="utf-8")
     for line, problem in (
-        (["missing", "-o", "a.html"], "No model called 'missing'"),
+        (["missing", "-o", "a.html"], "no model 'missing'"),
         ([model, "-o", "taken.html"], "taken.html"),
         ([model, "-o", "no/where.html"], "does not exist"),
         ([model, "--reference", "missing.h5", "-o", "a.html"], "missing.h5"),
-        ([model, "--samples", model, "-o", "a.html"], "is a model, not graphs"),
+        ([model, "--samples", model, "-o", "a.html"], "is a model; expected graphs"),
     ):
         result = invoke("report", *line)
         assert result.exit_code == 1

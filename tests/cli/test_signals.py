@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from graphite_gen.cli.signals import Stopped, exit_code, heed_signals, instead_of_stopping
-from graphite_gen.io.locks import claimed
+from graphite_gen.cli.signals import Stopped, exit_code, raise_on_signals, stop_gracefully
+from graphite_gen.io.locks import locked
 
 from .conftest import TINY, Invoke, is_one_line, program
 
@@ -18,7 +18,7 @@ SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 @pytest.fixture(autouse=True)
 def handlers() -> object:
     kept = {number: signal.getsignal(number) for number, _ in SIGNALS}
-    # Under 'nohup' the tests themselves would ignore one.
+    # Under 'nohup' the tests themselves ignore SIGHUP.
     for number in kept:
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     yield
@@ -27,8 +27,8 @@ def handlers() -> object:
 
 
 @pytest.mark.parametrize(("number", "code"), SIGNALS)
-def test_every_signal_raises_as_ctrl_c_does_with_a_code_of_its_own(number: int, code: int) -> None:
-    heed_signals()
+def test_every_signal_raises_with_its_own_exit_code(number: int, code: int) -> None:
+    raise_on_signals()
 
     with pytest.raises(KeyboardInterrupt) as error:
         os.kill(os.getpid(), number)
@@ -36,9 +36,9 @@ def test_every_signal_raises_as_ctrl_c_does_with_a_code_of_its_own(number: int, 
     assert exit_code(error.value) == code
 
 
-def test_what_is_ignored_stays_so() -> None:
+def test_a_signal_that_is_ignored_stays_ignored() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    heed_signals()
+    raise_on_signals()
 
     os.kill(os.getpid(), signal.SIGHUP)
 
@@ -46,23 +46,23 @@ def test_what_is_ignored_stays_so() -> None:
 
 
 @pytest.mark.parametrize(("number", "code"), SIGNALS)
-def test_the_first_signal_asks_and_the_second_does_not(number: int, code: int) -> None:
-    heed_signals()
-    asked: list[bool] = []
+def test_the_first_signal_is_a_request_and_the_second_raises(number: int, code: int) -> None:
+    raise_on_signals()
+    requests: list[bool] = []
 
-    with pytest.raises(Stopped) as error, instead_of_stopping(lambda: asked.append(True)):  # noqa: PT012
+    with pytest.raises(Stopped) as error, stop_gracefully(lambda: requests.append(True)):  # noqa: PT012
         os.kill(os.getpid(), number)
-        assert asked == [True]
+        assert requests == [True]
         os.kill(os.getpid(), signal.SIGTERM)
 
     assert exit_code(error.value) == code
     assert signal.getsignal(number) is not signal.SIG_DFL
 
 
-def test_sigterm_ends_a_training_with_its_save(own_folder: Path) -> None:
+def test_sigterm_saves_and_ends_a_training(own_folder: Path) -> None:
     training = program("train", "--family", "ego", *TINY, "--epochs", 4000, "--validate-every", 1, "--name", "run")
     assert training.stderr is not None
-    while "epoch" not in (text := training.stderr.readline()):
+    while not (text := training.stderr.readline()).startswith("epoch"):
         assert text, "the run ended before its first epoch"
     training.send_signal(signal.SIGTERM)
     line = training.communicate(timeout=120)[1].splitlines()[-1]
@@ -72,7 +72,7 @@ def test_sigterm_ends_a_training_with_its_save(own_folder: Path) -> None:
     assert not list((own_folder / "checkpoints" / "run").glob(".*"))
 
 
-def test_sigterm_ends_a_writer_with_nothing(own_folder: Path) -> None:
+def test_sigterm_ends_a_writer_without_output(own_folder: Path) -> None:
     writing = program("generate", "--family", "ego", "-n", 10_000_000, "-o", "out.h5")
     while not list(own_folder.iterdir()):
         assert writing.poll() is None
@@ -86,17 +86,17 @@ def test_sigterm_ends_a_writer_with_nothing(own_folder: Path) -> None:
 
 @pytest.mark.parametrize("options", [(), ("--force",), ("--resume",)])
 def test_a_second_training_in_a_folder_is_refused(own_folder: Path, invoke: Invoke, options: tuple[str, ...]) -> None:
-    with claimed(Path("checkpoints/run")):
+    with locked(Path("checkpoints/run")):
         result = invoke(
             "train", "--family", "ego", *(() if options == ("--resume",) else TINY), "--name", "run", *options
         )
 
     assert result.exit_code == 1
     assert is_one_line(result.stderr)
-    assert "Another training is at work in 'checkpoints/run'" in result.stderr
+    assert "'checkpoints/run' is locked by another run (pid " in result.stderr
 
 
-def test_a_folder_that_a_killed_run_left_before_it_saved_is_as_good_as_none(own_folder: Path, invoke: Invoke) -> None:
+def test_a_folder_of_a_run_that_was_killed_before_it_saved_is_reused(own_folder: Path, invoke: Invoke) -> None:
     folder = own_folder / "checkpoints" / "ego"
     folder.mkdir(parents=True)
     for name in ("lock", "0123456789abcdef.tmp", "0123456789abcdef.safetensors"):

@@ -1,4 +1,4 @@
-"""'train' under torchrun on loopback: killed, started again, stopped and resumed."""
+"""'train' under torchrun on one host: killed, restarted, stopped and resumed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from launched import wait_for, worker
 
+from benchmarks.robustness.launched import wait_for, worker
 from graphite_gen.training.checkpoint import read_tensors
 
 from .conftest import Invoke, under_torchrun
@@ -39,28 +39,34 @@ def weights(name: str) -> dict[str, torch.Tensor]:
     return read_tensors(Path("checkpoints") / name / "optimizer.safetensors")[0]
 
 
-def same_weights(first: str, second: str) -> bool:
+def difference(first: str, second: str) -> float:
+    """The largest difference between the weights or moments of two runs."""
     ours, theirs = weights(first), weights(second)
+    assert ours.keys() == theirs.keys()
 
-    return ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
+    return max(float((ours[name] - theirs[name]).abs().max()) for name in ours if ours[name].numel())
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs '/proc'")
-def test_a_run_whose_processes_are_killed_is_continued_to_the_same_end(invoke: Invoke) -> None:
+def test_a_run_that_torchrun_restarts_after_a_kill_ends_with_the_same_weights(invoke: Invoke) -> None:
     process = start(*LINE, restarts=1)
     wait_for(Path("checkpoints/own/state.json"), process)
     os.kill(worker(process, 1), signal.SIGKILL)
     _, stderr = process.communicate(timeout=120)
 
-    # torchrun's own lines aside.
-    told = [line for line in stderr.splitlines() if line.startswith(("Error:", "Resuming"))]
+    # Without the lines of torchrun itself.
+    messages = [line for line in stderr.splitlines() if line.startswith(("Error:", "Resuming"))]
     assert process.returncode == 0, stderr
-    assert "A process of this run was lost" in told[0]
-    assert told[0].endswith("torchrun --nproc-per-node 2 -m graphite_gen train own.g6 --name own --resume --threads 1")
-    assert told[1].startswith("Resuming 'own' after ")
+    assert "A worker died" in messages[0]
+    command = "torchrun --nproc-per-node 2 -m graphite_gen train own.g6 --name own --resume --threads 1"
+    assert messages[0].endswith(command)
+    assert messages[1].startswith("Resuming 'own' after ")
     assert [folder.name for folder in Path("checkpoints").iterdir()] == ["own"]
+    # Bit for bit with the same world size.
+    assert start(*LINE, "--name", "undisturbed").wait(120) == 0
+    assert difference("own", "undisturbed") == 0
     assert invoke(*LINE, "--name", "alone").exit_code == 0
-    assert same_weights("own", "alone")
+    assert difference("own", "alone") < 1e-5
 
 
 FAILING = """
@@ -81,7 +87,7 @@ run()
 """
 
 
-def test_what_goes_wrong_in_another_process_reaches_the_user() -> None:
+def test_an_error_of_a_worker_is_reported_by_rank_zero() -> None:
     Path("failing.py").write_text(FAILING)
     words = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "failing.py", *map(str, LINE)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120)
@@ -90,7 +96,7 @@ def test_what_goes_wrong_in_another_process_reaches_the_user() -> None:
     assert [line for line in done.stderr.splitlines() if line.startswith("Error:")] == ["Error: This host has no room."]
 
 
-def test_a_run_of_two_that_was_stopped_goes_on_with_one_and_the_other_way(invoke: Invoke) -> None:
+def test_a_run_of_two_processes_that_was_stopped_is_resumed_by_one(invoke: Invoke) -> None:
     process = start(*LINE, "--name", "two")
     wait_for(Path("checkpoints/two/state.json"), process)
     process.send_signal(signal.SIGTERM)
@@ -101,10 +107,10 @@ def test_a_run_of_two_that_was_stopped_goes_on_with_one_and_the_other_way(invoke
     assert resumed.exit_code == 0, resumed.stderr
     assert 0 < int(resumed.stderr.partition("after ")[2].split()[0]) < 12
     assert invoke(*LINE, "--name", "one").exit_code == 0
-    assert same_weights("two", "one")
+    assert difference("two", "one") < 1e-5
 
 
-def test_one_large_graph_is_left_to_one_process(groups: Path) -> None:
+def test_a_network_is_trained_by_one_process(groups: Path) -> None:
     done = subprocess.run(under_torchrun("train", "--single", groups), capture_output=True, text=True, timeout=60)
 
     assert done.returncode != 0

@@ -31,7 +31,7 @@ def history(folder: Path) -> list[dict[str, Any]]:
     return [{key: value for key, value in row.items() if key != "seconds"} for row in rows]
 
 
-def test_the_model_goes_to_its_folder_with_its_results_on_stdout(invoke: Invoke) -> None:
+def test_the_model_is_saved_and_its_results_are_on_stdout(invoke: Invoke) -> None:
     result = invoke("train", "--family", "ego", *TINY)
 
     assert result.exit_code == 0
@@ -40,14 +40,14 @@ def test_the_model_goes_to_its_folder_with_its_results_on_stdout(invoke: Invoke)
     assert "validation NLL" in result.stdout
     assert "ER baseline" in result.stdout
     assert "epoch 2/2" in result.stderr
+    assert "Plan: 2 epochs of 60 graphs" in result.stderr
     assert "graphite-gen sample --model checkpoints/ego" in result.stderr
 
 
 def test_json_has_the_baseline_of_the_validation_graphs(invoke: Invoke) -> None:
     value = only_json(invoke("train", "--family", "ego", *TINY, "--name", "mine", "--json"))
     model = load_checkpoint(Path(value["folder"]))
-    law = family("ego")
-    validation = training_set(law, preset_name="default", count=60, nodes=(5, 8), seed=0).split("validation")
+    validation = training_set(family("ego"), preset_name="default", count=60, nodes=(5, 8), seed=0).split("validation")
 
     assert value["name"] == "mine"
     assert value["folder"] == "checkpoints/mine"
@@ -58,7 +58,7 @@ def test_json_has_the_baseline_of_the_validation_graphs(invoke: Invoke) -> None:
     )
 
 
-def test_two_epochs_on_few_graphs_are_remarked_on(invoke: Invoke) -> None:
+def test_a_run_above_the_baseline_has_a_finding(invoke: Invoke) -> None:
     results = only_json(invoke("train", "--family", "ego", *TINY, "--json"))["results"]
 
     assert results["validation"] - results["baseline"] > 1
@@ -66,7 +66,7 @@ def test_two_epochs_on_few_graphs_are_remarked_on(invoke: Invoke) -> None:
     assert "Train for longer ('--epochs', now 2), or on" in results["remark"]
 
 
-def test_a_run_below_the_baseline_is_not_remarked_on(invoke: Invoke) -> None:
+def test_a_run_below_the_baseline_has_no_finding(invoke: Invoke) -> None:
     # All pairs or none: the baseline tosses a coin for each, and a model knows after the first.
     graphs = [nx.node_link_data(nx.complete_graph(6) if i % 2 else nx.empty_graph(6), edges="edges") for i in range(40)]
     Path("coin.jsonl").write_text("".join(json.dumps(graph) + "\n" for graph in graphs))
@@ -77,7 +77,7 @@ def test_a_run_below_the_baseline_is_not_remarked_on(invoke: Invoke) -> None:
     assert results["remark"] is None
 
 
-def test_nothing_is_remarked_where_the_baseline_is_the_law(invoke: Invoke) -> None:
+def test_there_is_no_finding_if_the_baseline_is_the_true_process(invoke: Invoke) -> None:
     line = ("train", "--family", "erdos-renyi", *TINY, "--preset", "one-shot", "--epochs", 1, "--json")
     results = only_json(invoke(*line))["results"]
 
@@ -96,7 +96,7 @@ def test_only_options_that_were_given_change_the_preset(invoke: Invoke) -> None:
     assert found.training.to_json() == {**training.to_json(), "epochs": 2, "epoch_graphs": 0, "seed": 5}
 
 
-def test_default_names_get_out_of_each_others_way_and_given_names_do_not(invoke: Invoke) -> None:
+def test_default_names_are_numbered_and_given_names_are_not(invoke: Invoke) -> None:
     assert invoke("train", "--family", "ego", *TINY).exit_code == 0
     assert invoke("train", "--family", "ego", *TINY).exit_code == 0
     assert sorted(path.name for path in Path("checkpoints").iterdir()) == ["ego", "ego-2"]
@@ -109,7 +109,7 @@ def test_default_names_get_out_of_each_others_way_and_given_names_do_not(invoke:
     assert load_checkpoint(Path("checkpoints/ego")).training.seed == 1
 
 
-def test_a_file_is_trained_on_by_its_splits_and_names_the_model(invoke: Invoke, graphs: Path) -> None:
+def test_a_file_is_used_by_its_splits_and_names_the_model(invoke: Invoke, graphs: Path) -> None:
     value = only_json(invoke("train", graphs, "--epochs", 1, "--width", 8, "--epoch-graphs", 0, "--json"))
 
     assert value["name"] == "ego"
@@ -119,11 +119,12 @@ def test_a_file_is_trained_on_by_its_splits_and_names_the_model(invoke: Invoke, 
 @pytest.mark.parametrize(
     ("line", "what"),
     [
-        (("--skip", "convex"), "'--skip' has no effect on a staged model"),
-        (("--no-mlp",), "'--mlp/--no-mlp' has no effect on a staged model"),
+        (("--skip", "convex"), "'--skip' has no effect on an autoregressive model"),
+        (("--no-mlp",), "'--mlp/--no-mlp' has no effect on an autoregressive model"),
+        (("--latent", 4), "'--latent' has no effect on a model without encoder"),
         (("--kl-warmup", 0.5), "'--kl-warmup' has no effect on a model without encoder"),
         (("--encoder-features", "degree"), "'--encoder-features' has no effect on a model without encoder"),
-        (("--stages", 1, "--order", "peel"), "'--ordering' has no effect on a model that decides all pairs at once"),
+        (("--stages", 1, "--order", "peel"), "'--ordering' has no effect on a one-shot model"),
     ],
 )
 def test_an_option_without_effect_is_refused(invoke: Invoke, line: tuple[object, ...], what: str) -> None:
@@ -134,13 +135,13 @@ def test_an_option_without_effect_is_refused(invoke: Invoke, line: tuple[object,
     assert not list(Path().iterdir())
 
 
-def test_choices_written_out_for_speed_are_those_of_the_library() -> None:
+def test_choices_of_options_are_those_of_the_library() -> None:
     assert (config.KINDS, tuple(config.ORDERINGS)) == (KINDS, ORDERINGS)
     for encoder in ENCODERS:
         assert preset("default", encoder=encoder)[0].encoder == encoder
 
 
-def test_help_shows_the_presets_own_defaults(invoke: Invoke) -> None:
+def test_help_shows_the_defaults_of_the_presets(invoke: Invoke) -> None:
     text = " ".join(invoke("train", "--help").stdout.split())
 
     epochs = {name: training.epochs for name, (_, training) in PRESETS.items()}
@@ -148,17 +149,17 @@ def test_help_shows_the_presets_own_defaults(invoke: Invoke) -> None:
     assert f"[default: {TRAINING_GRAPHS}; paper: 100]" in text
 
 
-def test_help_shows_what_one_large_graph_is_learned_with() -> None:
+def test_help_shows_the_defaults_for_one_network() -> None:
     records = {option.name: option.get_help_record(click.Context(train)) for option in train.params}
-    told = {name: record[1] for name, record in records.items() if record}
+    shown = {name: record[1] for name, record in records.items() if record}
 
     for name in ("epochs", "learning_rate", "latent", "rounds", "skip_weight"):
-        assert f"; --single: {getattr(GENERATION, name):g}; " in told[name]
+        assert f"; --single: {getattr(GENERATION, name):g}; " in shown[name]
     assert (GENERATION.width, GENERATION.kind, GENERATION.skip) == (0, "graphite-vae", "convex")
-    assert "; --single: none; " in told["width"]
-    assert told["subsample"].endswith(f"[default: {GENERATION.subsample:g}; x>=0]")
-    # What is the same is not told twice, nor what has no use there.
-    assert not any("--single: " in told[name] for name in ("kind", "skip", "subsample", "validate_every", "patience"))
+    assert "; --single: none; " in shown["width"]
+    assert shown["subsample"].endswith(f"[default: {GENERATION.subsample:g}; x>=0]")
+    # Defaults that are equal, or not used there, are not repeated.
+    assert not any("--single: " in shown[name] for name in ("kind", "skip", "subsample", "validate_every", "patience"))
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def test_wrong_usage_is_exit_two(invoke: Invoke, line: tuple[str, ...]) -> None:
         ("--family", "regular", "--nodes", "3"),
     ],
 )
-def test_what_cannot_be_done_is_one_line_and_leaves_nothing(invoke: Invoke, line: tuple[object, ...]) -> None:
+def test_an_error_is_one_line_and_leaves_no_files(invoke: Invoke, line: tuple[object, ...]) -> None:
     result = invoke("train", *line)
 
     assert result.exit_code == 1
@@ -205,7 +206,7 @@ def test_what_cannot_be_done_is_one_line_and_leaves_nothing(invoke: Invoke, line
     assert not list(Path().iterdir())
 
 
-def test_a_finished_run_says_so(invoke: Invoke, model: Path) -> None:
+def test_a_finished_run_is_reported(invoke: Invoke, model: Path) -> None:
     before = (model / "model.safetensors").read_bytes()
     result = invoke("train", "--family", "ego", "--out", model.parent, "--resume", "--json")
 
@@ -225,14 +226,14 @@ def test_a_finished_run_says_so(invoke: Invoke, model: Path) -> None:
         ("--preset", "paper"),
     ],
 )
-def test_a_run_is_not_resumed_as_another(invoke: Invoke, model: Path, option: str, value: object) -> None:
+def test_a_run_is_not_resumed_with_other_settings(invoke: Invoke, model: Path, option: str, value: object) -> None:
     line = ("train", "--family", "ego", *TINY, "--out", model.parent, "--resume")
     assert invoke(*line).exit_code == 0
     result = invoke(*line, option, *([] if value is None else [value]))
 
     assert result.exit_code == 1
     assert is_one_line(result.stderr)
-    assert "another run" in result.stderr
+    assert "start another run" in result.stderr
 
 
 def test_a_run_is_not_resumed_on_other_graphs(invoke: Invoke, graphs: Path) -> None:
@@ -256,7 +257,7 @@ def test_an_interrupted_run_resumes_to_the_same_bytes(invoke: Invoke, own_folder
 
     process = program(*line, "--name", "parts")
     assert process.stderr is not None
-    while "epoch" not in (text := process.stderr.readline()):
+    while not (text := process.stderr.readline()).startswith("epoch"):
         assert text, "the run ended before its first epoch"
     process.send_signal(signal.SIGINT)
     text = process.communicate(timeout=60)[1].splitlines()[-1]
@@ -275,11 +276,11 @@ def interrupt(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("where", ["graphite_gen.training.runs.TrainingData.load", "graphite_gen.cli.watching.watch"])
-def test_a_run_that_is_stopped_before_it_begins_says_that_nothing_was_saved(
+@pytest.mark.parametrize("where", ["training.runs.TrainingData.load", "cli.progress.train_with_progress"])
+def test_a_run_stopped_before_its_first_step_reports_that_nothing_was_saved(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    monkeypatch.setattr(where, interrupt)
+    monkeypatch.setattr(f"graphite_gen.{where}", interrupt)
     result = invoke("train", "--family", "ego", *TINY)
 
     assert result.exit_code == 130
@@ -288,7 +289,7 @@ def test_a_run_that_is_stopped_before_it_begins_says_that_nothing_was_saved(
     assert not list(Path().iterdir())
 
 
-def test_a_run_that_is_stopped_while_it_is_taken_up_can_still_be(
+def test_a_run_stopped_while_resuming_can_be_resumed(
     invoke: Invoke, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("graphite_gen.training.runs.TrainingData.load", interrupt)
@@ -298,9 +299,7 @@ def test_a_run_that_is_stopped_while_it_is_taken_up_can_still_be(
     assert result.stderr.splitlines()[-1].startswith("Interrupted. Continue with: graphite-gen train --family ego")
 
 
-def test_a_run_that_is_stopped_at_its_first_step_is_kept_from_there(
-    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_stopped_in_its_first_step_can_be_resumed(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr("graphite_gen.training.trainer.Trainer._step", interrupt)
         result = invoke("train", "--family", "ego", *TINY)
@@ -321,7 +320,7 @@ def test_weights_are_announced_and_can_be_ignored(invoke: Invoke) -> None:
     plain = invoke("train", "egos.jsonl", "--name", "plain", "--ignore-weights", *quick)
 
     assert (weighted.exit_code, plain.exit_code) == (0, 0)
-    # The baseline is no law of weights.
+    # The baseline is a distribution over unweighted graphs.
     assert ("ER baseline" in weighted.stdout, "ER baseline" in plain.stdout) == (False, True)
     assert "--ignore-weights" in weighted.stderr
     assert "--ignore-weights" not in plain.stderr
@@ -330,7 +329,7 @@ def test_weights_are_announced_and_can_be_ignored(invoke: Invoke) -> None:
     assert invoke("train", "--family", "ego", "--ignore-weights").exit_code == 2
 
 
-def test_a_file_of_one_graph_is_told_of_single(invoke: Invoke, groups: Path, graphs: Path) -> None:
+def test_single_is_suggested_for_a_file_of_one_graph(invoke: Invoke, groups: Path, graphs: Path) -> None:
     hint = "pass '--single'"
     options = ("--epochs", 1, "--width", 8, "--threads", 1)
     one = invoke("train", groups, "--stages", 1, *options)
@@ -342,7 +341,7 @@ def test_a_file_of_one_graph_is_told_of_single(invoke: Invoke, groups: Path, gra
     assert hint not in many.stderr
 
 
-def test_one_large_graph_is_learned_and_sampled_from(invoke: Invoke, groups: Path) -> None:
+def test_a_model_of_one_network_is_trained_and_sampled(invoke: Invoke, groups: Path) -> None:
     options = ("--epochs", 20, "--latent", 4, "--subsample", 0, "--threads", 1)
     trained = invoke("train", "--single", groups, *options)
     assert trained.exit_code == 0, trained.stderr
@@ -362,7 +361,7 @@ def test_one_large_graph_is_learned_and_sampled_from(invoke: Invoke, groups: Pat
     assert [graph.edges.tolist() for graph in first] == [graph.edges.tolist() for graph in second]
     assert [graph.nodes for graph in first + third] == [30, 30, 80, 80]
 
-    # One large graph is enough, unless more are asked for.
+    # The default is one network.
     assert invoke("sample", "-o", "d.h5", "--threads", 1).exit_code == 0
     (only,) = read_graphs("d.h5")
     assert only.edges.tolist() == first[0].edges.tolist()
@@ -378,23 +377,23 @@ def test_one_large_graph_is_learned_and_sampled_from(invoke: Invoke, groups: Pat
     assert "--resume" not in again.stderr
 
 
-def test_what_one_large_graph_is_no_model_for_is_told(invoke: Invoke, groups: Path) -> None:
+def test_commands_and_options_that_do_not_apply_to_one_network_are_refused(invoke: Invoke, groups: Path) -> None:
     assert invoke("train", "--single", groups, "--epochs", 2, "--latent", 4, "--threads", 1).exit_code == 0
     for line, code, problem in (
         (("nll", groups), 1, "'--model bundled:barabasi'"),
         (("nll", groups, "--model", "groups"), 1, "'--model bundled:barabasi'"),
         (("report", "groups", "-o", "page.html"), 1, "'bundled:barabasi'"),
         (("plot", "training", "groups", "--terminal"), 1, "'bundled:barabasi'"),
-        (("complete", groups, "--add-nodes", 1, "-o", "out.graphml"), 1, "trained on one network"),
+        (("complete", groups, "--add-nodes", 1, "-o", "out.graphml"), 1, "model of one network"),
         (("train", groups, "--name", "groups", "--resume"), 1, ""),
         (("sample", "--tree", "-o", "out.h5"), 2, "'--tree' has no effect"),
         (("sample", "--stages", 4, "-o", "out.h5"), 2, "'--stages' has no effect"),
         (("sample", "--nodes", 2, "-o", "out.h5"), 1, "mean degree"),
         (("train", "--single"), 2, "the file of the graph"),
-        (("train", "--single", groups, "--stages", 3), 2, "'--decoder' has no use"),
-        (("train", groups, "--subsample", 2), 2, "'--subsample' belongs to '--single'"),
-        (("train", "--single", groups, "--resume"), 2, "'--resume' has no use"),
-        (("train", "--single", "--family", "ego"), 2, "'--family' has no use"),
+        (("train", "--single", groups, "--stages", 3), 2, "'--decoder' has no effect"),
+        (("train", groups, "--subsample", 2), 2, "'--subsample' needs '--single'"),
+        (("train", "--single", groups, "--resume"), 2, "'--resume' has no effect"),
+        (("train", "--single", "--family", "ego"), 2, "'--family' has no effect"),
     ):
         result = invoke(*line)
         assert result.exit_code == code, (line, result.stderr)

@@ -151,5 +151,5 @@ def test_known_pairs_of_probability_zero_are_refused(changes: dict[str, Any], me
 
 
 def test_unlisted_and_unknown_exclude_each_other() -> None:
-    with pytest.raises(ConfigError, match="'unlisted' has no use"):
+    with pytest.raises(ConfigError, match="'unlisted'"):
         gg.Model(small_model()).complete(nx.path_graph(4), 1, unknown=[(0, 3)], unlisted="absent")

@@ -1,15 +1,20 @@
-"""Graphs of every kind for the round trips, and what it means for two to be equal."""
+"""Strategies for graphs of every kind, equality of graphs, and what a refusal looks like."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
+from graphite_gen.errors import FormatError
 from graphite_gen.graph import SimpleGraph
+from graphite_gen.io import read_graphs
 
 TEXT = st.text(max_size=6)
 KEYS = st.text(min_size=1, max_size=6).filter(lambda key: key not in ("weight", "features", "split", "graph"))
@@ -19,7 +24,7 @@ VALUES = st.one_of(SCALARS, st.lists(SCALARS, max_size=2), st.dictionaries(TEXT,
 
 @st.composite
 def bare_graphs(draw: Callable[..., Any], max_nodes: int = 9) -> SimpleGraph:
-    """A graph without anything on it."""
+    """A graph without attributes."""
     nodes = draw(st.integers(0, max_nodes))
     pairs = [(i, j) for i in range(nodes) for j in range(i + 1, nodes)]
     kept = draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
@@ -29,7 +34,7 @@ def bare_graphs(draw: Callable[..., Any], max_nodes: int = 9) -> SimpleGraph:
 
 @st.composite
 def rich_graphs(draw: Callable[..., Any], width: int = 2) -> SimpleGraph:
-    """A graph with weights, features, names and attributes, or some of them."""
+    """A graph with some of weights, features, names and attributes."""
     graph = draw(bare_graphs())
     n, e = graph.nodes, len(graph.edges)
     finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -51,7 +56,7 @@ def rich_graphs(draw: Callable[..., Any], width: int = 2) -> SimpleGraph:
 
 
 def columns(length: int) -> st.SearchStrategy[dict[str, list[Any]]]:
-    """Columns with holes, but none that is all holes."""
+    """Columns with missing values, but none with missing values only."""
     if not length:
         return st.just({})
     column = st.lists(st.one_of(st.none(), VALUES), min_size=length, max_size=length)
@@ -63,7 +68,7 @@ def assert_same(graph: SimpleGraph, other: SimpleGraph) -> None:
     """Both graphs are equal in every field."""
     assert_same_edges(graph, other)
     for one, two in ((graph.weights, other.weights), (graph.features, other.features)):
-        # No rows at all are as good as no array.
+        # An empty array is the same as none.
         one, two = (None if array is None or not len(array) else array for array in (one, two))
         assert (one is None) == (two is None)
         assert one is None or two is None or np.array_equal(one, two)
@@ -82,7 +87,7 @@ def assert_same_edges(graph: SimpleGraph, other: SimpleGraph) -> None:
 
 
 def same(one: Any, two: Any) -> bool:
-    """Equality that tells types apart and lets NaN equal itself."""
+    """Equality that distinguishes types, and in which NaN equals itself."""
     if type(one) is not type(two):
         return False
     if isinstance(one, dict):
@@ -93,3 +98,15 @@ def same(one: Any, two: Any) -> bool:
         return math.isnan(two)
 
     return bool(one == two)
+
+
+def assert_refused(path: Path, expected: str, body: bytes | str | None = None) -> None:
+    """Reading the file raises a one-line error that names it and has the expected reason, or matches a pattern."""
+    if body is not None:
+        path.write_bytes(body if isinstance(body, bytes) else body.encode())
+    with pytest.raises(FormatError) as caught:
+        list(read_graphs(path))
+    message = str(caught.value)
+    assert caught.value.reason == expected or re.search(expected, message), message
+    assert f"{path.name}'" in message
+    assert "\n" not in message

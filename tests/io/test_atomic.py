@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 import shutil
@@ -9,12 +10,11 @@ from pathlib import Path
 import pytest
 from killing import killed_at
 
-from graphite_gen.io import locks
 from graphite_gen.io.atomic import filling, is_settled, move_all, replacing, staging, sweep
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
-def test_a_file_is_replaced_whole_or_stays(error: type[BaseException], tmp_path: Path) -> None:
+def test_a_file_is_replaced_completely_or_not_at_all(error: type[BaseException], tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"old")
     mode = stat.S_IMODE(path.stat().st_mode)
@@ -31,7 +31,7 @@ def test_a_file_is_replaced_whole_or_stays(error: type[BaseException], tmp_path:
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
-def test_a_stage_is_hidden_and_goes_with_the_folders_made_for_it_if_anything_fails(tmp_path: Path) -> None:
+def test_a_failed_stage_is_removed_with_the_folders_created_for_it(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "er"
 
     with pytest.raises(KeyboardInterrupt), staging(folder) as stage:  # noqa: PT012
@@ -54,7 +54,7 @@ def test_moves_are_all_done_or_all_undone(
 ) -> None:
     for name in "abcd":
         (tmp_path / name).write_text(name)
-    # The last one takes a name that the first one has left.
+    # The last file gets the name that the first one had.
     moves = [(tmp_path / old, tmp_path / new) for old, new in ("ae", "bf", "cg", "da")]
     rename, calls = Path.rename, 0
 
@@ -86,14 +86,14 @@ def write_file(path: Path, text: str) -> None:
         stream.write(text.encode())
 
 
-def test_a_file_is_whole_whenever_its_writer_is_killed_and_the_next_one_clears_up(tmp_path: Path) -> None:
+def test_a_file_stays_complete_when_its_writer_is_killed_and_the_next_one_cleans_up(tmp_path: Path) -> None:
     write_file(tmp_path / "file", "old")
     for operation in itertools.count():
         if not killed_at(operation, lambda: write_file(tmp_path / "file", "new")):
             break
         assert visible(tmp_path)["file"] in ("old", "new")
         write_file(tmp_path / "other", "")
-        assert len(list(tmp_path.iterdir())) == 2, "nothing of the killed one is left"
+        assert len(list(tmp_path.iterdir())) == 2, "the stage of the killed writer is removed"
     assert operation > 2
 
 
@@ -103,20 +103,20 @@ def fill(folder: Path, texts: dict[str, str], old: tuple[str, ...] = ()) -> None
             (new / name).write_text(text)
 
 
-def test_a_new_folder_is_there_with_all_its_files_or_not(tmp_path: Path) -> None:
+def test_a_new_folder_appears_with_all_its_files_or_not_at_all(tmp_path: Path) -> None:
     wanted = {"a": "1", "b": "2", "c": "3"}
     for operation in itertools.count():
         if not killed_at(operation, lambda: fill(tmp_path / "out", wanted)):
             break
         assert not (tmp_path / "out").exists() or visible(tmp_path / "out") == wanted
         fill(tmp_path / "out", wanted, tuple(wanted) if (tmp_path / "out").exists() else ())
-        assert [path.name for path in tmp_path.iterdir()] == ["out"], "nothing of the killed one is left"
+        assert [path.name for path in tmp_path.iterdir()] == ["out"], "the stage of the killed writer is removed"
         shutil.rmtree(tmp_path / "out")
     assert operation > 4
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_files_among_others_are_all_there_or_none_once_someone_writes_there(tmp_path: Path) -> None:
+def test_files_in_an_existing_folder_are_all_replaced_or_none_after_the_next_write(tmp_path: Path) -> None:
     before, after = {"a": "old", "b": "old", "other": "x"}, {"a": "new", "c": "new", "other": "x"}
     halves = 0
     for operation in itertools.count():
@@ -128,43 +128,36 @@ def test_files_among_others_are_all_there_or_none_once_someone_writes_there(tmp_
             break
         is_half = visible(tmp_path) not in (before, after)
         halves += is_half
-        assert not (is_half and is_settled(tmp_path)), "whoever reads would not know"
+        assert not (is_half and is_settled(tmp_path)), "a reader could not tell"
         sweep(tmp_path)
         assert is_settled(tmp_path)
         assert visible(tmp_path) in (before, after)
-    assert halves, "none was killed between two moves"
+    assert halves, "no kill fell between two moves"
     assert visible(tmp_path) == after
 
 
 @pytest.mark.parametrize(
-    "plan", [{"old": ["../victim"], "new": []}, {"old": [], "new": ["../../b"]}, {"old": [".."], "new": []}, ["old"], 3]
+    "plan",
+    [
+        *({"old": ["../victim"], "new": []}, {"old": [], "new": ["../../b"]}, {"old": [".."], "new": []}, ["old"], 3),
+        {"old": [], "new": ["diary"]},
+    ],
 )
-def test_a_plan_that_leads_out_of_its_folder_is_not_followed(tmp_path: Path, plan: object) -> None:
+def test_a_plan_does_not_leave_its_folder_or_follow_links(tmp_path: Path, plan: object) -> None:
     stage = tmp_path / "folder" / ".graphite-gen.0123456789abcdef.tmp"
-    for name in ("new", "old"):
-        (stage / name).mkdir(parents=True)
+    for folder in (stage / "old", tmp_path / "secret"):
+        folder.mkdir(parents=True)
+    (stage / "new").symlink_to(tmp_path / "secret") if "diary" in str(plan) else (stage / "new").mkdir()
     (stage / "plan.json").write_text(json.dumps(plan))
-    (tmp_path / "victim").write_text("dear")
+    for file in (tmp_path / "victim", tmp_path / "secret" / "diary"):
+        file.write_text("dear")
 
     sweep(tmp_path / "folder")
 
-    assert (tmp_path / "victim").read_text() == "dear"
+    assert (tmp_path / "victim").read_text() == (tmp_path / "secret" / "diary").read_text() == "dear"
 
 
-def test_a_plan_moves_nothing_in_through_a_link(tmp_path: Path) -> None:
-    stage = tmp_path / "folder" / ".graphite-gen.0123456789abcdef.tmp"
-    (stage / "old").mkdir(parents=True)
-    (tmp_path / "secret").mkdir()
-    (tmp_path / "secret" / "diary").write_text("dear")
-    (stage / "new").symlink_to(tmp_path / "secret")
-    (stage / "plan.json").write_text(json.dumps({"old": [], "new": ["diary"]}))
-
-    sweep(tmp_path / "folder")
-
-    assert (tmp_path / "secret" / "diary").read_text() == "dear"
-
-
-def test_what_someone_is_still_writing_is_left_alone(tmp_path: Path) -> None:
+def test_a_stage_in_use_is_not_removed(tmp_path: Path) -> None:
     with replacing(tmp_path / "a") as stream, staging(tmp_path) as stage:
         stream.write(b"a")
         write_file(tmp_path / "b", "b")
@@ -174,15 +167,16 @@ def test_what_someone_is_still_writing_is_left_alone(tmp_path: Path) -> None:
     assert visible(tmp_path) == {"a": "a", "b": "b"}
 
 
-def test_nothing_is_swept_away_where_there_are_no_locks_to_tell_by(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_support_for_locks_nothing_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(descriptor: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
     left = tmp_path / ".graphite-gen.0123456789abcdef.tmp"
-    left.touch()
-    monkeypatch.setattr(locks, "fcntl", None)
-    write_file(tmp_path / "a", "a")
-    assert left.exists()
-    monkeypatch.undo()
+    left.mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(pytest.importorskip("fcntl"), "flock", refuse)
+        write_file(tmp_path / "a", "a")
+        assert left.exists()
 
     write_file(tmp_path / "a", "a")
     assert not left.exists()

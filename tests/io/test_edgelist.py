@@ -7,11 +7,11 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from graphite_gen.errors import FormatError, OutputError
+from graphite_gen.errors import OutputError
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.io import read_graphs, write_graphs
 
-from .graphs import assert_same, assert_same_edges
+from .graphs import assert_refused, assert_same, assert_same_edges
 
 GRAPH = SimpleGraph(
     4, np.array([[0, 1], [1, 3]], np.int32), np.array([0.5, 2.0]), edge_attributes={"kind": ["#1 'ä'", [1, None]]}
@@ -66,45 +66,33 @@ def test_comments_names_and_lonely_nodes_are_understood(tmp_path: Path) -> None:
 
 
 def test_more_than_one_graph_is_refused_and_nothing_is_left(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="holds one graph"):
+    with pytest.raises(OutputError, match="one graph"):
         write_graphs([GRAPH, GRAPH], tmp_path / "a.edgelist")
 
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
-    ("body", "message"),
+    ("body", "expected"),
     [
-        (b"", "holds no graphs"),
-        (b"0 0\n", "own neighbour; pass --simplify"),
+        (b"0 0\n", "needs-simplify"),
         (b"0 1\n1 0\n", "0 - 1 is repeated|1 - 0 is repeated"),
         (b"0 1\n0 2 nan\n", "not a finite number"),
         (b"0 1\n0 2 1e999\n", "not a finite number"),
-        (b"0 1\n0 2 heavy\n", "line 2: 'heavy' after the nodes"),
-        (b"0 1 {'weight': __import__('os')}\n", "line 1: .* after the nodes"),
+        (b"0 1\n0 2 heavy\n", "line 2: .*'heavy'"),
+        (b"0 1 {'weight': __import__('os')}\n", "line 1: edge data"),
         (b"0 1 {'weight': 'a'}\n", "not a finite number"),
         (b"0 1 {" + b"[" * 5000 + b"\n", "line 1"),
         (b"0 \xff\n", "line 1: not UTF-8"),
     ],
 )
-def test_damage_is_one_clear_line(body: bytes, message: str, tmp_path: Path) -> None:
-    (tmp_path / "bad.edgelist").write_bytes(body)
-
-    with pytest.raises(FormatError, match=message) as caught:
-        list(read_graphs(tmp_path / "bad.edgelist"))
-
-    assert "bad.edgelist'" in str(caught.value)
-    assert "\n" not in str(caught.value)
+def test_invalid_files_are_refused_in_one_line(body: bytes, expected: str, tmp_path: Path) -> None:
+    assert_refused(tmp_path / "bad.edgelist", expected, body)
 
 
-def test_blank_lines_are_no_graph_and_doubtful_literals_no_warning(
+def test_blank_lines_give_no_graph_and_invalid_literals_no_warning(
     tmp_path: Path, recwarn: pytest.WarningsRecorder
 ) -> None:
-    (tmp_path / "blank.edgelist").write_bytes(b" \n\x1f\n")
-    (tmp_path / "doubtful.edgelist").write_text("0 1 {'a': 1or}\n")
-
-    with pytest.raises(FormatError, match="holds no graphs"):
-        list(read_graphs(tmp_path / "blank.edgelist"))
-    with pytest.raises(FormatError, match="after the nodes"):
-        list(read_graphs(tmp_path / "doubtful.edgelist"))
+    assert_refused(tmp_path / "blank.edgelist", "no-graphs", b" \n\x1f\n")
+    assert_refused(tmp_path / "doubtful.edgelist", "edge data", "0 1 {'a': 1or}\n")
     assert not recwarn.list

@@ -14,12 +14,10 @@ import pytest
 from graphite_gen.errors import FormatError, OutputError
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.io import read_graphs, write_graphs
+from graphite_gen.io.h5_writer import PatientFile
 from graphite_gen.records import Provenance
 
-from .graphs import assert_same
-
-DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
-needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the shared data sets are not on this machine")
+from .graphs import assert_refused, assert_same
 
 PATH = np.array([[0, 1], [1, 2]], np.int32)
 
@@ -72,7 +70,7 @@ def test_columns_of_one_kind_are_numbers_and_become_text_when_another_kind_comes
         assert_same(one, two)
 
 
-def test_what_only_late_graphs_carry_comes_back_there_alone(tmp_path: Path) -> None:
+def test_what_only_late_graphs_carry_and_texts_of_growing_width_come_back(tmp_path: Path) -> None:
     bare = SimpleGraph(3, PATH)
     rich = SimpleGraph(
         3,
@@ -85,15 +83,8 @@ def test_what_only_late_graphs_carry_comes_back_there_alone(tmp_path: Path) -> N
         {"split": "train", "fact": 3},
     )
     odd = SimpleGraph(3, PATH, attributes={"split": "other"})
-    graphs = [bare] * 4100 + [rich, bare, odd]
-    write_graphs(graphs, tmp_path / "a.h5")
-
-    for one, two in zip(graphs, read_graphs(tmp_path / "a.h5"), strict=True):
-        assert_same(one, two)
-
-
-def test_texts_of_growing_width_are_kept(tmp_path: Path) -> None:
-    graphs = [SimpleGraph(1, PATH[:0], attributes={"note": "x" * (i // 1000) ** 3}) for i in range(13_000)]
+    wide = [SimpleGraph(1, PATH[:0], attributes={"note": "x" * (i // 1000) ** 3}) for i in range(13_000)]
+    graphs = [bare] * 4100 + [rich, bare, odd] + wide
     write_graphs(graphs, tmp_path / "a.h5")
 
     for one, two in zip(graphs, read_graphs(tmp_path / "a.h5"), strict=True):
@@ -103,32 +94,8 @@ def test_texts_of_growing_width_are_kept(tmp_path: Path) -> None:
 def test_features_of_two_widths_are_refused(tmp_path: Path) -> None:
     graphs = [SimpleGraph(1, PATH[:0], features=np.ones((1, width), np.float32)) for width in (1, 2)]
 
-    with pytest.raises(OutputError, match="one width, and the graphs have 1 and 2"):
+    with pytest.raises(OutputError, match="1 and 2"):
         write_graphs(graphs, tmp_path / "a.h5")
-
-
-@needs_data
-@pytest.mark.parametrize("name", ["community_small", "ego_small", "planar", "sbm", "tree"])
-def test_sets_without_a_version_are_read(name: str) -> None:
-    path = DATA / "sets" / f"{name}.h5"
-
-    with read_graphs(path) as reader:
-        graphs = list(reader)
-
-    with h5py.File(path) as file:
-        assert [graph.nodes for graph in graphs] == file["node_counts"][:].tolist()
-        assert np.array_equal(np.concatenate([graph.edges for graph in graphs]), file["edges"][:])
-        splits = ["train", "validation", "test"]
-        assert [splits.index(graph.attributes["split"]) for graph in graphs] == file["split"][:].tolist()
-
-
-@needs_data
-@pytest.mark.parametrize(("name", "nodes", "edges"), [("cora", 2708, 5278), ("citeseer", 3327, 4552)])
-def test_a_single_labelled_graph_is_read(name: str, nodes: int, edges: int) -> None:
-    (graph,) = read_graphs(DATA / f"{name}.h5")
-
-    assert (graph.nodes, len(graph.edges)) == (nodes, edges)
-    assert len(graph.node_attributes["label"]) == nodes
 
 
 def good(file: Any) -> None:
@@ -139,8 +106,7 @@ def good(file: Any) -> None:
 
 def put(name: str, value: Any) -> Callable[[Any], None]:
     def change(file: Any) -> None:
-        if name in file:
-            del file[name]
+        file.pop(name, None)
         file[name] = value
 
     return change
@@ -148,17 +114,8 @@ def put(name: str, value: Any) -> Callable[[Any], None]:
 
 def declare(name: str, shape: tuple[int, ...], dtype: str = "i4", **options: Any) -> Callable[[Any], None]:
     def change(file: Any) -> None:
-        if name in file:
-            del file[name]
+        file.pop(name, None)
         file.create_dataset(name, shape, dtype, **options)
-
-    return change
-
-
-def both(*changes: Callable[[Any], None]) -> Callable[[Any], None]:
-    def change(file: Any) -> None:
-        for one in changes:
-            one(file)
 
     return change
 
@@ -171,7 +128,7 @@ def virtual(file: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "expected"),
     [
         (lambda file: file.attrs.update(format="graphite-gen", version=2), "version 2 of the format 'graphite-gen'"),
         (lambda file: file.attrs.update(format="other", version=1), "format 'other'"),
@@ -180,7 +137,7 @@ def virtual(file: Any) -> None:
         (lambda file: file.__delitem__("node_counts"), "dataset 'node_counts': missing"),
         (put("node_counts", np.array([3, 2**31 - 1], np.int32)), "graph 1: 'node_counts' is 2147483647"),
         (put("node_counts", np.array([3, -1], np.int32)), "graph 1: 'node_counts' is -1"),
-        (put("node_counts", np.array([3.0, 2.0])), "whole numbers were wanted"),
+        (put("node_counts", np.array([3.0, 2.0])), "expected integers"),
         (put("node_counts", np.array([3, 2, 1], np.int32)), "'edge_counts': has 2 rows"),
         (put("node_counts", np.array([2, 3], np.int32)), "graph 0: an edge ends at node 2"),
         (put("edge_counts", np.array([2, 2], np.int32)), "does not sum to the 3 rows"),
@@ -189,47 +146,58 @@ def virtual(file: Any) -> None:
         (put("edges", np.zeros((3, 3), np.int32)), "has shape"),
         (put("edges", 7), "has shape"),
         (put("edges", np.array([[0, 1], [0, 1], [0, 1]], np.int32)), "graph 0: the edge 0 - 1 is repeated"),
-        (put("edges", np.array([[0, 1], [1, 2], [1, 1]], np.int32)), "graph 1: node 1 is its own neighbour"),
+        (put("edges", np.array([[0, 1], [1, 2], [1, 1]], np.int32)), "graph 1: node 1 has a self-loop"),
         (put("edges", np.array([[0, 1], [-1, 2], [0, 1]], np.int32)), "graph 0: an edge ends at node -1"),
         (put("weights", np.array([1, np.nan, 1])), "graph 0: a weight is not a finite"),
         (put("weights", np.array([1.0, 1.0])), "'weights': has 2 rows"),
-        (put("weights", np.array(["a", "b", "c"], dtype=h5py.string_dtype())), "numbers .*were wanted"),
+        (put("weights", np.array(["a", "b", "c"], dtype=h5py.string_dtype())), "expected numbers"),
         (put("node_features", np.zeros((4, 2))), "'node_features': has 4 rows"),
         (put("node_features", np.array([1, 1, 1, 1, np.nan])[:, None]), "graph 1: a feature is not a finite"),
         (put("node_features", np.array([1, 1e39, 1, 1, 1])[:, None]), "graph 0: a feature is not a finite"),
         (put("split", np.array([0, 3], np.uint8)), "graph 1: split is 3"),
-        (put("node_attributes", 3), "not a group of columns"),
+        (put("node_attributes", 3), "not a group"),
         (put("node_attributes/x", np.zeros(4)), "'x': has 4 rows"),
         (put("edge_attributes/x", np.array([b"{", b"", b""])), "not JSON"),
-        (put("edge_attributes/x", np.array(["1"] * 3, dtype=h5py.string_dtype())), "numbers .*were wanted"),
-        (put("edges", h5py.SoftLink("/node_counts")), "link to elsewhere"),
-        (put("edges", h5py.ExternalLink("/etc/hostname", "/edges")), "missing|link to elsewhere|damaged"),
-        (virtual, "not an array stored"),
+        (put("edge_attributes/x", np.array(["1"] * 3, dtype=h5py.string_dtype())), "expected numbers"),
+        (put("edges", h5py.SoftLink("/node_counts")), "soft or external link"),
+        (put("edges", h5py.ExternalLink("/etc/hostname", "/edges")), "missing|external link|damaged"),
+        (virtual, "virtual"),
+        (declare("edges", (3, 2), external=[("/etc/hostname", 0, 24)]), "external"),
         (
-            declare("edges", (3, 2), external=[("/etc/hostname", 0, 24)]),
-            "stored in",
-        ),
-        (
-            both(declare("edges", (2**31 - 1, 2), chunks=(1024, 2)), put("edge_counts", np.array([2**31 - 1, 0]))),
+            declare("edges", (2**31 - 1, 2), chunks=(1024, 2)),
             "stores almost none",
         ),
         (
             declare("node_counts", (10**7,), chunks=(10**6,), data=np.zeros(10**7, np.int32), compression="gzip"),
-            "expands to more than 500 times the file",
+            "expands to more than 500 times",
         ),
-        (declare("node_features", (5, 2**29), "f4", chunks=(5, 2**29 // 8)), "blocks of more than"),
+        (declare("node_features", (5, 2**29), "f4", chunks=(5, 2**29 // 8)), "blocks larger than"),
     ],
 )
-def test_damage_is_one_clear_line(change: Callable[[Any], None], message: str, tmp_path: Path) -> None:
+def test_invalid_files_are_refused_in_one_line(change: Callable[[Any], None], expected: str, tmp_path: Path) -> None:
     with h5py.File(tmp_path / "bad.h5", "w") as file:
         good(file)
         change(file)
 
-    with pytest.raises(FormatError, match=message) as caught:
-        list(read_graphs(tmp_path / "bad.h5"))
+    assert_refused(tmp_path / "bad.h5", expected)
 
-    assert "bad.h5'" in str(caught.value)
-    assert "\n" not in str(caught.value)
+
+def test_files_of_other_programs_have_no_version(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "many.h5", "w") as file:
+        good(file)
+        file["split"] = np.array([1, 255], np.uint8)
+    with h5py.File(tmp_path / "network.h5", "w") as file:
+        file["edge_index"], file["labels"] = PATH.T, np.array([1, -1, 0])
+        file["train_idx"], file["val_idx"], file["test_idx"] = (np.array([node]) for node in range(3))
+
+    (network,) = read_graphs(tmp_path / "network.h5")
+
+    assert [graph.edges.tolist() for graph in read_graphs(tmp_path / "many.h5")] == [[[0, 1], [1, 2]], [[0, 1]]]
+    assert [dict(graph.attributes) for graph in read_graphs(tmp_path / "many.h5")] == [{"split": "validation"}, {}]
+    assert_same(
+        network,
+        SimpleGraph(3, PATH, None, None, None, {"label": [1, None, 0], "split": ["train", "validation", "test"]}),
+    )
 
 
 def test_simplify_sorts_out_pairs_and_keeps_their_weights(tmp_path: Path) -> None:
@@ -245,33 +213,22 @@ def test_simplify_sorts_out_pairs_and_keeps_their_weights(tmp_path: Path) -> Non
     assert graph.weights.tolist() == [2, 0]
 
 
-@pytest.mark.parametrize("keep", [1, 100, 0.5, 0.9, 0.99])
-def test_a_file_cut_short_is_refused(keep: float, tmp_path: Path) -> None:
-    write_graphs([SimpleGraph(3, PATH)] * 50, tmp_path / "a.h5")
+def test_changed_attributes_and_a_heap_on_which_hdf5_would_not_terminate_are_refused(tmp_path: Path) -> None:
+    write_graphs([SimpleGraph(3, PATH)], tmp_path / "a.h5", provenance=Provenance("ego", {"m": 4}))
     data = (tmp_path / "a.h5").read_bytes()
-    (tmp_path / "bad.h5").write_bytes(data[: int(keep if keep >= 1 else keep * len(data))])
-
-    with pytest.raises(FormatError, match=r"bad\.h5' is damaged or not HDF5"):
-        list(read_graphs(tmp_path / "bad.h5"))
-
-
-def test_a_heap_that_would_hold_the_library_for_ever_is_refused(tmp_path: Path) -> None:
-    write_graphs([SimpleGraph(3, PATH)], tmp_path / "a.h5", provenance=Provenance("ego"))
-    data = bytearray((tmp_path / "a.h5").read_bytes())
-    at = data.index(b"GCOL")
     # The first object of the heap becomes free space of no size.
-    data[at + 16 : at + 32] = bytes(16)
-    (tmp_path / "bad.h5").write_bytes(data)
+    at = data.index(b"GCOL") + 16
 
-    with pytest.raises(FormatError, match=r"bad\.h5' is damaged: a block of its texts has no end"):
-        list(read_graphs(tmp_path / "bad.h5"))
+    assert_refused(tmp_path / "a.h5", "size zero", data[:at] + bytes(16) + data[at + 16 :])
+    assert_refused(tmp_path / "a.h5", "checksum", data.replace(b'{"m": 4}', b'{"m": 5}'))
 
 
 def test_pipes_are_refused() -> None:
-    with pytest.raises(FormatError, match="save it to a file"):
+    with pytest.raises(FormatError, match="not seekable"):
         read_graphs("-", format="h5")
-    with pytest.raises(OutputError, match="pass a file"):
+    with pytest.raises(OutputError) as caught:
         write_graphs([SimpleGraph(3, PATH)], "-", format="hdf5")
+    assert caught.value.reason == "h5-not-seekable"
 
 
 def test_every_flipped_bit_changes_nothing_or_is_refused(tmp_path: Path) -> None:
@@ -296,27 +253,16 @@ def test_every_flipped_bit_changes_nothing_or_is_refused(tmp_path: Path) -> None
     assert refused > 50
 
 
-def test_facts_that_were_changed_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "a.h5"
-    write_graphs([SimpleGraph(3, PATH)], path, provenance=Provenance("ego", {"m": 4}))
-    path.write_bytes(path.read_bytes().replace(b'{"m": 4}', b'{"m": 5}'))
+def test_a_signal_during_a_write_is_delayed_until_hdf5_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write, sent = PatientFile.write, []
 
-    with pytest.raises(FormatError, match="facts about the file are not those that were written"):
-        list(read_graphs(path))
-
-
-def test_a_signal_in_the_middle_of_writing_waits_until_hdf5_is_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write, struck = os.pwrite, []
-
-    def strike(*args: Any) -> int:
-        if len(struck) < 2:
-            struck.append(os.kill(os.getpid(), signal.SIGINT))
+    def interrupted(*args: Any) -> int:
+        if len(sent) < 2:
+            sent.append(os.kill(os.getpid(), signal.SIGINT))
         return write(*args)
 
-    monkeypatch.setattr(os, "pwrite", strike)
-    # Commands in the background ignore it.
+    monkeypatch.setattr(PatientFile, "write", interrupted)
+    # A background process ignores the signal.
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     target = tmp_path / "graphs.h5"
     target.write_bytes(b"old")
@@ -327,6 +273,6 @@ def test_a_signal_in_the_middle_of_writing_waits_until_hdf5_is_done(
     finally:
         signal.signal(signal.SIGINT, previous)
 
-    assert struck
+    assert sent
     assert target.read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir()] == ["graphs.h5"]

@@ -1,4 +1,4 @@
-"""Whatever bytes a file holds, it is read or refused in one line; 'benchmarks/fuzz.py' tries many more."""
+"""Arbitrary bytes are read as graphs or refused in one line; 'benchmarks/robustness/fuzz.py' tries many more."""
 
 from __future__ import annotations
 
@@ -26,18 +26,8 @@ PIECES = {
         "<key ",
     ],
     "gml": [
-        "graph [",
-        "]",
-        "node [",
-        "edge [",
-        "id 0",
-        "id 1",
-        "source 0",
-        "target 1",
-        'label "',
-        "NAN",
-        "#",
-        "directed 1",
+        *("graph [", "]", "node [", "edge [", "id 0", "id 1", "source 0", "target 1"),
+        *('label "', "NAN", "#", "directed 1"),
     ],
     "jsonl": ["{", "}", "[", "]", '"nodes":', '"edges":', '"id":', '"source": 0', ",", "NaN", "1e999", "\\ud800", '"'],
     "edgelist": ["0 1", "1 2 {'weight': ", "}", "nan", "\n", "#", "{", "[[[[", "()"],
@@ -75,7 +65,7 @@ def read_or_refuse(path: Path, data: bytes) -> list[SimpleGraph]:
 @pytest.mark.parametrize("format", TEXTS)
 @given(data=st.data())
 @quickly
-def test_any_bytes_are_graphs_or_one_line(format: str, data: st.DataObject, tmp_path: Path) -> None:
+def test_any_bytes_are_graphs_or_refused_in_one_line(format: str, data: st.DataObject, tmp_path: Path) -> None:
     pieces = st.sampled_from(PIECES[format]).map(str.encode) | st.binary(max_size=4) | st.just(b"\n")
 
     read_or_refuse(tmp_path / f"a.{format}", b" ".join(data.draw(st.lists(pieces, max_size=12))))
@@ -87,13 +77,15 @@ def test_any_bytes_are_graphs_or_one_line(format: str, data: st.DataObject, tmp_
     extra=st.dictionaries(st.sampled_from(["graph", "directed", "links", "multigraph"]), VALUES),
 )
 @quickly
-def test_any_json_is_a_graph_or_one_line(nodes: Any, edges: Any, extra: dict[str, Any], tmp_path: Path) -> None:
+def test_any_json_is_a_graph_or_refused_in_one_line(
+    nodes: Any, edges: Any, extra: dict[str, Any], tmp_path: Path
+) -> None:
     read_or_refuse(tmp_path / "a.jsonl", json.dumps({**extra, "nodes": nodes, "edges": edges}).encode())
 
 
 @given(attributes=st.dictionaries(st.sampled_from(["id", "weight", "features", "label", "otherAttributes"]), VALUES))
 @quickly
-def test_any_value_of_a_node_or_an_edge_is_kept_or_one_line(attributes: dict[str, Any], tmp_path: Path) -> None:
+def test_any_attribute_value_is_kept_or_refused_in_one_line(attributes: dict[str, Any], tmp_path: Path) -> None:
     tree = {"nodes": [{"id": 0}, {"id": 1, **attributes}], "edges": [{"source": 0, "target": 1, **attributes}]}
 
     graphs = read_or_refuse(tmp_path / "a.jsonl", json.dumps(tree).encode())
@@ -101,10 +93,10 @@ def test_any_value_of_a_node_or_an_edge_is_kept_or_one_line(attributes: dict[str
     assert all(graph.nodes == 2 for graph in graphs)
 
 
-def test_what_a_file_says_does_not_make_the_line_long(tmp_path: Path) -> None:
+def test_long_content_is_shortened_in_messages(tmp_path: Path) -> None:
     node = f'<node id="{"x" * 70_000}"/>'
     (tmp_path / "a.graphml").write_text(f"<graphml><graph>{node}{node}</graph></graphml>")
 
-    with pytest.raises(FormatError, match=r"two nodes have the id 'xxx.* … .*xxx'\.") as caught:
+    with pytest.raises(FormatError, match=r"id 'xxx.* … .*xxx'") as caught:
         list(read_graphs(tmp_path / "a.graphml"))
     assert len(str(caught.value)) < 2000

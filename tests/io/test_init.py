@@ -1,4 +1,4 @@
-"""The two functions everything else uses: which format, which files, how lazily."""
+"""Reading and writing through the package: choice of format, folders, streaming, unions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STREAMING = [name for name in FORMATS if name != "edgelist"]
 
 
 @pytest.mark.parametrize(
-    ("path", "format", "wanted"),
+    ("path", "format", "expected"),
     [
         ("a.graphml", None, "graphml"),
         ("a.HDF5", None, "h5"),
@@ -31,25 +31,26 @@ STREAMING = [name for name in FORMATS if name != "edgelist"]
         ("-", ".hdf5", "h5"),
     ],
 )
-def test_the_suffix_or_the_name_tells_the_format(path: str, format: str | None, wanted: str) -> None:
-    assert format_of(path, format) == wanted
+def test_the_format_follows_from_the_suffix_or_the_name(path: str, format: str | None, expected: str) -> None:
+    assert format_of(path, format) == expected
 
 
 @pytest.mark.parametrize(
-    ("path", "format", "message"),
+    ("path", "format", "fact", "reason"),
     [
-        ("a.txt", None, "no suffix we know: name it '.graphml', "),
-        ("graphml", None, "no suffix we know"),
-        ("a.gz", None, "no suffix we know"),
-        ("a.h5.gz", None, "drop the '.gz'"),
-        ("a.gz", "h5", "drop the '.gz'"),
-        ("-", None, "pass --format with one of graphml, h5"),
-        ("a.g6", "pickle", "'pickle' is not a format we read or write: pass one of graphml, h5"),
+        ("a.txt", None, ".graphml", "format-unknown"),
+        ("graphml", None, ".graphml", "format-unknown"),
+        ("a.gz", None, ".graphml", "format-unknown"),
+        ("-", None, "one of graphml, h5", "format-unknown"),
+        ("a.g6", "pickle", "one of graphml, h5", "format-unknown"),
+        ("a.h5.gz", None, "gzip", ""),
+        ("a.gz", "h5", "gzip", ""),
     ],
 )
-def test_what_is_no_format_is_told_what_is(path: str, format: str | None, message: str) -> None:
-    with pytest.raises(FormatError, match=message):
+def test_unknown_formats_and_gzipped_hdf5_are_refused(path: str, format: str | None, fact: str, reason: str) -> None:
+    with pytest.raises(FormatError, match=fact) as caught:
         format_of(path, format)
+    assert caught.value.reason == reason
 
 
 def test_a_folder_is_read_in_the_order_of_names(tmp_path: Path) -> None:
@@ -105,7 +106,7 @@ def test_a_long_stream_takes_no_more_memory_than_a_short_one(format: str, tmp_pa
 
 
 @pytest.mark.parametrize("format", ["graphml", "gml", "jsonl", "h5"])
-def test_a_union_is_one_graph_that_knows_its_parts(format: str, tmp_path: Path) -> None:
+def test_a_union_is_one_graph_with_the_part_as_node_attribute(format: str, tmp_path: Path) -> None:
     parts = [
         SimpleGraph(GRAPH.nodes, GRAPH.edges, attributes={"family": "ego", "split": split})
         for split in ("train", "test")
@@ -121,27 +122,15 @@ def test_a_union_is_one_graph_that_knows_its_parts(format: str, tmp_path: Path) 
     assert read.attributes["family"] == "ego"
 
 
-def test_networkx_opens_a_union_whole(tmp_path: Path) -> None:
-    graphs = [SimpleGraph.from_networkx(nx.gnp_random_graph(n, 0.3, seed=n)) for n in range(10, 20)]
-    write_graphs(graphs, tmp_path / "a.graphml", union=True)
-
-    whole = nx.read_graphml(tmp_path / "a.graphml", node_type=int)
-
-    assert whole.number_of_nodes() == sum(graph.nodes for graph in graphs)
-    assert whole.number_of_edges() == sum(len(graph.edges) for graph in graphs)
-    assert [len(part) for part in nx.connected_components(whole)] == [
-        len(part) for graph in graphs for part in nx.connected_components(graph.to_networkx())
-    ]
-
-
 @pytest.mark.parametrize("format", ["g6", "s6", "edgelist"])
 def test_a_union_without_node_attributes_is_refused(format: str, tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="cannot hold a union"):
+    with pytest.raises(OutputError) as caught:
         write_graphs([GRAPH], tmp_path / f"a.{format}", union=True)
+    assert caught.value.reason == "format-drops-attributes"
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_what_a_format_drops_is_what_does_not_come_back(format: str, tmp_path: Path) -> None:
+def test_a_format_declares_what_it_drops(format: str, tmp_path: Path) -> None:
     rich = SimpleGraph(
         2,
         np.array([[0, 1]], np.int32),
@@ -164,13 +153,13 @@ def test_what_a_format_drops_is_what_does_not_come_back(format: str, tmp_path: P
     assert keeps_node_attributes(format) == bool(back.node_attributes)
 
 
-def test_graphs_of_networkx_are_written_too(tmp_path: Path) -> None:
+def test_networkx_graphs_are_written(tmp_path: Path) -> None:
     write_graphs([nx.path_graph(3), GRAPH], tmp_path / "a.jsonl")
 
     assert [graph.nodes for graph in read_graphs(tmp_path / "a.jsonl")] == [3, 4]
 
 
-def test_importing_the_formats_loads_no_client() -> None:
+def test_importing_the_formats_loads_no_heavy_library() -> None:
     code = "import sys, graphite_gen.io; print({'torch', 'networkx', 'h5py', 'igraph'} & set(sys.modules))"
 
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"

@@ -1,93 +1,98 @@
 from __future__ import annotations
 
+import errno
 import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from graphite_gen.errors import CheckpointError, OutputError
-from graphite_gen.io import locks
-from graphite_gen.io.locks import LOCK, claimed, is_claimed
+from graphite_gen.io.locks import LOCK, is_locked, locked
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from graphite_gen.io.locks import claimed
-with claimed(Path(sys.argv[1])):
+from graphite_gen.io.locks import locked
+with locked(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
 """
 
 
-def test_a_folder_is_one_trainings_until_its_process_is_killed(tmp_path: Path) -> None:
+def test_a_folder_is_locked_until_its_process_is_killed(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "run"
     with subprocess.Popen([sys.executable, "-c", HOLDER, str(folder)], stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
-        assert is_claimed(folder)
-        with pytest.raises(CheckpointError, match="Another training is at work in"), claimed(folder):
+        assert is_locked(folder)
+        with pytest.raises(CheckpointError, match=f"pid {holder.pid}") as caught, locked(folder):
             pass
-        assert (folder / LOCK).exists(), "who is refused leaves the lock to its owner"
+        assert (caught.value.reason, caught.value.facts["pid"]) == ("folder-locked", holder.pid)
+        assert (folder / LOCK).exists(), "the lock file belongs to its holder"
         holder.send_signal(signal.SIGKILL)
     assert (folder / LOCK).exists()
-    assert not is_claimed(folder)
+    assert not is_locked(folder)
 
-    with claimed(folder):
-        assert is_claimed(folder)
+    with locked(folder):
+        assert is_locked(folder)
     assert not (folder / LOCK).exists()
 
 
-def test_who_only_looks_is_taken_for_no_training(tmp_path: Path) -> None:
-    fcntl = pytest.importorskip("fcntl")
-    with (tmp_path / LOCK).open("w") as looker:
-        fcntl.flock(looker, fcntl.LOCK_SH)
+def test_testing_a_lock_is_not_mistaken_for_holding_it(tmp_path: Path) -> None:
+    tested = FileLock(tmp_path / LOCK, thread_local=False)
+    tested.acquire()
+    threading.Thread(target=lambda: (time.sleep(0.05), tested.release())).start()
 
-        assert not is_claimed(tmp_path)
+    assert not is_locked(tmp_path)
 
 
-def test_a_folder_that_nothing_came_into_is_gone_again(tmp_path: Path) -> None:
-    with claimed(tmp_path / "a" / "b"):
+def test_a_folder_that_stayed_empty_is_removed(tmp_path: Path) -> None:
+    with locked(tmp_path / "a" / "b"):
         pass
     assert not list(tmp_path.iterdir())
 
-    with claimed(tmp_path / "a" / "b"):
+    with locked(tmp_path / "a" / "b"):
         (tmp_path / "a" / "b" / "model").touch()
     assert [path.name for path in (tmp_path / "a" / "b").iterdir()] == ["model"]
 
 
-def test_a_lock_that_was_taken_away_meanwhile_keeps_no_one_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its last owner may remove the file after we have opened it and before we have locked it."""
-    take, left = locks.take, [True]
+def test_a_lock_file_removed_before_it_is_locked_is_created_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its last holder may remove the file after it was opened and before it was locked."""
+    fcntl = pytest.importorskip("fcntl")
+    flock, calls = fcntl.flock, list[int]()
 
-    def late(descriptor: int, *, shared: bool = False) -> locks.Hold:
-        if left.pop() if left else False:
+    def late(descriptor: int, operation: int) -> None:
+        calls.append(operation)
+        if len(calls) == 1:
             (tmp_path / LOCK).unlink()
-        return take(descriptor, shared=shared)
+        flock(descriptor, operation)
 
-    monkeypatch.setattr(locks, "take", late)
-    with claimed(tmp_path):
+    monkeypatch.setattr(fcntl, "flock", late)
+    with locked(tmp_path):
         assert (tmp_path / LOCK).exists()
-        assert is_claimed(tmp_path)
+        assert is_locked(tmp_path)
 
 
-@pytest.mark.parametrize("way", ["no module", "no locks"])
-def test_where_there_are_no_locks_no_one_is_kept_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+def test_without_support_for_locks_none_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(descriptor: int, operation: int) -> None:
-        raise OSError(37, "No locks available")
+        raise OSError(errno.ENOLCK, "No locks available")
 
-    if way == "no module":
-        monkeypatch.setattr(locks, "fcntl", None)
-    else:
-        monkeypatch.setattr(locks.fcntl, "flock", refuse)
-    with claimed(tmp_path), claimed(tmp_path):
-        assert not is_claimed(tmp_path)
+    monkeypatch.setattr(pytest.importorskip("fcntl"), "flock", refuse)
+    with locked(tmp_path), locked(tmp_path):
+        assert not is_locked(tmp_path)
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
-    with pytest.raises(OutputError, match=r"Cannot write .* '--out'"), claimed(tmp_path / "file" / "run"):
+    with pytest.raises(OutputError) as caught, locked(tmp_path / "file" / "run"):
         pass
+    assert caught.value.reason == "folder-not-writable"
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -10,7 +10,7 @@ from graphite_gen.likelihood.psis import fit_pareto, needs_annealing, nll_curve,
 
 
 @pytest.mark.parametrize("shape", [-0.4, 0.0, 0.3, 0.7, 1.2])
-def test_the_shape_and_scale_of_a_pareto_law_are_found(shape: float) -> None:
+def test_shape_and_scale_of_a_pareto_distribution_are_estimated(shape: float) -> None:
     excesses = np.sort(stats.genpareto.rvs(shape, scale=3, size=4000, random_state=np.random.default_rng(0)))
 
     found, scale = fit_pareto(excesses)
@@ -20,7 +20,7 @@ def test_the_shape_and_scale_of_a_pareto_law_are_found(shape: float) -> None:
 
 
 @pytest.mark.parametrize("shape", [0.2, 0.5, 0.9, 1.5])
-def test_khat_is_the_tail_of_the_weights_whatever_their_scale(shape: float) -> None:
+def test_khat_is_the_tail_index_of_the_weights_at_any_scale(shape: float) -> None:
     uniform = np.random.default_rng(1).random(20_000)
     log_weights = -shape * np.log(uniform)
 
@@ -31,7 +31,7 @@ def test_khat_is_the_tail_of_the_weights_whatever_their_scale(shape: float) -> N
     assert needs_annealing(smoothed.khat) == (shape > 0.7)
 
 
-def test_normal_log_weights_keep_their_mean_and_lose_some_noise() -> None:
+def test_smoothing_log_normal_weights_keeps_the_mean_and_the_variance_low() -> None:
     rng = np.random.default_rng(2)
     draws = rng.normal(-1.125, 1.5, (300, 1000))
 
@@ -48,7 +48,7 @@ def test_only_the_tail_is_smoothed_in_order_and_below_the_largest() -> None:
     smoothed = smooth_weights(log_weights)
 
     changed = smoothed.log_weights != log_weights
-    # The tail is 60; its largest may be the one it is not to exceed.
+    # The tail has 60 weights, whose largest may be unchanged.
     assert changed.sum() in (59, 60)
     changed[log_weights.argmax()] = True
     assert log_weights[changed].min() > log_weights[~changed].max()
@@ -58,7 +58,7 @@ def test_only_the_tail_is_smoothed_in_order_and_below_the_largest() -> None:
     assert smoothed.ess == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
 
 
-def test_weights_beyond_help_stay_as_they_are() -> None:
+def test_weights_with_a_high_khat_are_unchanged() -> None:
     log_weights = -1.5 * np.log(np.random.default_rng(4).random(1000))
 
     smoothed = smooth_weights(log_weights)
@@ -69,7 +69,7 @@ def test_weights_beyond_help_stay_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 5, 20])
-def test_few_weights_have_no_shape_and_are_told_to_need_annealing(count: int) -> None:
+def test_few_weights_have_no_khat_and_need_annealing(count: int) -> None:
     log_weights = np.random.default_rng(5).normal(size=count)
 
     smoothed = smooth_weights(log_weights)
@@ -79,7 +79,7 @@ def test_few_weights_have_no_shape_and_are_told_to_need_annealing(count: int) ->
     assert smoothed.log_mean == pytest.approx(math.log(np.exp(log_weights).mean()))
 
 
-def test_equal_weights_are_perfect_and_a_single_one_that_counts_is_hopeless() -> None:
+def test_khat_is_zero_for_equal_weights_and_infinite_for_a_dominating_one() -> None:
     equal = np.full(100, -3e4) + 1e-6 * np.random.default_rng(6).random(100)
     alone = np.zeros(100)
     alone[17] = 2000.0
@@ -91,8 +91,8 @@ def test_equal_weights_are_perfect_and_a_single_one_that_counts_is_hopeless() ->
     assert smooth_weights(alone).log_mean == pytest.approx(2000 - math.log(100))
 
 
-def test_weights_that_are_as_good_as_equal_raise_no_alarm() -> None:
-    # A heavy tail of differences too small to matter: the mean is known to a part in ten thousand.
+def test_practically_equal_weights_have_a_khat_of_zero() -> None:
+    # A heavy tail of tiny differences.
     log_weights = 1e-3 * np.minimum(np.random.default_rng(10).pareto(1.0, 1000), 300)
 
     smoothed = smooth_weights(log_weights)
@@ -103,7 +103,7 @@ def test_weights_that_are_as_good_as_equal_raise_no_alarm() -> None:
     assert smooth_weights(100 * log_weights).khat != 0
 
 
-def test_ties_do_not_confuse_the_fit() -> None:
+def test_ties_do_not_affect_the_fit() -> None:
     rng = np.random.default_rng(7)
     log_weights = np.round(rng.normal(size=1000), 1)
 
@@ -113,7 +113,7 @@ def test_ties_do_not_confuse_the_fit() -> None:
     assert -1 < khat < 0.7
 
 
-def test_the_curve_runs_from_the_bound_by_one_sample_to_that_by_all() -> None:
+def test_the_curve_runs_from_one_sample_to_all() -> None:
     log_weights = np.random.default_rng(8).normal(0, 2, 2500)
 
     curve = dict(nll_curve(log_weights, np.random.default_rng(0)))

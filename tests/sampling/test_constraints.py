@@ -66,11 +66,11 @@ def models() -> dict[str, TrainedModel]:
     """Untrained and briefly trained models."""
     torch.set_num_threads(1)
     graphs = [random_graph(nodes, seed, density=0.3) for nodes in (6, 7, 9) for seed in range(8)]
-    settings = {"width": 8, "latent": 2, "head_rank": 4, "rounds": 2, "epochs": 2, "epoch_graphs": 0, "batch_size": 8}
+    settings = {"width": 8, "rounds": 2, "epochs": 2, "epoch_graphs": 0, "batch_size": 8}
 
     return {
         "one-shot": small_model(**ONE_SHOT),
-        "one-shot trained": fit(graphs, encoder_layers=2, **ONE_SHOT, **settings).trained,
+        "one-shot trained": fit(graphs, encoder_layers=2, latent=2, head_rank=4, **ONE_SHOT, **settings).trained,
         "autoregressive": small_model(**AUTOREGRESSIVE),
         "autoregressive trained": fit(graphs, ordering="bfs", **AUTOREGRESSIVE, **settings).trained,
     }

@@ -11,10 +11,10 @@ from graphite_gen.training.model import build_network
 
 
 def logits_of(network: torch.nn.Module, z: torch.Tensor, batch: GraphBatch) -> torch.Tensor:
-    law = network.decode(z, batch.x, batch.mask)
-    assert isinstance(law, EdgeBernoulli)
+    edges = network.decode(z, batch.x, batch.mask)
+    assert isinstance(edges, EdgeBernoulli)
 
-    return law.logits
+    return edges.logits
 
 
 @pytest.mark.parametrize("name", ["one-shot", "paper"])
@@ -42,7 +42,7 @@ def test_the_four_kinds_are_assemblies_of_the_same_parts() -> None:
 
 @pytest.mark.parametrize("name", ["one-shot", "paper"])
 @pytest.mark.parametrize("features", [("degree",), ("constant", "degree"), ("degree", "random")])
-def test_renumbering_the_nodes_renumbers_posterior_and_logits(name: str, features: tuple[str, ...]) -> None:
+def test_posterior_and_logits_are_permutation_equivariant(name: str, features: tuple[str, ...]) -> None:
     network = small_network(name, encoder_features=features, decoder_features=(), node_features=2, latent=4)
     batch, order = small_batch(features=2), [1, 2, 0]
     noise, epsilon = normal(3, 7, network.noise_features), normal(3, 7, 4, seed=1)
@@ -63,18 +63,18 @@ def test_renumbering_the_nodes_renumbers_posterior_and_logits(name: str, feature
     assert torch.allclose(other_logits[pairs], permuted_rows(permuted_rows(logits, order, -1), order, -2)[pairs])
 
 
-def test_weighted_graphs_have_a_normal_law_with_a_scale_that_is_learned() -> None:
+def test_weighted_graphs_have_a_normal_distribution_with_a_learned_scale() -> None:
     network, batch = small_network(observation="normal"), small_batch(weighted=True)
 
-    law = network.decode(normal(3, 7, 2), batch.x, batch.mask)
-    law.log_prob(batch.adj).sum().backward()
+    weights = network.decode(normal(3, 7, 2), batch.x, batch.mask)
+    weights.log_prob(batch.adj).sum().backward()
 
-    assert isinstance(law, EdgeNormal)
+    assert isinstance(weights, EdgeNormal)
     assert network.log_scale.grad != 0
 
 
 @pytest.mark.parametrize("name", ["one-shot", "paper"])
-def test_node_features_reach_encoder_and_decoder(name: str) -> None:
+def test_encoder_and_decoder_depend_on_node_features(name: str) -> None:
     network = small_network(name, node_features=2)
     batch = small_batch(features=2)
     other = GraphBatch(batch.adj, batch.mask, batch.x + batch.mask.unsqueeze(-1))
@@ -84,7 +84,7 @@ def test_node_features_reach_encoder_and_decoder(name: str) -> None:
     assert not torch.allclose(logits_of(network, z, batch), logits_of(network, z, other))
 
 
-def test_fresh_weights_depend_on_the_seed_alone_and_leave_the_users_generator_as_it_was() -> None:
+def test_initial_weights_depend_on_the_seed_and_leave_the_global_generator_unchanged() -> None:
     before = torch.random.get_rng_state()
 
     first, again, other = (build_network(small_config(), seed).state_dict() for seed in (1, 1, 2))

@@ -28,7 +28,7 @@ def objective(network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: 
     return log_likelihood - kl
 
 
-def test_the_bound_of_vgae_is_the_one_written_by_hand() -> None:
+def test_the_elbo_of_vgae_agrees_with_a_direct_implementation() -> None:
     network = small_network("paper", kind="vgae", mlp=False, encoder_features=("degree", "identity"))
     batch, epsilon = small_batch(), normal(3, 7, 2)
 
@@ -61,7 +61,7 @@ def test_the_bound_of_vgae_is_the_one_written_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("name", "changes"), NETWORKS)
-def test_dummy_nodes_change_neither_the_bound_nor_the_weights_nor_any_gradient(name: str, changes: dict) -> None:
+def test_padding_changes_neither_elbo_nor_weights_nor_gradients(name: str, changes: dict) -> None:
     network = small_network(name, node_features=2, **changes)
     narrow, wide = (small_batch(padding, features=2) for padding in (0, 3))
     noise = normal(2, 3, 8, network.noise_features).requires_grad_()
@@ -99,7 +99,7 @@ def test_reconstruction_is_the_likelihood_at_the_posterior_mean() -> None:
 
 
 @pytest.mark.parametrize("observation", ["bernoulli", "normal"])
-def test_a_log_weight_is_likelihood_times_prior_over_the_whole_mixture(observation: str) -> None:
+def test_a_weight_is_likelihood_times_prior_over_the_mixture(observation: str) -> None:
     network = small_network(observation=observation)
     batch = small_batch(weighted=observation == "normal")
     noise, epsilon = normal(3, 3, 7, 3), normal(3, 2, 3, 7, 2, seed=1)
@@ -117,7 +117,7 @@ def test_a_log_weight_is_likelihood_times_prior_over_the_whole_mixture(observati
             assert torch.allclose(out[2 * m + s], likelihood + prior - mean_density.log())
 
 
-def test_one_proposal_gives_the_bound_in_expectation() -> None:
+def test_one_proposal_gives_the_elbo_in_expectation() -> None:
     network = small_network()
     batch, noise = small_batch(), normal(1, 3, 7, 3)
     epsilon = normal(1, 4000, 3, 7, 2, seed=1)
@@ -153,14 +153,14 @@ def test_the_mean_weight_is_the_integral_over_all_latents(mixture: int) -> None:
         assert abs(weights.mean() - exact) < 5 * error + 1e-6
 
 
-def test_the_convention_of_the_paper_scores_cells_under_the_same_proposals() -> None:
+def test_convention_paper_scores_cells_under_the_same_proposals() -> None:
     network = small_network("paper")
     batch = small_batch()
     noise, epsilon = normal(1, 3, 7, 0), normal(1, 1, 3, 7, 2)
     z = network.encode(batch, noise[0]).sample(epsilon[0, 0])
-    law = network.decode(z, batch.x, batch.mask)
+    edges = network.decode(z, batch.x, batch.mask)
 
     pairs = log_weights(network, batch, noise, epsilon)
     cells = log_weights(network, batch, noise, epsilon, "paper")
 
-    assert torch.allclose(cells - pairs, law.log_score_of_cells(batch.adj) - law.log_prob(batch.adj))
+    assert torch.allclose(cells - pairs, edges.log_score_of_cells(batch.adj) - edges.log_prob(batch.adj))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import signal
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,19 +14,19 @@ import pytest
 import torch
 from tiny import SMALL, path, random_graph, star
 
-from graphite_gen.config import ModelConfig, TrainConfig, preset
+from graphite_gen.config import ModelConfig, preset
 from graphite_gen.data.batch import GraphBatch, collate
 from graphite_gen.errors import CheckpointError, ConfigError, DatasetError, TrainingError
 from graphite_gen.families import family
 from graphite_gen.graph import SimpleGraph
-from graphite_gen.likelihood import estimate_nll
+from graphite_gen.likelihood import NLLOptions, estimate_nll
 from graphite_gen.records import TrainRecord
 from graphite_gen.sampling import Sampler
 from graphite_gen.training import trainer as training_module
 from graphite_gen.training.checkpoint import load_checkpoint
 from graphite_gen.training.objectives import autoregressive_bound, autoregressive_log_weights
-from graphite_gen.training.step import PartLoss, draw_step
-from graphite_gen.training.trainer import Trainer, _schedule, adapt_config, configure, resolve_device
+from graphite_gen.training.step import StepLoss, draw_step
+from graphite_gen.training.trainer import Trainer, _schedule, adapt_config, configure, read_history, resolve_device
 
 pytestmark = pytest.mark.usefixtures("single_precision")
 
@@ -59,7 +60,7 @@ def trainer(
 def loss_of(run: Trainer, batch: GraphBatch, fraction: float, step: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
     drawn = draw_step(run.network, batch, run.training, step, fraction)
 
-    return PartLoss(run.network, run.training.convention)(drawn)
+    return StepLoss(run.network, run.training.convention)(drawn)
 
 
 def same_weights(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> bool:
@@ -85,12 +86,12 @@ def interrupt_after(calls: int, function: Callable[..., Any]) -> Callable[..., A
 
 INTERRUPTIONS = [
     *[("collate", calls) for calls in (0, 2, 5, 9)],  # between steps: in the first epoch, within and at the end
-    *[("validation_figure", calls) for calls in (0, 1)],  # between an epoch's last step and its record
+    *[("validation_nll", calls) for calls in (0, 1)],  # between the last step of an epoch and its record
 ]
 
 
 @pytest.mark.parametrize(("place", "calls"), INTERRUPTIONS)
-def test_a_run_resumed_after_an_interruption_ends_with_the_same_bits(
+def test_a_resumed_run_ends_with_bit_identical_weights(
     place: str, calls: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     straight = trainer()
@@ -112,8 +113,8 @@ def test_a_run_resumed_after_an_interruption_ends_with_the_same_bits(
 
 
 @pytest.mark.parametrize("calls", [0, 6])
-def test_half_a_step_is_never_saved(calls: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C may strike after the weights have moved and before the step is counted."""
+def test_an_interrupted_step_is_not_saved(calls: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C may come after the weights have changed and before the step is counted."""
     straight = trainer()
     list(straight)
 
@@ -164,7 +165,7 @@ def test_ctrl_c_at_any_moment_leaves_a_run_that_can_be_resumed(tmp_path: Path) -
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, handler)
     resumed = trainer(tmp_path, resume=(tmp_path / "state.json").exists(), epochs=30)
-    # Where it struck while torch was turning gradients off, they are off still: other tests want them.
+    # An interrupt while torch switches gradients off leaves them off: other tests need them.
     torch.set_grad_enabled(True)
     list(resumed)
 
@@ -173,7 +174,7 @@ def test_ctrl_c_at_any_moment_leaves_a_run_that_can_be_resumed(tmp_path: Path) -
 
 
 @torch.no_grad()
-def test_a_run_learns_where_an_interrupt_left_gradients_off() -> None:
+def test_a_run_learns_even_if_gradients_are_switched_off() -> None:
     run = trainer()
     before = {name: value.clone() for name, value in run.network.state_dict().items()}
 
@@ -182,37 +183,53 @@ def test_a_run_learns_where_an_interrupt_left_gradients_off() -> None:
     assert not same_weights(run.network.state_dict(), before)
 
 
-def test_a_finished_run_resumes_to_nothing(tmp_path: Path) -> None:
-    first = trainer(tmp_path)
-    list(first)
+@pytest.fixture(scope="module")
+def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run")
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    list(trainer(folder))
+    torch.set_default_dtype(before)
 
-    resumed = trainer(tmp_path, resume=True)
+    return folder
+
+
+@pytest.fixture
+def finished(finished_run: Path, tmp_path: Path) -> Path:
+    """A copy of the folder of a finished run."""
+    return Path(shutil.copytree(finished_run, tmp_path / "run"))
+
+
+def test_a_finished_run_is_resumed_without_training(finished: Path) -> None:
+    resumed = trainer(finished, resume=True)
 
     assert list(resumed) == []
-    assert same_weights(resumed.model.network.state_dict(), first.model.network.state_dict())
-    assert json.loads((tmp_path / "state.json").read_text())["progress"]["finished"] is True
+    assert same_weights(resumed.model.network.state_dict(), load_checkpoint(finished).network.state_dict())
+    assert json.loads((finished / "state.json").read_text())["progress"]["finished"] is True
 
 
 def test_a_folder_without_a_run_cannot_be_resumed(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match=r"has no run to resume: 'optimizer.safetensors' not found"):
+    with pytest.raises(CheckpointError) as error:
         trainer(tmp_path, resume=True)
+
+    assert error.value.reason == "no-run"
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("changes", "fact"),
     [
-        ({"seed": 1}, "has 'seed' 0, not 1"),
-        ({"epochs": 9}, "has 'epochs' 4, not 9"),
-        ({"skip_weight": 0.5}, "has 'skip_weight' 1.0, not 0.5"),
-        ({"latent": 3}, "has 'latent' 2, not 3"),
-        ({"graphs": GRAPHS[1:]}, "was started on other graphs"),
+        ({"seed": 1}, "'seed' 0, not 1"),
+        ({"epochs": 9}, "'epochs' 4, not 9"),
+        ({"skip_weight": 0.5}, "'skip_weight' 1.0, not 0.5"),
+        ({"latent": 3}, "'latent' 2, not 3"),
+        ({"graphs": GRAPHS[1:]}, "other graphs"),
     ],
 )
-def test_another_run_cannot_be_resumed(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
-    list(trainer(tmp_path))
+def test_a_run_is_not_resumed_with_other_settings_or_graphs(finished: Path, changes: dict[str, Any], fact: str) -> None:
+    with pytest.raises(CheckpointError, match=fact) as error:
+        trainer(finished, resume=True, **changes)
 
-    with pytest.raises(CheckpointError, match=message):
-        trainer(tmp_path, resume=True, **changes)
+    assert error.value.reason == "other-run"
 
 
 @pytest.mark.parametrize(
@@ -231,12 +248,11 @@ def test_another_run_cannot_be_resumed(tmp_path: Path, changes: dict[str, Any], 
         ("config.json", b"{}"),
     ],
 )
-def test_a_damaged_run_is_refused_in_one_line(tmp_path: Path, file: str, content: bytes) -> None:
-    list(trainer(tmp_path))
-    (tmp_path / file).write_bytes(content)
+def test_a_damaged_run_is_refused_in_one_line(finished: Path, file: str, content: bytes) -> None:
+    (finished / file).write_bytes(content)
 
     with pytest.raises(CheckpointError) as error:
-        trainer(tmp_path, resume=True)
+        trainer(finished, resume=True)
 
     assert "\n" not in str(error.value)
 
@@ -245,34 +261,31 @@ def test_a_damaged_run_is_refused_in_one_line(tmp_path: Path, file: str, content
     "state",
     ['{"progress": {"era": 3}, "data": {}}', '{"progress": {"epoch": "x"}, "data": {}}', '{"data": {}}', "[" * 100_000],
 )
-def test_a_run_without_its_place_is_refused(tmp_path: Path, state: str) -> None:
-    list(trainer(tmp_path))
-    tensors, _ = training_module.read_tensors(tmp_path / "optimizer.safetensors")
-    training_module.write_tensors(tmp_path / "optimizer.safetensors", tensors, {"state": state})
+def test_a_run_without_its_position_is_refused(finished: Path, state: str) -> None:
+    tensors, _ = training_module.read_tensors(finished / "optimizer.safetensors")
+    training_module.write_tensors(finished / "optimizer.safetensors", tensors, {"state": state})
 
-    with pytest.raises(CheckpointError, match="does not say where its run was"):
-        trainer(tmp_path, resume=True)
+    with pytest.raises(CheckpointError, match="position"):
+        trainer(finished, resume=True)
 
 
-def test_a_run_with_moments_of_another_shape_is_refused(tmp_path: Path) -> None:
-    list(trainer(tmp_path))
-    tensors, metadata = training_module.read_tensors(tmp_path / "optimizer.safetensors")
+def test_a_run_with_moments_of_another_shape_is_refused(finished: Path) -> None:
+    tensors, metadata = training_module.read_tensors(finished / "optimizer.safetensors")
     name = next(name for name, tensor in tensors.items() if name.startswith("exp_avg/") and tensor.ndim == 2)
     tensors[name] = tensors[name][:, :1].clone()
-    training_module.write_tensors(tmp_path / "optimizer.safetensors", tensors, metadata)
+    training_module.write_tensors(finished / "optimizer.safetensors", tensors, metadata)
 
-    with pytest.raises(CheckpointError, match="does not fit its run"):
-        trainer(tmp_path, resume=True)
+    with pytest.raises(CheckpointError, match="does not fit"):
+        trainer(finished, resume=True)
 
 
-def test_records_after_the_last_save_of_the_weights_are_forgotten(tmp_path: Path) -> None:
-    straight = trainer(tmp_path)
-    list(straight)
-    lines = (tmp_path / "history.jsonl").read_text()
-    extra = json.dumps(replace(straight.history[-1], epoch=5).to_json())
-    (tmp_path / "history.jsonl").write_text(f"{lines}{extra}\n")
+def test_records_after_the_last_save_of_the_weights_are_dropped(finished: Path) -> None:
+    history = read_history(finished)
+    lines = (finished / "history.jsonl").read_text()
+    extra = json.dumps(replace(history[-1], epoch=5).to_json())
+    (finished / "history.jsonl").write_text(f"{lines}{extra}\n")
 
-    assert timeless(trainer(tmp_path, resume=True).history) == timeless(straight.history)
+    assert trainer(finished, resume=True).history == history
 
 
 def test_training_reads_and_writes_no_global_generator() -> None:
@@ -291,7 +304,7 @@ def test_training_reads_and_writes_no_global_generator() -> None:
     assert same_weights(first.network.state_dict(), second.network.state_dict())
 
 
-def test_another_seed_is_another_run() -> None:
+def test_initial_weights_depend_on_the_seed() -> None:
     first, second = trainer(seed=1), trainer(seed=2)
 
     assert not same_weights(first.network.state_dict(), second.network.state_dict())
@@ -307,7 +320,7 @@ def test_the_best_weights_are_kept_and_training_stops_when_patience_ends(
         seen.append({name: tensor.clone() for name, tensor in network.state_dict().items()})
         return next(figures)
 
-    monkeypatch.setattr(training_module, "validation_figure", figure)
+    monkeypatch.setattr(training_module, "validation_nll", figure)
     run = trainer(tmp_path, epochs=20, validate_every=1, patience=2)
 
     history = list(run)
@@ -337,7 +350,7 @@ def test_without_validation_graphs_the_last_weights_are_kept() -> None:
 
 
 @pytest.mark.parametrize(("place", "held"), [("loss", HELD), ("loss", []), ("gradient", HELD), ("validation", HELD)])
-def test_a_run_that_blows_up_says_so_and_leaves_the_last_checkpoint_loadable(
+def test_a_diverging_run_leaves_the_last_checkpoint_loadable(
     place: str, held: list[SimpleGraph], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = trainer(tmp_path, held=held)
@@ -349,11 +362,12 @@ def test_a_run_that_blows_up_says_so_and_leaves_the_last_checkpoint_loadable(
     elif place == "gradient":
         next(run.network.parameters()).register_hook(lambda gradient: gradient * math.inf)
     else:
-        monkeypatch.setattr(training_module, "validation_figure", lambda *_: math.nan)
+        monkeypatch.setattr(training_module, "validation_nll", lambda *_: math.nan)
 
-    with pytest.raises(TrainingError, match=r"Start again with a lower '--learning-rate' \(now 0\.002\)"):
+    with pytest.raises(TrainingError) as error:
         list(records)
 
+    assert (error.value.reason, error.value.facts) == ("training-diverged", {"learning_rate": 0.002})
     assert same_weights(load_checkpoint(tmp_path).network.state_dict(), good.network.state_dict())
 
 
@@ -362,14 +376,14 @@ def test_a_gradient_that_is_not_finite_never_reaches_the_weights(tmp_path: Path)
     run = trainer(tmp_path, held=[], epochs=1, batch_size=100)
     next(run.network.parameters()).register_hook(lambda gradient: gradient * math.inf)
 
-    with pytest.raises(TrainingError, match="its gradient inf at step 0"):
+    with pytest.raises(TrainingError, match="inf at step 0"):
         list(run)
 
     assert all(tensor.isfinite().all() for tensor in run.network.state_dict().values())
     assert not (tmp_path / "config.json").exists()
 
 
-def test_a_rate_that_is_far_too_high_ends_with_an_error_and_not_with_a_broken_model() -> None:
+def test_a_learning_rate_that_is_far_too_high_never_leaves_weights_that_are_not_finite() -> None:
     run = trainer(learning_rate=10.0, clip=1e6, warmup_steps=0, weight_decay=1.0, epochs=30)
 
     try:
@@ -380,7 +394,7 @@ def test_a_rate_that_is_far_too_high_ends_with_an_error_and_not_with_a_broken_mo
     assert all(tensor.isfinite().all() for tensor in run.model.network.state_dict().values())
 
 
-def test_the_rate_warms_up_in_a_line_and_falls_along_a_cosine() -> None:
+def test_the_learning_rate_has_linear_warmup_and_cosine_decay() -> None:
     assert [_schedule(0, step, 3) for step in range(5)] == pytest.approx([0.25, 0.5, 0.75, 1, 1])
     assert [_schedule(part, 100, 3) for part in (0, 0.25, 0.5, 1)] == pytest.approx(
         [1, 0.5 + math.sqrt(0.5) / 2, 0.5, 0]
@@ -390,7 +404,7 @@ def test_the_rate_warms_up_in_a_line_and_falls_along_a_cosine() -> None:
     assert [record.learning_rate for record in history] == pytest.approx([0.01 * part for part in last])
 
 
-def test_the_weight_of_the_divergence_rises_to_one_over_its_part_of_the_run() -> None:
+def test_the_kl_weight_rises_to_one_during_warmup() -> None:
     run = trainer(kl_warmup=0.5)
     batch = training_module.collate(GRAPHS[:3], 8)
 
@@ -405,7 +419,7 @@ def test_the_weight_of_the_divergence_rises_to_one_over_its_part_of_the_run() ->
     assert terms(0.5)[1] > 0
 
 
-def test_many_samples_train_the_tighter_bound() -> None:
+def test_several_samples_give_a_tighter_bound() -> None:
     run = trainer(kl_warmup=0.0, samples=64, samples_from=0.0)
     batch = training_module.collate(GRAPHS[:3], 8)
 
@@ -423,12 +437,11 @@ def test_epochs_of_any_size_show_every_graph_equally_often(epoch_graphs: int) ->
 
     shown = [[index for batch in run._batches(epoch) for index in batch] for epoch in range(len(GRAPHS))]
 
-    # As many epochs as there are graphs show each one as often as an epoch has graphs.
     assert [len(epoch) for epoch in shown] == [size] * len(GRAPHS)
     assert np.bincount(np.concatenate(shown)).tolist() == [size] * len(GRAPHS)
 
 
-def test_a_run_asked_to_stop_ends_after_a_whole_step_and_goes_on_to_the_same_weights(tmp_path: Path) -> None:
+def test_a_stopped_run_resumes_to_the_same_weights(tmp_path: Path) -> None:
     whole = trainer(epochs=3)
     list(whole)
     run = trainer(epochs=3, folder=tmp_path / "run")
@@ -458,7 +471,7 @@ def test_no_two_steps_share_their_noise(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(set(seen)) == len(seen) == history[-1].step
 
 
-def test_a_bias_starts_at_the_log_odds_of_the_training_density() -> None:
+def test_the_bias_is_initialised_to_the_log_odds_of_the_training_density() -> None:
     graphs = [star(4), star(5)]
 
     bias = trainer(graphs=graphs, held=[]).network.decoder.head.size[-1].bias
@@ -466,7 +479,7 @@ def test_a_bias_starts_at_the_log_odds_of_the_training_density() -> None:
     assert float(bias.detach().sigmoid()) == pytest.approx((7 + 0.5) / (6 + 10 + 1))
 
 
-def test_training_ends_below_the_baseline_of_the_density_and_above_the_floor() -> None:
+def test_training_ends_below_the_baseline_and_above_the_entropy() -> None:
     graphs = [star(nodes, centre) for nodes in (4, 5, 6) for centre in range(4)]
     run = trainer(graphs=graphs, held=graphs, epochs=60, width=16, learning_rate=0.01, validate_every=60)
     start = run.model
@@ -474,32 +487,32 @@ def test_training_ends_below_the_baseline_of_the_density_and_above_the_floor() -
     list(run)
 
     baseline = np.mean([start.sizes.baseline(graph) for graph in graphs])
-    before = estimate_nll(start, graphs, 64).nll
-    after = estimate_nll(run.model, graphs, 64).nll
+    before = estimate_nll(start, graphs, NLLOptions(64)).nll
+    after = estimate_nll(run.model, graphs, NLLOptions(64)).nll
     assert after < before - 0.5
     assert after < baseline - 0.5
-    # No law over graphs can be below the entropy of which node is the centre.
+    # The entropy is that of the centre of the star.
     assert after > np.mean([math.log(graph.nodes) for graph in graphs]) - 0.2
 
 
-def test_weighted_graphs_train_and_sample_with_a_normal_law() -> None:
+def test_weighted_graphs_are_learned_with_a_normal_distribution() -> None:
     graphs = [
         SimpleGraph(graph.nodes, graph.edges, np.full(len(graph.edges), 2.0) + 0.1 * np.arange(len(graph.edges)) % 0.2)
         for graph in (random_graph(nodes, 0, 1.0) for nodes in (3, 4, 5))
     ]
     run = trainer(graphs=graphs, held=graphs, epochs=80, learning_rate=0.02, validate_every=80)
-    before = estimate_nll(run.model, graphs, 32).nll
+    before = estimate_nll(run.model, graphs, NLLOptions(32)).nll
 
     list(run)
 
     assert run.config.observation == "normal"
-    assert estimate_nll(run.model, graphs, 32).nll < before - 1
+    assert estimate_nll(run.model, graphs, NLLOptions(32)).nll < before - 1
     weights = np.concatenate([graph.weights for graph in Sampler(run.model, 20)])
     assert abs(weights.mean() - 2) < 0.5
 
 
 def test_node_features_are_learned_from() -> None:
-    """Edges join nodes whose features agree: a model that reads X knows them, one that does not cannot."""
+    """Edges join nodes with equal features, which only a model that reads X can predict."""
     rng = np.random.default_rng(0)
 
     def camps(nodes: int) -> SimpleGraph:
@@ -514,11 +527,14 @@ def test_node_features_are_learned_from() -> None:
     list(seeing), list(blind)
 
     assert seeing.config.node_features == 1
-    assert estimate_nll(seeing.model, graphs, 32).nll < estimate_nll(blind.model, plain, 32).nll - 1
+    assert (
+        estimate_nll(seeing.model, graphs, NLLOptions(32)).nll
+        < estimate_nll(blind.model, plain, NLLOptions(32)).nll - 1
+    )
 
 
 @pytest.mark.parametrize("kind", ["graphite-ae", "gae"])
-def test_autoencoders_learn_to_reconstruct_and_have_no_divergence(kind: str) -> None:
+def test_autoencoders_learn_to_reconstruct_and_have_no_kl_term(kind: str) -> None:
     run = trainer(kind=kind, held=GRAPHS, epochs=20, learning_rate=0.01, validate_every=10)
 
     history = list(run)
@@ -540,7 +556,7 @@ def test_every_kind_trains_under_every_preset(name: str, kind: str) -> None:
     assert run.model.results["training_graphs"] == len(GRAPHS)
 
 
-def test_settings_are_fitted_to_the_graphs() -> None:
+def test_settings_are_adapted_to_the_graphs() -> None:
     config = ModelConfig(max_nodes=3)
 
     assert adapt_config(config, [path(4), star(7)]) == replace(config, max_nodes=7)
@@ -552,9 +568,9 @@ def test_settings_are_fitted_to_the_graphs() -> None:
 @pytest.mark.parametrize(
     ("graphs", "message"),
     [
-        ([], "There are no graphs to train on"),
-        ([path(3), random_graph(0, 0)], "A graph has no nodes"),
-        ([path(3), random_graph(3, 0, 1.0, weighted=True)], "Some graphs are weighted and some are not"),
+        ([], "no graphs"),
+        ([path(3), random_graph(0, 0)], "no nodes"),
+        ([path(3), random_graph(3, 0, 1.0, weighted=True)], "weighted"),
         ([path(3), random_graph(3, 0, features=2)], r"different widths: \[0, 2\]"),
     ],
 )
@@ -563,7 +579,7 @@ def test_graphs_that_cannot_be_trained_on_together_are_refused(graphs: list[Simp
         adapt_config(ModelConfig(), graphs)
 
 
-def test_numbered_nodes_are_known_for_larger_validation_graphs_too() -> None:
+def test_identity_features_cover_larger_validation_graphs() -> None:
     model, settings = preset("paper", **(SMALL | QUICK | {"epochs": 1}))
 
     run = Trainer("tiny", adapt_config(model, [path(3)]), settings, [path(3)], [path(6)])
@@ -575,18 +591,16 @@ def test_numbered_nodes_are_known_for_larger_validation_graphs_too() -> None:
 def test_devices_are_found_by_name() -> None:
     assert resolve_device("cpu").type == "cpu"
     assert resolve_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
-    with pytest.raises(TrainingError, match="Unknown device 'toaster'"):
+    with pytest.raises(TrainingError, match="toaster"):
         resolve_device("toaster")
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_a_device_that_is_not_there_is_refused() -> None:
-    with pytest.raises(TrainingError, match="no CUDA device"):
+    with pytest.raises(TrainingError) as error:
         resolve_device("cuda")
 
-
-def test_the_defaults_of_a_run_are_sane() -> None:
-    assert preset("one-shot")[1] == TrainConfig()
+    assert error.value.reason == "no-cuda"
 
 
 @pytest.mark.parametrize("kind", ["graphite-vae", "vgae", "graphite-ae"])
@@ -597,7 +611,7 @@ def test_convention_paper_trains_on_all_cells_of_the_widest_graph(kind: str) -> 
     before, _ = loss_of(run, batch, 0.5)
     history = list(run)
 
-    # A fair coin on every cell of the padded matrix costs this much; no step has been taken yet.
+    # A probability of 1/2 for every cell of the padded matrix.
     assert before.item() > 0.5 * run.config.max_nodes**2 * math.log(2)
     assert history[-1].loss < history[0].loss
 
@@ -629,7 +643,27 @@ def test_large_graphs_bound_a_step_and_an_epoch(monkeypatch: pytest.MonkeyPatch)
 
     sizes = [[GRAPHS[index].nodes for index in batch] for batch in batches]
     assert all(len(batch) == 1 or len(batch) * max(batch) ** 2 <= 2 * 36 for batch in sizes)
-    assert sum(map(len, batches)) == int(100 / np.mean([graph.nodes**2 for graph in GRAPHS]))
+    shortened = int(100 / np.mean([graph.nodes**2 for graph in GRAPHS]))
+    assert sum(map(len, batches)) == shortened
+    plan = run.plan()
+    assert (plan.epoch_graphs, plan.requested_epoch_graphs, plan.steps) == (shortened, 25, 4 * len(batches))
+
+
+def test_a_plan_says_what_is_trained_and_changes_nothing() -> None:
+    straight, run = trainer(), trainer()
+    plan = run.plan()
+    history = list(straight)
+
+    assert (plan.graphs, plan.validation_graphs, plan.epochs, plan.batch_size) == (len(GRAPHS), len(HELD), 4, 4)
+    assert plan.epoch_graphs == plan.requested_epoch_graphs == len(GRAPHS)
+    assert plan.steps == pytest.approx(history[-1].step, abs=4)
+    assert plan.parameters == sum(parameter.numel() for parameter in run.network.parameters())
+    assert plan.seconds > 0
+    assert plan.memory == 4 * 6**2 * training_module.ONE_SHOT_BYTES
+    next(iter(run))
+    assert run.plan().epochs == 3
+    list(run)
+    assert same_weights(run.network.state_dict(), straight.network.state_dict())
 
 
 AUTOREGRESSIVE: dict[str, Any] = {
@@ -643,7 +677,7 @@ AUTOREGRESSIVE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("encoder", ["none", "residual"])
-def test_a_staged_model_resumes_bit_for_bit(tmp_path: Path, encoder: str) -> None:
+def test_an_autoregressive_model_resumes_bit_for_bit(tmp_path: Path, encoder: str) -> None:
     settings = AUTOREGRESSIVE | {"encoder": encoder, "epochs": 6}
     whole = trainer(tmp_path / "whole", **settings)
     history = list(whole)
@@ -663,18 +697,18 @@ def test_a_staged_model_resumes_bit_for_bit(tmp_path: Path, encoder: str) -> Non
 
 
 @pytest.mark.parametrize("order", ["bfs", "degeneracy", "uniform"])
-def test_a_staged_model_learns_what_a_star_is(order: str) -> None:
+def test_an_autoregressive_model_learns_stars(order: str) -> None:
     stars = [star(5, centre % 5) for centre in range(20)]
     settings = {"epochs": 25, "epoch_graphs": 200, "batch_size": 40, "learning_rate": 0.02, "width": 16}
 
     run = trainer(graphs=stars, held=stars[:5], **(AUTOREGRESSIVE | settings | {"ordering": order, "coarse": 0.0}))
     list(run)
 
-    # A star on five nodes has five labellings; a coin for every pair costs 6.7 nats at the best odds.
-    assert math.log(5) - 0.05 < estimate_nll(run.model, stars[:5], 20).nll < math.log(5) + 0.4
+    # A star on five nodes has five labellings; independent edges need at least 6.7 nats.
+    assert math.log(5) - 0.05 < estimate_nll(run.model, stars[:5], NLLOptions(20)).nll < math.log(5) + 0.4
 
 
-def test_one_arriving_node_stands_for_all_of_a_graph() -> None:
+def test_one_row_is_an_unbiased_estimate_of_a_graph() -> None:
     network = trainer(**AUTOREGRESSIVE).network
     batch = collate(GRAPHS)
     noise = torch.zeros(*batch.mask.shape, 0)
@@ -685,14 +719,14 @@ def test_one_arriving_node_stands_for_all_of_a_graph() -> None:
     total = torch.zeros(len(GRAPHS))
     for row in range(1, batch.mask.shape[1]):
         rows = torch.full((len(GRAPHS),), row).clamp_max(batch.sizes - 1)
-        share, kl = autoregressive_bound(network, batch, noise, epsilon, rows)
+        bound, kl = autoregressive_bound(network, batch, noise, epsilon, rows)
         assert (kl == 0).all()
-        total += torch.where(batch.sizes > row, share / (batch.sizes - 1).clamp_min(1), 0)
+        total += torch.where(batch.sizes > row, bound / (batch.sizes - 1).clamp_min(1), 0)
 
     assert torch.allclose(total, whole)
 
 
-def test_what_has_one_stage_only_starts_from_the_one_shot_preset() -> None:
+def test_weighted_graphs_and_other_kinds_start_from_the_one_shot_preset() -> None:
     weighted = [random_graph(5, seed, weighted=True) for seed in range(4)]
     featured = [random_graph(5, seed, features=2) for seed in range(4)]
     plain = [random_graph(5, seed) for seed in range(4)]

@@ -1,0 +1,1 @@
+"""Scripts behind the figures of the documentation, run as modules: ``python -m benchmarks.reproduce.density``."""

@@ -1,1 +1,0 @@
-"""Hostile inputs for every reader: how they are made, what they must not do, and who watches over them."""

@@ -1,0 +1,1 @@
+"""Scripts that reproduce the tables of the paper and of published datasets, and make the bundled models."""

@@ -1,0 +1,1 @@
+"""Scripts that test faults, malformed input, long runs and distributed runs."""

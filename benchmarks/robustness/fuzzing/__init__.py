@@ -1,0 +1,1 @@
+"""Corrupted inputs for every reader: mutations, independent readers, and supervision of the reading process."""

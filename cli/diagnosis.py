@@ -1,0 +1,237 @@
+"""Verdicts on estimates in words: how reliable they are, how they compare with the baseline, and what to do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .console import count_of, nats
+
+if TYPE_CHECKING:
+    from graphite_gen.completion import Completion
+    from graphite_gen.graph import SimpleGraph
+    from graphite_gen.likelihood.bdmc import BDMCEstimate
+    from graphite_gen.likelihood.excess import Entropy
+    from graphite_gen.records import NLLEstimate, Provenance
+    from graphite_gen.training.checkpoint import TrainedModel
+    from graphite_gen.training.trainer import Trainer
+
+__all__ = [
+    "MIN_MARGIN",
+    "bdmc_verdict",
+    "completion_diagnosis",
+    "is_reliable",
+    "nll_diagnosis",
+    "nll_finding",
+    "training_finding",
+]
+
+TOLERANCE = 1.0
+"""Nats by which a reliable estimate may differ from its bound."""
+
+SIGNIFICANT = 2.0
+"""Standard errors beyond which a difference is significant."""
+
+ROUNDING = 0.005
+"""Nats that are shown as 0.00."""
+
+MIN_MARGIN = 0.5
+"""Nats between baseline and entropy below which no model can be much better than the baseline."""
+
+MIN_EXCESS = 0.05
+"""Nats above the baseline that are worth reporting."""
+
+MAX_ERROR = 0.1
+"""The largest standard error of the probabilities of a converged completion."""
+
+MAX_DISAGREEMENT = 0.25
+"""The largest fraction of the variance between the runs of a converged completion."""
+
+
+def nll_diagnosis(estimate: NLLEstimate, *, anneals: bool = True) -> str:
+    """A diagnosis of the importance weights by k-hat, with advice; an autoregressive model cannot be annealed."""
+    of = f"of {estimate.graphs} graphs"
+    unknown = sum(row.khat is None for row in estimate.per_graph)
+    more = "Raise '-k'" if estimate.method == "is" else "Raise '--chains' or '--steps'"
+    if estimate.flagged:
+        can = anneals and estimate.method == "is" and estimate.convention == "pairs"
+        instead = ", or use '--method auto'" if can else ""
+        return f"k̂ > 0.7 for {estimate.flagged} {of}: their NLL is likely too high. {more}{instead}."
+    if unknown:
+        return f"too few weights to estimate k̂ for {unknown} {of}. {more} to 25 at least."
+
+    return f"k̂ ≤ 0.7 for all {estimate.graphs} graphs: no sign of an unreliable estimate."
+
+
+@dataclass(frozen=True)
+class _Distance:
+    """The mean distance of an estimate above a bound, in nats per graph, and its standard error if known."""
+
+    nats: float
+    error: float | None
+
+    @classmethod
+    def of_method(cls, bdmc: BDMCEstimate, method: str, bound: str = "lower") -> _Distance:
+        from graphite_gen.records import mean_with_error
+
+        name = {"is": "importance", "auto": "auto", "ais": "upper"}[method]
+
+        return cls(*mean_with_error([getattr(row, name) - getattr(row, bound) for row in bdmc.per_graph]))
+
+    @property
+    def is_small(self) -> bool:
+        return self.error is not None and abs(self.nats) + SIGNIFICANT * self.error < TOLERANCE
+
+    @property
+    def is_large(self) -> bool:
+        if not math.isfinite(self.nats):
+            return True
+
+        return self.error is not None and abs(self.nats) - SIGNIFICANT * self.error >= TOLERANCE
+
+    @property
+    def significance(self) -> str:
+        """The end of a phrase; empty if the standard error is not known."""
+        if self.error is None:
+            return ""
+
+        return ", within noise" if abs(self.nats) <= SIGNIFICANT * self.error else ", significantly"
+
+    def __str__(self) -> str:
+        return nats(abs(self.nats), self.error)
+
+
+def is_reliable(bdmc: BDMCEstimate, method: str) -> bool:
+    """Whether the estimate of a method agrees with the lower bound, and the bounds do not cross significantly."""
+    return _Distance.of_method(bdmc, method).is_small and not _cross(bdmc, method)
+
+
+def _cross(bdmc: BDMCEstimate, method: str) -> bool:
+    """Whether an estimate at the lower bound is far above the upper bound."""
+    off, above = _Distance.of_method(bdmc, method), _Distance.of_method(bdmc, method, "upper")
+
+    return off.is_small and above.is_large and above.nats > 0
+
+
+def bdmc_verdict(bdmc: BDMCEstimate, method: str, *, anneals: bool = True) -> str:
+    """Whether the estimate of a method is reliable, with advice; an autoregressive model cannot be annealed."""
+    off, gap = _Distance.of_method(bdmc, method), _Distance.of_method(bdmc, "ais")
+    above = _Distance.of_method(bdmc, method, "upper")
+    where = f"on {count_of(bdmc.graphs, 'graph')} sampled from the model"
+    again = "Check again with more " + ("'--steps' or '--chains'." if anneals else "samples ('-k').")
+    if off.nats <= -ROUNDING:
+        position = f"method '{method}' is {off} nats below the lower bound on average{off.significance}"
+    else:
+        outside = f" and {above} above the upper bound{above.significance}" if above.nats >= ROUNDING else ""
+        position = f"method '{method}' is at most {off} nats too high on average{outside}"
+    if _cross(bdmc, method):
+        return f"unknown: {where}, the bounds cross: {position}. {again}"
+    if off.is_small:
+        return f"reliable: {where}, {position}."
+    if not off.is_large:
+        few = "too few graphs" if off.error is None else "too noisy"
+        return f"inconclusive: {where}, {position}, {few} to compare with {TOLERANCE:g} nat. Raise '--check-graphs'."
+    if off.nats < 0:
+        more = "'-k'" if method == "is" else "'--chains' or '--steps'"
+        return f"not reliable: {where}, {position}. Raise {more}, or '--check-graphs'."
+    if not gap.is_small:
+        return f"unknown: {where}, the bounds are {gap} nats apart. {again}"
+
+    return f"not reliable: {where}, {position}. " + ("Use '--method ais', or raise '-k'." if anneals else "Raise '-k'.")
+
+
+def completion_diagnosis(completion: Completion) -> str:
+    """Whether the runs of a completion agree, with advice."""
+    figures = "all completions enumerated, " if completion.method == "enumeration" else ""
+    figures += (
+        f"probabilities ± {completion.error:.2f}, log-evidence {nats(completion.log_evidence, completion.spread)} nats "
+        f"(ER baseline {nats(completion.baseline)})"
+    )
+    if completion.error > MAX_ERROR or completion.disagreement > MAX_DISAGREEMENT:
+        more = "'--particles'" if completion.method == "latents" else "'--steps'"
+        return f"Not converged, as the runs disagree in their graphs: {figures}. Raise {more}."
+    if completion.spread > TOLERANCE:
+        more = "'--steps'" if completion.method == "enumeration" else "'--particles'"
+        return f"Not converged, as the runs disagree in log-evidence: {figures}. Raise {more}."
+    if completion.log_evidence < completion.baseline - TOLERANCE - completion.spread:
+        return f"Unlike the training graphs: {figures}. Use a model of such graphs."
+
+    return f"Converged: {figures}."
+
+
+def nll_finding(estimate: NLLEstimate, entropy: Entropy | None) -> str | None:
+    """A finding about an NLL above the ER baseline; None if it is below, or if no model can do better."""
+    from graphite_gen.records import mean_with_error
+
+    if estimate.baseline is None or (entropy is not None and estimate.baseline - entropy.nats < MIN_MARGIN):
+        return None
+    excess, error = mean_with_error([row.nll - row.baseline for row in estimate.per_graph if row.baseline is not None])
+    if excess < MIN_EXCESS:
+        return None
+    doubtful = estimate.flagged or any(row.khat is None for row in estimate.per_graph)
+    first = "The estimate may be too high: see the diagnosis. Otherwise use" if doubtful else "Use"
+
+    return (
+        f"The NLL is {_above(excess, error)}. {first} a model that was trained on such graphs, or train one for longer "
+        f"('train --epochs')."
+    )
+
+
+def training_finding(trainer: Trainer, model: TrainedModel, baselines: Sequence[float]) -> str | None:
+    """A finding about a run whose best validation NLL is above the ER baseline; None if it is below.
+
+    Arguments:
+        trainer: The run.
+        model: Its best model.
+        baselines: The ER baseline of each validation graph; empty if it cannot be compared.
+    """
+    from graphite_gen.records import mean_with_error
+    from graphite_gen.training.trainer import validation_nats
+
+    nll = model.results["validation"]
+    if nll is None or not baselines or nll - sum(baselines) / len(baselines) < MIN_EXCESS:
+        return None
+    margin = _margin(model.provenance, trainer.validation, baselines)
+    if margin is not None and margin < MIN_MARGIN:
+        return None
+    own = validation_nats(model, trainer.validation)
+    excess, error = mean_with_error([value - baseline for value, baseline in zip(own, baselines, strict=True)])
+    # Only a Graphite-VAE can be autoregressive.
+    one_shot = model.config.kind == "graphite-vae" and not model.config.is_autoregressive
+    instead = ", use an autoregressive decoder ('--preset default')" if one_shot else ""
+
+    return (
+        f"The validation NLL is {_above(excess, error)}. Train for longer ('--epochs', now "
+        f"{trainer.training.epochs}){instead}, or on more than {count_of(len(trainer.graphs), 'graph')}."
+    )
+
+
+def _above(excess: float, error: float | None) -> str:
+    if error is None:
+        noise, does = ", possibly by noise", "as well as"
+    elif excess <= SIGNIFICANT * error:
+        noise, does = ", within noise", "as well as"
+    else:
+        noise, does = "", "better than"
+
+    return f"{nats(excess, error)} above the ER baseline{noise}: one edge probability per size does {does} the model"
+
+
+def _margin(provenance: Provenance, graphs: Sequence[SimpleGraph], baselines: Sequence[float]) -> float | None:
+    """Nats between the baseline and the entropy of the family of graphs; None if it is not known."""
+    from graphite_gen.errors import GraphiteError
+    from graphite_gen.families import family as family_of
+    from graphite_gen.likelihood.excess import expected_entropy, paired_entropy
+
+    if provenance.family is None:
+        return None
+    try:
+        family = family_of(provenance.family, **provenance.parameters)
+        # Without a closed form, probabilities are slow, and the expected entropy is accurate enough.
+        is_closed = family.has_log_prob and all(family.entropy(graph.nodes) is not None for graph in graphs)
+
+        return (paired_entropy if is_closed else expected_entropy)(family, graphs, baselines).excess
+    except GraphiteError:
+        return None

@@ -1,0 +1,104 @@
+"""Plan, progress and results of a training run on the terminal."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .console import count_of, duration, nats, note, progress_bar, show_facts, show_json
+from .diagnosis import training_finding
+from .signals import stop_gracefully
+
+if TYPE_CHECKING:
+    from graphite_gen.records import TrainRecord
+    from graphite_gen.training.trainer import Trainer, TrainingPlan
+
+__all__ = ["show_plan", "show_results", "train_with_progress"]
+
+LINES = 20
+"""The approximate number of lines of progress without a terminal."""
+
+
+def show_plan(plan: TrainingPlan) -> None:
+    """Print on stderr what is about to be trained, with its estimated time and memory."""
+    parameters = f"{plan.parameters:,}".replace(",", " ")
+    memory = f"{plan.memory / 1e9:.1f} GB" if plan.memory >= 1e9 else f"{max(1, round(plan.memory / 1e6))} MB"
+    note(
+        f"Plan: {count_of(plan.epochs, 'epoch')} of {count_of(plan.epoch_graphs, 'graph')}, about "
+        f"{count_of(plan.steps, 'step')} of up to {count_of(plan.batch_size, 'graph')}, {parameters} parameters; about "
+        f"{duration(plan.seconds)} and {memory} of memory per step."
+    )
+    if plan.epoch_graphs < plan.requested_epoch_graphs:
+        note(
+            f"Epochs are shortened from {plan.requested_epoch_graphs} to {count_of(plan.epoch_graphs, 'graph')}, as "
+            f"graphs are large. Raise '--epoch-graphs' or '--epochs' to train for longer."
+        )
+
+
+def train_with_progress(trainer: Trainer) -> None:
+    """Train to the end, with a progress bar on a terminal and occasional lines elsewhere."""
+    # The first signal stops after a step and saves; a second one ends the program at once.
+    with stop_gracefully(trainer.stop):
+        if sys.stderr.isatty():
+            _show_bar(trainer)
+        else:
+            _show_lines(trainer)
+
+
+def _show_bar(trainer: Trainer) -> None:
+    figures = "loss {task.fields[loss]}  KL {task.fields[kl]}  validation {task.fields[validation]}"
+    with progress_bar(figures) as progress:
+        done = len(trainer.history)
+        task = progress.add_task(
+            "Epoch", total=trainer.training.epochs, completed=done, loss="-", kl="-", validation="-"
+        )
+        for record in trainer:
+            fields: dict[str, Any] = {"loss": nats(record.loss), "kl": nats(record.kl)}
+            if record.validation is not None:
+                fields["validation"] = f"{nats(record.validation)} (best {nats(record.best)})"
+            progress.update(task, completed=record.epoch, **fields)
+
+
+def _show_lines(trainer: Trainer) -> None:
+    epochs, due = trainer.training.epochs, 0.0
+    for record in trainer:
+        if record.validation is not None and (record.epoch >= due or record.epoch == epochs):
+            note(_line(record, epochs))
+            due = record.epoch + epochs / LINES
+
+
+def _line(record: TrainRecord, epochs: int) -> str:
+    return (
+        f"epoch {record.epoch}/{epochs}  loss {nats(record.loss)}  KL {nats(record.kl)}  "
+        f"validation {nats(record.validation)} (best {nats(record.best)})  {record.seconds:.0f} s"
+    )
+
+
+def show_results(trainer: Trainer, folder: Path, as_json: bool) -> None:
+    """Print the folder and the results of a run, and the next command."""
+    model = trainer.model
+    # The baseline is a distribution over pairs of unweighted graphs.
+    comparable = model.config.observation == "bernoulli" and model.training.convention == "pairs"
+    baselines = [model.sizes.baseline(graph) for graph in trainer.validation] if comparable else []
+    baseline = sum(baselines) / len(baselines) if baselines else None
+    results = {**model.results, "baseline": baseline}
+    finding = training_finding(trainer, model, baselines)
+    if as_json:
+        show_json({"name": model.name, "folder": str(folder), "results": {**results, "remark": finding}})
+        return
+
+    figure = "validation NLL" if model.config.is_variational else "validation reconstruction"
+    epochs = count_of(results["epochs"], "epoch")
+    show_facts(
+        [
+            ("model", str(folder)),
+            (figure, f"{nats(results['validation'])} nats per graph (epoch {results['best_epoch']})"),
+            *([] if baseline is None else [("ER baseline", f"{nats(baseline)} nats per graph")]),
+            *([("finding", finding)] if finding else []),
+            ("trained", f"{epochs}, {count_of(results['steps'], 'step')}, {duration(results['seconds'])}"),
+        ]
+    )
+    if model.config.is_variational:
+        note(f"Next: graphite-gen sample --model {shlex.quote(str(folder))} -n 100 -o samples.graphml")

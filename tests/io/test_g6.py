@@ -1,0 +1,107 @@
+"""graph6 and sparse6 against networkx, and what is refused of both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from graphite_gen.errors import FormatError
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.io import read_graphs, write_graphs
+
+from .graphs import assert_refused, assert_same
+
+CLIENTS = {
+    "g6": (nx.from_graph6_bytes, nx.to_graph6_bytes),
+    "s6": (nx.from_sparse6_bytes, nx.to_sparse6_bytes),
+}
+GRAPHS = [nx.gnp_random_graph(n, p, seed=n) for n in [*range(35), 62, 63, 64, 128, 129, 300] for p in (0.02, 0.5)]
+
+
+@pytest.mark.parametrize("format", CLIENTS)
+def test_networkx_opens_what_we_write(format: str, tmp_path: Path) -> None:
+    graphs = [SimpleGraph.from_networkx(graph) for graph in GRAPHS]
+    write_graphs(graphs, tmp_path / f"a.{format}")
+
+    lines = (tmp_path / f"a.{format}").read_bytes().splitlines()
+
+    for graph, line in zip(graphs, lines, strict=True):
+        assert_same(graph, SimpleGraph.from_networkx(CLIENTS[format][0](line)))
+
+
+@pytest.mark.parametrize("header", [True, False])
+@pytest.mark.parametrize("format", CLIENTS)
+def test_what_networkx_writes_is_read(format: str, header: bool, tmp_path: Path) -> None:
+    (tmp_path / f"a.{format}").write_bytes(b"".join(CLIENTS[format][1](graph, header=header) for graph in GRAPHS))
+
+    for graph, read in zip(GRAPHS, read_graphs(tmp_path / f"a.{format}"), strict=True):
+        assert_same(SimpleGraph.from_networkx(graph), read)
+
+
+@pytest.mark.parametrize("nodes", [2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33])
+def test_padding_of_sparse6_never_reads_as_an_edge(nodes: int, tmp_path: Path) -> None:
+    graphs = [
+        SimpleGraph.from_pairs(nodes, [(i, j)]) for i in range(nodes) for j in range(i + 1, nodes) if j >= nodes - 3
+    ]
+    write_graphs(graphs, tmp_path / "a.s6")
+
+    for graph, read in zip(graphs, read_graphs(tmp_path / "a.s6"), strict=True):
+        assert_same(graph, read)
+
+
+@pytest.mark.parametrize("nodes", [258_047, 258_048, 1_000_000])
+def test_sparse6_holds_large_graphs(nodes: int, tmp_path: Path) -> None:
+    graph = SimpleGraph.from_pairs(nodes, [(0, nodes - 1), (5, 6), (5, nodes - 2)])
+    write_graphs([graph], tmp_path / "a.s6")
+
+    (read,) = read_graphs(tmp_path / "a.s6")
+
+    assert_same(graph, read)
+
+
+def test_graph6_refuses_to_take_a_bit_for_every_pair_of_a_large_graph(tmp_path: Path) -> None:
+    with pytest.raises(Exception, match=r"\.s6"):
+        write_graphs([SimpleGraph.from_pairs(1_000_000, [])], tmp_path / "a.g6")
+
+
+@pytest.mark.parametrize(
+    ("format", "body", "expected"),
+    [
+        ("g6", b">>graph6<<\n", "no-graphs"),
+        ("g6", b"~~@?????", "1073741824 nodes"),
+        ("g6", b"~~~~~~~~", "68719476735 nodes"),
+        ("g6", b"~", "ends within"),
+        ("g6", b"~~??", "ends within"),
+        ("g6", b"C", "0 characters after the size; 4 nodes require 1"),
+        ("g6", b"C~~", "2 characters after the size"),
+        ("g6", b"B~", "bits are set after"),
+        ("g6", b"C \xff", "line 1: character"),
+        ("g6", b":An", "format-mismatch"),
+        ("g6", b"&AG", "directed"),
+        ("g6", b">>sparse6<<:An", "header"),
+        ("s6", b"An", "format-mismatch"),
+        ("s6", b";An", "incremental"),
+        ("s6", b":", "ends within"),
+        ("s6", b":~~@?????", "1073741824 nodes"),
+        ("s6", nx.to_sparse6_bytes(nx.MultiGraph([(0, 1), (0, 1)])), "needs-simplify"),
+        ("s6", nx.to_sparse6_bytes(nx.MultiGraph([(0, 1), (1, 1)])), "needs-simplify"),
+    ],
+)
+def test_invalid_files_are_refused_in_one_line(format: str, body: bytes, expected: str, tmp_path: Path) -> None:
+    assert_refused(tmp_path / f"bad.{format}", expected, body)
+
+
+def test_most_cuts_within_sparse6_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.s6"
+    line = nx.to_sparse6_bytes(nx.gnp_random_graph(35, 0.4, seed=35), header=False).strip()
+    refused = 0
+    for stop in range(2, len(line)):
+        path.write_bytes(line[:stop])
+        try:
+            list(read_graphs(path))
+        except FormatError:
+            refused += 1
+    # A cut between two edges cannot be told from a smaller graph.
+    assert refused > len(line) // 2
