@@ -62,19 +62,19 @@ def test_fit_sample_score_save_and_load_on_networkx_graphs(tmp_path: Path) -> No
     assert loaded.history == ()
 
 
-def test_options_of_sample_are_passed_to_the_sampler() -> None:
+def test_models_are_sampled_with_options_scored_and_shown() -> None:
     model = Model(small_model())
 
     assert all(nx.is_connected(graph) for graph in model.sample(10, nodes=4, connected=True))
     assert all(nx.is_connected(graph) for graph in model.sample(10, nodes=6, largest_component=True))
     assert set(model.sample(1, nodes=4, with_latents=True)[0].nodes[0]) == {"z0", "z1"}
-
-
-def test_a_weighted_model_scores_its_own_samples() -> None:
-    """A graph of one node has no weights after conversion from networkx."""
-    model = Model(small_model(observation="normal"))
-
-    assert math.isfinite(model.nll(model.sample(10, nodes=(1, 4)), samples=4).nll)
+    for nodes in ("10:12", (3,), 2.5):
+        with pytest.raises(SamplingError, match="'nodes' is"):
+            model.sample(1, nodes=nodes)  # type: ignore[arg-type]
+    # A graph of one node has no weights after conversion from networkx.
+    weighted = Model(small_model(observation="normal"))
+    assert math.isfinite(weighted.nll(weighted.sample(10, nodes=(1, 4)), samples=4).nll)
+    assert re.fullmatch(r"Model\('tiny', graphite-vae, [\d,]+ parameters, \d+ to \d+ nodes\)", repr(model))
 
 
 def test_autoencoders_are_trained_and_refuse_to_sample_or_score() -> None:
@@ -241,15 +241,3 @@ def test_weights_are_learned_unless_all_are_one_or_ignored() -> None:
     assert math.isfinite(model.nll(ones, samples=4).nll)
     with pytest.raises(DatasetError, match="weighted"):
         model.nll(weighted, samples=4)
-
-
-def test_the_repr_of_a_model_is_one_line() -> None:
-    assert re.fullmatch(
-        r"Model\('tiny', graphite-vae, [\d,]+ parameters, \d+ to \d+ nodes\)", repr(Model(small_model()))
-    )
-
-
-@pytest.mark.parametrize("nodes", ["10:12", (3,), 2.5])
-def test_invalid_numbers_of_nodes_are_refused(nodes: Any) -> None:
-    with pytest.raises(SamplingError, match="'nodes' is"):
-        Model(small_model()).sample(1, nodes=nodes)

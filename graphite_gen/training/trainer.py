@@ -445,8 +445,7 @@ class Trainer:
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), training.clip)
         if not (math.isfinite(loss) and norm.isfinite()):
             raise self._diverged(
-                f"The loss became {loss / training.batch_size:g} and its gradient {float(norm):g} at step "
-                f"{progress.step}"
+                f"The loss became {loss / training.batch_size:g} and its gradient {norm:g} at step {progress.step}"
             )
         rate = training.learning_rate * _schedule(fraction, progress.step, training.warmup_steps)
         for group in self._optimiser.param_groups:
