@@ -424,7 +424,6 @@ class Planetoid:
 
 _TINY = {
     "width": 4,
-    "latent": 2,
     "rounds": 1,
     "head_rank": 2,
     "epochs": 1,
@@ -538,7 +537,8 @@ class Checkpoint:
         """All that the part says, as the program reads it."""
         if self._part == "optimizer.safetensors":
             trainer = resume_run(folder, {})
-            moments = [{key: value.tolist() for key, value in each.items()} for each in trainer._moments()]
+            states = trainer._optimiser.state.values()
+            moments = [{key: value.tolist() for key, value in each.items()} for each in states]
             return read_run(folder), find_training_graphs(folder).fingerprint, vars(trainer._progress), moments
         if self._part == "history.jsonl":
             return [record.to_json() for record in read_history(folder)]
