@@ -517,9 +517,7 @@ class Checkpoint:
         self._load: Callable[[Path], Any] = load_network if single else load_checkpoint
         if single:
             graph = Network(generate("barabasi", 1, nodes=(8, 8), seed=2).graphs[0])
-            save_network(
-                fit_network_model(graph, replace(GENERATION, epochs=2, latent=3), name="tiny"), self._root
-            )
+            save_network(fit_network_model(graph, replace(GENERATION, epochs=2, latent=3), name="tiny"), self._root)
         else:
             _train(self._root)
         self._names = [path.name for path in self._root.iterdir() if path.is_file()]
