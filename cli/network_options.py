@@ -214,7 +214,7 @@ def train_network(
 
     from graphite_gen.network.generation import MOST_NODES, fit_network_model
     from graphite_gen.network.hyperparameters import GENERATION
-    from graphite_gen.network.storage import save_network_model
+    from graphite_gen.network.storage import save_network
     from graphite_gen.records import Provenance
 
     from .console import count_of, counting, note, show_facts, show_json
@@ -230,7 +230,7 @@ def train_network(
         model = fit_network_model(
             graph, settings, name=folder.name, seed=seed, provenance=provenance, progress=count_epochs
         )
-    save_network_model(model, folder)
+    save_network(model, folder)
     minutes, seconds = divmod(round(time.monotonic() - started), 60)
     if as_json:
         results = {"nodes": model.nodes, "edges": model.edges, "epochs": settings.epochs}

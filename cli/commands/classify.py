@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,11 +97,7 @@ def classify(
         options.refuse_without_effect({"latent": "--latent", "reconstruction": "--reconstruction"}, "'gcn'")
 
     from graphite_gen.network.hyperparameters import ClassifierSettings
-    from graphite_gen.network.node_classification import (
-        iterate_classification,
-        run_nodes,
-        summarise_classification,
-    )
+    from graphite_gen.network.node_classification import run_classification, run_nodes, summarise_classification
 
     from ..console import note, track
     from ..model_choice import use_threads
@@ -120,8 +117,8 @@ def classify(
     best: ClassificationScore | None = None
     for kind in dict.fromkeys(kinds or KINDS):
         settings = ClassifierSettings(kind=kind, **given)
-        iterator = iterate_classification(found, settings, runs, seed, features=features, split=split)
-        scores = list(track(iterator, runs, f"Training {kind}"))
+        run = partial(run_classification, found, settings, seed=seed, features=features, split=split)
+        scores = list(track(map(run, range(runs)), runs, f"Training {kind}"))
         best = best or max(scores, key=lambda score: score.validation)
         results.append(summarise_classification(kind, features, scores))
     if output is not None and best is not None:

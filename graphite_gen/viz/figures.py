@@ -1,11 +1,7 @@
-"""Figures of graphs, of descriptor distributions and of training runs.
-
-All functions raise a :class:`ConfigError` if matplotlib is not installed.
-"""
+"""Figures of graphs, of descriptor distributions and of training runs, with matplotlib if it is installed."""
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -26,20 +22,12 @@ from .layout import check_drawable, place_nodes
 
 __all__ = [
     "check_picture",
-    "degree_scale",
-    "new_figure",
-    "ordered_adjacency",
     "plot_adjacency",
     "plot_decoding_steps",
-    "plot_degree_key",
-    "plot_distribution",
     "plot_distributions",
     "plot_gallery",
-    "plot_graph",
-    "plot_nats",
     "plot_training",
     "save_picture",
-    "to_png",
 ]
 
 if TYPE_CHECKING:
@@ -49,6 +37,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
     from .decoding_steps import DecodingStepsPoint
+
+    Graphs = Iterable[SimpleGraph | nx.Graph]
 
 # The blue and orange of Okabe and Ito and a light grey differ in lightness too, for colour-blind readers and print.
 SAMPLES = "#0072B2"
@@ -79,47 +69,23 @@ def new_figure(
 
 
 def check_picture(target: Path, force: bool = False) -> None:
-    """Check that a picture can be written, before computing it.
-
-    Raises:
-        OutputError: The file exists, its folder does not, or its suffix is not ``.png``, ``.svg`` or ``.pdf``.
-    """
+    """Check that a picture can be written, before computing it."""
     if target.suffix.lower() not in SUFFIXES:
         raise OutputError(f"'{target}' is not a picture: the suffix should be '.png', '.svg' or '.pdf'.")
     check_target(target, force)
 
 
 def save_picture(figure: Figure, target: Path, *, force: bool = False) -> None:
-    """Write a figure atomically, in the format of the suffix.
-
-    Raises:
-        OutputError: The file cannot be written, or its suffix is not ``.png``, ``.svg`` or ``.pdf``.
-    """
+    """Write a figure atomically, in the format of the suffix: ``.png``, ``.svg`` or ``.pdf``."""
     check_picture(target, force)
     with open_output(target, force) as stream:
         figure.savefig(stream, format=target.suffix[1:].lower(), dpi=150)
 
 
-def to_png(figure: Figure, dpi: int = 150) -> bytes:
-    """The figure as the bytes of a PNG file."""
-    stream = io.BytesIO()
-    figure.savefig(stream, format="png", dpi=dpi)
-
-    return stream.getvalue()
-
-
 def plot_gallery(
-    graphs: Iterable[SimpleGraph | nx.Graph],
-    reference: Iterable[SimpleGraph | nx.Graph] = (),
-    *,
-    count: int = 12,
-    titles: tuple[str, str] = ("sampled", "true"),
+    graphs: Graphs, reference: Graphs = (), *, count: int = 12, titles: tuple[str, str] = ("sampled", "true")
 ) -> Figure:
-    """Drawings of the first ``count`` graphs, beside those of a reference; nodes are coloured by degree.
-
-    Raises:
-        DatasetError: There are no graphs, or one is too large to draw.
-    """
+    """Drawings of the first ``count`` graphs, beside those of a reference; nodes are coloured by degree."""
     sides = _drawable_sides(graphs, reference, count)
     most = max(map(len, sides))
     columns = math.ceil(math.sqrt(most / (1 if len(sides) > 1 else 0.6)))
@@ -143,7 +109,6 @@ def plot_gallery(
 
 def plot_graph(graph: SimpleGraph, scale: Normalize) -> Figure:
     """One graph without a margin, coloured on a scale of :func:`degree_scale`."""
-    check_drawable(graph, 0)
     figure = new_figure(GRAPH_SIDE, GRAPH_SIDE, layout=None)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
@@ -164,9 +129,7 @@ def degree_scale(graphs: Sequence[SimpleGraph]) -> Normalize:
     """The colour scale from degree 0 to the highest degree of all graphs."""
     from matplotlib.colors import Normalize
 
-    highest = max((int(graph.degrees().max(initial=0)) for graph in graphs), default=0)
-
-    return Normalize(0, max(highest, 1))
+    return Normalize(0, max([1, *(int(graph.degrees().max(initial=0)) for graph in graphs)]))
 
 
 def _draw_graph(axes: Axes, graph: SimpleGraph, scale: Normalize) -> None:
@@ -203,18 +166,11 @@ def _add_degree_key(part: Figure | SubFigure, scale: Normalize) -> None:
 
 
 def plot_adjacency(
-    graphs: Iterable[SimpleGraph | nx.Graph],
-    reference: Iterable[SimpleGraph | nx.Graph] = (),
-    *,
-    count: int = 6,
-    titles: tuple[str, str] = ("sampled", "true"),
+    graphs: Graphs, reference: Graphs = (), *, count: int = 6, titles: tuple[str, str] = ("sampled", "true")
 ) -> Figure:
     """Adjacency matrices of the first ``count`` graphs, above those of a reference, after the mean over all graphs.
 
     Nodes are in reverse Cuthill-McKee order, which places neighbours close to each other.
-
-    Raises:
-        DatasetError: There are no graphs, or one is too large to draw.
     """
     sides = _drawable_sides(graphs, reference)
     columns = 1 + max(min(len(side), count) for side in sides)
@@ -258,9 +214,7 @@ def _draw_matrix(axes: Axes, matrix: NDArray[np.float64], title: str) -> None:
     axes.spines[:].set_color(GREY)
 
 
-def _drawable_sides(
-    graphs: Iterable[SimpleGraph | nx.Graph], reference: Iterable[SimpleGraph | nx.Graph], most: int | None = None
-) -> list[list[SimpleGraph]]:
+def _drawable_sides(graphs: Graphs, reference: Graphs, most: int | None = None) -> list[list[SimpleGraph]]:
     """The first ``most`` graphs of both sets, checked; one list if the reference is empty."""
     sides = [[as_simple_graph(graph) for graph in islice(side, most)] for side in (graphs, reference)]
     if not sides[0]:
@@ -272,14 +226,8 @@ def _drawable_sides(
     return [side for side in sides if side]
 
 
-def plot_distributions(
-    samples: Iterable[SimpleGraph | nx.Graph], reference: Iterable[SimpleGraph | nx.Graph] = ()
-) -> Figure:
-    """Histograms of descriptors, sizes and path lengths: samples as a line, the reference as bars.
-
-    Raises:
-        DatasetError: There are no samples, or a graph has no nodes.
-    """
+def plot_distributions(samples: Graphs, reference: Graphs = ()) -> Figure:
+    """Histograms of descriptors, sizes and path lengths: samples as a line, the reference as bars."""
     figure = new_figure(10, 5.4)
     own, known = ([as_simple_graph(graph) for graph in side] for side in (samples, reference))
     panels = figure.subplots(2, 3).ravel()
