@@ -122,7 +122,7 @@ def plot(
     if parameters and family is None:
         raise click.UsageError("'--param' needs '--family'.")
 
-    from graphite_gen.viz import check_picture, save_picture
+    from graphite_gen.viz.figures import check_picture, save_picture
 
     from ..console import note
 
@@ -153,7 +153,7 @@ def _graphs(
     kind: str, source: str, reference: Path | None, format: str | None, simplify: bool, count: int, terminal: bool
 ) -> Figure | None:
     from graphite_gen.io import read_graphs
-    from graphite_gen.viz import plot_adjacency, plot_distributions, plot_gallery
+    from graphite_gen.viz.figures import plot_adjacency, plot_distributions, plot_gallery
 
     from ..drawing import show_adjacency, show_distributions, show_gallery
     from ..reading import marked_or_all
@@ -179,7 +179,7 @@ def _training(source: str, terminal: bool) -> Figure | None:
     from graphite_gen.api import LOCAL
     from graphite_gen.training.checkpoint import find_checkpoint, load_checkpoint
     from graphite_gen.training.trainer import read_history
-    from graphite_gen.viz import plot_training
+    from graphite_gen.viz.figures import plot_training
 
     from ..drawing import show_training
 
@@ -207,8 +207,8 @@ def _decoding_steps(
     terminal: bool,
 ) -> Figure | None:
     from graphite_gen.io import read_graphs
-    from graphite_gen.viz import plot_decoding_steps
     from graphite_gen.viz.decoding_steps import DECODING_STEPS, iterate_decoding_steps
+    from graphite_gen.viz.figures import plot_decoding_steps
 
     from ..console import track
     from ..drawing import show_decoding_steps
