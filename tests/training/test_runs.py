@@ -228,8 +228,8 @@ def test_changed_training_graphs_are_not_returned(tmp_path: Path) -> None:
 
 def test_temporary_files_of_a_killed_run_are_removed_when_it_is_resumed(finished: Path) -> None:
     names = sorted(path.name for path in finished.iterdir())
-    for name in (".graphite-gen.0123456789abcdef.tmp", ".graphite-gen.0123456789abcdef.safetensors"):
-        (finished / name).touch()
+    (finished / f"{HIDDEN}0123456789abcdef.tmp").mkdir()
+    (finished / f"{HIDDEN}0123456789abcdef.safetensors").touch()
 
     resume_run(finished, {})
 
