@@ -106,7 +106,12 @@ def run() -> None:
     try:
         _run()
     except SystemExit as end:
-        end_workers(end.code if isinstance(end.code, int) else int(bool(end.code)))
+        code = end.code if isinstance(end.code, int) else int(bool(end.code))
+        end_workers(code)
+        if code > 128:
+            # Threads that still compute would abort the shutdown of the interpreter, and so would a second Ctrl-C.
+            sys.stderr.flush()
+            os._exit(code)
         raise
 
 

@@ -348,7 +348,10 @@ def bundled_folder() -> Path:
 
 def bundled_names() -> list[str]:
     """The names of the bundled models."""
-    return sorted(folder.parent.name for folder in bundled_folder().glob("*/config.json"))
+    # In a checkout the user's own runs may be in the same folder.
+    found = [path.parent for path in bundled_folder().glob("*/config.json")]
+
+    return sorted(folder.name for folder in found if not (folder / "state.json").exists())
 
 
 def find_checkpoint(name: str | None, local: Path, prefer: str | None = None) -> Path:
