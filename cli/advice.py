@@ -18,8 +18,6 @@ from .command import Option
 if TYPE_CHECKING:
     from graphite_gen.errors import GraphiteError
 
-__all__ = ["advice", "explain"]
-
 _IO: dict[str, str] = {
     "embedding-not-graphs": "'graphite-gen embed' wrote it: pass the file of the graph instead.",
     "file-damaged": "Write the file again, or pass '{input_format}' if its suffix does not match its content.",

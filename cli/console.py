@@ -12,24 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from graphite_gen.records import count_of
+from graphite_gen.records import count_of as count_of
 
 if TYPE_CHECKING:
     from rich.progress import Progress
-
-__all__ = [
-    "count_of",
-    "counting",
-    "duration",
-    "nats",
-    "note",
-    "progress_bar",
-    "show",
-    "show_facts",
-    "show_json",
-    "show_rows",
-    "track",
-]
 
 T = TypeVar("T")
 

@@ -18,8 +18,6 @@ from .command import CommandGroup
 from .sharing import ARGUMENTS, end_with_error, end_worker, end_workers, watch_parent
 from .signals import exit_code, raise_on_signals
 
-__all__ = ["main", "run"]
-
 SECTIONS = {
     "Models": ("train", "sample", "complete", "nll", "evaluate", "plot", "report"),
     "Graphs and files": ("generate", "families", "convert", "inspect"),

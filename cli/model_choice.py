@@ -10,8 +10,6 @@ from .console import note
 if TYPE_CHECKING:
     from graphite_gen.training.checkpoint import TrainedModel
 
-__all__ = ["choose_folder", "choose_model", "load_model", "use_threads"]
-
 
 def choose_model(name: str | None, device: str, prefer: str | None = None) -> TrainedModel:
     """Load a model by path or name, by default preferably the bundled one of a family, and say which one and why."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from graphite_gen.records import TrainRecord
     from graphite_gen.training.trainer import Trainer, TrainingPlan
 
-__all__ = ["show_plan", "show_results", "train_with_progress"]
-
 LINES = 20
 """The approximate number of lines of progress without a terminal."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .advice import explain
 from .console import note
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from graphite_gen.likelihood.excess import Entropy
     from graphite_gen.records import Provenance
 
-__all__ = ["find_entropy", "find_family", "marked_or_all", "read_for_all", "read_sets"]
-
 
 def read_for_all(
     group: ProcessGroup | None, source: Path, *, format: str | None = None, simplify: bool = False
@@ -25,27 +24,23 @@ def read_for_all(
     from graphite_gen.io import read_graphs
     from graphite_gen.records import Provenance
 
-    graphs: list[SimpleGraph] = []
-    provenance = Provenance()
+    found: tuple[list[SimpleGraph], Provenance] = [], Provenance()
     if group is None or group.is_rank_zero:
         reader = read_graphs(source, format=format, simplify=simplify)
-        provenance = reader.provenance
-        graphs = list(reader)
+        found = list(reader), reader.provenance
 
-    return (graphs, provenance) if group is None else group.broadcast((graphs, provenance))
+    return found if group is None else group.broadcast(found)
 
 
-def find_family(family: str | None, parameters: dict[str, Any], provenance: Provenance) -> Family | None:
-    """The family given by name, else the one recorded in the file."""
+def find_family(name: str | None, parameters: Iterable[tuple[str, str]], provenance: Provenance) -> Family | None:
+    """The family of a name and parameters, else the one recorded in the file."""
     from graphite_gen.errors import FamilyError
     from graphite_gen.families import family as family_of
 
-    if family is not None:
-        return family_of(family, **parameters)
-    if provenance.family is None:
-        return None
+    if name is not None:
+        return family_of(name, **dict(parameters))
     try:
-        return family_of(provenance.family, **provenance.parameters)
+        return None if provenance.family is None else family_of(provenance.family, **provenance.parameters)
     except FamilyError as error:
         note(f"The family recorded in the file is ignored. {explain(error)}")
         return None
@@ -76,6 +71,11 @@ def marked_or_all(graphs: list[SimpleGraph], split: str, path: Path) -> list[Sim
     return marked or graphs
 
 
+def read_split(path: Path, split: str, simplify: bool, group: ProcessGroup | None = None) -> list[SimpleGraph]:
+    """Read the graphs of a split of a file, or all if there are none of that split."""
+    return marked_or_all(read_for_all(group, path, simplify=simplify)[0], split, path)
+
+
 def read_sets(
     reference: Path, train: Path | None, *, simplify: bool, group: ProcessGroup | None = None
 ) -> tuple[list[SimpleGraph], list[SimpleGraph], Provenance]:
@@ -85,11 +85,9 @@ def read_sets(
     graphs, provenance = read_for_all(group, reference, simplify=simplify)
     test = marked_or_all(graphs, "test", reference)
     if train is not None:
-        known, _ = read_for_all(group, train, simplify=simplify)
-        return test, marked_or_all(known, "train", train), provenance
-    seen = [graph for graph in graphs if split_of(graph) == "train"]
-    if seen and test is not graphs:
+        return test, read_split(train, "train", simplify, group), provenance
+    seen = [] if test is graphs else [graph for graph in graphs if split_of(graph) == "train"]
+    if seen:
         note(f"Training graphs: the split 'train' of '{reference}', {len(seen)} graphs.")
-        return test, seen, provenance
 
-    return test, [], provenance
+    return test, seen, provenance

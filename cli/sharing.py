@@ -28,19 +28,6 @@ from graphite_gen.distributed import (
     report_failure,
 )
 
-__all__ = [
-    "ARGUMENTS",
-    "connect_ranks",
-    "end_with_error",
-    "end_worker",
-    "end_workers",
-    "process_group",
-    "program",
-    "spawn_workers",
-    "use_one_thread",
-    "watch_parent",
-]
-
 # Seconds to wait until a process that should end has ended, and until rank 0 has reported the error of a worker.
 GRACE = 5.0
 REPORT_TIMEOUT = 600.0

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["Stopped", "exit_code", "raise_on_signals", "stop_gracefully"]
-
 # By name, since not every system has all of them.
 NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 

@@ -10,8 +10,6 @@ from typing import Any
 from .advice import explain
 from .console import count_of, nats, note, show_facts, show_json, show_rows, track
 
-__all__ = ["is_model", "list_models", "show_summary", "summarise_graphs", "summarise_model"]
-
 
 def summarise_graphs(path: Path, format: str | None, simplify: bool) -> dict[str, Any]:
     """Summary of the graphs of a file, in one pass."""

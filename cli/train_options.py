@@ -12,8 +12,6 @@ import click
 from .command import Option
 from .types import DECODER, FEATURES
 
-__all__ = ["NETWORK_SETTINGS", "SETTINGS", "naming_options", "settings"]
-
 # Written out because importing the library would slow down every '--help'; a test compares them with the library.
 KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
 ENCODERS = ("residual", "gcn", "none")

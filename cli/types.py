@@ -15,21 +15,6 @@ else:
     # Not generic in older versions of click.
     ParamType = click.ParamType
 
-__all__ = [
-    "DECODER",
-    "DECODING_STEPS",
-    "DEGREES",
-    "FEATURES",
-    "LIMIT",
-    "NAME",
-    "NODES",
-    "PARAMETER",
-    "PATH",
-    "PATH_OR_DASH",
-    "PATH_OR_NAME",
-    "SEED",
-]
-
 LARGEST_SEED = 2**63 - 1
 LONGEST_LIST = 1 << 24
 """The most characters read from a file of degrees."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     Ranked = Sequence[EdgeScore] | Sequence[PredictedLink] | Sequence[ScoredLink]
 
-__all__ = ["check_scores", "write", "write_scores"]
-
 PROBABILITY, SCORE, ERROR = "probability", "score", "standard_error"
 
 

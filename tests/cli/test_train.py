@@ -63,7 +63,7 @@ def test_a_run_above_the_baseline_has_a_finding(invoke: Invoke) -> None:
 
     assert results["validation"] - results["baseline"] > 1
     assert f"{results['validation'] - results['baseline']:.2f} ± " in results["remark"]
-    assert "Train for longer ('--epochs', now 2), or on" in results["remark"]
+    assert "Train longer ('--epochs', now 2), or on" in results["remark"]
 
 
 def test_a_run_below_the_baseline_has_no_finding(invoke: Invoke) -> None:
