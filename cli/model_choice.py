@@ -22,17 +22,15 @@ def choose_folder(name: str | None, prefer: str | None = None) -> tuple[Path, st
     from graphite_gen.training.checkpoint import bundled_folder, bundled_names, find_checkpoint
 
     folder = find_checkpoint(name, LOCAL, prefer)
+    is_bundled = folder.parent == bundled_folder()
     if name is not None:
-        reason = f"passed as '{name}'"
-        if name in bundled_names() and folder.parent != bundled_folder():
-            reason += f"; the bundled one is 'bundled:{name}'"
-    elif folder.parent == bundled_folder():
+        other = f"; the bundled one is 'bundled:{name}'" if name in bundled_names() and not is_bundled else ""
+        return folder, f"passed as '{name}'{other}"
+    if is_bundled:
         family = " of the graphs' family" if folder.name == prefer else ""
-        reason = f"the bundled model{family}, as none was trained under '{LOCAL}'"
-    else:
-        reason = f"the last one trained under '{LOCAL}'"
+        return folder, f"the bundled model{family}, as none was trained under '{LOCAL}'"
 
-    return folder, reason
+    return folder, f"the last one trained under '{LOCAL}'"
 
 
 def load_model(folder: Path, reason: str, device: str) -> TrainedModel:

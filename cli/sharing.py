@@ -40,17 +40,11 @@ def process_group(workers: int) -> ProcessGroup:
     """Connect the processes of this command; those that it has to start end with it.
 
     From here on, only rank 0 reads standard input, writes and reports errors.
-
-    Raises:
-        click.UsageError: The command was started by torchrun, and '--workers' was given.
     """
     context = click.get_current_context()
     group = group_from_environment()
     if workers > 1 and group.world_size > 1 and not is_spawned():
-        raise click.UsageError(
-            f"'--workers' has no effect under torchrun, which has started {group.world_size} processes already. "
-            f"Leave it out."
-        )
+        raise click.UsageError(f"'--workers' has no effect under torchrun with {group.world_size} processes.")
     if workers == 1 or group.world_size > 1:
         return connect_ranks()
     arguments = context.meta[ARGUMENTS]
@@ -66,10 +60,6 @@ def spawn_workers(world_size: int, arguments: Sequence[str], *, show_stderr: boo
         world_size: The number of processes, including this one, which is rank 0.
         arguments: The command-line arguments that each of them runs with.
         show_stderr: Whether workers write to stderr.
-
-    Raises:
-        DistributedError: A worker did not start.
-        OSError: The system cannot start another process.
     """
     # The same modules, whatever the working directory holds.
     code = f"import sys; sys.path[:] = {sys.path!r}; from graphite_gen.cli.main import run; run()"

@@ -12,11 +12,7 @@ NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal that stops the program.
-
-    Attributes:
-        number: The number of the signal.
-    """
+    """A signal, by its number, that stops the program."""
 
     def __init__(self, number: int) -> None:
         super().__init__()

@@ -69,18 +69,11 @@ def settings(command: F) -> F:
     """Add an option for each setting; None is the preset's value."""
     for name, flag, kind, text in reversed(_TABLE):
         metavar = {DECODER: "[autoregressive|one-shot]", FEATURES: "LIST", None: None}.get(kind, "N")
-        option = click.option(
-            flag,
-            name,
-            cls=Option,
-            earlier=EARLIER.get(name, ()),
-            find_default=partial(_defaults, name),
-            type=kind,
-            default=None,
-            metavar=None if isinstance(kind, click.Choice) else metavar,
-            help=text,
-        )
-        command = option(command)
+        shown = {"type": kind, "metavar": None if isinstance(kind, click.Choice) else metavar, "help": text}
+        find = partial(_defaults, name)
+        command = click.option(
+            flag, name, cls=Option, earlier=EARLIER.get(name, ()), find_default=find, default=None, **shown
+        )(command)
 
     return command
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     Ranked = Sequence[EdgeScore] | Sequence[PredictedLink] | Sequence[ScoredLink]
 
-PROBABILITY, SCORE, ERROR = "probability", "score", "standard_error"
-
 
 def write(
     graphs: Iterable[SimpleGraph],
@@ -55,20 +53,15 @@ def write(
 
     note(f"Wrote {count_of(count, 'graph')} to '{output}'{' as their disjoint union' if union else ''}.")
     if count > 1 and not union and "{index" not in str(output) and name in ("graphml", "gml"):
-        _explain_reading(output, name)
-
-
-def _explain_reading(output: Path, format: str) -> None:
-    """How networkx reads many graphs in one file."""
-    if format == "graphml":
-        note(
-            "networkx.read_graphml reads only the first graph of a file. To read all of them:\n"
-            "    from networkx.readwrite.graphml import GraphMLReader\n"
-            f"    graphs = list(GraphMLReader()(path={str(output)!r}))"
-        )
-    else:
-        note("networkx.read_gml reads only files with one graph.")
-    note(f"Or write one file per graph, -o '{output.stem}/{{index:04d}}.{format}', or one graph, '--union'.")
+        if name == "graphml":
+            note(
+                "networkx.read_graphml reads only the first graph of a file. To read all of them:\n"
+                "    from networkx.readwrite.graphml import GraphMLReader\n"
+                f"    graphs = list(GraphMLReader()(path={str(output)!r}))"
+            )
+        else:
+            note("networkx.read_gml reads only files with one graph.")
+        note(f"Or write one file per graph, -o '{output.stem}/{{index:04d}}.{name}', or one graph, '--union'.")
 
 
 def _noting_losses(graphs: Iterable[SimpleGraph], format: str) -> Iterator[SimpleGraph]:
@@ -101,8 +94,10 @@ def write_scores(scores: Ranked, path: Path, force: bool) -> None:
     """Write ranked pairs as CSV or JSON by suffix; CSV to stdout."""
     from graphite_gen.io import open_output
 
-    is_json = path.suffix.lower() == ".json"
-    text = json.dumps([score.to_json() for score in scores], indent=2, default=str) + "\n" if is_json else _csv(scores)
+    if path.suffix.lower() == ".json":
+        text = json.dumps([score.to_json() for score in scores], indent=2, default=str) + "\n"
+    else:
+        text = _csv(scores)
     if str(path) == "-":
         click.echo(text, nl=False)
         return
@@ -112,14 +107,17 @@ def write_scores(scores: Ranked, path: Path, force: bool) -> None:
 
 
 def _csv(scores: Ranked) -> str:
+    def has(name: str) -> bool:
+        return bool(scores) and hasattr(scores[0], name)
+
+    # A trained autoencoder has no standard errors, and a baseline has scores instead of probabilities.
+    forms = {"score" if has("score") else "probability": ".6g"}
+    forms |= {"standard_error": ".3g"} if has("standard_error") else {}
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    # A trained autoencoder has no standard errors, and a baseline has scores instead of probabilities.
-    has_errors = bool(scores) and all(hasattr(score, ERROR) for score in scores)
-    figure = SCORE if scores and all(hasattr(score, SCORE) for score in scores) else PROBABILITY
-    writer.writerow(("source", "target", figure, *([ERROR] if has_errors else [])))
+    writer.writerow(("source", "target", *forms))
     for score in scores:
-        row = [score.source, score.target, f"{getattr(score, figure):.6g}"]
-        writer.writerow([*row, f"{getattr(score, ERROR):.3g}"] if has_errors else row)
+        figures = (f"{getattr(score, name):{form}}" for name, form in forms.items())
+        writer.writerow((score.source, score.target, *figures))
 
     return buffer.getvalue()

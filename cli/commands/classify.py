@@ -56,10 +56,7 @@ SETTINGS = (
     "its probability; '-' is stdout.",
 )
 @network_options.settings("ClassifierSettings", SETTINGS)
-@options.force
-@options.seed
-@options.threads
-@options.as_json
+@options.all_of(options.force, options.seed, options.threads, options.as_json)
 def classify(graph: Path, kinds: tuple[str, ...], output: Path | None, force: bool, as_json: bool, **rest: Any) -> None:
     """Train a node classifier on the labels of GRAPH, and report its accuracy on test nodes.
 

@@ -15,11 +15,8 @@ from ..types import PATH_OR_DASH
 @click.command(cls=Command, short_help="Convert graphs to another format.")
 @click.argument("source", metavar="IN", type=PATH_OR_DASH)
 @click.argument("target", metavar="OUT", type=PATH_OR_DASH)
-@options.input_format("--input-format")
-@options.output_format("--output-format")
-@options.simplify
-@options.union
-@options.force
+@options.all_of(options.input_format("--input-format"), options.output_format("--output-format"), options.simplify)
+@options.all_of(options.union, options.force)
 def convert(source: Path, target: Path, simplify: bool, union: bool, force: bool, **formats: str | None) -> None:
     """Write the graphs of IN, a file or a folder of files, to OUT, with their provenance.
 

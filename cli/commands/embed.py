@@ -38,9 +38,7 @@ MANY_NODES = 2000
 )
 @options.choice("--kind", of=network_options.KINDS, default="graphite-vae", help="Model to train.")
 @network_options.autoencoder
-@options.force
-@options.seed
-@options.threads
+@options.all_of(options.force, options.seed, options.threads)
 def embed(graph: Path, output: Path | None, plot: Path | None, kind: str, force: bool, seed: int, **rest: Any) -> None:
     """Train an autoencoder on all edges of GRAPH, and write the posterior mean of the node latents.
 

@@ -53,11 +53,7 @@ _limit = partial(click.option, type=LIMIT, metavar="FIGURE=X", multiple=True)
 @options.number("--most", low=2, default=1000, help="Graphs of each set for the MMD; larger sets are subsampled.")
 @_limit("--fail-above", help="Exit with 1 if 'ratio', 'discrepancy' or 'auc' is above X; may be repeated.")
 @_limit("--fail-below", help="Exit with 1 if 'valid', 'unique', 'novel' or 'vun' is below X; may be repeated.")
-@options.input_format()
-@options.simplify
-@options.seed
-@options.workers
-@options.as_json
+@options.all_of(options.input_format(), options.simplify, options.seed, options.workers, options.as_json)
 def evaluate(samples: Path, **values: Any) -> None:
     """Compare SAMPLES with test graphs: MMDs, and the proportions that are valid, unique and novel.
 

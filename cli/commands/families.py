@@ -37,8 +37,7 @@ GRAPHS, BOUNDED_GRAPHS = 100, 5
     help="Simulated graphs per size, where there is no closed form.  "
     f"[default: {GRAPHS}, or {BOUNDED_GRAPHS} for 'geometric', which takes seconds per graph]",
 )
-@options.seed
-@options.as_json
+@options.all_of(options.seed, options.as_json)
 def families(name: str | None, as_json: bool, **values: Any) -> None:
     """List the families with their parameters and entropies, or compute the entropy of one of them.
 

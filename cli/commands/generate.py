@@ -20,12 +20,7 @@ from ..command import Command
 @options.parameters
 @options.number("-n", "--graphs", default=300, help="Number of graphs.")
 @options.nodes("10:20", "Nodes per graph, at most 5000 (2000 in trees); sizes of a range are uniform.")
-@options.output
-@options.output_format()
-@options.union
-@options.force
-@options.seed
-@options.workers
+@options.all_of(options.output, options.output_format(), options.union, options.force, options.seed, options.workers)
 def generate(output: Path, workers: int, **values: Any) -> None:
     """Generate graphs from the true process of a family: one third each for training, validation and test.
 

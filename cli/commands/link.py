@@ -61,10 +61,7 @@ RANKER = "pagerank"
 )
 @options.number("--top", high=10**7, default=100, help="Number of edges '--predict' writes.")
 @network_options.autoencoder
-@options.force
-@options.seed
-@options.threads
-@options.as_json
+@options.all_of(options.force, options.seed, options.threads, options.as_json)
 def link(
     graph: Path, kinds: tuple[str, ...], baselines: tuple[str, ...], compare: bool, predict: Path | None, **rest: Any
 ) -> None:

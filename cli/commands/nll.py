@@ -62,14 +62,8 @@ if TYPE_CHECKING:
 @options.family("Family for the entropy.  [default: the one recorded in the file]")
 @options.parameters
 @options.flag("--per-graph", help="Also show each graph.")
-@options.input_format()
-@options.simplify
-@options.ignore_weights
-@options.seed
-@options.device
-@options.threads
-@options.workers
-@options.as_json
+@options.all_of(options.input_format(), options.simplify, options.ignore_weights, options.seed, options.device)
+@options.all_of(options.threads, options.workers, options.as_json)
 def nll(graphs: Path, **values: Any) -> None:
     """Estimate the NLL of GRAPHS under a model, in nats per graph.
 

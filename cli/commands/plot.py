@@ -38,11 +38,7 @@ class _Kind(click.Choice):  # type: ignore[type-arg]
     *("-k", "--orders"), metavar="K", default=10, help="For 'decoding-steps': node orderings per reference graph."
 )
 @options.family("For 'decoding-steps': the family of valid samples.  [default: that of the reference file]")
-@options.parameters
-@options.input_format()
-@options.simplify
-@options.seed
-@options.threads
+@options.all_of(options.parameters, options.input_format(), options.simplify, options.seed, options.threads)
 @options.force
 def plot(kind: str, source: str, output: Path | None, terminal: bool, force: bool, **values: Any) -> None:
     """Draw a figure to a file or to the terminal.

@@ -33,11 +33,7 @@ from ..types import PATH, PATH_OR_NAME
 @options.number("-n", "--count", low=2, default=100, help="Samples to draw.")
 @options.number("--nll-graphs", low=0, default=25, help="Reference graphs to score; 0 skips the NLL.")
 @options.family("The family that samples should belong to.  [default: the model's]")
-@options.parameters
-@options.simplify
-@options.seed
-@options.threads
-@options.force
+@options.all_of(options.parameters, options.simplify, options.seed, options.threads, options.force)
 def report(model: str, output: Path, force: bool, **values: Any) -> None:
     """Sample from MODEL, evaluate the samples and write an HTML report: verdict, NLL, metrics, drawings, distributions,
     training history, provenance, and a table of all samples to search and download.

@@ -52,9 +52,7 @@ SINGLE = {"source", "single", *READING, "name", "out", "seed", "threads", "force
 @options.parameters
 @options.number("--graphs", help="Training graphs of a family.  [default: 24000; paper: 100]")
 @options.nodes("10:20", "Nodes per graph of a family.")
-@options.input_format()
-@options.simplify
-@options.ignore_weights
+@options.all_of(options.input_format(), options.simplify, options.ignore_weights)
 @options.choice(
     "--preset",
     of=("default", "one-shot", "paper"),
@@ -71,12 +69,10 @@ SINGLE = {"source", "single", *READING, "name", "out", "seed", "threads", "force
     help="Folder of models; the model is saved in OUT/NAME.",
 )
 @settings
-@options.seed
-@options.device
+@options.all_of(options.seed, options.device)
 @options.number("--threads", high=4096, help="CPU threads.  [default: 1; all with '--single']")
 @options.flag("--resume", help="Continue the run in OUT/NAME, or the last one of that family or file.")
-@options.force
-@options.as_json
+@options.all_of(options.force, options.as_json)
 @click.pass_context
 def train(ctx: click.Context, /, **values: Any) -> None:
     """Train a model on a family, or on GRAPHS: a file of any format, or a folder of files.
