@@ -37,6 +37,7 @@ ADVICE: dict[str, str] = {
     "unknown-family": "'graphite-gen families' lists them.",
     "unknown-parameter": "'graphite-gen families' lists the parameters.",
     # Models and training.
+    "training-diverged": "Start again with a lower '--learning-rate' (now {learning_rate:g}).",
     "few-cuda-devices": "Lower '--nproc-per-node' of torchrun, or use '--device cpu'.",
     "folder-exists": "Pass '--force' to replace it, or another '--name'.",
     "folder-exists-resume": "Pass '--resume' to continue its run, '--force' to replace it, or another '--name'.",

@@ -173,7 +173,7 @@ def train_network(
     """Train a generative model of one network ('train --single') and save it."""
     from graphite_gen.network.generation import MOST_NODES, fit_network_model
     from graphite_gen.network.hyperparameters import GENERATION
-    from graphite_gen.network.storage import save_network_model
+    from graphite_gen.network.storage import save_network
     from graphite_gen.records import Provenance
 
     from .console import count_of, counting, duration, note, show_facts, show_json
@@ -187,7 +187,7 @@ def train_network(
     about: dict[str, Any] = {"name": folder.name, "seed": seed, "provenance": Provenance(source=source.name, seed=None)}
     with counting(f"Training {settings.kind}") as count_epochs:
         model = fit_network_model(graph, settings, progress=count_epochs, **about)
-    save_network_model(model, folder)
+    save_network(model, folder)
     if as_json:
         results = {"nodes": model.nodes, "edges": model.edges, "epochs": settings.epochs}
         return show_json({"name": model.name, "folder": str(folder), "results": results})

@@ -65,13 +65,13 @@ def is_model(thing: str) -> bool:
 
 def summarise_model(folder: Path) -> dict[str, Any]:
     """Summary of a checkpoint."""
-    from graphite_gen.network.storage import load_network_model
+    from graphite_gen.network.storage import load_network
     from graphite_gen.training.checkpoint import is_network_model, load_checkpoint, read_config
     from graphite_gen.training.model_card import describe_model
 
     if not is_network_model(read_config(folder)):
         return describe_model(load_checkpoint(folder), folder)
-    model = load_network_model(folder)
+    model = load_network(folder)
 
     return {
         "name": model.name,

@@ -60,7 +60,7 @@ _EXPORTS = {
     "fit_network": "network.tasks",
     "generate": "families.simulate",
     "load": "api",
-    "load_network": "network.tasks",
+    "load_network": "network.storage",
     "plot_adjacency": "viz",
     "plot_distributions": "viz",
     "plot_gallery": "viz",
@@ -69,7 +69,7 @@ _EXPORTS = {
     "predict_links": "network.tasks",
     "read_graphs": "io",
     "read_network": "network.network",
-    "save_network": "network.tasks",
+    "save_network": "network.storage",
     "score_links": "network.tasks",
     "write_graphs": "io",
 }

@@ -29,7 +29,7 @@ from benchmarks.tables import publish
 from graphite_gen.errors import FormatError, GraphiteError
 from graphite_gen.io import read_graphs
 from graphite_gen.io.atomic import is_settled, sweep
-from graphite_gen.network.storage import load_network_model
+from graphite_gen.network.storage import load_network
 from graphite_gen.training.checkpoint import load_checkpoint, read_tensors
 from graphite_gen.training.trainer import RUN, read_run
 
@@ -290,7 +290,7 @@ def _is_whole_model(target: Path, before: str, end: str) -> bool:
     if not (target / "config.json").exists():
         return before == digest(Path("nowhere")) or not target.exists()
     try:
-        load_network_model(target)
+        load_network(target)
     except GraphiteError as error:
         print(error)
         return False

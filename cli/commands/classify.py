@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +78,7 @@ def classify(graph: Path, kinds: tuple[str, ...], output: Path | None, force: bo
         options.refuse_without_effect(("latent", "reconstruction"), "'gcn'")
 
     from graphite_gen.network.hyperparameters import ClassifierSettings
-    from graphite_gen.network.node_classification import iterate_classification, run_nodes, summarise_classification
+    from graphite_gen.network.node_classification import run_classification, run_nodes, summarise_classification
 
     from ..console import count_of, note, track
     from ..model_choice import use_threads
@@ -97,8 +98,8 @@ def classify(graph: Path, kinds: tuple[str, ...], output: Path | None, force: bo
     best: ClassificationScore | None = None
     for kind in dict.fromkeys(kinds or KINDS):
         settings = ClassifierSettings(kind=kind, **given)
-        iterator = iterate_classification(found, settings, runs, seed, features=features, split=split)
-        scores = list(track(iterator, runs, f"Training {kind}"))
+        run = partial(run_classification, found, settings, seed=seed, features=features, split=split)
+        scores = list(track(map(run, range(runs)), runs, f"Training {kind}"))
         best = best or max(scores, key=lambda score: score.validation)
         results.append(summarise_classification(kind, features, scores))
     if output is not None and best is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,14 +129,15 @@ def link(
 
 def _score(graph: Network, features: bool, method: LinkSettings | str, runs: int, seed: int, split: str) -> LinkResult:
     """The result of a model, given by its settings, or of a baseline, given by its name."""
-    from graphite_gen.network.link_prediction import iterate_baseline, iterate_links, summarise_links
+    from graphite_gen.network.link_prediction import run_baseline, run_link, summarise_links
 
     from ..console import track
 
     if isinstance(method, str):
-        name, scores = method, iterate_baseline(graph, method, runs, seed, split=split)
+        name, score = method, partial(run_baseline, graph, method)
     else:
-        name, scores = method.kind, iterate_links(graph, method, runs, seed, features=features, split=split)
+        name, score = method.kind, partial(run_link, graph, method, features=features)
+    scores = (score(run, seed, split=split) for run in range(runs))
 
     return summarise_links(name, features, split, list(track(scores, runs, name)))
 

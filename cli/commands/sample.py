@@ -111,9 +111,9 @@ def sample(
             raise click.UsageError(f"'{_flag(given[0])}' has no effect: '{folder}' was trained on one network.")
 
         from graphite_gen.network.generation import LargeGraphSampler
-        from graphite_gen.network.storage import load_network_model
+        from graphite_gen.network.storage import load_network
 
-        network_model = load_network_model(folder)
+        network_model = load_network(folder)
         note(f"Model '{network_model.name}' of one network in '{folder}': {reason}.")
         count = count or 1
         network_sampler = LargeGraphSampler(

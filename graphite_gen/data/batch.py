@@ -48,17 +48,11 @@ def node_mask(sizes: Tensor, nodes: int) -> Tensor:
 
 def pair_mask(mask: Tensor) -> Tensor:
     """True for the pairs i < j of real nodes, with shape :math:`(*, N, N)`."""
-    both = mask.unsqueeze(-1) & mask.unsqueeze(-2)
-
-    return both.triu(1)
+    return (mask.unsqueeze(-1) & mask.unsqueeze(-2)).triu(1)
 
 
 def collate(graphs: Sequence[SimpleGraph], nodes: int | None = None) -> GraphBatch:
-    """A batch of graphs, padded to ``nodes`` nodes or to the largest graph.
-
-    Raises:
-        DatasetError: The graphs' node features have different widths.
-    """
+    """A batch of graphs, padded to ``nodes`` nodes or to the largest graph."""
     sizes = np.array([graph.nodes for graph in graphs], dtype=np.int64)
     nodes = int(sizes.max(initial=1)) if nodes is None else nodes
     widths = {0 if graph.features is None else graph.features.shape[1] for graph in graphs}
@@ -106,13 +100,8 @@ def bucket(
     """Batches of indices for one epoch, each of graphs of similar size, in random order.
 
     A batch has at most ``batch_size`` graphs, and fewer if they are large: its padded matrices have at most as many
-    cells as ``batch_size`` graphs of the median size (times 1.5), so that a large graph does not pad many small ones.
-
-    Arguments:
-        sizes: The number of nodes of each graph.
-        batch_size: The maximal number of graphs per batch.
-        rng: The random generator of the epoch.
-        cells: The maximal number of cells of padded matrices in a batch of more than one graph.
+    cells as ``batch_size`` graphs of the median size (times 1.5), so that a large graph does not pad many small ones,
+    and in a batch of more than one graph at most ``cells``.
     """
     if not len(sizes):
         return

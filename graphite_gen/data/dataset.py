@@ -53,36 +53,25 @@ class Dataset:
         """
         wanted = SPELLINGS.get(name)
         if wanted is None:
-            raise DatasetError(
-                f"There is no split '{name}'; expected one of {list_splits(SPLITS)}.",
-                reason="split-unknown",
-                split=name,
-            )
+            problem = f"There is no split '{name}'; expected one of {list_splits(SPLITS)}."
+            raise DatasetError(problem, reason="split-unknown", split=name)
         graphs = [graph for graph in self.graphs if split_of(graph) == wanted]
         if not graphs:
-            raise DatasetError(
-                f"None of the {len(self)} graphs belongs to the split '{name}'.", reason="split-empty", split=name
-            )
+            problem = f"None of the {len(self)} graphs belongs to the split '{name}'."
+            raise DatasetError(problem, reason="split-empty", split=name)
 
         return graphs
 
 
 def split_of(graph: SimpleGraph) -> str | None:
-    """The split of a graph, whatever its spelling; None if it has none.
-
-    Raises:
-        DatasetError: The split is unknown.
-    """
+    """The split of a graph, whatever its spelling; None if it has none."""
     mark = graph.attributes.get("split")
     if mark is None:
         return None
     name = SPELLINGS.get(str(mark).strip().lower())
     if name is None:
-        raise DatasetError(
-            f"A graph has the unknown split '{mark}'; expected one of {list_splits(SPLITS)}, or none.",
-            reason="split-unknown",
-            split=mark,
-        )
+        problem = f"A graph has the unknown split '{mark}'; expected one of {list_splits(SPLITS)}, or none."
+        raise DatasetError(problem, reason="split-unknown", split=mark)
 
     return name
 
@@ -98,9 +87,6 @@ def split_graphs(
     """Training and validation graphs: by their split, otherwise a random tenth for validation.
 
     Graphs of the split ``test`` are never used.
-
-    Raises:
-        DatasetError: All graphs are in the split ``test``, or a graph has an unknown split.
     """
     splits = [split_of(graph) for graph in graphs]
     if "train" in splits:

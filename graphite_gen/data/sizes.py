@@ -80,11 +80,7 @@ class SizeDistribution:
 
     @classmethod
     def from_json(cls, value: Any) -> SizeDistribution:
-        """The distribution of such a JSON object.
-
-        Raises:
-            CheckpointError: The object is invalid.
-        """
+        """The distribution of such a JSON object."""
         try:
             rows = sorted((int(size), graphs, edges) for size, (graphs, edges) in value.items())
         except (AttributeError, TypeError, ValueError) as error:

@@ -35,15 +35,9 @@ MAX_COMPARED = 1000
 
 @dataclass(frozen=True)
 class Summary(Record):
-    """A summary statistic of samples and reference; None if undefined for all graphs.
+    """Mean and standard deviation of a statistic over samples and reference; None if undefined for all graphs.
 
-    Attributes:
-        name: A key of :data:`graphite_gen.evaluation.statistics.SUMMARIES`.
-        samples: The mean over samples.
-        samples_deviation: The standard deviation over samples.
-        reference: The mean over reference graphs.
-        reference_deviation: The standard deviation over reference graphs.
-        errors_apart: The difference of the means in standard errors; None if neither varies.
+    The means are ``errors_apart`` standard errors apart; None if neither varies.
     """
 
     name: str
@@ -55,7 +49,6 @@ class Summary(Record):
 
     @classmethod
     def of(cls, name: str, x: NDArray[np.float64], y: NDArray[np.float64]) -> Summary:
-        """The summary of values of both sets, without NaNs."""
         sides = [values[np.isfinite(values)] for values in (x, y)]
         means = [float(values.mean()) if len(values) else None for values in sides]
         deviations = [float(values.std()) if len(values) else None for values in sides]
@@ -141,17 +134,11 @@ def evaluate(
         most: The maximum number of graphs of a set for MMDs and classifiers, chosen at random from larger sets.
         seed: The seed.
         group: The processes that share the work. All have all graphs and all return the result.
-
-    Raises:
-        DatasetError: There are too few graphs, or one has no nodes.
-        FamilyError: There is no such family.
     """
     own, known, seen = ([as_simple_graph(graph) for graph in graphs] for graphs in (samples, reference, train))
     if min(len(own), len(known)) < 2:
-        raise DatasetError(
-            f"There are {len(own)} samples and {len(known)} reference graphs; at least 2 of each are needed.",
-            reason="too-few-graphs",
-        )
+        message = f"There are {len(own)} samples and {len(known)} reference graphs; at least 2 of each are needed."
+        raise DatasetError(message, reason="too-few-graphs")
     if len(seen) == 1:
         raise DatasetError("There is 1 training graph; there should be at least 2, or none.", reason="too-few-graphs")
     family = family_of(family) if isinstance(family, str) else family
@@ -164,17 +151,16 @@ def evaluate(
     rows = compare_rows(
         x, y, z, conventions=list(dict.fromkeys([*conventions, "rbf"])), replicates=replicates, seed=seed, group=group
     )
+    ratios = [row.ratio for row in rows if row.samples.convention == "rbf" and row.ratio is not None]
     figures = [summarise_graphs(graphs, group=group) for graphs in (own, known)]
     found = Evaluation(
         samples=len(own),
         reference=len(known),
         train=len(seen),
         family=None if family is None else family.name,
-        ratio=_overall_ratio(rows),
+        ratio=float(np.mean(ratios)) if ratios else None,
         mmd=rows,
-        vun=_score_vun(
-            own, seen, validity if family is None else family, None if family is None else family.max_checked, group
-        ),
+        vun=_score_vun(own, seen, validity if family is None else family, group),
         reference_vun=score_vun(known, seen, group=group),
         comparable_unique=_comparable_unique(own, known, most, seed, group),
         classifier=_classifier(x, y, seed),
@@ -198,9 +184,9 @@ def _score_vun(
     samples: Sequence[SimpleGraph],
     train: Sequence[SimpleGraph],
     check: Callable[[SimpleGraph], bool] | Family | None,
-    checked: int | None,
     group: ProcessGroup,
 ) -> VUN:
+    checked = check.max_checked if isinstance(check, Family) else None
     found = score_vun(samples[:checked], train, check, group=group)
     if checked is None or checked >= len(samples):
         return found
@@ -219,12 +205,6 @@ def _comparable_unique(
     )
 
     return Proportion.of(own, count), Proportion.of(known, count)
-
-
-def _overall_ratio(rows: Sequence[MMDRow]) -> float | None:
-    ratios = [row.ratio for row in rows if row.samples.convention == "rbf" and row.ratio is not None]
-
-    return float(np.mean(ratios)) if ratios else None
 
 
 def _classifier(

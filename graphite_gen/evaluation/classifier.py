@@ -1,14 +1,4 @@
-r"""A classifier two-sample test between samples and reference.
-
-A classifier with the probability :math:`D(x)` that :math:`x` is a sample gives a lower bound on the Jensen-Shannon
-divergence of the two distributions, in bits:
-
-.. math:: JSD \ge 1 + \frac12 E_{samples} \log_2 D + \frac12 E_{reference} \log_2 (1 - D).
-
-Its root, from 0 (indistinguishable) to 1 (disjoint), is the PolyGraph discrepancy (Krimmel et al., 2025). Here a
-logistic regression is fitted to half of the graphs, with the descriptor that is best by cross-validation within that
-half, and evaluated on the other half; then the halves are swapped.
-"""
+"""A classifier two-sample test between samples and reference."""
 
 from __future__ import annotations
 
@@ -41,15 +31,8 @@ Rows = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ClassifierScore(Record):
-    """The result of a classifier between two sets.
-
-    Attributes:
-        discrepancy: The root of the bound on the Jensen-Shannon divergence, from 0 to 1.
-        low: The lower end of its 95 % bootstrap interval.
-        high: The upper end.
-        auc: The area under the ROC curve; 0.5 is chance.
-        descriptors: The descriptor chosen in each half.
-        graphs: The number of graphs of each set.
+    """A discrepancy from 0 to 1 with its 95 % bootstrap interval, the AUC (0.5 is chance), the descriptor that was
+    chosen in each half, and the number of graphs of each set.
     """
 
     discrepancy: float
@@ -61,16 +44,20 @@ class ClassifierScore(Record):
 
 
 def score_classifier(x: Mapping[str, Rows], y: Mapping[str, Rows], *, seed: int = 0) -> ClassifierScore:
-    """The cross-fitted classifier between two sets of graphs, given rows of the same descriptors.
+    r"""The PolyGraph discrepancy (Krimmel et al., 2025) of two sets of graphs, given rows of the same descriptors.
 
-    Raises:
-        DatasetError: There are too few graphs.
+    It is the root of a lower bound on the Jensen-Shannon divergence, in bits, by a classifier with the probability
+    :math:`D(x)` that :math:`x` is a sample: 0 for sets that it cannot distinguish and 1 for disjoint ones.
+
+    .. math:: JSD \ge 1 + \frac12 E_{samples} \log_2 D + \frac12 E_{reference} \log_2 (1 - D)
+
+    A logistic regression is fitted to half of the graphs, with the descriptor that is best by cross-validation within
+    that half, and evaluated on the other half; then the halves are swapped.
     """
     m, n = (len(next(iter(rows.values()))) for rows in (x, y))
     if min(m, n) < MIN_GRAPHS:
-        raise DatasetError(
-            f"A classifier needs at least {MIN_GRAPHS} graphs in each set, not {m} and {n}.", reason="too-few-graphs"
-        )
+        message = f"A classifier needs at least {MIN_GRAPHS} graphs in each set, not {m} and {n}."
+        raise DatasetError(message, reason="too-few-graphs")
     rng = stream(seed, "classifier")
     halves = [np.array_split(rng.permutation(count), 2) for count in (m, n)]
     sides = {name: _same_columns(name, x[name], y[name]) for name in x}
@@ -142,12 +129,7 @@ def fit_logistic(rows: Rows, is_sample: NDArray[np.bool_], ridge: float = RIDGE)
     r"""The weights and the intercept of a class-balanced logistic regression.
 
     Newton's method minimises :math:`\sum_i c_i \log(1 + e^{-s_i (w \cdot x_i + b)}) + \frac{\lambda}{2} |w|^2`, with
-    :math:`c_i` half the number of rows divided by that of the class of row :math:`i`.
-
-    Arguments:
-        rows: Standardised rows, with shape :math:`(R, K)`.
-        is_sample: Which rows are samples, with shape :math:`(R,)`.
-        ridge: The penalty :math:`\lambda`.
+    :math:`c_i` half the number of rows divided by that of the class of row :math:`i`. Rows are standardised.
     """
     design = np.column_stack([rows, np.ones(len(rows))])
     counts = np.where(is_sample, len(rows) / (2 * is_sample.sum()), len(rows) / (2 * (~is_sample).sum()))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,18 +15,7 @@ from .orbits import orbit_counts
 from .parallel import arrays_of
 from .sparse_union import unions
 
-__all__ = [
-    "CLUSTERING_BINS",
-    "DESCRIPTORS",
-    "SPECTRUM_BINS",
-    "clustering_coefficients",
-    "clustering_histograms",
-    "degree_histograms",
-    "describe",
-    "orbit_means",
-    "spectra",
-    "spectrum_histograms",
-]
+__all__ = ["CLUSTERING_BINS", "DESCRIPTORS", "clustering_coefficients", "describe", "spectra"]
 
 CLUSTERING_BINS = 100
 # Bytes per cell of the matrices that a spectrum takes.
@@ -60,9 +48,9 @@ def clustering_coefficients(graphs: Sequence[SimpleGraph]) -> list[Rows]:
     return found
 
 
-def clustering_histograms(graphs: Sequence[SimpleGraph], bins: int = CLUSTERING_BINS) -> Rows:
-    """The proportion of nodes with a clustering coefficient in each bin of [0, 1], with shape :math:`(G, bins)`."""
-    return _normalised([np.histogram(row, bins, (0, 1))[0] for row in clustering_coefficients(graphs)])
+def clustering_histograms(graphs: Sequence[SimpleGraph]) -> Rows:
+    """The proportion of nodes with a clustering coefficient in each bin of [0, 1], with shape (G, 100)."""
+    return _normalised([np.histogram(row, CLUSTERING_BINS, (0, 1))[0] for row in clustering_coefficients(graphs)])
 
 
 def orbit_means(graphs: Sequence[SimpleGraph]) -> Rows:
@@ -70,56 +58,46 @@ def orbit_means(graphs: Sequence[SimpleGraph]) -> Rows:
     return np.array([counts.mean(0) for counts in orbit_counts(graphs)])
 
 
-def spectrum_histograms(graphs: Sequence[SimpleGraph], bins: int = SPECTRUM_BINS) -> Rows:
-    r"""The proportion of eigenvalues of :math:`I - D^{-1/2} A D^{-1/2}` in each bin of [0, 2], with shape (G, bins).
+def spectrum_histograms(graphs: Sequence[SimpleGraph]) -> Rows:
+    r"""The proportion of eigenvalues of :math:`I - D^{-1/2} A D^{-1/2}` in each bin of [0, 2], with shape (G, 200).
 
     Isolated nodes have eigenvalue 0. The first bin starts at :math:`-10^{-5}` as in the published code, so that common
     values such as 0 and 1 are not on the edge of a bin. That code drops eigenvalues that are rounded above 2, as in
     bipartite graphs; here they are in the last bin.
     """
-    return _normalised([np.histogram(values, bins, (-1e-5, 2))[0] for values in spectra(graphs)])
+    return _normalised([np.histogram(values, SPECTRUM_BINS, (-1e-5, 2))[0] for values in spectra(graphs)])
 
 
 def spectra(graphs: Sequence[SimpleGraph]) -> list[Rows]:
     """The eigenvalues of each graph in ascending order, each of shape (n,)."""
-    return [_spectrum(graph) for graph in graphs]
+    found = []
+    for graph in graphs:
+        what = f"The spectrum of a graph on {graph.nodes} nodes"
+        check_memory(graph.nodes**2 * SPECTRUM_BYTES, what, "Use smaller graphs.", DatasetError)
+        scale = 1 / np.sqrt(np.maximum(graph.degrees(), 1))
+        laplacian = np.diag((graph.degrees() > 0).astype(np.float64)) - graph.adjacency() * np.outer(scale, scale)
+        found.append(np.clip(np.linalg.eigvalsh(laplacian), 0, 2))
+
+    return found
 
 
-def _spectrum(graph: SimpleGraph) -> Rows:
-    what = f"The spectrum of a graph on {graph.nodes} nodes"
-    check_memory(graph.nodes**2 * SPECTRUM_BYTES, what, "Use smaller graphs.", DatasetError)
-    scale = 1 / np.sqrt(np.maximum(graph.degrees(), 1))
-    laplacian = np.diag((graph.degrees() > 0).astype(np.float64)) - graph.adjacency() * np.outer(scale, scale)
-
-    return np.clip(np.linalg.eigvalsh(laplacian), 0, 2)
-
-
-DESCRIPTORS: Mapping[str, Callable[[Sequence[SimpleGraph]], Rows]] = MappingProxyType(
-    {
-        "degree": degree_histograms,
-        "clustering": clustering_histograms,
-        "orbit": orbit_means,
-        "spectrum": spectrum_histograms,
-    }
-)
+DESCRIPTORS: Mapping[str, Callable[[Sequence[SimpleGraph]], Rows]] = {
+    "degree": degree_histograms,
+    "clustering": clustering_histograms,
+    "orbit": orbit_means,
+    "spectrum": spectrum_histograms,
+}
 """Every descriptor by its name."""
 
 
 def describe(
     graphs: Sequence[SimpleGraph], names: Sequence[str] = tuple(DESCRIPTORS), *, group: ProcessGroup = SINGLE_PROCESS
 ) -> dict[str, Rows]:
-    """The rows of the named descriptors, keys of :data:`DESCRIPTORS`, on every process of the group.
-
-    Raises:
-        DatasetError: A graph has no nodes.
-    """
+    """The rows of the named descriptors, keys of :data:`DESCRIPTORS`, on every process of the group."""
     empty = next((index for index, graph in enumerate(graphs) if not graph.nodes), None)
     if empty is not None:
-        raise DatasetError(
-            f"Graph {empty} of {len(graphs)} has no nodes, so its descriptors are undefined.",
-            reason="empty-graph",
-            index=empty,
-        )
+        message = f"Graph {empty} of {len(graphs)} has no nodes, so its descriptors are undefined."
+        raise DatasetError(message, reason="empty-graph", index=empty)
 
     return dict(arrays_of(graphs, lambda some: {name: DESCRIPTORS[name](some) for name in names}, group))
 

@@ -45,28 +45,18 @@ class Distribution(Record):
 
 
 def distributions(samples: Sequence[SimpleGraph], reference: Sequence[SimpleGraph] = ()) -> tuple[Distribution, ...]:
-    """The distributions of all descriptors, sizes and path lengths.
-
-    Raises:
-        DatasetError: There are no samples, or a graph has no nodes.
-    """
+    """The distributions of all descriptors, sizes and path lengths."""
     if not samples:
         raise DatasetError("There are no graphs to show distributions of.")
     sides = [samples, reference] if reference else [samples]
     degrees = [np.concatenate([graph.degrees() for graph in side]) for side in sides]
     sizes = [np.array([graph.nodes for graph in side]) for side in sides]
-    clustering = [_joined(clustering_coefficients(side)) for side in sides]
-    eigenvalues = [_joined(spectra(side)) for side in sides]
+    clustering = [np.concatenate(clustering_coefficients(side)) for side in sides]
+    eigenvalues = [np.concatenate(spectra(side)) for side in sides]
     paths = [mean_path_lengths(side) for side in sides]
     counts = [describe(side, ["orbit"])["orbit"].mean(0).tolist() for side in sides]
-    orbits = Distribution(
-        "orbit",
-        "orbit",
-        tuple(range(len(counts[0]))),
-        tuple(counts[0]),
-        tuple(counts[1]) if reference else None,
-        logarithmic=True,
-    )
+    known = tuple(counts[1]) if reference else None
+    orbits = Distribution("orbit", "orbit", tuple(range(len(counts[0]))), tuple(counts[0]), known, logarithmic=True)
 
     return (
         _integers("degree", "degree of a node", degrees),
@@ -78,18 +68,14 @@ def distributions(samples: Sequence[SimpleGraph], reference: Sequence[SimpleGrap
     )
 
 
-def _joined(rows: Sequence[Values]) -> Values:
-    return np.concatenate([np.zeros(0), *rows])
-
-
 def _integers(name: str, label: str, sides: Sequence[NDArray[np.int64]]) -> Distribution:
     """A histogram of integers, one bin for each unless the range is wide."""
-    every = np.concatenate(sides)
-    low, high = int(every.min(initial=0 if not len(every) else every[0])), int(every.max(initial=0))
+    values = [side.astype(np.float64) for side in sides]
+    low, high = int(min(map(np.min, sides))), int(max(map(np.max, sides)))
     if high - low >= MAX_VALUES:
-        return _binned(name, label, [side.astype(np.float64) for side in sides], None)
+        return _binned(name, label, values, None)
 
-    return _binned(name, label, [side.astype(np.float64) for side in sides], (low - 0.5, high + 0.5), high - low + 1)
+    return _binned(name, label, values, (low - 0.5, high + 0.5), high - low + 1)
 
 
 def _binned(
@@ -101,13 +87,9 @@ def _binned(
         span = (float(every.min()), float(every.max())) if len(every) else (0.0, 1.0)
     edges = np.histogram_bin_edges(np.zeros(0), bins, span)
     # Rounding can put eigenvalues just outside their range.
-    proportions = [np.histogram(np.clip(side, *span), edges)[0] / max(len(side), 1) for side in finite]
+    own, *known = (
+        tuple((np.histogram(np.clip(side, *span), edges)[0] / max(len(side), 1)).tolist()) for side in finite
+    )
     places = tuple(((edges[1:] + edges[:-1]) / 2).tolist())
 
-    return Distribution(
-        name,
-        label,
-        places,
-        tuple(proportions[0].tolist()),
-        tuple(proportions[1].tolist()) if len(proportions) > 1 else None,
-    )
+    return Distribution(name, label, places, own, known[0] if known else None)

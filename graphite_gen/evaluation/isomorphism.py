@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from .orbits import ORBITS, orbit_counts
 from .parallel import arrays_of
 from .sparse_union import Union
 
-__all__ = ["are_isomorphic", "find_isomorphic", "isomorphism_classes", "signatures"]
+__all__ = ["find_isomorphic", "isomorphism_classes"]
 
 # Rounds of colour refinement; more would distinguish few more graphs.
 ROUNDS = 6
@@ -26,26 +25,11 @@ MULTIPLIERS = np.random.SFC64(0).random_raw(ORBITS + 2) | np.uint64(1)
 
 @dataclass(frozen=True)
 class _Coloured:
-    """A graph, its signature and its node colours, both invariant under isomorphism."""
+    """A graph and its invariants: numbers of nodes and edges and a Weisfeiler-Leman hash, and the node colours."""
 
     graph: SimpleGraph
     signature: tuple[int, int, int]
     colours: NDArray[np.uint64]
-
-
-def signatures(graphs: Sequence[SimpleGraph]) -> list[tuple[int, int, int]]:
-    """The number of nodes, the number of edges and the Weisfeiler-Leman hash of each graph.
-
-    Initial colours are orbit counts, which distinguish most regular graphs as well.
-    """
-    return [coloured.signature for coloured in _coloured(graphs)]
-
-
-def are_isomorphic(first: SimpleGraph, second: SimpleGraph) -> bool:
-    """Whether two graphs are isomorphic."""
-    a, b = _coloured([first, second])
-
-    return _same(a, b)
 
 
 def isomorphism_classes(graphs: Sequence[SimpleGraph], *, group: ProcessGroup = SINGLE_PROCESS) -> list[int]:
@@ -87,7 +71,7 @@ def _shape(graph: SimpleGraph) -> tuple[int, bytes]:
     return graph.nodes, np.sort(graph.degrees()).tobytes()
 
 
-def _coloured(graphs: Sequence[SimpleGraph], group: ProcessGroup = SINGLE_PROCESS) -> list[_Coloured]:
+def _coloured(graphs: Sequence[SimpleGraph], group: ProcessGroup) -> list[_Coloured]:
     if not graphs:
         return []
     found = arrays_of(graphs, _colours, group)
@@ -102,7 +86,10 @@ def _coloured(graphs: Sequence[SimpleGraph], group: ProcessGroup = SINGLE_PROCES
 
 
 def _colours(graphs: Sequence[SimpleGraph]) -> dict[str, NDArray[np.uint64]]:
-    """The refined colours of all nodes, and their sums over each graph."""
+    """The refined colours of all nodes, and their sums over each graph.
+
+    Initial colours are orbit counts, which distinguish most regular graphs as well.
+    """
     union = Union.of(graphs)
     # Modular 64-bit sums do not depend on the order of the terms.
     a = union.adjacency.astype(np.uint64)
@@ -130,21 +117,16 @@ def _same(first: _Coloured, second: _Coloured) -> bool:
     colours = [np.searchsorted(palette, side.colours).tolist() for side in (first, second)]
     if sorted(colours[0]) != sorted(colours[1]):
         return False
+    graphs = [(side.graph.nodes, side.graph.edges.tolist()) for side in (first, second)]
     try:
         import igraph
     except ImportError:
-        return _same_by_networkx(first.graph, second.graph, colours)
-    a, b = (igraph.Graph(n=side.graph.nodes, edges=side.graph.edges.tolist()) for side in (first, second))
+        import networkx as nx
+
+        a, b = (nx.Graph(edges) for _, edges in graphs)
+        for graph, own in ((a, colours[0]), (b, colours[1])):
+            graph.add_nodes_from((node, {"colour": colour}) for node, colour in enumerate(own))
+        return bool(nx.vf2pp_is_isomorphic(a, b, node_label="colour"))
+    a, b = (igraph.Graph(n=nodes, edges=edges) for nodes, edges in graphs)
 
     return bool(a.isomorphic_bliss(b, color1=colours[0], color2=colours[1]))
-
-
-def _same_by_networkx(first: SimpleGraph, second: SimpleGraph, colours: Sequence[Sequence[int]]) -> bool:
-    import networkx as nx
-
-    made: list[Any] = []
-    for graph, own in zip((first, second), colours, strict=True):
-        made.append(nx.Graph(graph.edges.tolist()))
-        made[-1].add_nodes_from((node, {"colour": colour}) for node, colour in enumerate(own))
-
-    return bool(nx.vf2pp_is_isomorphic(*made, node_label="colour"))

@@ -1,30 +1,12 @@
 r"""Maximum mean discrepancy (MMD) between the descriptors of two sets of graphs.
 
 .. math:: MMD^2 = E\,k(x, x') + E\,k(y, y') - 2\,E\,k(x, y)
-
-There are three conventions, whose values are not comparable:
-
-``tv``
-    The Gaussian :math:`k = \exp(-d^2 / 2\sigma^2)` of the total variation :math:`d = \frac12 \sum_b |x_b - y_b|`, as in
-    the tables of GRAN, SPECTRE and DiGress. Orbit means enter as they are.
-``emd``
-    The Gaussian of the earth mover's distance between histograms, as in the tables of GraphRNN and GDSS. Bins of degree
-    and spectrum are 1 apart, bins of clustering 1/100. For orbit means those tables take the plain Euclidean distance.
-``rbf``
-    The Gaussian of the Euclidean distance, with the bandwidth, among multiples of the mean distance, that maximises
-    the MMD.
-
-The first two are V-statistics, which include pairs of a graph with itself: they are biased, the more so the fewer
-graphs there are, and their kernels are not always positive definite. The third is a U-statistic: unbiased at each
-bandwidth, and sometimes negative. Its maximum over bandwidths is positive on average even for equal distributions, so
-it is compared with the MMD of training graphs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -37,18 +19,7 @@ from ..records import Record
 from ..rng import stream
 from .descriptors import CLUSTERING_BINS, DESCRIPTORS
 
-__all__ = [
-    "BANDWIDTHS",
-    "CONVENTIONS",
-    "MMDEstimate",
-    "MMDRow",
-    "chance_level",
-    "compare_rows",
-    "earth_mover",
-    "estimate_mmd",
-    "euclidean",
-    "total_variation",
-]
+__all__ = ["BANDWIDTHS", "CONVENTIONS", "MMDEstimate", "MMDRow", "chance_level", "compare_rows", "estimate_mmd"]
 
 BANDWIDTHS = (0.01, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
 """The multiples of the mean distance that ``rbf`` maximises over."""
@@ -58,68 +29,59 @@ COVERAGE = 0.95
 
 Matrix = NDArray[np.float64]
 Distance = Callable[[Matrix, Matrix], Matrix]
-Squares = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
 
 def total_variation(x: Matrix, y: Matrix) -> Matrix:
-    r"""The total variation distance of all pairs of rows, from shapes (m, K) and (n, K) to (m, n)."""
     return _distances(x, y, "cityblock") / 2
 
 
 def earth_mover(x: Matrix, y: Matrix) -> Matrix:
-    r"""The earth mover's distance of all pairs of histograms with bins 1 apart, with shape (m, n).
-
-    On a line it is the area between the cumulative sums, :math:`\sum_b |\sum_{c \le b} (x_c - y_c)|`.
-    """
+    # Between histograms with bins 1 apart it is the area between the cumulative sums.
     return _distances(x.cumsum(1), y.cumsum(1), "cityblock")
 
 
 def euclidean(x: Matrix, y: Matrix) -> Matrix:
-    """The Euclidean distance of all pairs of rows, with shape (m, n)."""
     return _distances(x, y, "euclidean")
 
 
 def _distances(x: Matrix, y: Matrix, metric: str) -> Matrix:
+    """The distances of all pairs of rows, from shapes (m, K) and (n, K) to (m, n)."""
     # Columns that never vary, such as empty bins, add nothing.
     differs = (x != x[:1]).any(0) | (y != x[:1]).any(0)
 
     return np.asarray(cdist(x[:, differs], y[:, differs], metric)) if differs.any() else np.zeros((len(x), len(y)))
 
 
-CONVENTIONS: Mapping[str, Mapping[str, tuple[Distance, float]] | None] = MappingProxyType(
-    {
-        "tv": {
-            "degree": (total_variation, 1.0),
-            "clustering": (total_variation, 0.1),
-            "orbit": (total_variation, 30.0),
-            "spectrum": (total_variation, 1.0),
-        },
-        "emd": {
-            "degree": (earth_mover, 1.0),
-            # Bins 1/100 apart with bandwidth 0.1 are equivalent to bins 1 apart with bandwidth 10.
-            "clustering": (earth_mover, 0.1 * CLUSTERING_BINS),
-            "orbit": (euclidean, 30.0),
-            "spectrum": (earth_mover, 1.0),
-        },
-        "rbf": None,
-    }
-)
-"""The distance and bandwidth of each descriptor in each convention; None where the data choose the bandwidth."""
+CONVENTIONS: Mapping[str, Mapping[str, tuple[Distance, float]] | None] = {
+    "tv": {
+        "degree": (total_variation, 1.0),
+        "clustering": (total_variation, 0.1),
+        "orbit": (total_variation, 30.0),
+        "spectrum": (total_variation, 1.0),
+    },
+    "emd": {
+        "degree": (earth_mover, 1.0),
+        # Bins 1/100 apart with bandwidth 0.1 are equivalent to bins 1 apart with bandwidth 10.
+        "clustering": (earth_mover, 0.1 * CLUSTERING_BINS),
+        "orbit": (euclidean, 30.0),
+        "spectrum": (earth_mover, 1.0),
+    },
+    "rbf": None,
+}
+r"""The distance :math:`d` and bandwidth of each descriptor in three conventions, whose values are not comparable.
+
+The kernel is :math:`k = \exp(-d^2 / 2\sigma^2)`. ``tv`` takes the total variation, as in tables of GRAN, SPECTRE and
+DiGress, and ``emd`` the earth mover's distance, as in those of GraphRNN and GDSS. Both are V-statistics, which include
+pairs of a graph with itself: they are biased, the more so the fewer graphs there are. ``rbf`` takes the Euclidean
+distance, with the bandwidth, among multiples of the mean distance, that maximises the MMD. It is a U-statistic:
+unbiased at each bandwidth, and sometimes negative. Its maximum is positive on average even for equal distributions, so
+it is compared with the MMD of training graphs.
+"""
 
 
 @dataclass(frozen=True)
 class MMDEstimate(Record):
-    """A squared MMD.
-
-    Attributes:
-        descriptor: The descriptor.
-        convention: The convention.
-        value: The estimate.
-        low: The lower end of its 95 % bootstrap interval; None without replicates.
-        high: The upper end.
-        bandwidth: The bandwidth of the kernel.
-        graphs: The number of graphs of each set.
-    """
+    """A squared MMD with its 95 % bootstrap interval (None without replicates) and the numbers of graphs."""
 
     descriptor: str
     convention: str
@@ -132,11 +94,9 @@ class MMDEstimate(Record):
 
 @dataclass(frozen=True)
 class MMDRow(Record):
-    """The MMD of samples beside that of training graphs.
+    """The MMD of samples beside the attainable one of training graphs, if there are any.
 
     Attributes:
-        samples: Samples against the reference.
-        attainable: Training graphs against the reference; None without training graphs.
         chance: For ``rbf``, the :func:`chance_level` of training graphs; that of the samples without training graphs or
             if it is 0, and its maximum if both are 0. None for ``tv`` and ``emd``.
         level: For ``rbf``, the MMD of training graphs at the bandwidth of the samples, at least 0, plus ``chance``;
@@ -164,20 +124,9 @@ def compare_rows(
     seed: int = 0,
     group: ProcessGroup = SINGLE_PROCESS,
 ) -> tuple[MMDRow, ...]:
-    """The MMDs of samples against a reference, beside those of training graphs, on every process of the group.
+    """The MMDs of samples ``x`` against test graphs ``y``, beside those of training graphs ``z``, on every process.
 
-    Arguments:
-        x: The descriptors of samples, from :func:`describe`.
-        y: Those of test graphs.
-        z: Those of training graphs, whose distance to the reference is the attainable level.
-        conventions: Keys of :data:`CONVENTIONS`.
-        replicates: The number of bootstrap replicates; 0 for no interval.
-        seed: The seed of the bootstrap.
-        group: The processes that share the work.
-
-    Raises:
-        ConfigError: There is no such convention or descriptor.
-        DatasetError: There are too few graphs.
+    The descriptors come from :func:`describe`. Without ``replicates`` of the bootstrap there is no interval.
     """
     cases = [(convention, name) for convention in conventions for name in x]
 
@@ -202,15 +151,13 @@ def _with_biased_ratio(row: MMDRow, x: Matrix, y: Matrix, z: Matrix | None) -> M
     first, second = (
         found.value
         if len(rows) == count
-        else estimate_mmd(_evenly(rows, count), y, found.descriptor, found.convention).value
+        else estimate_mmd(
+            rows[np.linspace(0, len(rows) - 1, count).astype(np.int64)], y, found.descriptor, found.convention
+        ).value
         for found, rows in ((row.samples, x), (row.attainable, z))
     )
 
     return replace(row, ratio=first / second if second > 0 else None)
-
-
-def _evenly(rows: Matrix, count: int) -> Matrix:
-    return rows[np.linspace(0, len(rows) - 1, count).astype(np.int64)]
 
 
 def _with_unbiased_ratio(row: MMDRow, x: Matrix, y: Matrix, z: Matrix | None) -> MMDRow:
@@ -221,37 +168,19 @@ def _with_unbiased_ratio(row: MMDRow, x: Matrix, y: Matrix, z: Matrix | None) ->
     if z is None:
         return replace(row, chance=chance)
     once = [np.ones((1, len(rows)), dtype=np.int64) for rows in (z, y)]
-    squares = _squared(_pairwise(euclidean, z, y), np.float64)
+    squares = [np.square(part) for part in _pairwise(euclidean, z, y)]
     level = max(float(_mmd(squares, sigma, *once, unbiased=True)[0]), 0.0) + chance
 
     return replace(row, chance=chance, level=level, ratio=(max(row.samples.value, 0.0) + chance) / level)
 
 
 def estimate_mmd(
-    x: Matrix,
-    y: Matrix,
-    descriptor: str,
-    convention: str = "rbf",
-    *,
-    replicates: int = 0,
-    seed: int = 0,
+    x: Matrix, y: Matrix, descriptor: str, convention: str = "rbf", *, replicates: int = 0, seed: int = 0
 ) -> MMDEstimate:
-    r"""The squared MMD of two sets of rows.
-
-    Arguments:
-        x: Rows of a descriptor, with shape (m, K).
-        y: Rows of the same descriptor, with shape (n, L); missing columns are zeros.
-        descriptor: Its name, a key of :data:`DESCRIPTORS`.
-        convention: A key of :data:`CONVENTIONS`.
-        replicates: The number of bootstrap replicates; 0 for no interval.
-        seed: The seed of the bootstrap.
-
-    Raises:
-        ConfigError: There is no such convention or descriptor.
-        DatasetError: There are too few rows.
-    """
-    _require("descriptor", descriptor, DESCRIPTORS)
-    _require("convention", convention, CONVENTIONS)
+    """The squared MMD of two sets of rows of a descriptor, with shapes (m, K) and (n, L); missing columns are zeros."""
+    for what, name, known in (("descriptor", descriptor, DESCRIPTORS), ("convention", convention, CONVENTIONS)):
+        if name not in known:
+            raise ConfigError(f"There is no {what} '{name}'; there are {', '.join(map(repr, known))}.")
     kernels = CONVENTIONS[convention]
     unbiased = kernels is None
     least = 2 if unbiased else 1
@@ -267,11 +196,17 @@ def estimate_mmd(
     # The first row is the sample itself. Single precision suffices for the choice of bandwidth and the replicates, and
     # is several times as fast.
     u, v = (np.concatenate([np.ones((1, rows.shape[1]), dtype=rows.dtype), rows]) for rows in counts)
-    sigmas = _bandwidths(*distances) if unbiased else [fixed]
-    single = _squared(distances, np.float32)
+    sigmas = [fixed]
+    if unbiased:
+        # The mean over distinct pairs: the zero diagonal would bias small sets.
+        xx, yy, xy = (float(part.sum()) for part in distances)
+        rows = len(x) + len(y)
+        sigmas = [multiple * ((xx + yy + 2 * xy) / (rows * (rows - 1)) or 1.0) for multiple in BANDWIDTHS]
+    squares = [np.square(part) for part in distances]
+    single = [part.astype(np.float32) for part in squares]
     values = np.stack([_mmd(single, sigma, u, v, unbiased=unbiased) for sigma in sigmas])
     sigma = sigmas[int(values[:, 0].argmax())]
-    value = float(_mmd(_squared(distances, np.float64), sigma, u[:1], v[:1], unbiased=unbiased)[0])
+    value = float(_mmd(squares, sigma, u[:1], v[:1], unbiased=unbiased)[0])
     low = high = None
     if replicates:
         # Maxima over bandwidths are biased upwards in replicates: only their spread is used.
@@ -288,11 +223,6 @@ def chance_level(x: Matrix, y: Matrix, sigma: float) -> float:
     .. math:: \frac{1 - E\,k(x, x')}{m} + \frac{1 - E\,k(y, y')}{n}
 
     It decreases with the number of graphs like the noise of the unbiased estimate, and so is a natural unit for it.
-
-    Arguments:
-        x: Rows of a descriptor, with shape (m, K), at least two.
-        y: Rows of the same descriptor, with shape (n, L), at least two.
-        sigma: The bandwidth.
     """
     kernels = [_gaussian(np.square(euclidean(rows, rows)), sigma) for rows in (x, y)]
 
@@ -307,32 +237,13 @@ def _pairwise(distance: Distance, x: Matrix, y: Matrix) -> tuple[Matrix, Matrix,
     return distance(x, x), distance(y, y), distance(x, y)
 
 
-def _squared(distances: tuple[Matrix, Matrix, Matrix], precision: type[np.floating[Any]]) -> Squares:
-    xx, yy, xy = (np.square(part).astype(precision) for part in distances)
-
-    return xx, yy, xy
-
-
-def _bandwidths(xx: Matrix, yy: Matrix, xy: Matrix) -> list[float]:
-    # Over distinct pairs: the zero diagonal would bias small sets.
-    rows = sum(xy.shape)
-    mean = (xx.sum() + yy.sum() + 2 * xy.sum()) / (rows * (rows - 1))
-
-    return [multiple * (float(mean) or 1.0) for multiple in BANDWIDTHS]
-
-
 def _gaussian(squares: NDArray[Any], sigma: float) -> NDArray[Any]:
     """The kernel of squared distances, in their own precision."""
     return np.asarray(np.exp(squares * (-0.5 / sigma**2)))
 
 
 def _mmd(
-    squares: Squares,
-    sigma: float,
-    u: NDArray[np.int64],
-    v: NDArray[np.int64],
-    *,
-    unbiased: bool,
+    squares: Sequence[NDArray[Any]], sigma: float, u: NDArray[np.int64], v: NDArray[np.int64], *, unbiased: bool
 ) -> Matrix:
     """The squared MMD of bootstrap replicates, from counts with shapes (R, m) and (R, n) to shape (R,).
 
@@ -360,8 +271,3 @@ def _within(k: NDArray[Any], counts: NDArray[Any]) -> Matrix:
     pairs = counts.sum(1, dtype=np.float64) ** 2 - twice
 
     return np.divide(total, pairs, out=np.full(len(pairs), np.nan), where=pairs > 0)
-
-
-def _require(what: str, name: str, known: Mapping[str, object]) -> None:
-    if name not in known:
-        raise ConfigError(f"There is no {what} '{name}'; there are {', '.join(repr(key) for key in known)}.")

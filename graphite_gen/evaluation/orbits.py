@@ -1,20 +1,4 @@
-r"""Orbit counts: the occurrences of each node in the 15 orbits of connected graphs on two to four nodes.
-
-Orbits are numbered as by Pržulj (2007) and ORCA (Hočevar & Demšar, 2014):
-
-====== ================= ====== ===========================
-orbit  position          orbit  position
-====== ================= ====== ===========================
-0      edge              8      4-cycle
-1, 2   path: end, middle 9      paw: its leaf
-3      triangle          10, 11 paw: in the triangle, next to the leaf
-4, 5   path: end, inner  12, 13 diamond: degree 2, degree 3
-6, 7   claw: leaf, hub   14     complete graph
-====== ================= ====== ===========================
-
-Only complete graphs are enumerated. Counts of non-induced subgraphs follow from degrees, triangles and common
-neighbours; they are linear combinations of the induced counts, which are solved for from the densest subgraph down.
-"""
+"""Orbit counts: the occurrences of each node in the 15 orbits of connected graphs on two to four nodes."""
 
 from __future__ import annotations
 
@@ -42,12 +26,16 @@ DENSE_NODES = 4096
 def orbit_counts(graphs: Sequence[SimpleGraph]) -> list[NDArray[np.int64]]:
     """The orbit counts of the nodes of each graph, each with shape :math:`(n, 15)`.
 
-    The cost is linear in the number of three-step walks.
+    Orbits are numbered as by Pržulj (2007) and ORCA (Hočevar & Demšar, 2014): edge (0), path on three nodes (1 end, 2
+    middle), triangle (3), path (4 end, 5 inner), claw (6 leaf, 7 hub), 4-cycle (8), paw (9 leaf, 10 other, 11 hub),
+    diamond (12 degree 2, 13 degree 3), complete graph (14). The cost is linear in the number of three-step walks.
     """
     return [counts for union in unions(graphs) for counts in union.split(_count(union.adjacency))]
 
 
 def _count(a: Any) -> NDArray[np.int64]:
+    # Only complete graphs are enumerated. Counts of non-induced subgraphs follow from degrees, triangles and common
+    # neighbours; they are linear combinations of the induced counts, solved for from the densest subgraph down.
     d = a.sum(1)
     common = a @ a - sparse.diags_array(d, format="csr", dtype=np.int64)
     shared = a.multiply(common).tocsr()

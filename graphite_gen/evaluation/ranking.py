@@ -10,12 +10,7 @@ __all__ = ["area_under_curve", "average_precision"]
 
 
 def area_under_curve(positives: ArrayLike, negatives: ArrayLike) -> float:
-    """The area under the ROC curve: the probability that a positive scores above a negative, ties counted half.
-
-    Arguments:
-        positives: Scores of edges, with shape :math:`(P,)`.
-        negatives: Scores of non-edges, with shape :math:`(M,)`.
-    """
+    """The area under the ROC curve: the probability that a positive scores above a negative, ties counted half."""
     high, low = np.asarray(positives), np.asarray(negatives)
     ranks = rankdata(np.concatenate([high, low]))
 

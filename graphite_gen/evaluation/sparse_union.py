@@ -32,7 +32,6 @@ class Union:
 
     @classmethod
     def of(cls, graphs: Sequence[SimpleGraph]) -> Union:
-        """The union of these graphs."""
         starts = np.concatenate([[0], np.cumsum([graph.nodes for graph in graphs])]).astype(np.int64)
         parts = [graph.edges + start for graph, start in zip(graphs, starts, strict=False)]
         i, j = np.concatenate([np.zeros((0, 2), dtype=np.int64), *parts]).T

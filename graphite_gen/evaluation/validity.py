@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ SWEEPS = 30
 Labels = NDArray[np.int64]
 
 
-def find_blocks(graph: SimpleGraph, most: int = MAX_BLOCKS) -> Labels:
+def find_blocks(graph: SimpleGraph) -> Labels:
     r"""The block of each node, numbered from 0, with shape :math:`(n,)`.
 
     For each number of blocks :math:`B`, Ward clustering of the :math:`B` leading eigenvectors of the normalised
@@ -40,10 +39,9 @@ def find_blocks(graph: SimpleGraph, most: int = MAX_BLOCKS) -> Labels:
     a = graph.adjacency().astype(np.float64)
     shortest = _description(a, best)
     # Regularised degrees: otherwise isolated nodes dominate the spectrum.
-    degrees = a.sum(1) + max(a.mean() * n, 1) / 2
-    scale = 1 / np.sqrt(degrees)
+    scale = 1 / np.sqrt(a.sum(1) + max(a.mean() * n, 1) / 2)
     vectors = np.linalg.eigh(a * np.outer(scale, scale))[1][:, ::-1]
-    for blocks in range(2, min(most, n - 1) + 1):
+    for blocks in range(2, min(MAX_BLOCKS, n - 1) + 1):
         rows = vectors[:, :blocks]
         rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
         labels = _refined(a, fcluster(linkage(rows, "ward"), blocks, "maxclust"))
@@ -59,7 +57,7 @@ def _refined(a: NDArray[np.float64], labels: Labels) -> Labels:
     for _ in range(SWEEPS):
         labels = np.unique(labels, return_inverse=True)[1]
         member = np.eye(int(labels.max()) + 1)[labels]
-        edges, pairs = _edges_and_pairs(a, member)
+        edges, pairs = _edges_and_pairs(a, labels)
         # Smoothed: a density of 0 would rule out moves for good.
         density = (edges + 0.5) / (pairs + 1)
         near = a @ member
@@ -74,7 +72,7 @@ def _refined(a: NDArray[np.float64], labels: Labels) -> Labels:
 
 def _description(a: NDArray[np.float64], labels: Labels) -> float:
     n, blocks = len(a), int(labels.max()) + 1
-    edges, pairs = _edges_and_pairs(a, np.eye(blocks)[labels])
+    edges, pairs = _edges_and_pairs(a, labels)
     density = edges / np.maximum(pairs, 1)
     # Each pair is counted twice.
     nats = -(xlogy(edges, density) + xlogy(pairs - edges, 1 - density)).sum() / 2
@@ -82,10 +80,9 @@ def _description(a: NDArray[np.float64], labels: Labels) -> float:
     return float(nats + n * np.log(blocks) + blocks * (blocks + 1) / 4 * np.log(n * (n - 1) / 2))
 
 
-def _edges_and_pairs(
-    a: NDArray[np.float64], member: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _edges_and_pairs(a: NDArray[np.float64], labels: Labels) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The numbers of edges and of node pairs between all blocks, each counted in both directions."""
+    member = np.eye(int(labels.max()) + 1)[labels]
     sizes = member.sum(0)
 
     return member.T @ a @ member, np.outer(sizes, sizes) - np.diag(sizes)
@@ -121,9 +118,7 @@ def is_sbm(graph: SimpleGraph) -> bool:
     return sbm_agreement(graph, labels) > AGREEMENT
 
 
-def sbm_agreement(
-    graph: SimpleGraph, labels: NDArray[np.int64], inside: float = INSIDE, across: float = ACROSS
-) -> float:
+def sbm_agreement(graph: SimpleGraph, labels: Labels) -> float:
     r"""The agreement of block densities with those of the model, from 0 to 1.
 
     For each ordered pair of blocks with edge density :math:`\hat p`, where that of the model is :math:`p`,
@@ -134,18 +129,13 @@ def sbm_agreement(
     test it does not multiply :math:`W` by the number of pairs, so it is an effect size, not a p-value, and two blocks
     without edges between them count as disagreement.
     """
-    member = np.eye(int(labels.max(initial=-1)) + 1)[labels]
-    sizes = member.sum(0)
-    edges = member.T @ graph.adjacency() @ member
-    pairs = np.outer(sizes, sizes) - np.diag(sizes)
+    edges, pairs = _edges_and_pairs(graph.adjacency().astype(np.float64), labels)
     density = edges / (pairs + TINY)
-    expected = np.where(np.eye(len(sizes)) > 0, inside, across)
+    expected = np.where(np.eye(len(edges)) > 0, INSIDE, ACROSS)
     wald = (density - expected) ** 2 / (density * (1 - density) + TINY)
 
     return float(chi2.sf(wald, 1).mean())
 
 
-VALIDITY: Mapping[str, Callable[[SimpleGraph], bool]] = MappingProxyType(
-    {"planar": is_planar, "sbm": is_sbm, "tree": is_tree}
-)
+VALIDITY: Mapping[str, Callable[[SimpleGraph], bool]] = {"planar": is_planar, "sbm": is_sbm, "tree": is_tree}
 """Validity criteria of published datasets, by name."""

@@ -14,27 +14,19 @@ if TYPE_CHECKING:
 
 __all__ = ["list_findings"]
 
+# MMD ratios up to which samples are as good as training graphs, and above which they clearly are not.
 CLOSE, FAR = 1.5, 3.0
-"""MMD ratios up to which samples are as good as training graphs, and above which they clearly are not."""
-
+# Standard errors above which two means differ.
 SIGNIFICANT = 3.0
-"""Standard errors above which two means differ."""
-
+# The AUC up to which an insignificant classifier is at chance level.
 WEAK_AUC = 0.6
-"""The AUC up to which an insignificant classifier is at chance level."""
 
 
 def list_findings(evaluation: Evaluation) -> tuple[str, ...]:
     """The findings, the most important first."""
-    return (
-        *_collapse(evaluation),
-        *_copies(evaluation),
-        *_validity(evaluation),
-        *_distance(evaluation),
-        *_difference(evaluation),
-        *_classifier(evaluation),
-        *_scarcity(evaluation),
-    )
+    kinds = (_collapse, _copies, _validity, _distance, _difference, _classifier, _scarcity)
+
+    return tuple(finding for kind in kinds for finding in kind(evaluation))
 
 
 def _collapse(evaluation: Evaluation) -> Iterator[str]:
@@ -102,7 +94,7 @@ def _difference(evaluation: Evaluation) -> Iterator[str]:
         times = "" if worst.ratio is None else f", {worst.ratio:.3g} times that of training graphs"
         yield f"They differ most in {worst.samples.descriptor} (MMD {worst.samples.value:.3g}{times})."
     largest = max(evaluation.summaries, key=_apart)
-    if _apart(largest) > SIGNIFICANT and not _is_scarce(evaluation):
+    if _apart(largest) > SIGNIFICANT and not any(_scarcity(evaluation)):
         yield (
             f"The summary statistic that differs most is {largest.name}: mean {largest.samples:.4g}, "
             f"reference {largest.reference:.4g}."
@@ -139,12 +131,8 @@ def _classifier(evaluation: Evaluation) -> Iterator[str]:
         yield f"A classifier {can} them from the reference (AUC {score.auc:.2f}; 0.5 is chance)."
 
 
-def _is_scarce(evaluation: Evaluation) -> bool:
-    return min(evaluation.samples, evaluation.reference) < MIN_GRAPHS
-
-
 def _scarcity(evaluation: Evaluation) -> Iterator[str]:
-    if _is_scarce(evaluation):
+    if min(evaluation.samples, evaluation.reference) < MIN_GRAPHS:
         yield f"There are too few graphs for reliable results: at least {MIN_GRAPHS} samples and reference graphs."
 
 

@@ -1,7 +1,4 @@
-"""Validity, uniqueness and novelty (V.U.N.) of samples.
-
-Samples are scored as they are, without repair or removal of components.
-"""
+"""Validity, uniqueness and novelty (V.U.N.) of samples, scored as they are, without repair."""
 
 from __future__ import annotations
 
@@ -27,15 +24,7 @@ QUANTILE = 1.959963984540054
 
 @dataclass(frozen=True)
 class Proportion(Record):
-    """A proportion with its 95 % confidence interval.
-
-    Attributes:
-        count: The numerator.
-        total: The denominator.
-        value: The proportion; None if the total is 0.
-        low: The lower end of the interval.
-        high: The upper end.
-    """
+    """A proportion with its 95 % confidence interval; the value is None if the total is 0."""
 
     count: int
     total: int
@@ -88,17 +77,7 @@ def score_vun(
     *,
     group: ProcessGroup = SINGLE_PROCESS,
 ) -> VUN:
-    """The proportions of valid, unique and novel samples.
-
-    Arguments:
-        samples: The samples.
-        train: The training graphs.
-        validity: A predicate for valid graphs, or their family.
-        group: The processes that share the work; all return the result.
-
-    Raises:
-        DatasetError: There are no samples.
-    """
+    """The proportions of valid, unique and novel samples, on every process of the group."""
     if not samples:
         raise DatasetError("There are no samples to score.")
     check = validity.contains if isinstance(validity, Family) else validity
@@ -110,10 +89,8 @@ def score_vun(
     new = {index for index, copy in zip(classes, copies, strict=True) if copy is None}
     good = set(classes)
     if check is not None:
-        valid_ones = arrays_of(representatives, lambda some: {"valid": np.array(list(map(check, some)))}, group)[
-            "valid"
-        ]
-        good = {index for index, is_valid in zip(classes, valid_ones.tolist(), strict=True) if is_valid}
+        checked = arrays_of(representatives, lambda some: {"valid": np.array(list(map(check, some)))}, group)
+        good = {index for index, is_valid in zip(classes, checked["valid"].tolist(), strict=True) if is_valid}
     valid = [first for first in firsts if first in good]
 
     return VUN(

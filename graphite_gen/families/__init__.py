@@ -2,7 +2,7 @@ r"""Families of random graphs with a known distribution: the true processes that
 
 **To add a family, add one file to this package.** It needs no registration elsewhere: every module here is imported,
 and a :class:`Family` subclass with a ``name`` registers itself. The subclass is a frozen dataclass whose fields are
-the parameters, and implements at least ``_check_size``, ``_sample`` and ``_contains`` (``ego.py`` is a short example):
+the parameters, and implements at least ``_sample`` and ``_contains`` (``ego.py`` is a short example):
 
 .. code-block:: python
 
@@ -10,10 +10,7 @@ the parameters, and implements at least ``_check_size``, ``_sample`` and ``_cont
     class Cycle(Family):
         name: ClassVar[str] = "cycle"
         summary: ClassVar[str] = "one cycle through all nodes"
-
-        def _check_size(self, n: int) -> None:
-            if n < 3:
-                raise self._size_error(n, "n should be at least 3")
+        least_nodes: ClassVar[int] = 3
 
         def _sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
             return shuffled(n, [(i, (i + 1) % n) for i in range(n)], rng)

@@ -10,9 +10,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FamilyError
 from ..graph import SimpleGraph
-from .base import Family, shuffled
+from .base import Family, neighbour_masks, shuffled
 
 __all__ = ["Barabasi"]
 
@@ -29,9 +28,6 @@ class Barabasi(Family):
 
     It starts with a star on :math:`m + 1` nodes. Each new node draws existing nodes with probability proportional to
     their degree until :math:`m` distinct ones are found, and is joined to them.
-
-    Attributes:
-        m: The number of edges of a new node.
     """
 
     name: ClassVar[str] = "barabasi"
@@ -66,7 +62,17 @@ class Barabasi(Family):
 
     def _contains(self, graph: SimpleGraph) -> bool:
         """Whether nodes with ``m`` remaining neighbours can be removed one by one down to the initial star."""
-        return self._has_counts(graph) and _reduces_to_star(_neighbour_masks(graph), self.m)
+        if not self._has_counts(graph):
+            return False
+        neighbours = neighbour_masks(graph)
+        everyone = (1 << len(neighbours)) - 1
+        # The hub of the initial star is likely to have a high degree.
+        hubs = sorted(range(len(neighbours)), key=lambda v: -neighbours[v].bit_count())
+
+        return any(
+            _is_degenerate(neighbours, everyone, 1 << hub, self.m) and _reduces_to_star(neighbours, hub, self.m)
+            for hub in hubs
+        )
 
     def _log_prob(self, graph: SimpleGraph) -> float:
         r"""The exact :math:`\log p(A \mid n)` in nats, summed over all attachment orders.
@@ -80,12 +86,9 @@ class Barabasi(Family):
             return -math.inf
         n, m = graph.nodes, self.m
         if n > 63:
-            raise self._intractable_error(n, 63)
+            raise self._intractable_error("above n=63", n=n, most=63)
         if m > MAX_TARGETS:
-            raise FamilyError(
-                f"The probability of '{self.name}' is intractable above m={MAX_TARGETS}, here m={m}.",
-                reason="intractable",
-            )
+            raise self._intractable_error(f"above m={MAX_TARGETS}")
 
         adjacency = graph.adjacency()
         sets, weights = np.array([(1 << n) - 1], dtype=np.uint64), np.ones(1)
@@ -95,11 +98,7 @@ class Barabasi(Family):
             if len(sets) == 0:
                 return -math.inf
             if len(sets) > MAX_SETS:
-                raise FamilyError(
-                    f"The graph has too many attachment orders to sum over: the probability of '{self.name}' is "
-                    f"tractable for smaller graphs, or a larger m than {m}.",
-                    reason="intractable",
-                )
+                raise self._intractable_error("for this graph, as it has too many attachment orders to sum over")
             log_scale += math.log(weights.max())
             weights = weights / weights.max()
 
@@ -110,34 +109,12 @@ class Barabasi(Family):
         return math.log(total) + log_scale if total > 0 else -math.inf
 
     def _has_counts(self, graph: SimpleGraph) -> bool:
-        """Whether the number of edges is right and no node is isolated."""
         n, m = graph.nodes, self.m
 
         return n > m and len(graph.edges) == m * (n - m) and bool(graph.degrees().min() > 0)
 
 
-def _neighbour_masks(graph: SimpleGraph) -> list[int]:
-    """The neighbours of each node as a bit mask."""
-    masks = [0] * graph.nodes
-    for i, j in graph.edges.tolist():
-        masks[i] |= 1 << j
-        masks[j] |= 1 << i
-
-    return masks
-
-
-def _reduces_to_star(neighbours: list[int], m: int) -> bool:
-    """Whether removing nodes with ``m`` remaining neighbours can end in a star on ``m + 1`` nodes."""
-    everyone = (1 << len(neighbours)) - 1
-    # The hub of the initial star is likely to have a high degree.
-    hubs = sorted(range(len(neighbours)), key=lambda v: -neighbours[v].bit_count())
-
-    return any(
-        _is_degenerate(neighbours, everyone, 1 << hub, m) and _reduces_to_star_of(neighbours, hub, m) for hub in hubs
-    )
-
-
-def _reduces_to_star_of(neighbours: list[int], hub: int, m: int) -> bool:
+def _reduces_to_star(neighbours: list[int], hub: int, m: int) -> bool:
     """Whether removing nodes with ``m`` remaining neighbours can end in a star around ``hub``.
 
     A node outside the star with ``m`` neighbours can be removed at once: it keeps all of them until its removal, so
@@ -244,9 +221,8 @@ def _target_probabilities(degrees: NDArray[np.float32], totals: NDArray[np.float
 
     .. math:: f(∅) = 1, \quad f(T) = \sum_{i ∈ T} f(T ∖ i) \frac{d_i}{D - \sum_{j ∈ T ∖ i} d_j}
 
-    Arguments:
-        degrees: The degrees of the targets before attachment, with shape :math:`(P, m)`.
-        totals: The sum :math:`D` of all degrees, with shape :math:`(P,)`.
+    from the degrees :math:`d` of the targets before attachment, with shape (P, m), and their sum :math:`D` over all
+    nodes, with shape (P,).
     """
     d = degrees.T.astype(np.float64)
     left = {0: totals.astype(np.float64)}

@@ -19,7 +19,7 @@ from ..graph import SimpleGraph, as_simple_graph
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["FAMILIES", "Family", "family", "shuffled"]
+__all__ = ["FAMILIES", "Family", "family", "neighbour_masks", "shuffled"]
 
 # Draws before :meth:`Family.draw_nats` gives up on a size.
 MAX_DRAWS = 10_000
@@ -41,6 +41,7 @@ class Family(ABC):
         aliases: Other accepted names.
         summary: One line for the table of families.
         has_log_prob: Whether :meth:`log_prob` is tractable for some parameters.
+        least_nodes: The smallest graphs, unless that depends on the parameters.
         most_nodes: The largest graphs that are sampled; sampling takes :math:`n^2` memory, here about a gigabyte.
         ordering: The node ordering that autoregressive models of the family are trained with.
         max_checked: The number of samples that are checked for validity, where that is slow; None for all.
@@ -50,6 +51,7 @@ class Family(ABC):
     aliases: ClassVar[tuple[str, ...]] = ()
     summary: ClassVar[str]
     has_log_prob: ClassVar[bool] = True
+    least_nodes: ClassVar[int] = 1
     most_nodes: ClassVar[int] = 5000
     ordering: ClassVar[str] = "bfs"
     max_checked: ClassVar[int | None] = None
@@ -64,20 +66,12 @@ class Family(ABC):
     def check_size(self, n: int) -> None:
         """Raise a :class:`FamilyError` if graphs with ``n`` nodes cannot be sampled."""
         if n > self.most_nodes:
-            raise FamilyError(
-                f"'{self.name}' has samples of at most {self.most_nodes} nodes, not {n}.",
-                reason="family-size",
-                n=n,
-                most=self.most_nodes,
-            )
+            message = f"'{self.name}' has samples of at most {self.most_nodes} nodes, not {n}."
+            raise FamilyError(message, reason="family-size", n=n, most=self.most_nodes)
         self._check_size(n)
 
     def sizes(self, low: int, high: int) -> list[int]:
-        """The numbers of nodes from ``low`` to ``high`` for which the family has graphs.
-
-        Raises:
-            FamilyError: There are none, or ``high`` is above :attr:`most_nodes`.
-        """
+        """The numbers of nodes from ``low`` to ``high`` that the family has graphs with, at least one."""
         if high > self.most_nodes:
             self.check_size(high)
         sizes = [n for n in range(max(low, 0), high + 1) if self._has_size(n)]
@@ -87,11 +81,7 @@ class Family(ABC):
         return sizes
 
     def sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
-        """A graph on ``n`` nodes, its labels uniformly shuffled.
-
-        Raises:
-            FamilyError: The family has no graphs of that size, or none that large are sampled.
-        """
+        """A graph on ``n`` nodes, its labels uniformly shuffled."""
         self.check_size(n)
 
         return self._sample(n, rng)
@@ -103,17 +93,13 @@ class Family(ABC):
     def log_prob(self, graph: SimpleGraph | nx.Graph) -> float:
         r"""The exact :math:`\log p(A \mid n)` in nats, ``-inf`` for graphs outside the family.
 
-        Raises:
-            FamilyError: The probability is intractable, in general or for this graph.
+        It raises a :class:`FamilyError` where it is intractable, in general or for this graph.
         """
         return self._log_prob(as_simple_graph(graph))
 
     def entropy(self, n: int) -> float | None:
         r"""The expected :math:`-\log p(A \mid n)` in nats, a lower bound on the NLL of any model; None without a closed
         form: see :func:`graphite_gen.families.entropies.known_entropy`, or average :meth:`draw_nats`.
-
-        Raises:
-            FamilyError: The family has no graphs of that size.
         """
         self._check_size(n)
 
@@ -123,17 +109,15 @@ class Family(ABC):
         r"""Lower and upper bounds, in expectation, on :math:`-\log p(A \mid n)` of a new sample, in nats.
 
         They are equal where :meth:`log_prob` is exact. Their means over samples enclose the entropy.
-
-        Raises:
-            FamilyError: The family has no graphs of that size, or the probability is intractable.
         """
         self.check_size(n)
 
         return self._draw_nats(n, rng)
 
-    @abstractmethod
     def _check_size(self, n: int) -> None:
         """Raise :meth:`_size_error` if the family has no graphs with ``n`` nodes."""
+        if n < self.least_nodes:
+            raise self._size_error(n, f"n should be at least {self.least_nodes}")
 
     @abstractmethod
     def _sample(self, n: int, rng: np.random.Generator) -> SimpleGraph: ...
@@ -180,56 +164,36 @@ class Family(ABC):
             f"'{self.name}' ({self._settings()}) has no graphs with n={n} nodes: {expected}.", reason="family-size", n=n
         )
 
-    def _intractable_error(self, n: int, most: int) -> FamilyError:
+    def _intractable_error(self, why: str, **facts: int) -> FamilyError:
         return FamilyError(
-            f"The probability of '{self.name}' ({self._settings()}) is intractable above n={most}; the graph has {n} "
-            "nodes.",
+            f"The probability of '{self.name}' ({self._settings()}) is intractable {why}.",
             reason="intractable",
-            n=n,
-            most=most,
+            **facts,
         )
 
     def _value_error(self, parameter: str, expected: str) -> FamilyError:
-        value = getattr(self, parameter)
-
-        return FamilyError(
-            f"'{self.name}' has {parameter}={value}; it should be {expected}.",
-            reason="family-value",
-            parameter=parameter,
-        )
+        return _value_error(self.name, parameter, getattr(self, parameter), expected)
 
     def _settings(self) -> str:
         return ", ".join(f"{key}={value}" for key, value in self.parameters().items())
 
 
 def family(name: str, **parameters: Any) -> Family:
-    """The family of that name or alias, with its parameters.
-
-    Arguments:
-        name: A key of :data:`FAMILIES` or an alias.
-        parameters: Its parameters; strings are parsed as the type of the parameter.
-
-    Raises:
-        FamilyError: There is no such family or parameter, or a value is invalid.
-    """
+    """The family of that name or alias, with its parameters; strings are parsed as the type of the parameter."""
     kinds = {key: kind for kind in FAMILIES.values() for key in (kind.name, *kind.aliases)}
     kind = kinds.get(name.strip().lower().replace("_", "-"))
     if kind is None:
         close = difflib.get_close_matches(name, kinds, n=1)
         hint = f" (did you mean '{close[0]}'?)" if close else ""
-        raise FamilyError(
-            f"There is no family '{name}'{hint}; there are {_listed(FAMILIES)}.", reason="unknown-family", name=name
-        )
+        message = f"There is no family '{name}'{hint}; there are {_listed(FAMILIES)}."
+        raise FamilyError(message, reason="unknown-family", name=name)
 
     hints = get_type_hints(kind)
     known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     for key in parameters:
         if key not in known:
-            raise FamilyError(
-                f"'{kind.name}' has no parameter '{key}'; it has {_listed(known)}.",
-                reason="unknown-parameter",
-                name=key,
-            )
+            message = f"'{kind.name}' has no parameter '{key}'; it has {_listed(known)}."
+            raise FamilyError(message, reason="unknown-parameter", name=key)
 
     return kind(**{key: _parsed(kind.name, key, hints[key], value) for key, value in parameters.items()})
 
@@ -238,17 +202,22 @@ def _listed(names: Mapping[str, Any] | list[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
+def _value_error(name: str, parameter: str, value: object, expected: str) -> FamilyError:
+    message = f"'{name}' has {parameter}={value}; it should be {expected}."
+
+    return FamilyError(message, reason="family-value", parameter=parameter)
+
+
 def _parsed(name: str, key: str, kind: type, value: Any) -> Any:
     """A parameter value converted to the type of its field."""
     expected = {int: "an integer", float: "a number", bool: "true or false"}[kind]
-    error = FamilyError(f"'{name}' has {key}={value!r}; it should be {expected}.", reason="family-value", parameter=key)
+    error = _value_error(name, key, repr(value), expected)
 
     if kind is bool:
-        choices = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-        try:
-            return choices[str(value).strip().lower()]
-        except KeyError:
-            raise error from None
+        found = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+        if str(value).strip().lower() not in found:
+            raise error
+        return found[str(value).strip().lower()]
     if isinstance(value, bool | np.bool_) or not isinstance(value, str | Real):
         raise error
     try:
@@ -263,3 +232,13 @@ def _parsed(name: str, key: str, kind: type, value: Any) -> Any:
 def shuffled(n: int, pairs: ArrayLike, rng: np.random.Generator) -> SimpleGraph:
     """The graph with these edges, its nodes relabelled by a uniform permutation."""
     return SimpleGraph.from_pairs(n, rng.permutation(n)[np.asarray(pairs, dtype=np.int64).reshape(-1, 2)])
+
+
+def neighbour_masks(graph: SimpleGraph) -> list[int]:
+    """The neighbours of each node as a bit mask."""
+    masks = [0] * graph.nodes
+    for i, j in graph.edges.tolist():
+        masks[i] |= 1 << j
+        masks[j] |= 1 << i
+
+    return masks

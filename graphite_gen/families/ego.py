@@ -18,11 +18,7 @@ __all__ = ["Ego"]
 
 @dataclass(frozen=True)
 class Ego(Family):
-    r"""A universal node joined to an Erdős–Rényi graph on the other :math:`n - 1`.
-
-    Attributes:
-        p: The probability of an edge between two of the others.
-    """
+    """A universal node joined to an Erdős–Rényi graph with edge probability ``p`` on the other nodes."""
 
     name: ClassVar[str] = "ego"
     summary: ClassVar[str] = "one node is joined to all, other pairs are edges with probability p"
@@ -33,10 +29,6 @@ class Ego(Family):
         if not 0 <= self.p <= 1:
             raise self._value_error("p", "between 0 and 1")
 
-    def _check_size(self, n: int) -> None:
-        if n < 1:
-            raise self._size_error(n, "n should be at least 1")
-
     def _sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
         spokes = np.stack([np.arange(n - 1), np.full(n - 1, n - 1)], axis=1)
 
@@ -46,9 +38,7 @@ class Ego(Family):
         return self.log_prob(graph) > -math.inf
 
     def _log_prob(self, graph: SimpleGraph) -> float:
-        r"""The exact :math:`\log p(A \mid n)` in nats.
-
-        Any of the :math:`u` universal nodes may be the ego, and the rest has the same number of edges in each case:
+        r"""Any of the :math:`u` universal nodes may be the ego, and the rest has the same number of edges in each case:
         :math:`p(A \mid n) = \frac{u}{n} p^{E'} (1 - p)^{\binom{n-1}{2} - E'}` with :math:`E' = E - (n - 1)`.
         """
         n = graph.nodes

@@ -1,8 +1,6 @@
-r"""Entropies of families: in closed form, from the bundled table, or estimated from new samples.
+"""Entropies of families: in closed form, from the bundled table, or estimated from new samples.
 
-The entropy, the expected :math:`-\log p(A \mid n)` under the true process, is a lower bound on the NLL of any model.
-Without a closed form it is a mean over samples that can take seconds each, so ``entropies.json`` holds these means for
-the default parameters; ``benchmarks/reproduce/entropies.py`` writes it.
+Samples can take seconds each, so ``benchmarks/reproduce/entropies.py`` writes their means to the table.
 """
 
 from __future__ import annotations
@@ -55,8 +53,7 @@ class EntropyEstimate(Record):
     def of(cls, bounds: Sequence[tuple[float, float]]) -> EntropyEstimate:
         """The mean over the bounds of :func:`draw_nats`."""
         lower, upper = np.asarray(bounds, dtype=np.float64).T
-        _, error = mean_with_error((lower + upper) / 2)
-        _, gap_error = mean_with_error(upper - lower)
+        (_, error), (_, gap_error) = map(mean_with_error, ((lower + upper) / 2, upper - lower))
 
         return cls(float(lower.mean()), float(upper.mean()), error, len(lower), gap_error)
 
@@ -72,12 +69,7 @@ class EntropyEstimate(Record):
 
 
 def draw_nats(family: Family, n: int, graphs: int, seed: int) -> Iterator[tuple[float, float]]:
-    r"""Yield :meth:`Family.draw_nats` of new samples; sample ``i`` depends only on ``n``, ``seed`` and ``i``.
-
-    Raises:
-        ConfigError: The number of graphs is not positive.
-        FamilyError: The family has no graphs of that size, or the probability is intractable.
-    """
+    """Yield :meth:`Family.draw_nats` of new samples; sample ``i`` depends only on ``n``, ``seed`` and ``i``."""
     if graphs < 1:
         raise ConfigError(f"'graphs' is {graphs}; it should be at least 1.")
     family.check_size(n)
@@ -87,11 +79,7 @@ def draw_nats(family: Family, n: int, graphs: int, seed: int) -> Iterator[tuple[
 
 
 def known_entropy(family: Family, n: int) -> EntropyEstimate | None:
-    """The entropy in closed form or from the bundled table; None if it is in neither.
-
-    Raises:
-        FamilyError: The family has no graphs of that size.
-    """
+    """The entropy in closed form or from the bundled table; None if it is in neither."""
     exact = family.entropy(n)
     if exact is not None:
         return EntropyEstimate.exact(exact)

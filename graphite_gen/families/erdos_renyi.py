@@ -32,9 +32,7 @@ LOG_ZERO = -1.0e9
 class ErdosRenyi(Family):
     r"""Each of the :math:`\binom{n}{2}` pairs is an edge independently with probability :math:`p`.
 
-    Attributes:
-        p: The probability of an edge.
-        largest_component: Keep only the largest component of each sample, which may have fewer than ``n`` nodes.
+    With ``largest_component`` only the largest component of a sample is kept, which may have fewer than ``n`` nodes.
     """
 
     name: ClassVar[str] = "erdos-renyi"
@@ -49,10 +47,6 @@ class ErdosRenyi(Family):
         if not 0 <= self.p <= 1:
             raise self._value_error("p", "between 0 and 1")
 
-    def _check_size(self, n: int) -> None:
-        if n < 1:
-            raise self._size_error(n, "n should be at least 1")
-
     def _sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
         graph = draw_pairs(n, self.p, rng)
 
@@ -65,11 +59,7 @@ class ErdosRenyi(Family):
         return not self.largest_component or is_connected(graph)
 
     def _log_prob(self, graph: SimpleGraph) -> float:
-        r"""The exact :math:`\log p(A \mid n)` in nats.
-
-        With ``largest_component`` it is conditioned on the graph being connected; at :math:`p = ½` that is uniform
-        over the connected graphs of its size.
-        """
+        """With ``largest_component`` it is conditioned on the graph being connected."""
         if not self._contains(graph):
             return -math.inf
         n = graph.nodes
@@ -77,7 +67,7 @@ class ErdosRenyi(Family):
         if not self.largest_component:
             return log_prob
         if n > self.most_nodes:
-            raise self._intractable_error(n, self.most_nodes)
+            raise self._intractable_error(f"above n={self.most_nodes}", n=n, most=self.most_nodes)
 
         return log_prob - float(log_connected(n, self.p)[n])
 
@@ -93,25 +83,17 @@ class ErdosRenyi(Family):
 
 def draw_pairs(n: int, p: float, rng: np.random.Generator) -> SimpleGraph:
     """An Erdős–Rényi graph: each pair is an edge with probability ``p``."""
-    chosen = np.flatnonzero(rng.random(math.comb(n, 2)) < p)
-    # Pairs i<j are numbered in lexicographic order: row i starts at i(2n-i-1)/2.
-    starts = np.arange(n) * (2 * n - np.arange(n) - 1) // 2
-    i = np.searchsorted(starts, chosen, side="right") - 1
-    j = chosen - starts[i] + i + 1
+    i, j = np.triu_indices(n, 1)
+    chosen = rng.random(len(i)) < p
 
-    return SimpleGraph(n, np.stack([i, j], axis=1).astype(np.int32))
+    return SimpleGraph(n, np.stack([i[chosen], j[chosen]], axis=1).astype(np.int32))
 
 
 def log_prob_of_pairs(edges: int, pairs: int, p: float) -> float:
     """The log-probability in nats of a given set of ``edges`` edges among ``pairs`` pairs."""
-    log_prob = 0.0
-    for count, probability in ((edges, p), (pairs - edges, 1 - p)):
-        if count and probability == 0:
-            return -math.inf
-        if count:
-            log_prob += count * math.log(probability)
+    terms = ((edges, p), (pairs - edges, 1 - p))
 
-    return log_prob
+    return sum((count * math.log(q) if q > 0 else -math.inf for count, q in terms if count), 0.0)
 
 
 def pair_entropy(p: float) -> float:
@@ -129,11 +111,8 @@ def log_connected(n: int, p: float) -> NDArray[np.float64]:
 
     .. math:: C_k = \sum_{a=1}^{k-1} \binom{k-2}{a-1} C_a (1 - q^a) q^{a(k-1-a)} C_{k-a}
 
-    No term is negative, so there is no cancellation. At :math:`p = ½` this counts connected labelled graphs (OEIS
-    A001187).
-
-    Returns:
-        The values for :math:`k = 0 … n`, with shape :math:`(n + 1,)`; :math:`C_0 = 0`.
+    for :math:`k = 0 … n`, with shape :math:`(n + 1,)` and :math:`C_0 = 0`. No term is negative, so there is no
+    cancellation. At :math:`p = ½` this counts connected labelled graphs (OEIS A001187).
     """
     log_miss = math.log1p(-p) if p < 1 else LOG_ZERO
     sizes = np.arange(n + 1)

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data.properties import is_connected, largest_component
 from ..errors import FamilyError
-from ..graph import SimpleGraph, as_simple_graph
+from ..graph import SimpleGraph
 from ..rng import stream
-from .base import Family
+from .base import Family, neighbour_masks
 from .placements import PlacementVolume
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 __all__ = ["Geometric"]
 
@@ -32,9 +29,7 @@ RESTARTS = 40
 class Geometric(Family):
     r"""Uniform points in the unit square, joined up to distance :math:`r`.
 
-    Attributes:
-        r: The radius.
-        largest_component: Keep only the largest component of each sample, which may have fewer than ``n`` nodes.
+    With ``largest_component`` only the largest component of a sample is kept, which may have fewer than ``n`` nodes.
     """
 
     name: ClassVar[str] = "geometric"
@@ -50,10 +45,6 @@ class Geometric(Family):
     def __post_init__(self) -> None:
         if not self.r > 0:
             raise self._value_error("r", "above 0")
-
-    def _check_size(self, n: int) -> None:
-        if n < 1:
-            raise self._size_error(n, "n should be at least 1")
 
     def _sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
         graph, _ = self.sample_with_points(n, rng)
@@ -76,25 +67,22 @@ class Geometric(Family):
     def _contains(self, graph: SimpleGraph) -> bool:
         """Whether points in the unit square were found that give exactly this graph.
 
-        True is certain. False is certain if the graph has a forbidden subgraph; otherwise the search of
-        :meth:`find_points` failed, which is rare for geometric graphs of up to 20 nodes.
+        False is certain if the graph has a forbidden subgraph; otherwise :meth:`find_points` failed, which is rare for
+        geometric graphs of up to 20 nodes.
         """
         if graph.nodes < 1 or (self.largest_component and not is_connected(graph)):
             return False
 
         return self.find_points(graph, stream(0, "placement")) is not None
 
-    def find_points(
-        self, graph: SimpleGraph | nx.Graph, rng: np.random.Generator, restarts: int = RESTARTS
-    ) -> Points | None:
+    def find_points(self, graph: SimpleGraph, rng: np.random.Generator) -> Points | None:
         """Points that give exactly this graph, with shape :math:`(n, 2)`, or None if none were found.
 
         L-BFGS-B moves all points until no edge is too long and no other pair too close, from classical scaling of the
         shortest-path distances, rotated at random. Every other restart scatters the worst points of the best attempt.
         """
-        graph = as_simple_graph(graph)
         search = _Search(graph, self.r)
-        for attempt in range(restarts):
+        for attempt in range(RESTARTS):
             # Most searches succeed at once, so the slow check for forbidden subgraphs comes later.
             if attempt == 2 and _has_forbidden_subgraph(graph):
                 return None
@@ -106,35 +94,17 @@ class Geometric(Family):
         return None
 
     def log_prob_bounds(
-        self,
-        graph: SimpleGraph | nx.Graph,
-        rng: np.random.Generator,
-        particles: int = 1000,
-        points: Points | None = None,
+        self, graph: SimpleGraph, rng: np.random.Generator, particles: int = 1000, points: Points | None = None
     ) -> tuple[float, float]:
         r"""Lower and upper bounds, in expectation, on :math:`\log p(A \mid n)` in nats; see :class:`PlacementVolume`.
 
         For a single graph they can cross by a few tenths of a nat at 20 nodes; their means enclose the expectation.
-
-        Arguments:
-            graph: The graph.
-            rng: The random generator.
-            particles: The number of SMC particles; more give tighter bounds.
-            points: The points that the graph was sampled with, with shape :math:`(n, 2)`; other points invalidate the
-                upper bound, and without points it is infinite.
-
-        Raises:
-            FamilyError: The family keeps largest components, or the points do not give the graph.
+        The upper bound is valid for the points that the graph was sampled with, and infinite without points.
         """
-        if not self.can_draw_nats:
-            raise FamilyError(
-                f"The probability of '{self.name}' has bounds only with largest_component=false.", reason="intractable"
-            )
-        graph = as_simple_graph(graph)
+        if self.largest_component:
+            raise self._intractable_error("and has bounds only with largest_component=false")
         if points is not None and not np.array_equal(self.graph_of(points).edges, graph.edges):
-            raise FamilyError(
-                "The points do not give this graph; they should come from the same call of 'sample_with_points'."
-            )
+            raise FamilyError("The points do not give this graph; 'sample_with_points' returns both.")
         volume = PlacementVolume(graph, self.r)
         levels = volume.plan(rng)
         lower = volume.estimate(levels, particles, rng)
@@ -143,7 +113,6 @@ class Geometric(Family):
 
     @property
     def can_draw_nats(self) -> bool:
-        """Whether the probability can be bounded: not with ``largest_component``."""
         return not self.largest_component
 
     def _draw_nats(self, n: int, rng: np.random.Generator) -> tuple[float, float]:
@@ -157,15 +126,13 @@ class _Search:
     """A search for points of one graph that remembers its best attempt."""
 
     def __init__(self, graph: SimpleGraph, r: float) -> None:
-        n = graph.nodes
         self.r = r
-        self.i, self.j = np.triu_indices(n, 1)
-        self.edges = graph.adjacency()[self.i, self.j]
+        self.i, self.j = np.triu_indices(graph.nodes, 1)
         # +1 where a pair can be too far apart, -1 where it can be too close.
-        self.signs = np.where(self.edges, 1.0, -1.0)
-        self.layout = _layout(_hops(graph))
+        self.signs = np.where(graph.adjacency()[self.i, self.j], 1.0, -1.0)
+        self.layout = _layout(graph)
         self.best = self.layout
-        self.best_faults = np.ones(n)
+        self.best_faults = np.ones(graph.nodes)
         self.best_loss = np.inf
 
     def guess(self, rng: np.random.Generator, noise: float) -> Points:
@@ -235,20 +202,16 @@ class _Search:
         return np.asarray(np.bincount(self.i, pairs, n) + sign * np.bincount(self.j, pairs, n))
 
 
-def _hops(graph: SimpleGraph) -> NDArray[np.float64]:
-    """Shortest-path distances; one more than the largest between components."""
+def _layout(graph: SimpleGraph) -> Points:
+    """Classical scaling of shortest-path distances to the plane, scaled to a maximum coordinate of 1."""
     from scipy.sparse.csgraph import shortest_path
 
+    n = graph.nodes
     hops = shortest_path(graph.adjacency(), unweighted=True)
-
-    return np.where(np.isfinite(hops), hops, hops[np.isfinite(hops)].max() + 1)
-
-
-def _layout(distances: NDArray[np.float64]) -> Points:
-    """Classical scaling of distances to the plane, scaled to a maximum coordinate of 1."""
-    n = len(distances)
+    # Components are one further apart than the most distant nodes of any.
+    hops = np.where(np.isfinite(hops), hops, hops[np.isfinite(hops)].max() + 1)
     centre = np.eye(n) - 1 / n
-    values, vectors = np.linalg.eigh(-0.5 * centre @ distances**2 @ centre)
+    values, vectors = np.linalg.eigh(-0.5 * centre @ hops**2 @ centre)
     points = np.zeros((n, 2))
     points[:, : min(n, 2)] = vectors[:, -2:] * np.sqrt(values[-2:].clip(0))
     size = np.abs(points).max()
@@ -259,10 +222,7 @@ def _layout(distances: NDArray[np.float64]) -> Points:
 def _has_forbidden_subgraph(graph: SimpleGraph) -> bool:
     """Whether the graph has an induced K₁,₆ or K₂,₃, which no geometric graph in the plane has."""
     n = graph.nodes
-    neighbours = [0] * n
-    for i, j in graph.edges.tolist():
-        neighbours[i] |= 1 << j
-        neighbours[j] |= 1 << i
+    neighbours = neighbour_masks(graph)
 
     def has_independent(candidates: int, size: int) -> bool:
         while size and candidates.bit_count() >= size:

@@ -1,23 +1,19 @@
-r"""The volume of the point placements that give a geometric graph, by tempered sequential Monte Carlo (SMC).
-
-Placing nodes one by one leaves no valid particle at 20 nodes. Here all points move together, from uniform to valid
-placements, through distributions :math:`π_t(x) ∝ \exp(-β_t E(x))`. The energy :math:`E` sums over pairs by how much
-they are on the wrong side of the radius.
-"""
+r"""The volume of the point placements that give a geometric graph, by tempered sequential Monte Carlo (SMC)."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..graph import SimpleGraph
 
-__all__ = ["Level", "PlacementVolume"]
+__all__ = ["PlacementVolume"]
 
 Array = NDArray[np.float64]
+# An inverse temperature and the scale of the Metropolis proposals for it.
+Level = tuple[float, float]
 
 # Added to the energy of each pair on the wrong side, so that most placements are valid at the last levels.
 FAULT = 0.1
@@ -30,20 +26,11 @@ MAX_LEVELS = 500
 MAX_BETA = 400.0
 
 
-@dataclass(frozen=True)
-class Level:
-    """An inverse temperature and the scale of the Metropolis proposals for it."""
-
-    beta: float
-    scale: float
-
-
 class PlacementVolume:
     r"""Estimates of :math:`p(A \mid n)`, the volume of the placements in the unit square that give the graph.
 
-    Arguments:
-        graph: The graph :math:`A`.
-        r: The radius.
+    All points move together, from uniform to valid placements, through distributions :math:`π_t(x) ∝ \exp(-β_t E(x))`.
+    The energy :math:`E` sums over pairs by how much they are on the wrong side of the radius.
     """
 
     def __init__(self, graph: SimpleGraph, r: float) -> None:
@@ -55,18 +42,18 @@ class PlacementVolume:
 
     def plan(self, rng: np.random.Generator) -> list[Level]:
         """Levels from a pilot run; an estimate that adapted its own levels would be biased."""
-        x, energies = self._start(PILOT_PARTICLES, rng)
+        x = rng.random((2, self.nodes, PILOT_PARTICLES))
+        energies = self._energies(x)
         levels: list[Level] = []
         beta, scale = 0.0, 0.3
         while (energies < FAULT / 2).mean() <= PILOT_VALID and len(levels) < MAX_LEVELS and beta < MAX_BETA:
             step = _next_step(energies)
-            level = Level(beta + step, scale)
-            chosen = _draw(np.exp(-step * (energies - energies.min())), rng)
-            x = x.take(chosen, axis=-1)
-            accepted = self._move(x, level, rng, range(self.nodes))
+            beta += step
+            levels.append((beta, scale))
+            x = x.take(_draw(np.exp(-step * (energies - energies.min())), rng), axis=-1)
+            accepted = self._move(x, levels[-1], rng, range(self.nodes))
             energies = self._energies(x)
-            levels.append(level)
-            beta, scale = level.beta, float(np.clip(scale * math.exp(1.5 * (accepted - 0.3)), 0.01, 0.5))
+            scale = float(np.clip(scale * math.exp(1.5 * (accepted - 0.3)), 0.01, 0.5))
 
         return levels
 
@@ -78,22 +65,16 @@ class PlacementVolume:
         Without points :math:`E[\hat{p}] = p`, so its logarithm is a lower bound in expectation. With points from the
         posterior given the graph, one particle follows a path that ends in them (conditional SMC, Andrieu et al.,
         2010); then :math:`E[1 / \hat{p}] = 1 / p`, and the logarithm is an upper bound in expectation.
-
-        Arguments:
-            levels: The levels of :meth:`plan`.
-            particles: The number of particles.
-            rng: The random generator.
-            points: The points that the graph was sampled with, with shape :math:`(n, 2)`.
         """
         path = None if points is None else self._path_to(points, levels, rng)
-        x, energies = self._start(particles, rng)
+        x = rng.random((2, self.nodes, particles))
         if path is not None:
             x[..., 0] = path[0]
-            energies = self._energies(x)
+        energies = self._energies(x)
 
-        log_volume, beta = 0.0, 0.0
+        log_volume, before = 0.0, 0.0
         for t, level in enumerate(levels, start=1):
-            log_weights = -(level.beta - beta) * energies
+            log_weights = -(level[0] - before) * energies
             top = log_weights.max()
             weights = np.exp(log_weights - top)
             log_volume += float(top) + math.log(weights.mean())
@@ -105,7 +86,7 @@ class PlacementVolume:
             if path is not None:
                 x[..., 0] = path[t]
             energies = self._energies(x)
-            beta = level.beta
+            before = level[0]
 
         valid = float((energies < FAULT / 2).mean())
 
@@ -121,12 +102,7 @@ class PlacementVolume:
 
         return path[::-1]
 
-    def _start(self, particles: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Uniform placements, with shape :math:`(2, n, K)`, and their energies, with shape :math:`(K,)`."""
-        x = rng.random((2, self.nodes, particles))
-
-        return x, self._energies(x)
-
+    # Placements ``x`` have shape (2, n, K) and energies shape (K,).
     def _energies(self, x: Array) -> Array:
         return np.asarray(
             sum((self._energy_of_node(x, x[:, j], j) for j in range(self.nodes)), np.zeros(x.shape[-1])) / 2
@@ -152,13 +128,14 @@ class PlacementVolume:
 
         Each move is reversible, so that sweeps in the opposite order reverse the kernel.
         """
+        beta, scale = level
         accepted = 0.0
         for _ in range(SWEEPS):
             for j in order:
-                place = x[:, j] + level.scale * rng.standard_normal(x[:, j].shape)
+                place = x[:, j] + scale * rng.standard_normal(x[:, j].shape)
                 rise = self._energy_of_node(x, place, j) - self._energy_of_node(x, x[:, j], j)
                 inside = ((place >= 0) & (place <= 1)).all(axis=0)
-                moves = inside & (rng.standard_exponential(len(rise)) > level.beta * rise)
+                moves = inside & (rng.standard_exponential(len(rise)) > beta * rise)
                 x[:, j] = np.where(moves, place, x[:, j])
                 accepted += float(moves.mean())
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, chain
 
 from ..data.dataset import SPLITS, Dataset, even_splits, list_splits
 from ..distributed import SINGLE_PROCESS, ProcessGroup
@@ -41,13 +41,9 @@ def generate_graphs(
         family: The family, or its name for default parameters.
         count: The number of graphs.
         nodes: The smallest and the largest number of nodes.
-        seed: The seed, at least zero.
+        seed: The seed.
         splits: The number of graphs of each split, in the order train, validation, test; equal thirds by default.
         group: The processes that share the work; rank 0 yields the graphs.
-
-    Raises:
-        FamilyError: The family has no graphs of these sizes, or none that large are sampled.
-        DatasetError: The count or the splits are invalid.
     """
     # Not a generator function, so that arguments are checked at once.
     family = family_of(family) if isinstance(family, str) else family
@@ -74,16 +70,14 @@ def generate_graphs(
 
         return replace(graph, attributes={"family": family.name, "split": name})
 
-    return map(draw, range(count)) if group.world_size == 1 else _draw_shared(draw, count, group)
-
-
-def _draw_shared(draw: Callable[[int], SimpleGraph], count: int, group: ProcessGroup) -> Iterator[SimpleGraph]:
-    def draw_some(number: int) -> list[SimpleGraph]:
+    def draw_chunk(number: int) -> list[SimpleGraph]:
         return [draw(index) for index in range(count)[number * CHUNK : (number + 1) * CHUNK]]
 
-    chunks = group.gather_in_order(-(-count // CHUNK), draw_some)
+    if group.world_size == 1:
+        return map(draw, range(count))
+    chunks = group.gather_in_order(-(-count // CHUNK), draw_chunk)
 
-    return (graph for chunk in chunks for graph in chunk)
+    return chain.from_iterable(chunks)
 
 
 def generate(
@@ -104,14 +98,8 @@ def generate(
 def training_set(family: Family, *, preset_name: str, count: int | None, nodes: tuple[int, int], seed: int) -> Dataset:
     """Training and validation graphs of a family, from a seed derived from the run's seed.
 
-    They differ from the graphs that :func:`generate` samples with the same seed.
-
-    Arguments:
-        family: The family.
-        preset_name: The preset; ``paper`` has 100 training and 100 validation graphs.
-        count: The number of training graphs; None for that of the preset.
-        nodes: The smallest and the largest number of nodes.
-        seed: The run's seed.
+    They differ from the graphs that :func:`generate` samples with the same seed. ``count`` is the number of training
+    graphs; None for that of the preset, where ``paper`` has 100 training and 100 validation graphs.
     """
     default, validation = (100, 100) if preset_name == "paper" else (TRAINING_GRAPHS, VALIDATION_GRAPHS)
     count = default if count is None else count

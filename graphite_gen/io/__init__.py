@@ -18,9 +18,10 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from itertools import chain
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,33 +53,17 @@ __all__ = [
     "write_graphs",
 ]
 
-FORMATS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "graphml": (".graphml",),
-        "h5": (".h5", ".hdf5"),
-        "g6": (".g6",),
-        "s6": (".s6",),
-        "jsonl": (".jsonl",),
-        "gml": (".gml",),
-        "edgelist": (".edgelist",),
-    }
-)
+_NAMES = ("graphml", "h5", "g6", "s6", "jsonl", "gml", "edgelist")
+FORMATS = MappingProxyType({name: (f".{name}",) for name in _NAMES} | {"h5": (".h5", ".hdf5")})
 """The suffixes of each format."""
 
 _SUFFIXES = {suffix: name for name, suffixes in FORMATS.items() for suffix in suffixes}
-_DROPPED: dict[str, tuple[str, ...]] = {
-    "g6": ("weights", "features", "names", "node_attributes", "edge_attributes"),
-    "s6": ("weights", "features", "names", "node_attributes", "edge_attributes"),
-    "edgelist": ("features", "node_attributes"),
-}
+_ALL = ("weights", "features", "names", "node_attributes", "edge_attributes")
+_DROPPED = {"g6": _ALL, "s6": _ALL, "edgelist": ("features", "node_attributes")}
 
 
 def format_of(path: str | Path, format: str | None = None, *, reason: str = "format-unknown") -> str:
-    """The format of a file: the one given, otherwise by its suffix.
-
-    Raises:
-        FormatError: The format or the suffix is unknown.
-    """
+    """The format of a file: the one given, otherwise by its suffix."""
     file = Path(path).name.lower()
     known = ", ".join(FORMATS)
     if format is not None:
@@ -113,15 +98,11 @@ def check_node_attributes(format: str, what: str) -> None:
     """Raise :class:`OutputError` if a format has no node attributes and so cannot store ``what``, as in ``a union``."""
     if not keeps_node_attributes(format):
         suitable = ", ".join(filter(keeps_node_attributes, FORMATS))
-        raise OutputError(
-            f"The format '{format}' has no node attributes and cannot store {what}; expected one of {suitable}.",
-            reason="format-drops-attributes",
-            format=format,
-            formats=suitable,
-        )
+        problem = f"The format '{format}' has no node attributes and cannot store {what}; expected one of {suitable}."
+        raise OutputError(problem, reason="format-drops-attributes", format=format, formats=suitable)
 
 
-class GraphReader(Iterator[SimpleGraph]):
+class GraphReader(Iterator[SimpleGraph], AbstractContextManager["GraphReader"]):
     """A stream of graphs from a file; it is closed at its end, by :meth:`close`, or as a context manager.
 
     Attributes:
@@ -145,12 +126,7 @@ class GraphReader(Iterator[SimpleGraph]):
     def __next__(self) -> SimpleGraph:
         return next(self._graphs)
 
-    def __enter__(self) -> GraphReader:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -233,20 +209,14 @@ def _module(format: str) -> Any:
 
 
 def check_output(target: str | Path, *, format: str | None = None, force: bool = False) -> str:
-    """Check that :func:`write_graphs` can write a target, before work is done for it, and return its format.
-
-    Raises:
-        FormatError: The format is unknown.
-        OutputError: The target cannot be written.
-    """
+    """Check that :func:`write_graphs` can write a target, before work is done for it, and return its format."""
     path = None if str(target) == "-" else Path(target)
     if path is not None and os.path.isdir(path):  # noqa: PTH112
         check_target(path, force)
     name = format_of(target, format, reason="output-format-unknown")
     if name == "h5" and is_special(path):
-        raise OutputError(
-            f"HDF5 cannot be written to '{target}', which is not seekable.", reason="h5-not-seekable", path=target
-        )
+        problem = f"HDF5 cannot be written to '{target}', which is not seekable."
+        raise OutputError(problem, reason="h5-not-seekable", path=target)
     if "{index" in str(target):
         Template(str(target)).check(force)
     elif path is not None:
@@ -300,8 +270,7 @@ def write_graphs(
             yield graph
 
     valid = checked()
-    first = next(valid, None)
-    if first is None:
+    if (first := next(valid, None)) is None:
         raise OutputError(f"There are no graphs to write to '{target}'.", path=target)
     if provenance is None:
         provenance = provenance_of(first.attributes)

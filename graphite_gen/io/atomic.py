@@ -29,13 +29,7 @@ _LOCK, _PLAN, _NEW, _OLD = "lock", "plan.json", "new", "old"
 
 @contextmanager
 def staging(folder: Path) -> Iterator[Path]:
-    """A stage inside ``folder``, so on the same file system; it is removed at the end.
-
-    The folder is created, and removed again if it is still empty at the end.
-
-    Raises:
-        OSError: The folder cannot be created or written to.
-    """
+    """A stage inside ``folder``, which is created if needed; both are removed at the end, the folder if it is empty."""
     with created(folder):
         sweep(folder)
         stage, lock = _locked_stage(folder)
@@ -58,11 +52,7 @@ def _locked_stage(folder: Path) -> tuple[Path, FileLock | None]:
 
 @contextmanager
 def replacing(target: Path) -> Iterator[BinaryIO]:
-    """A stream whose bytes become the target once all of them are on disk, or never.
-
-    Raises:
-        OSError: The target cannot be written.
-    """
+    """A stream whose bytes become the target once all of them are on disk, or never."""
     with staging(target.parent) as stage:
         with (stage / _NEW).open("x+b") as stream:
             yield stream
@@ -77,14 +67,8 @@ def filling(folder: Path, replaced: Callable[[], Sequence[Path]]) -> Iterator[Pa
     """A hidden folder whose files all appear in ``folder`` at the end, or none of them.
 
     A new folder appears by one rename. In an existing folder the files are moved one by one, according to a plan that
-    is written first: if their writer is killed, the next writer completes the plan.
-
-    Arguments:
-        folder: Where the files go.
-        replaced: Returns the files in ``folder`` to be replaced; called when all new files are written.
-
-    Raises:
-        OSError: The folder cannot be created or written to.
+    is written first: if their writer is killed, the next writer completes the plan. When all new files are written,
+    ``replaced`` is called and returns the files to be replaced.
     """
     is_new = not folder.exists()
     # The stage of a writer that was killed after creating this folder is beside it.
@@ -108,11 +92,7 @@ def filling(folder: Path, replaced: Callable[[], Sequence[Path]]) -> Iterator[Pa
 
 
 def _planned_moves(stage: Path) -> list[tuple[Path, Path]]:
-    """The moves of a plan, all of them between the stage and the folder around it.
-
-    Raises:
-        ValueError: The plan is not one that :func:`filling` writes.
-    """
+    """The moves of a plan, all of them between the stage and the folder around it; ValueError for any other plan."""
     plan = json.loads((stage / _PLAN).read_text(encoding="utf-8"))
     folder, new, old = stage.parent, stage / _NEW, stage / _OLD
     names = [*plan["old"], *plan["new"]]
@@ -123,14 +103,7 @@ def _planned_moves(stage: Path) -> list[tuple[Path, Path]]:
 
 
 def move_all(moves: Sequence[tuple[Path, Path]]) -> None:
-    """Rename files in order, skipping those already renamed; if one fails, all get their old names back.
-
-    Arguments:
-        moves: Old and new names on one file system; each new name is free when its turn comes.
-
-    Raises:
-        OSError: A file cannot be renamed.
-    """
+    """Rename files in order, skipping those already renamed; if one fails, all get their old names back."""
 
     def move(pairs: Sequence[tuple[Path, Path]]) -> None:
         for old, new in pairs:
@@ -165,10 +138,6 @@ def sweep(folder: Path) -> None:
 def _remove_abandoned(stage: Path) -> None:
     # Other users may write to the same folder: their stages are theirs to remove.
     if stage.is_symlink() or stage.stat().st_uid != os.getuid():
-        return
-    if stage.is_file():
-        # Earlier versions used a file instead of a folder.
-        stage.unlink()
         return
     lock = acquire(stage / _LOCK)
     if lock is None:

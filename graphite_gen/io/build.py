@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import FormatError
 from ..graph import SimpleGraph, columns_of, take_features, take_weights
 
-__all__ = ["MAX_NODES", "Context", "Row", "build_graph"]
+__all__ = ["MAX_NODES", "Context", "Row", "build_graph", "pairs_of"]
 
 MAX_NODES = 10_000_000
 """Most nodes of a graph: a damaged header must not exhaust the memory."""
@@ -48,6 +48,20 @@ class Context:
             raise self.error(where, f"the graph has {nodes} nodes; at most {MAX_NODES} are supported.")
 
 
+def pairs_of(context: Context, where: str, ids: Sequence[Any], ends: Sequence[Sequence[Any]]) -> list[tuple[int, int]]:
+    """Edges between node ids as pairs of node indices."""
+    try:
+        index = {name: i for i, name in enumerate(ids)}
+        if len(index) < len(ids):
+            twice = next(name for i, name in enumerate(ids) if index[name] != i)
+            raise context.damage(where, f"two nodes have the id {twice!r}.")
+        return [(index[u], index[v]) for u, v in ends]
+    except KeyError as error:
+        raise context.damage(where, f"an edge ends at an unknown node, {error}.") from None
+    except TypeError:
+        raise context.damage(where, "a node id is an object; expected a number or a string.") from None
+
+
 def build_graph(
     context: Context,
     where: str,
@@ -66,26 +80,15 @@ def build_graph(
     features if every node has a list of numbers of the same length.
 
     Arguments:
-        context: The file.
-        where: The position of the graph in the file.
-        nodes: The number of nodes :math:`n`.
         pairs: Node indices, with shape :math:`(E, 2)`.
-        directed: Whether an edge is directed.
-        names: The node names.
         node_rows, edge_rows: Attributes of each node and edge, or an empty sequence.
-        attributes: Graph attributes.
-
-    Raises:
-        FormatError: The graph is not simple and the context does not simplify (``needs-simplify``), an index or the
-            size is out of range, or a weight or a feature is not a finite number.
     """
     context.check_nodes(where, nodes)
     if directed and not context.simplify:
         raise context.error(where, "the graph is directed; expected an undirected graph.", "needs-simplify")
 
     edges, kept = _simple_edges(context, where, nodes, pairs, names)
-    node_columns = columns_of(node_rows)
-    edge_columns = columns_of(edge_rows)
+    node_columns, edge_columns = columns_of(node_rows), columns_of(edge_rows)
     if kept is not None:
         edge_columns = {key: [column[e] for e in kept] for key, column in edge_columns.items()}
     try:

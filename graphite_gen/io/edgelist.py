@@ -1,16 +1,14 @@
 """Edge list: one graph per file, one edge per line as ``u v``, ``u v weight`` or ``u v {'weight': 2.5}``.
 
-The first and the last form are written; networkx reads both. A node alone on a line has no edges; networkx ignores
-such lines, so it loses isolated nodes. Features, node and graph attributes are dropped. Nodes called ``0 … n-1`` keep
-that order, other nodes are in order of appearance.
-
-Names are written without their type: names that all look like integers are read as integers, otherwise as strings.
+A node alone on a line has no edges; networkx ignores such lines. Nodes called ``0 … n-1`` keep that order, others are
+in order of appearance. Names that all look like integers are read as integers, otherwise as strings.
 """
 
 from __future__ import annotations
 
 import ast
 import json
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
@@ -36,8 +34,7 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
     pairs: list[tuple[int, int]] = []
     rows: list[Row] = []
     is_blank = True
-    for number, line in lines(stream, context):
-        where = f"line {number}"
+    for where, line in lines(stream, context):
         fields = decoded(context, where, line.partition(b"#")[0]).split(None, 2)
         is_blank = is_blank and not fields and b"#" not in line
         ends = [index.setdefault(name, len(index)) for name in fields[:2]]
@@ -100,29 +97,21 @@ def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenanc
 
 def _words(names: tuple[Any, ...]) -> list[str]:
     """Names without white space and comment characters."""
-    texts, _ = texts_from_names(names)
-
     return [
-        text
-        if text and not any(sign.isspace() or sign == "#" for sign in text)
-        else PREFIX + _unspaced(from_text(text))
-        for text in texts
+        text if text and not re.search(r"\s|#", text) else PREFIX + _unspaced(from_text(text))
+        for text in texts_from_names(names)[0]
     ]
 
 
 def _unspaced(value: Any) -> str:
-    text = json.dumps(value, separators=(",", ":"))
-
-    return text.replace(" ", "\\u0020").replace("#", "\\u0023")
+    return json.dumps(value, separators=(",", ":")).replace(" ", "\\u0020").replace("#", "\\u0023")
 
 
 def _literal(row: Mapping[str, Any]) -> str:
-    if not row:
-        return ""
+    """Edge attributes as a Python dictionary, in which a comment character can only be inside a string."""
     data = {key: _literal_value(plain(value)) for key, value in row.items()}
 
-    # A comment character can only be inside a string here.
-    return " " + ascii(data).replace("#", "\\x23")
+    return " " + ascii(data).replace("#", "\\x23") if data else ""
 
 
 def _literal_value(value: Any) -> Any:

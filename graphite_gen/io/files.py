@@ -8,7 +8,6 @@ import io
 import os
 import re
 import stat
-import string
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -25,25 +24,23 @@ __all__ = ["MAX_LINE", "Template", "check_target", "decoded", "is_special", "lin
 MAX_LINE = 1 << 28
 """Longest line that is read, in bytes; a graph with 50 000 nodes in graph6 fits."""
 
-_GZIP_MAGIC = b"\x1f\x8b"
 _BOMB_BYTES, _BOMB_RATIO = 1 << 24, 500
+# The text before and after the only field; braces in it are doubled.
+_TEMPLATE = re.compile(r"((?:[^{}]|\{\{|\}\})*)\{index(?::0?[0-9]{0,2}d?)?\}((?:[^{}]|\{\{|\}\})*)")
 
 
-class _Expanded(io.RawIOBase):
+class _Expanded(gzip.GzipFile):
     """The contents of a gzip stream; damage and decompression bombs raise :class:`FormatError`."""
 
     def __init__(self, compressed: BinaryIO, context: Context) -> None:
         self._source = _Counted(compressed)
-        self._gzip = gzip.GzipFile(fileobj=self._source, mode="rb")  # type: ignore[call-overload]
+        super().__init__(fileobj=self._source, mode="rb")  # type: ignore[call-overload]
         self._context = context
         self._bytes = 0
 
-    def readable(self) -> bool:
-        return True
-
     def readinto(self, buffer: Any) -> int:
         try:
-            data = self._gzip.read1(len(buffer))
+            data = self.read1(len(buffer))
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise self._error(f"the gzip data are damaged or truncated ({error}).") from error
         self._bytes += len(data)
@@ -77,7 +74,7 @@ def open_input(path: Path | None, context: Context) -> Iterator[io.BufferedReade
     try:
         with nullcontext(_buffer(sys.stdin)) if path is None else _opened(path) as stream:
             buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)  # type: ignore[type-var]
-            packed = buffered.peek(2)[:2] == _GZIP_MAGIC
+            packed = buffered.peek(2)[:2] == b"\x1f\x8b"
             if path is not None and path.suffix.lower() == ".gz" and not packed and buffered.peek(1):
                 raise context.error("byte 0", "no gzip data, although the name ends in '.gz'.")
             yield io.BufferedReader(_Expanded(buffered, context), 1 << 16) if packed else buffered
@@ -99,14 +96,14 @@ def _opened(path: Path) -> BinaryIO:
         raise OSError(errno.EINVAL, str(error)) from error
 
 
-def lines(stream: BinaryIO, context: Context) -> Iterator[tuple[int, bytes]]:
-    """The lines of a stream, stripped and numbered from 1."""
+def lines(stream: BinaryIO, context: Context) -> Iterator[tuple[str, bytes]]:
+    """The lines of a stream, stripped, and their positions ``line 1``, ``line 2``, …"""
     number = 0
     while line := stream.readline(MAX_LINE + 1):
         number += 1
         if len(line) > MAX_LINE:
             raise context.damage(f"line {number}", f"longer than the limit of {MAX_LINE} bytes.")
-        yield number, line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
+        yield f"line {number}", line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
 
 
 def decoded(context: Context, where: str, data: bytes) -> str:
@@ -122,9 +119,6 @@ def open_output(target: Path | None, force: bool = False) -> Iterator[BinaryIO]:
     """A stream whose bytes appear at the target when all are written, or never; None is stdout.
 
     A pipe or a device is written to directly.
-
-    Raises:
-        OutputError: The target exists and ``force`` is False (``output-exists``), or cannot be written.
     """
     with _output_errors("-" if target is None else target):
         if target is None:
@@ -166,14 +160,13 @@ def _buffer(stream: TextIO | None) -> BinaryIO:
 
 def check_target(target: Path, force: bool) -> None:
     """Raise :class:`OutputError` if a target cannot be written, before work is done for it."""
-    _check_name(target)
+    _check_path(target)
     if target.is_dir():
         raise OutputError(
             f"'{target}' is a folder; expected a file, or a template such as '{target}/{{index:04d}}.graphml'.",
             reason="output-is-folder",
             path=target,
         )
-    _check_parents(target)
     if not target.parent.is_dir():
         raise _unwritable(target, f"the folder '{target.parent}' does not exist")
     # A file is renamed into its folder, so it is the folder that must be writable.
@@ -183,32 +176,24 @@ def check_target(target: Path, force: bool) -> None:
         raise OutputError(f"'{target}' exists.", reason="output-exists", path=target)
 
 
-def _check_name(target: Path) -> None:
-    """Refuse a name that no file can have: too long, with a null character, through a loop of links."""
+def _check_path(target: Path) -> None:
+    """Refuse a path that no file can have: too long, with a null character, through a loop of links or a file."""
     try:
         target.stat()
     except (FileNotFoundError, NotADirectoryError):
-        return
+        file = next((path for path in target.parents if path.exists() and not path.is_dir()), None)
+        if file is not None:
+            raise _unwritable(target, f"'{file}' is a file, not a folder") from None
     except (OSError, ValueError) as error:
         raise _unwritable(target, error.strerror if isinstance(error, OSError) else error) from error
 
 
-def _check_parents(target: Path) -> None:
-    file = next((path for path in target.parents if path.exists() and not path.is_dir()), None)
-    if file is not None:
-        raise _unwritable(target, f"'{file}' is a file, not a folder")
-
-
 def is_special(target: Path | None) -> bool:
     """Whether the target is a pipe or a device; None is stdout."""
-    if target is None:
-        return True
     try:
-        mode = target.stat().st_mode
+        return target is None or stat.S_IFMT(target.stat().st_mode) not in (stat.S_IFREG, stat.S_IFDIR)
     except (OSError, ValueError):
         return False
-
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def _packed(stream: BinaryIO, target: Path) -> AbstractContextManager[BinaryIO]:
@@ -225,32 +210,19 @@ class Template:
 
     def __init__(self, target: str) -> None:
         path = Path(target)
-        try:
-            pieces = list(string.Formatter().parse(path.name))
-        except ValueError as error:
-            raise OutputError(f"'{target}' is not a template such as 'out/{{index:04d}}.g6': {error}.") from None
-        fields = [(field, spec, conversion) for _, field, spec, conversion in pieces if field is not None]
-        if (
-            [field for field, _, _ in fields] != ["index"]
-            or not re.fullmatch(r"0?[0-9]{0,2}d?", fields[0][1] or "", re.ASCII)
-            or fields[0][2] is not None
-            or "{" in str(path.parent)
-        ):
+        match = _TEMPLATE.fullmatch(path.name)
+        if match is None or "{" in str(path.parent):
             raise OutputError(
                 f"'{target}' is not a valid template: the file name must contain '{{index}}' or '{{index:04d}}' once, "
                 f"and no other field."
             )
-
-        self._folder = path.parent
-        self._name = path.name
-        self._pattern = re.compile(
-            "".join(re.escape(text) + (r"( *\d+)" if field else "") for text, field, _, _ in pieces)
-        )
+        self._folder, self._name = path.parent, path.name
+        before, after = (re.escape(text.format()) for text in match.groups())
+        self._pattern = re.compile(rf"{before}( *\d+){after}")
 
     def check(self, force: bool) -> list[Path]:
         """The existing files of the template, which are refused unless ``force`` is True."""
-        _check_name(self._folder / self._name.format(index=0))
-        _check_parents(self._folder / self._name)
+        _check_path(self._folder / self._name.format(index=0))
         try:
             found = [path for path in sorted(self._folder.iterdir()) if self._matches(path.name)]
         except FileNotFoundError:
@@ -272,11 +244,7 @@ class Template:
 
     @contextmanager
     def files(self, force: bool) -> Iterator[Callable[[], AbstractContextManager[BinaryIO]]]:
-        """A function that opens the file of the next graph; at the end they replace all existing files of the template.
-
-        Raises:
-            OutputError: There are such files and ``force`` is False, or they cannot be written.
-        """
+        """A function that opens the file of the next graph; at the end they replace all files of the template."""
         written = 0
         with _output_errors(self._folder), filling(self._folder, lambda: self.check(force)) as new:
 

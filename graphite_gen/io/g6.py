@@ -6,7 +6,6 @@ Only nodes and edges are stored. The encoding of sizes and bits is shared with s
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import BinaryIO
 
 import numpy as np
@@ -32,10 +31,8 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
         pairs = nodes * (nodes - 1) // 2
         expected = -(-pairs // 6)
         if len(sixes) != expected:
-            raise context.damage(
-                where,
-                f"{len(sixes)} characters after the size; {nodes} nodes require {expected}: damaged or truncated.",
-            )
+            problem = f"{len(sixes)} characters after the size; {nodes} nodes require {expected}: damaged or truncated."
+            raise context.damage(where, problem)
         starts = range(0, max(len(sixes), 1), _SLICE)
         ones = np.concatenate([6 * s + np.flatnonzero(unpack_bits(sixes[s : s + _SLICE])) for s in starts])
         if len(ones) and ones[-1] >= pairs:
@@ -57,9 +54,6 @@ def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenanc
 
 def _edges_at(ones: NDArray[np.intp], nodes: int) -> NDArray[np.int32]:
     """Edges in lexicographic order, from positions in the upper triangle read column by column."""
-    if nodes <= 128:
-        edges, ranks = _triangle(nodes)
-        return edges[np.sort(ranks[ones])]
     # The root is accurate to half a unit for all supported sizes, so its floor may be one too large.
     j = ((1 + np.sqrt(1 + 8.0 * ones)) / 2).astype(np.int64)
     j -= j * (j - 1) // 2 > ones
@@ -68,26 +62,16 @@ def _edges_at(ones: NDArray[np.intp], nodes: int) -> NDArray[np.int32]:
     return np.stack([i, j], axis=1)[np.argsort(i, kind="stable")].astype(np.int32)
 
 
-@lru_cache(maxsize=128)
-def _triangle(nodes: int) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
-    """All pairs in lexicographic order, and the rank in it of each position in graph6."""
-    i, j = np.triu_indices(nodes, 1)
-    ranks = np.empty(len(i), dtype=np.intp)
-    ranks[j * (j - 1) // 2 + i] = np.arange(len(i))
-
-    return np.stack([i, j], axis=1).astype(np.int32), ranks
-
-
 def read_lines(stream: BinaryIO, context: Context, header: bytes) -> Iterator[tuple[str, bytes]]:
     """Position and text of each graph, without the optional header such as ``>>graph6<<``."""
-    for number, line in lines(stream, context):
+    for where, line in lines(stream, context):
         text = line.removeprefix(header)
         if text.startswith(b">>"):
-            raise context.damage(f"line {number}", f"unknown header; expected '{header.decode()}' or none.")
+            raise context.damage(where, f"unknown header; expected '{header.decode()}' or none.")
         if text.startswith(b"&"):
-            raise context.error(f"line {number}", "digraph6, a directed graph; expected an undirected one.")
+            raise context.error(where, "digraph6, a directed graph; expected an undirected one.")
         if text:
-            yield f"line {number}", text
+            yield where, text
 
 
 def pack_size(nodes: int) -> bytes:

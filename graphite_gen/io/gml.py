@@ -1,9 +1,6 @@
 """GML: one ``graph [ … ]`` block per graph; networkx and igraph read a file with one graph.
 
-Names are the labels of the nodes; where these do not tell strings from integers, the graph attribute ``integerNames``
-lists the integers. Weights are the edge attribute ``weight``. Values that GML does not have, such as booleans and
-lists (so also ``features``), are JSON after ``json:``; attributes with names that GML does not allow are stored
-together in ``otherAttributes``.
+Names are the labels of the nodes; values and names that GML does not have are encoded by :mod:`.values`.
 """
 
 from __future__ import annotations
@@ -15,7 +12,7 @@ from typing import Any, BinaryIO
 
 from ..graph import SimpleGraph
 from ..records import Provenance
-from .build import Context, build_graph
+from .build import Context, build_graph, pairs_of
 from .files import decoded, lines
 from .values import (
     INTEGERS,
@@ -27,7 +24,6 @@ from .values import (
     plain,
     provenance_attributes,
     scatter,
-    take_integers,
     texts_from_names,
     to_text,
 )
@@ -53,9 +49,9 @@ _GRAPH_KEYS = frozenset({"node", "edge", "directed", "multigraph", "label", INTE
 
 
 def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
-    """The graphs of a GML file."""
+    """The graphs of a GML file; a list is parsed as the values of each key, in order."""
     count = 0
-    depth: list[dict[str, Any]] = [{}]
+    depth: list[dict[str, list[Any]]] = [{}]
     key: str | None = None
     where = "line 1"
     for where, kind, token in _tokens(stream, context):
@@ -75,16 +71,15 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
         elif kind == "open":
             if len(depth) > _MAX_DEPTH:
                 raise context.damage(where, f"lists nested deeper than {_MAX_DEPTH} levels.")
-            inner: dict[str, Any] = {}
-            _put(depth[-1], key, inner)
-            depth.append(inner)
+            depth[-1].setdefault(key, []).append({})
+            depth.append(depth[-1][key][-1])
             key = None
         elif kind in ("string", "number"):
             value = _ENTITY.sub(_entity, token[1:-1]) if kind == "string" else _number(context, where, token)
             if len(depth) == 1 and key == "graph":
                 raise context.damage(where, "'graph' without '['.")
             if len(depth) > 1:
-                _put(depth[-1], key, value)
+                depth[-1].setdefault(key, []).append(value)
             key = None
         else:
             raise context.damage(where, f"the key '{token}' after the key '{key}'; expected a value.")
@@ -96,8 +91,7 @@ def _tokens(stream: BinaryIO, context: Context) -> Iterator[tuple[str, str, str]
     """Position, kind and text of each token; strings may span lines."""
     pending: list[str] = []
     length = 0
-    for number, line in lines(stream, context):
-        where = f"line {number}"
+    for where, line in lines(stream, context):
         text, at = decoded(context, where, line), 0
         if pending:
             end = text.find('"')
@@ -112,9 +106,8 @@ def _tokens(stream: BinaryIO, context: Context) -> Iterator[tuple[str, str, str]
         while at < len(text):
             match = _TOKEN.match(text, at)
             if match is None:
-                raise context.damage(
-                    where, f"{text[at : at + 40].strip()!r}; expected keys, numbers, strings and lists."
-                )
+                found = text[at : at + 40].strip()
+                raise context.damage(where, f"{found!r}; expected keys, numbers, strings and lists.")
             kind, at = match.lastgroup or "", match.end()
             if kind == "start":
                 pending, length = [match["start"]], 0
@@ -122,20 +115,6 @@ def _tokens(stream: BinaryIO, context: Context) -> Iterator[tuple[str, str, str]
                 yield where, kind, match[kind]
     if pending:
         raise context.damage("the end", "the file ends within a string.")
-
-
-def _put(row: dict[str, Any], key: str, value: Any) -> None:
-    """Store a value; the values of a repeated key become a list."""
-    if key not in row:
-        row[key] = value
-    elif isinstance(row[key], _Many):
-        row[key].append(value)
-    else:
-        row[key] = _Many((row[key], value))
-
-
-class _Many(list[Any]):
-    """The values of a repeated key."""
 
 
 def _number(context: Context, where: str, text: str) -> int | float:
@@ -156,27 +135,22 @@ def _entity(match: re.Match[str]) -> str:
     return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else match[0]
 
 
-def _graph(context: Context, where: str, data: dict[str, Any]) -> SimpleGraph:
-    nodes, edges = _lists(context, where, data, "node"), _lists(context, where, data, "edge")
+def _graph(context: Context, where: str, data: dict[str, list[Any]]) -> SimpleGraph:
+    nodes, edges = data.pop("node", []), data.pop("edge", [])
+    for key, items in (("node", nodes), ("edge", edges)):
+        if not all(isinstance(item, dict) for item in items):
+            raise context.damage(where, f"'{key}' without '['.")
     context.check_nodes(where, len(nodes))
-    index: dict[int, int] = {}
-    for node in nodes:
-        name = node.pop("id", None)
-        if type(name) is not int or name < 0:
-            raise context.damage(where, f"a node has the id {name!r}; expected a non-negative integer.")
-        if name in index:
-            raise context.damage(where, f"two nodes have the id {name}.")
-        index[name] = len(index)
-    pairs = []
-    for edge in edges:
-        ends = edge.pop("source", None), edge.pop("target", None)
-        if any(type(end) is not int or end not in index for end in ends):
-            raise context.damage(where, f"the edge {ends[0]!r} - {ends[1]!r} ends at an unknown node.")
-        pairs.append((index[ends[0]], index[ends[1]]))
-    if data.pop("multigraph", 0) == 1:
+    ids = [_single(node.pop("id", [None])) for node in nodes]
+    wrong = [name for name in ids if type(name) is not int or name < 0]
+    if wrong:
+        raise context.damage(where, f"a node has the id {wrong[0]!r}; expected a non-negative integer.")
+    ends = [[_single(edge.pop(key, [None])) for key in ("source", "target")] for edge in edges]
+    pairs = pairs_of(context, where, ids, ends)
+    if data.pop("multigraph", [0]) == [1]:
         for edge in edges:
             edge.pop("key", None)
-    directed = data.pop("directed", 0)
+    directed = data.pop("directed", [0]) == [1]
     attributes = _plain_row(data)
 
     return build_graph(
@@ -184,48 +158,44 @@ def _graph(context: Context, where: str, data: dict[str, Any]) -> SimpleGraph:
         where,
         len(nodes),
         pairs,
-        directed=directed == 1,
-        names=_take_names(nodes, list(index), take_integers(attributes)),
+        directed=directed,
+        names=_take_names(nodes, ids, attributes),
         node_rows=[scatter(_plain_row(node)) for node in nodes],
         edge_rows=[scatter(_plain_row(edge)) for edge in edges],
         attributes=scatter(attributes),
     )
 
 
-def _lists(context: Context, where: str, data: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    found = data.pop(key, _Many())
-    items = found if isinstance(found, _Many) else [found]
-    if not all(isinstance(item, dict) for item in items):
-        raise context.damage(where, f"'{key}' without '['.")
-
-    return items
+def _single(values: list[Any]) -> Any:
+    return values[0] if len(values) == 1 else values
 
 
-def _take_names(nodes: list[dict[str, Any]], ids: list[int], integers: list[int] | None) -> tuple[Any, ...] | None:
+def _take_names(
+    nodes: list[dict[str, list[Any]]], ids: list[int], attributes: dict[str, Any]
+) -> tuple[Any, ...] | None:
     """The labels if they are distinct, otherwise the ids."""
-    labels = [node.get("label") for node in nodes]
-    texts = [label if isinstance(label, str) else str(label) for label in labels]
+    labels = [_single(node.get("label", [None])) for node in nodes]
+    texts = list(map(str, labels))
     if nodes and all(isinstance(label, str | int) for label in labels) and len(set(texts)) == len(texts):
         for node in nodes:
             del node["label"]
-        return names_from_texts(texts, integers)
+        return names_from_texts(texts, attributes)
 
-    return names_from_texts([str(name) for name in ids])
-
-
-def _plain_row(row: dict[str, Any]) -> dict[str, Any]:
-    return {key: _plain_value(value) for key, value in row.items()}
+    return names_from_texts(list(map(str, ids)), attributes)
 
 
-def _plain_value(value: Any) -> Any:
-    if isinstance(value, str):
-        return from_text(value)
-    if isinstance(value, _Many):
-        return [_plain_value(item) for item in (value[1:] if value[0] == _LIST_START else value)]
-    if isinstance(value, dict):
-        return _plain_row(value)
+def _plain_row(row: dict[str, list[Any]]) -> dict[str, Any]:
+    return {key: _plain_value(values) for key, values in row.items()}
 
-    return value
+
+def _plain_value(values: list[Any]) -> Any:
+    """The value of a key, or the list of the values of a repeated key."""
+    items = [
+        _plain_row(value) if isinstance(value, dict) else from_text(value) if isinstance(value, str) else value
+        for value in values
+    ]
+
+    return items[0] if len(items) == 1 else items[1:] if values[0] == _LIST_START else items
 
 
 def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> None:

@@ -1,25 +1,25 @@
 """GraphML: one ``<graph>`` element per graph; networkx and igraph read each of them.
 
-Attributes are typed by their value (boolean, long, double, string); other values, such as lists, are JSON after
-``json:``. Weights are the edge attribute ``weight``, features the node attribute ``features``, a JSON list. Keys are
-declared before the first graph that uses them. Names are the ids of the nodes; where these do not tell strings from
-integers, the graph attribute ``integerNames`` lists the integers.
-
+Attributes are typed by their value; values and names that GraphML does not have are encoded by :mod:`.values`.
 The reader streams, and refuses document types, entities, hyperedges, ports and nested graphs.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from html import escape
+from io import StringIO
+from itertools import chain
 from typing import Any, BinaryIO
 from xml.parsers import expat
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..graph import SimpleGraph
 from ..records import Provenance
-from .build import Context, Row, build_graph
+from .build import Context, build_graph, pairs_of
 from .values import (
     INTEGERS,
     edge_rows,
@@ -30,7 +30,6 @@ from .values import (
     plain,
     provenance_attributes,
     scatter,
-    take_integers,
     texts_from_names,
     to_text,
 )
@@ -65,12 +64,11 @@ class _Parser:
         self._bytes = 0
         self._count = 0
         self._done: list[SimpleGraph] = []
-        self._local: dict[str, str] = {}
         self._inside: list[str] = []
         self._keys: dict[str, _Key] = {}
         self._key: _Key | None = None
-        self._text: list[str] | None = None
-        self._length = 0
+        self._text = StringIO()
+        self._rows: dict[str, list[dict[str, Any]]] = {}
 
     def feed(self, chunk: bytes, final: bool = False) -> list[SimpleGraph]:
         """Parse a chunk and return the graphs that end in it."""
@@ -105,9 +103,7 @@ class _Parser:
         raise self._context.error(self._where, "document types and entities are not supported; remove '<!DOCTYPE …>'.")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        kind = self._local.get(name)
-        if kind is None:
-            kind = self._local[name] = name.rpartition(" ")[2]
+        kind = name.rpartition(" ")[2]
         parent = self._inside[-1] if self._inside else ""
         self._inside.append(kind)
 
@@ -120,14 +116,14 @@ class _Parser:
             self._directed |= attributes.get("directed", "false") in ("true", "1")
             self._undirected += attributes.get("directed") in ("false", "0")
             self._ends.append((source, target))
-            self._edge_rows.append(None)
+            self._rows["edge"].append({})
         elif kind == "node" and parent == "graph":
             if "id" not in attributes:
                 raise self._damage("a node without 'id'.")
             if len(self._ids) % _CHUNK == 0:
                 self._context.check_nodes(self._where, len(self._ids))
             self._ids.append(attributes["id"])
-            self._node_rows.append(None)
+            self._rows["node"].append({})
         elif kind == "data" and parent in ("graph", "node", "edge"):
             self._key = self._keys.get(attributes.get("key", ""))
             if self._key is None:
@@ -152,31 +148,30 @@ class _Parser:
 
     def _end(self, name: str) -> None:
         kind = self._inside.pop()
-
-        if kind == "data" and self._text is not None:
-            self._store(self._inside[-1], self._end_text())
-        elif kind == "default" and self._text is not None and self._key is not None:
-            self._key.default = self._value(self._key, self._end_text())
-        elif kind == "graph":
+        if kind == "graph":
             self._done.append(self._close_graph())
+        elif kind in ("data", "default") and self._inside[-1] in ("key", *self._rows) and self._key is not None:
+            text = self._text.getvalue()
+            self._xml.CharacterDataHandler = None
+            if self._key.name is None:
+                return
+            try:
+                value = _TYPES[self._key.kind](text)
+            except (ValueError, LookupError, OverflowError):
+                raise self._damage(f"'{self._key.name}' is {text[:40]!r}; expected {self._key.kind}.") from None
+            if kind == "default":
+                self._key.default = value
+            else:
+                self._rows[self._inside[-1]][-1][self._key.name] = value
 
     def _start_text(self) -> None:
-        self._text, self._length = [], 0
+        self._text = StringIO()
         self._xml.CharacterDataHandler = self._add_text
 
     def _add_text(self, text: str) -> None:
-        assert self._text is not None
-        self._text.append(text)
-        self._length += len(text)
-        if self._length > _MAX_TEXT:
+        self._text.write(text)
+        if self._text.tell() > _MAX_TEXT:
             raise self._damage(f"a value longer than the limit of {_MAX_TEXT} characters.")
-
-    def _end_text(self) -> str:
-        assert self._text is not None
-        text, self._text = "".join(self._text), None
-        self._xml.CharacterDataHandler = None
-
-        return text
 
     def _declare(self, attributes: Mapping[str, str]) -> None:
         kind = attributes.get("attr.type", "string")
@@ -190,28 +185,6 @@ class _Parser:
             None if name is None else str(from_text(name)), attributes.get("for", "all"), kind
         )
 
-    def _value(self, key: _Key, text: str) -> Any:
-        try:
-            return _TYPES[key.kind](text)
-        except (ValueError, OverflowError):
-            raise self._damage(f"'{key.name}' is {text[:40]!r}; expected {key.kind}.") from None
-
-    def _store(self, owner: str, text: str) -> None:
-        key = self._key
-        assert key is not None
-        if key.name is None:
-            return
-        value = self._value(key, text)
-        if owner == "graph":
-            self._attributes[key.name] = value
-            return
-        rows = self._node_rows if owner == "node" else self._edge_rows
-        row = rows[-1]
-        if row is None:
-            rows[-1] = {key.name: value}
-        else:
-            row[key.name] = value
-
     def _open_graph(self, attributes: Mapping[str, str]) -> None:
         default = attributes.get("edgedefault", "undirected")
         if default not in ("directed", "undirected"):
@@ -222,24 +195,18 @@ class _Parser:
         self._line = self._xml.CurrentLineNumber
         self._ids: list[str] = []
         self._ends: list[tuple[str, str]] = []
-        self._node_rows: list[dict[str, Any] | None] = []
-        self._edge_rows: list[dict[str, Any] | None] = []
-        self._attributes: dict[str, Any] = {}
+        self._rows = {"graph": [{}], "node": [], "edge": []}
 
     def _close_graph(self) -> SimpleGraph:
         where = f"graph {self._count} (line {self._line})"
         self._count += 1
-        index = {name: i for i, name in enumerate(self._ids)}
-        if len(index) < len(self._ids):
-            twice = next(name for i, name in enumerate(self._ids) if index[name] != i)
-            raise self._context.damage(where, f"two nodes have the id '{twice}'.")
-        try:
-            pairs = [(index[u], index[v]) for u, v in self._ends]
-        except KeyError as error:
-            raise self._context.damage(where, f"an edge ends at '{error.args[0]}', an unknown node.") from None
+        pairs = pairs_of(self._context, where, self._ids, self._ends)
         for key in self._keys.values():
             if key.default is not None and key.name is not None:
-                self._fill(key, key.name)
+                for domain in self._rows if key.domain == "all" else (key.domain,):
+                    for row in self._rows.get(domain, ()):
+                        row.setdefault(key.name, key.default)
+        (attributes,) = self._rows["graph"]
 
         return build_graph(
             self._context,
@@ -247,19 +214,11 @@ class _Parser:
             len(self._ids),
             pairs,
             directed=self._directed or (self._default_directed and self._undirected < len(pairs)),
-            names=names_from_texts(self._ids, take_integers(self._attributes)),
-            node_rows=self._node_rows,
-            edge_rows=self._edge_rows,
-            attributes=scatter(self._attributes),
+            names=names_from_texts(self._ids, attributes),
+            node_rows=self._rows["node"],
+            edge_rows=self._rows["edge"],
+            attributes=scatter(attributes),
         )
-
-    def _fill(self, key: _Key, name: str) -> None:
-        """Apply the default of a key where there is no value."""
-        if key.domain in ("graph", "all"):
-            self._attributes.setdefault(name, key.default)
-        for domain, rows in (("node", self._node_rows), ("edge", self._edge_rows)):
-            if key.domain in (domain, "all"):
-                rows[:] = [{name: key.default, **(row or {})} for row in rows]
 
 
 @dataclass
@@ -272,16 +231,8 @@ class _Key:
     default: Any = None
 
 
-def _boolean(text: str) -> bool:
-    value = {"true": True, "1": True, "false": False, "0": False}.get(text.strip().lower())
-    if value is None:
-        raise ValueError(text)
-
-    return value
-
-
 _TYPES: dict[str, Callable[[str], Any]] = {
-    "boolean": _boolean,
+    "boolean": lambda text: {"true": True, "1": True, "false": False, "0": False}[text.strip().lower()],
     "int": int,
     "long": int,
     "float": float,
@@ -295,7 +246,6 @@ xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" \
 xsi:schemaLocation="http://graphml.graphdrawing.org/xmlns http://graphml.graphdrawing.org/xmlns/1.0/graphml.xsd">
 """
 _GRAPH_KEYS = frozenset({INTEGERS})
-_SMALL = 64
 _BLOCK = 1 << 14
 
 
@@ -308,15 +258,16 @@ def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenanc
         texts, integers = (None, {}) if graph.names is None else texts_from_names(graph.names)
         ids = None if texts is None else list(map(_quoted, texts))
         data = keys.data("graph", {**gather({**common, **graph.attributes}, _GRAPH_KEYS), **integers})
-        head = f'<graph id="G{index}" edgedefault="undirected">\n{data}'
-        # Keys are found while the pieces are made. A large graph is made twice, to be written piece by piece.
-        if graph.nodes + len(graph.edges) <= _BLOCK:
-            body = "".join(_pieces(graph, ids, keys))
-            stream.write(f"{keys.declare()}{head}{body}</graph>\n".encode())
-            continue
-        deque(_pieces(graph, ids, keys), maxlen=0)
-        stream.write(f"{keys.declare()}{head}".encode())
-        for piece in _pieces(graph, ids, keys):
+        nodes, edges = node_rows(graph), edge_rows(graph)
+        pieces: Iterable[str] = chain(
+            _elements("node", '<node id="%s"', np.arange(graph.nodes)[:, None], ids, nodes, keys),
+            _elements("edge", '<edge source="%s" target="%s"', graph.edges, ids, edges, keys),
+        )
+        if nodes or edges:
+            # This finds the keys, which are declared before the graph.
+            pieces = list(pieces)
+        stream.write(f'{keys.declare()}<graph id="G{index}" edgedefault="undirected">\n{data}'.encode())
+        for piece in pieces:
             stream.write(piece.encode())
         stream.write(b"</graph>\n")
     stream.write(b"</graphml>\n")
@@ -335,12 +286,9 @@ class _Keys:
 
         return text
 
-    def data(self, domain: str, row: Row) -> str:
+    def data(self, domain: str, row: Mapping[str, Any]) -> str:
         """The ``<data>`` elements of a graph, node or edge."""
-        if not row:
-            return ""
-
-        return "".join(f"  {self._datum(domain, name, plain(row[name]))}\n" for name in row if row[name] is not None)
+        return "".join(self._datum(domain, name, plain(row[name])) for name in row if row[name] is not None)
 
     def _datum(self, domain: str, name: str, value: Any) -> str:
         kind = type(value)
@@ -351,7 +299,7 @@ class _Keys:
         elif kind is bool:
             kind_name, text = "boolean", "true" if value else "false"
         else:
-            kind_name, text = "string", _escaped(to_text(value))
+            kind_name, text = "string", escape(to_text(value), quote=False)
         key = self._ids.get((domain, name, kind_name))
         if key is None:
             key = self._ids[domain, name, kind_name] = f"d{len(self._ids)}"
@@ -359,60 +307,28 @@ class _Keys:
                 f'<key id="{key}" for="{domain}" attr.name="{_quoted(to_text(name))}" attr.type="{kind_name}"/>\n'
             )
 
-        return f'<data key="{key}">{text}</data>'
+        return f'  <data key="{key}">{text}</data>\n'
 
 
-def _pieces(graph: SimpleGraph, ids: list[str] | None, keys: _Keys) -> Iterator[str]:
-    """The nodes, then the edges, in blocks; without ids the nodes are numbered."""
-    rows = node_rows(graph)
-    if rows is None and ids is None:
-        yield _plain_nodes(graph.nodes)
-    else:
-        for start in range(0, graph.nodes, _BLOCK):
-            block = range(start, min(start + _BLOCK, graph.nodes))
-            data = [keys.data("node", rows[i]) for i in block] if rows else [""] * len(block)
-            yield "".join(
-                _element(f'<node id="{i if ids is None else ids[i]}"', "node", datum)
-                for i, datum in zip(block, data, strict=True)
-            )
-
-    rows = edge_rows(graph)
-    if rows is None and ids is None and graph.nodes <= _SMALL:
-        table = _edge_table()
-        yield "".join([table[i][j] for i, j in graph.edges.tolist()])
-        return
-    for start in range(0, len(graph.edges), _BLOCK):
-        pairs = graph.edges[start : start + _BLOCK]
-        if rows is None and ids is None:
-            yield '<edge source="%d" target="%d"/>\n' * len(pairs) % tuple(pairs.ravel().tolist())
+def _elements(
+    kind: str,
+    tag: str,
+    numbers: NDArray[Any],
+    ids: list[str] | None,
+    rows: Sequence[Mapping[str, Any]] | None,
+    keys: _Keys,
+) -> Iterator[str]:
+    """The nodes or edges in blocks; without ids the nodes are numbered."""
+    for start in range(0, len(numbers), _BLOCK):
+        block = numbers[start : start + _BLOCK]
+        ends = block.ravel().tolist() if ids is None else [ids[i] for i in block.ravel().tolist()]
+        if rows is None:
+            yield f"{tag}/>\n" * len(block) % tuple(ends)
             continue
-        yield "".join(
-            _element(
-                f'<edge source="{i if ids is None else ids[i]}" target="{j if ids is None else ids[j]}"',
-                "edge",
-                keys.data("edge", rows[e] if rows else None),
-            )
-            for e, (i, j) in enumerate(pairs.tolist(), start)
-        )
-
-
-def _element(tag: str, kind: str, data: str) -> str:
-    return f"{tag}>\n{data}</{kind}>\n" if data else f"{tag}/>\n"
-
-
-@lru_cache(maxsize=256)
-def _plain_nodes(nodes: int) -> str:
-    return "".join([f'<node id="{i}"/>\n' for i in range(nodes)])
-
-
-@lru_cache(maxsize=1)
-def _edge_table() -> list[list[str]]:
-    return [[f'<edge source="{i}" target="{j}"/>\n' for j in range(_SMALL)] for i in range(_SMALL)]
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        data = (keys.data(kind, row) for row in rows[start : start + _BLOCK])
+        tags = (tag % end for end in zip(*[iter(ends)] * block.shape[1], strict=True))
+        yield "".join(f"{t}>\n{d}</{kind}>\n" if d else f"{t}/>\n" for t, d in zip(tags, data, strict=True))
 
 
 def _quoted(text: str) -> str:
-    return _escaped(text).replace('"', "&quot;").replace("\n", "&#10;").replace("\t", "&#9;")
+    return escape(text, quote=False).replace('"', "&quot;").replace("\n", "&#10;").replace("\t", "&#9;")

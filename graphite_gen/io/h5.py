@@ -14,16 +14,13 @@ nodes and :math:`ΣE` edges in all:
 ``node_names (ΣN,)``       where a graph has names
 =========================  ============================================================================
 
-and one dataset per attribute in the groups ``node_attributes``, ``edge_attributes`` and ``graph_attributes``. It is
-bool, int64 or float64 if every value is present and of that type, otherwise JSON text of fixed width, empty where a
-value is missing; so is ``node_names``. In attribute names ``/`` is written ``%2F`` and ``%`` is written ``%25``.
+and one dataset per attribute in the groups ``node_attributes``, ``edge_attributes`` and ``graph_attributes``: bool,
+int64 or float64 if every value is present and of that type, otherwise, as ``node_names``, JSON text of fixed width,
+empty where a value is missing. In attribute names ``/`` is written ``%2F`` and ``%`` is written ``%25``.
 
 Also read: files without ``format`` and ``version``, and a network as ``edge_index (2, E)`` with ``labels`` (-1 for
-none, read as node attribute ``label``) and the nodes ``train_idx``, ``val_idx`` and ``test_idx`` (read as ``split``).
-External links and virtual datasets are refused.
-
-Files are written in the layout of HDF5 1.10, whose metadata and compressed data have checksums: a file with a flipped
-bit gives the original graphs or an error.
+none) and the nodes ``train_idx``, ``val_idx`` and ``test_idx``. External links and virtual datasets are refused. Files
+are written in the layout of HDF5 1.10, whose checksums detect flipped bits.
 """
 
 from __future__ import annotations
@@ -48,7 +45,6 @@ from .values import plain, provenance_attributes, to_json
 
 __all__ = ["EMBEDDING", "read", "write"]
 
-_LAYOUT = ("v110", "v110")
 EMBEDDING = "graphite-gen embedding"
 """The format attribute of a file of node embeddings, which contains no graphs."""
 
@@ -62,38 +58,30 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
             if "edge_index" in file:
                 yield _network(file, context)
             else:
-                _check_version(file, context)
                 _check_attributes(file, context)
                 yield from Reader(file, context).graphs()
     except (OSError, RuntimeError, LookupError, ValueError, TypeError, AttributeError, OverflowError) as error:
-        raise FormatError(
-            f"'{context.name}' is damaged or not HDF5 ({_first_line(error)}).", reason="file-damaged", path=context.name
-        ) from error
-
-
-def _check_version(file: Any, context: Context) -> None:
-    """Refuse later versions; files of other programs have neither format nor version."""
-    format, version = plain(file.attrs.get("format")), plain(file.attrs.get("version"))
-    if format == EMBEDDING:
-        raise FormatError(
-            f"'{context.name}' contains node embeddings, no graphs.", reason="embedding-not-graphs", path=context.name
-        )
-    if (format, version) not in ((None, None), ("graphite-gen", 1)):
-        found = f"version {reprlib.repr(version)} of the format {reprlib.repr(format)}"
-        raise FormatError(
-            f"'{context.name}' is {found}; this version of graphite-gen reads version 1 of 'graphite-gen'.",
-            path=context.name,
-        )
+        problem = f"'{context.name}' is damaged or not HDF5 ({_first_line(error)})."
+        raise FormatError(problem, reason="file-damaged", path=context.name) from error
 
 
 def _check_attributes(file: Any, context: Context) -> None:
-    """Verify the attributes of the file, which are text of variable length and so have no checksum in HDF5."""
-    checksum = plain(file.attrs.get("checksum"))
+    """Refuse later versions, and attributes that do not match their checksum; other programs write neither."""
+    name = context.name
+    format, version, checksum = (plain(file.attrs.get(key)) for key in ("format", "version", "checksum"))
+    if format == EMBEDDING:
+        raise FormatError(f"'{name}' contains node embeddings, no graphs.", reason="embedding-not-graphs", path=name)
+    if (format, version) not in ((None, None), ("graphite-gen", 1)):
+        found = f"version {reprlib.repr(version)} of the format {reprlib.repr(format)}"
+        raise FormatError(
+            f"'{name}' is {found}; this version of graphite-gen reads version 1 of 'graphite-gen'.", path=name
+        )
     if checksum is not None and checksum != _checksum(file_attributes(file)):
         raise context.damage("the root", "the attributes of the file do not match their checksum.")
 
 
 def _checksum(attributes: Mapping[str, Any]) -> int:
+    """The CRC-32 of the attributes of the file: text of variable length, which has no checksum in HDF5."""
     return zlib.crc32(to_json(sorted(attributes.items())).encode())
 
 
@@ -110,21 +98,20 @@ def _network(file: Any, context: Context) -> SimpleGraph:
     graph = build_graph(context, "graph 0", nodes, ends, node_rows=rows, attributes=file_attributes(file))
     parts = _parts(file, context, nodes)
 
-    return graph if parts is None else replace(graph, node_attributes={**graph.node_attributes, "split": parts})
+    return replace(graph, node_attributes={**graph.node_attributes, "split": parts}) if any(parts) else graph
 
 
-def _parts(file: Any, context: Context, nodes: int) -> list[str | None] | None:
-    """The split of each node; None if the file has no split."""
+def _parts(file: Any, context: Context, nodes: int) -> list[str | None]:
+    """The split of each node."""
+    parts: list[str | None] = [None] * nodes
     names = dict(zip(("train_idx", "val_idx", "test_idx"), SPLITS, strict=True))
     missing = [name for name in names if name not in file]
     if len(missing) == len(names):
-        return None
+        return parts
     # Drawing the missing part at random could train on test nodes.
     if missing:
-        raise context.error(
-            "the split", f"{' and '.join(missing)} not found; expected all of {', '.join(names)}, or none."
-        )
-    parts: list[str | None] = [None] * nodes
+        problem = f"{' and '.join(missing)} not found; expected all of {', '.join(names)}, or none."
+        raise context.error("the split", problem)
     for name, part in names.items():
         listed = dataset(context, file, name, "iu")[:].astype(np.int64)
         if len(listed) and not 0 <= listed.min() <= listed.max() < nodes:
@@ -134,7 +121,7 @@ def _parts(file: Any, context: Context, nodes: int) -> list[str | None] | None:
                 raise context.error("the split", f"node {node} is in {', '.join(names)} more than once.")
             parts[node] = part
 
-    return parts if any(parts) else None
+    return parts
 
 
 def _first_line(error: Exception) -> str:
@@ -143,11 +130,9 @@ def _first_line(error: Exception) -> str:
 
 def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> None:
     """Write a version 1 file."""
-    common = provenance_attributes(provenance)
-    target = PatientFile(stream)
-    graphs = iter(graphs)
+    common, target, graphs = provenance_attributes(provenance), PatientFile(stream), iter(graphs)
     with undisturbed():
-        file = h5py.File(target, "w", libver=_LAYOUT)
+        file = h5py.File(target, "w", libver=("v110", "v110"))
     try:
         with undisturbed():
             file.attrs["format"], file.attrs["version"] = "graphite-gen", 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import mmap
+import re
 import struct
 from collections.abc import Iterator
 from dataclasses import replace
@@ -41,9 +42,6 @@ def dataset(
     """A dataset stored in the file itself, with the expected shape and type, and with as much data as it declares.
 
     Arguments:
-        context: The file.
-        group: The group of the dataset.
-        name: The name of the dataset.
         kinds: The NumPy kinds it may have; ``S`` is text of fixed width.
         rows: The expected number of rows; None for any.
         width: The expected number of columns; 0 for any, None for one dimension.
@@ -132,25 +130,16 @@ class Reader:
         return {decoded(name): dataset(self._context, file[group], name, "biufS", rows) for name in file[group]}
 
     def graphs(self) -> Iterator[SimpleGraph]:
-        """The graphs in order."""
-        node = edge = 0
-        for first, nodes, edges in self._blocks():
-            node_to, edge_to = node + int(nodes.sum()), edge + int(edges.sum())
-            yield from self._block(first, nodes, edges, slice(node, node_to), slice(edge, edge_to))
-            node, edge = node_to, edge_to
-
-    def _blocks(self) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
-        """Blocks of graphs of bounded size: the index of the first one, and the counts of each."""
-        for start in range(0, len(self._node_counts), GRAPHS):
-            nodes = self._node_counts[start : start + GRAPHS].astype(np.int64)
-            edges = self._edge_counts[start : start + GRAPHS].astype(np.int64)
-            sizes = np.cumsum(nodes + edges)
-            begin = 0
-            while begin < len(nodes):
-                before = int(sizes[begin - 1]) if begin else 0
-                end = max(begin + 1, int(np.searchsorted(sizes, before + _ROWS, side="right")))
-                yield start + begin, nodes[begin:end], edges[begin:end]
-                begin = end
+        """The graphs in order, read in blocks of bounded size."""
+        first = node = edge = 0
+        while first < len(self._node_counts):
+            nodes, edges = (
+                data[first : first + GRAPHS].astype(np.int64) for data in (self._node_counts, self._edge_counts)
+            )
+            count = max(1, int(np.searchsorted(np.cumsum(nodes + edges), _ROWS, side="right")))
+            node_to, edge_to = node + int(nodes[:count].sum()), edge + int(edges[:count].sum())
+            yield from self._block(first, nodes[:count], edges[:count], slice(node, node_to), slice(edge, edge_to))
+            first, node, edge = first + count, node_to, edge_to
 
     def _block(
         self, first: int, nodes: NDArray[np.int64], edges: NDArray[np.int64], node_span: slice, edge_span: slice
@@ -189,17 +178,15 @@ class Reader:
             values: list[Any] = data[span].tolist()
             return values
         step = max(1, _ROWS // data.dtype.itemsize)
-        starts = range(span.start, span.stop, step)
         try:
             return [
                 json.loads(text) if text else None
-                for start in starts
+                for start in range(span.start, span.stop, step)
                 for text in data[start : min(start + step, span.stop)].tolist()
             ]
         except (ValueError, RecursionError) as error:
-            raise self._context.damage(
-                f"dataset '{data.name}'", f"contains text that is not JSON ({error})."
-            ) from error
+            problem = f"contains text that is not JSON ({error})."
+            raise self._context.damage(f"dataset '{data.name}'", problem) from error
 
     def _graph_attributes(self, span: slice) -> list[dict[str, Any]]:
         rows = [dict(self._common) for _ in range(span.start, span.stop)]
@@ -267,13 +254,7 @@ def has_endless_heap(stream: BinaryIO) -> bool:
         # An empty file, or not a regular file.
         return False
     with data:
-        at = data.find(_HEAP)
-        while at >= 0:
-            if _is_endless(data, at):
-                return True
-            at = data.find(_HEAP, at + 1)
-
-    return False
+        return any(_is_endless(data, match.start()) for match in re.finditer(re.escape(_HEAP), data))
 
 
 def _is_endless(data: mmap.mmap, at: int) -> bool:

@@ -27,7 +27,6 @@ SPLITS = ("train", "validation", "test")
 NO_SPLIT = 255
 GROUPS = ("graph_attributes", "node_attributes", "edge_attributes")
 
-_CODES = {name: code for code, name in enumerate(SPLITS)}
 _CHUNK_BYTES = 1 << 16
 _BLOCK_BYTES = 1 << 24
 _KINDS: dict[type, Any] = {bool: np.dtype(np.bool_), int: np.dtype(np.int64), float: np.dtype(np.float64)}
@@ -53,13 +52,12 @@ class Writer:
         append(self._file, "edge_counts", self.graphs, counts)
         edges = np.concatenate([graph.edges for graph in block]).astype(np.int32, copy=False)
         append(self._file, "edges", self._edges, edges)
-        if self._needs("weights", [graph.weights for graph in block]):
-            append(self._file, "weights", self._edges, _filled([graph.weights for graph in block], counts), np.nan)
-        if self._needs("node_features", [graph.features for graph in block]):
-            append(self._file, "node_features", self._nodes, self._features(block, nodes), np.nan)
+        self._write_numbers("weights", self._edges, [graph.weights for graph in block], counts, np.float64)
+        self._write_numbers("node_features", self._nodes, [graph.features for graph in block], nodes, np.float32)
         self._write_graph_attributes(block)
-        if self._needs("node_names", [graph.names for graph in block]):
-            self._extend("", "node_names", self._nodes, joined([graph.names for graph in block], nodes.tolist()))
+        names = [graph.names for graph in block]
+        if "node_names" in self._file or any(names):
+            self._extend("", "node_names", self._nodes, joined(names, nodes.tolist()))
         self._write_columns("node_attributes", self._nodes, [graph.node_attributes for graph in block], nodes)
         self._write_columns("edge_attributes", self._edges, [graph.edge_attributes for graph in block], counts)
 
@@ -67,20 +65,25 @@ class Writer:
         self._nodes += int(nodes.sum(dtype=np.int64))
         self._edges += int(counts.sum(dtype=np.int64))
 
-    def _needs(self, name: str, parts: Sequence[Any]) -> bool:
-        return name in self._file or any(part is not None for part in parts)
-
-    def _features(self, block: Sequence[SimpleGraph], nodes: NDArray[np.int32]) -> NDArray[np.float32]:
-        widths = {graph.features.shape[1] for graph in block if graph.features is not None}
-        if "node_features" in self._file:
-            widths.add(self._file["node_features"].shape[1])
-        if len(widths) > 1:
+    def _write_numbers(
+        self, name: str, start: int, parts: Sequence[Any], lengths: NDArray[np.int32], dtype: Any
+    ) -> None:
+        """Write one row per edge or node, NaN where a graph has none."""
+        shapes = {part.shape[1:] for part in parts if part is not None}
+        if name in self._file:
+            shapes.add(self._file[name].shape[1:])
+        if len(shapes) > 1:
+            widths = " and ".join(str(width) for (width,) in sorted(shapes))
             raise OutputError(
-                f"HDF5 stores features of one width, and the graphs have {' and '.join(map(str, sorted(widths)))}; "
+                f"HDF5 stores features of one width, and the graphs have {widths}; "
                 f"'.jsonl' and '.graphml' can store them."
             )
-
-        return _filled([graph.features for graph in block], nodes, np.float32, tuple(widths))
+        for shape in shapes:
+            rows = [
+                np.full((length, *shape), np.nan, dtype) if part is None else np.asarray(part, dtype)
+                for part, length in zip(parts, lengths.tolist(), strict=True)
+            ]
+            append(self._file, name, start, np.concatenate(rows), np.nan)
 
     def _write_graph_attributes(self, block: Sequence[SimpleGraph]) -> None:
         """Write the graph attributes that differ from those of the file; the split has a dataset of its own."""
@@ -151,7 +154,7 @@ class _Column:
         self._append(texts or values)
 
     def _append(self, values: list[Any]) -> None:
-        step = _rows_at_once(self._kind)
+        step = max(1, _BLOCK_BYTES // self._kind.itemsize)
         for start in range(0, len(values), step):
             rows = np.array(values[start : start + step], dtype=self._kind)
             append(self._group, self._name, self._length, rows, dtype=self._kind)
@@ -159,8 +162,8 @@ class _Column:
 
     def _widen(self, kind: Any) -> None:
         """Rewrite the column as text that is wide enough for old and new values."""
+        self._kind = kind
         if self._name not in self._group:
-            self._kind = kind
             return
         old = self._group[self._name]
         length, self._length = self._length, 0
@@ -168,7 +171,7 @@ class _Column:
         # A 64-bit number has at most 24 characters.
         self._kind = _text(max(kind.itemsize, 1 if narrow else 24))
         self._group.move(self._name, f"{self._name}%old")
-        step = _rows_at_once(self._kind)
+        step = max(1, _BLOCK_BYTES // self._kind.itemsize)
         for start in range(0, length, step):
             rows = old[start : start + step].tolist()
             self._append(rows if narrow else _texts(rows))
@@ -178,10 +181,6 @@ class _Column:
 def _text(width: int) -> Any:
     """The dtype of text of a width, which is rounded up so that it seldom has to be widened."""
     return np.dtype(f"S{max(8, 1 << (width - 1).bit_length())}")
-
-
-def _rows_at_once(kind: Any) -> int:
-    return max(1, _BLOCK_BYTES // int(kind.itemsize))
 
 
 def append(group: Any, name: str, start: int, rows: NDArray[Any], fill: float | None = None, dtype: Any = None) -> None:
@@ -213,34 +212,20 @@ def append(group: Any, name: str, start: int, rows: NDArray[Any], fill: float | 
 
 
 def _code(split: Any) -> int:
-    return _CODES.get(split, NO_SPLIT) if isinstance(split, str) else NO_SPLIT
+    return SPLITS.index(split) if isinstance(split, str) and split in SPLITS else NO_SPLIT
 
 
 def _kind(values: list[Any]) -> Any:
     """The numeric dtype that all values share, or None."""
-    kind = _KINDS.get(type(values[0]))
-    if kind is None or any(type(value) is not type(values[0]) for value in values):
-        return None
-    if kind == np.int64 and not all(-(2**63) <= value < 2**63 for value in values):
-        return None
+    kinds = set(map(type, values))
+    kind = _KINDS.get(kinds.pop()) if len(kinds) == 1 else None
+    is_small = kind != np.int64 or all(-(2**63) <= value < 2**63 for value in values)
 
-    return kind
+    return kind if is_small else None
 
 
 def _texts(values: list[Any]) -> list[bytes]:
     return [b"" if value is None else json.dumps(value).encode() for value in values]
-
-
-def _filled(
-    parts: Sequence[Any], lengths: NDArray[np.int32], dtype: Any = np.float64, width: tuple[int, ...] = ()
-) -> NDArray[Any]:
-    """The rows of all graphs, NaN where a graph has none."""
-    return np.concatenate(
-        [
-            np.full((length, *width), np.nan, dtype) if part is None else np.asarray(part, dtype)
-            for part, length in zip(parts, lengths.tolist(), strict=True)
-        ]
-    )
 
 
 def encoded(name: str) -> str:

@@ -25,12 +25,7 @@ _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 def acquire(path: Path, timeout: float = 0) -> FileLock | None:
-    """Create and lock a file; None where the file system has no locks.
-
-    Raises:
-        filelock.Timeout: Another process holds the lock.
-        OSError: The file cannot be created.
-    """
+    """Create and lock a file; None where the file system has no locks, Timeout if another process holds the lock."""
     lock = FileLock(path, timeout=timeout)
     try:
         lock.acquire()
@@ -57,12 +52,7 @@ def created(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a run's folder, which is created, and removed again if it is still empty at the end.
-
-    Raises:
-        CheckpointError: Another run holds the lock (``folder-locked``).
-        OutputError: The folder cannot be created or written to (``folder-not-writable``).
-    """
+    """Hold the lock of a run's folder, which is created, and removed again if it is still empty at the end."""
     path = folder / LOCK
     with ExitStack() as stack:
         try:
@@ -70,17 +60,11 @@ def locked(folder: Path) -> Iterator[None]:
             lock = acquire(path, _RETRY)
         except Timeout:
             pid = _holder(path)
-            raise CheckpointError(
-                f"'{folder}' is locked by another run{f' (pid {pid})' if pid else ''}.",
-                reason="folder-locked",
-                folder=folder,
-                pid=pid,
-            ) from None
+            problem = f"'{folder}' is locked by another run{f' (pid {pid})' if pid else ''}."
+            raise CheckpointError(problem, reason="folder-locked", folder=folder, pid=pid) from None
         except OSError as error:
-            problem = error.strerror or str(error)
-            raise OutputError(
-                f"Cannot write '{folder}': {problem}.", reason="folder-not-writable", path=folder
-            ) from error
+            problem = f"Cannot write '{folder}': {error.strerror or error}."
+            raise OutputError(problem, reason="folder-not-writable", path=folder) from error
         with suppress(OSError):
             path.write_text(f"{os.getpid()}\n", encoding="ascii")
         try:

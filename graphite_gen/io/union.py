@@ -28,14 +28,16 @@ def disjoint_union(graphs: Iterable[SimpleGraph]) -> SimpleGraph:
     shifts = np.cumsum([0, *nodes])
     edges = np.concatenate([part.edges + shift for part, shift in zip(parts, shifts[:-1], strict=True)])
     keys = dict.fromkeys(key for part in parts for key in part.attributes)
-    columns = {key: [part.attributes.get(key) for part in parts] for key in keys}
-    common = {key: values[0] for key, values in columns.items() if all(value == values[0] for value in values)}
+    first = parts[0].attributes
+    common = {key: first.get(key) for key in keys if all(part.attributes.get(key) == first.get(key) for part in parts)}
+    own = [{key: [part.attributes.get(key)] * part.nodes for key in keys if key not in common} for part in parts]
+    names = [name for part in parts for name in (range(part.nodes) if part.names is None else part.names)]
 
     node_columns = {
-        **{key: _repeated(values, nodes) for key, values in columns.items() if key not in common},
+        **_stacked(own, nodes),
         **_stacked([part.node_attributes for part in parts], nodes),
-        **({"name": _names(parts)} if any(part.names for part in parts) else {}),
-        "graph": _repeated(range(len(parts)), nodes),
+        **({"name": names} if any(part.names for part in parts) else {}),
+        "graph": np.repeat(np.arange(len(parts)), nodes).tolist(),
     }
     features = _concatenated([part.features for part in parts if part.nodes])
     if features is None and any(part.features is not None for part in parts):
@@ -47,14 +49,6 @@ def disjoint_union(graphs: Iterable[SimpleGraph]) -> SimpleGraph:
     edges = edges.astype(np.int32)
 
     return SimpleGraph(sum(nodes), edges, weights, features, None, node_columns, edge_columns, common)
-
-
-def _names(parts: Sequence[SimpleGraph]) -> list[Any]:
-    return [name for part in parts for name in (range(part.nodes) if part.names is None else part.names)]
-
-
-def _repeated(values: Sequence[Any], lengths: Sequence[int]) -> list[Any]:
-    return [value for value, length in zip(values, lengths, strict=True) for _ in range(length)]
 
 
 def _stacked(tables: Sequence[Mapping[str, list[Any]]], lengths: Sequence[int]) -> dict[str, list[Any]]:

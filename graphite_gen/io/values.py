@@ -33,7 +33,6 @@ __all__ = [
     "provenance_attributes",
     "provenance_of",
     "scatter",
-    "take_integers",
     "texts_from_names",
     "to_json",
     "to_text",
@@ -49,7 +48,6 @@ INTEGERS = "integerNames"
 
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
-_PROVENANCE = ("family", "parameters", "seed", "source", "model")
 
 
 def node_rows(graph: SimpleGraph) -> list[dict[str, Any]] | None:
@@ -67,10 +65,9 @@ def edge_rows(graph: SimpleGraph) -> list[dict[str, Any]] | None:
 
 
 def _rows(columns: Mapping[str, list[Any]], length: int) -> list[dict[str, Any]] | None:
-    if not columns:
-        return None
+    rows = ({key: column[row] for key, column in columns.items() if column[row] is not None} for row in range(length))
 
-    return [{key: column[row] for key, column in columns.items() if column[row] is not None} for row in range(length)]
+    return list(rows) if columns else None
 
 
 def plain(value: Any) -> Any:
@@ -125,22 +122,21 @@ def texts_from_names(names: Sequence[Any]) -> tuple[list[str], dict[str, Any]]:
     if len(set(texts)) < len(texts):
         # The integer 0 and the string "0" are two nodes.
         texts = [PREFIX + to_json(name) for name in names]
-    guess = names_from_texts(texts)
+    guess = names_from_texts(texts, {})
     if list(map(repr, range(len(names)) if guess is None else guess)) == list(map(repr, names)):
         return texts, {}
 
     return texts, {INTEGERS: [name for name in names if type(name) is int]}
 
 
-def names_from_texts(texts: Sequence[str], integers: Sequence[int] | None = None) -> tuple[Any, ...] | None:
+def names_from_texts(texts: Sequence[str], attributes: dict[str, Any]) -> tuple[Any, ...] | None:
     """The node names that the texts encode; None for ``0, 1, …`` and ``n0, n1, …``.
 
-    Arguments:
-        texts: The texts.
-        integers: The names that are integers, if the graph lists them; None to guess from the texts.
+    The integers are those that the graph attribute :data:`INTEGERS` lists, which is removed, or are guessed.
     """
-    if integers is not None:
-        whole = set(map(str, integers))
+    integers = attributes.get(INTEGERS)
+    if isinstance(integers, list) and all(type(name) is int for name in integers):
+        whole = set(map(str, attributes.pop(INTEGERS)))
         return _distinct(texts, [int(text) if text in whole else hashable(from_text(text)) for text in texts])
     if any(all(text == f"{letter}{i}" for i, text in enumerate(texts)) for letter in ("", "n")):
         return None
@@ -164,23 +160,13 @@ def _distinct(texts: Sequence[str], names: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(texts)
 
 
-def take_integers(attributes: dict[str, Any]) -> list[int] | None:
-    """Remove :data:`INTEGERS` from graph attributes and return it."""
-    value = attributes.get(INTEGERS)
-    if not isinstance(value, list) or not all(type(name) is int for name in value):
-        return None
-    del attributes[INTEGERS]
-
-    return value
-
-
-def gather(row: Mapping[str, Any], reserved: frozenset[str] | None = None, key: re.Pattern[str] | None = None) -> Any:
+def gather(row: Mapping[str, Any], reserved: frozenset[str], key: re.Pattern[str] | None = None) -> Mapping[str, Any]:
     """The attributes with names that the format allows, the others together under :data:`OTHER`."""
-
-    def fits(name: str) -> bool:
-        return name != OTHER and name not in (reserved or ()) and (key is None or key.fullmatch(name) is not None)
-
-    other = {name: value for name, value in row.items() if not fits(name)}
+    other = {
+        name: value
+        for name, value in row.items()
+        if name == OTHER or name in reserved or (key is not None and not key.fullmatch(name))
+    }
 
     return {**{name: value for name, value in row.items() if name not in other}, OTHER: other} if other else row
 
@@ -194,9 +180,7 @@ def scatter(row: dict[str, Any]) -> dict[str, Any]:
 
 def provenance_attributes(provenance: Provenance) -> dict[str, Any]:
     """Provenance as graph attributes."""
-    values = {name: getattr(provenance, name) for name in _PROVENANCE}
-
-    return {name: plain(value) for name, value in values.items() if value is not None and value != {}}
+    return {name: plain(value) for name, value in vars(provenance).items() if value is not None and value != {}}
 
 
 def provenance_of(attributes: Mapping[str, Any]) -> Provenance:

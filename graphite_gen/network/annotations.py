@@ -1,13 +1,4 @@
-"""Node features and labels in files of their own, joined to the graph by node id.
-
-A CSV file has a header row and commas, semicolons or tabs as delimiters. Its first column is the node id, as in the
-graph file. In a file of features all other columns are numbers; a file of labels has a column ``label`` (or just one
-other column) and optionally ``split``. An empty label means unlabelled; so does -1 if the labels are integers from 0.
-
-An npz file holds ``features (n, F)``, or ``labels (n,)`` and optionally ``split (n,)``, and ``ids (n,)`` of nodes. A
-label -1 means unlabelled. Without ids, rows are in node order; other arrays are then refused, since they could be the
-ids under another name. The output of ``scipy.sparse.save_npz`` is read as features.
-"""
+"""Node features and labels in files of their own, CSV or npz, joined to the graph by node id."""
 
 from __future__ import annotations
 
@@ -43,14 +34,7 @@ Ids = Sequence[Any] | NDArray[Any] | None
 
 
 def csr_rows(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: Sequence[int]) -> sparse.csr_array:
-    """CSR matrix of arrays from an untrusted file; SciPy itself does not check that indices are within bounds.
-
-    Arguments:
-        data: Values, with shape :math:`(S,)`.
-        indices: Column indices, with shape :math:`(S,)`.
-        indptr: Row pointers, with shape :math:`(n + 1,)`.
-        shape: The number of rows and columns.
-    """
+    """CSR matrix of arrays from an untrusted file; SciPy itself does not check that indices are within bounds."""
     rows, columns = (int(each) for each in shape)
     if any(part.ndim != 1 for part in (data, indices, indptr)) or data.dtype.kind not in "biuf":
         raise ValueError("not one-dimensional arrays of numbers")
@@ -68,15 +52,22 @@ def csr_rows(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], sh
 
 
 def read_features(path: Path, graph: SimpleGraph) -> sparse.csr_array:
-    """Features of every node, with shape :math:`(n, F)`."""
+    """Features of every node, with shape :math:`(n, F)`.
+
+    All columns of a CSV file but the first, the node id, are numbers. An npz file holds ``features (n, F)`` and ``ids
+    (n,)``, or the output of ``scipy.sparse.save_npz``. Without ids, rows are in node order.
+    """
     ids: Ids
     header: list[str] | None = None
-    if _is_npz(path):
+    if path.suffix.lower() == ".npz":
         arrays = _load(path)
+        dense = arrays.get("features")
         if {"data", "indices", "indptr", "shape"} <= arrays.keys():
             x, ids = _sparse_matrix(path, arrays), None
+        elif dense is not None and dense.ndim == 2 and dense.dtype.kind in "biuf":
+            x, ids = sparse.csr_array(dense.astype(np.float32)), _ids(path, arrays)
         else:
-            x, ids = sparse.csr_array(_numbers(path, arrays, "features")), _ids(path, arrays)
+            raise FormatError(f"'{path}' has {_listed(arrays)}: expected numbers 'features' with a row per node.")
     else:
         header, rows = _csv(path, graph)
         ids = [row[0] for row in rows]
@@ -108,10 +99,12 @@ def _check_finite(path: Path, x: sparse.csr_array, graph: SimpleGraph, ids: Ids,
 def read_labels(path: Path, graph: SimpleGraph) -> tuple[list[Any], list[Any] | None]:
     """Label of each node and its part of the split, None where the file has none.
 
-    In npz files, which have no empty cells, -1 is None; in CSV files it is kept.
+    A CSV file has a column ``label`` (or just one other than the node id) and optionally ``split``; an npz file has
+    ``labels (n,)``, and optionally ``split (n,)`` and ``ids (n,)``. In npz files, which have no empty cells, -1 is
+    None; in CSV files it is kept.
     """
     ids: Ids
-    if _is_npz(path):
+    if path.suffix.lower() == ".npz":
         arrays = _load(path)
         if "labels" not in arrays:
             raise FormatError(f"'{path}' has {_listed(arrays)}: expected an array 'labels', and 'ids' of the nodes.")
@@ -124,23 +117,17 @@ def read_labels(path: Path, graph: SimpleGraph) -> tuple[list[Any], list[Any] | 
         names = [name.strip().lower() for name in header]
         others = [column for column in range(1, len(names)) if names[column] != SPLIT]
         # The first column is the node id, whatever its name.
-        if LABEL in names[1:]:
-            column = names.index(LABEL, 1)
-        elif len(others) == 1:
-            column = others[0]
-        else:
+        if LABEL not in names[1:] and len(others) != 1:
             raise FormatError(f"'{path}' has columns {', '.join(header)[:200]}: expected one called 'label'.")
+        column = names.index(LABEL, 1) if LABEL in names[1:] else others[0]
         labels = [row[column].strip() or None for row in rows]
         parts = [row[names.index(SPLIT, 1)].strip() or None for row in rows] if SPLIT in names[1:] else None
     if parts is not None and len(parts) != len(labels):
         raise FormatError(f"'{path}' has {count_of(len(labels), 'label')} and {len(parts)} entries of 'split'.")
     order = _rows_of_nodes(path, graph, ids, len(labels)).tolist()
+    found = [None if row < 0 else labels[row] for row in order]
 
-    return _select(labels, order), None if parts is None else _select(parts, order)
-
-
-def _select(column: Sequence[Any], order: list[int]) -> list[Any]:
-    return [None if row < 0 else column[row] for row in order]
+    return found, None if parts is None else [None if row < 0 else parts[row] for row in order]
 
 
 def _rows_of_nodes(path: Path, graph: SimpleGraph, ids: Ids, rows: int) -> NDArray[np.int64]:
@@ -252,19 +239,17 @@ _DAMAGE = (zipfile.BadZipFile, zlib.error, tokenize.TokenError)
 _END_BYTES = 22
 
 
-def _is_npz(path: Path) -> bool:
-    return path.suffix.lower() == ".npz"
-
-
 def _load(path: Path) -> dict[str, NDArray[Any]]:
     """Arrays of an npz file; unlike NumPy's reader this checks shapes and that all bytes are used."""
     # A device may never end.
     if is_special(path):
         raise FormatError(f"'{path}' is not a regular file.")
     try:
-        with zipfile.ZipFile(path) as archive:
+        with path.open("rb") as stream, zipfile.ZipFile(path) as archive:
             members = archive.infolist()
-            if len(members) != _count_members(path):
+            # zipfile does not notice that a damaged directory has fewer members than its end record says.
+            stream.seek(-_END_BYTES, io.SEEK_END)
+            if len(members) != int.from_bytes(stream.read()[10:12], "little"):
                 raise ValueError("missing arrays")
             if not all(member.filename.endswith(".npy") for member in members):
                 raise ValueError("a member that is not an array")
@@ -282,13 +267,6 @@ def _load(path: Path) -> dict[str, NDArray[Any]]:
     except (ValueError, TypeError, SyntaxError, RuntimeError, EOFError, *_DAMAGE) as error:
         problem = " ".join(str(error).split())[:200]
         raise FormatError(f"'{path}' is not an npz file of plain arrays ({problem}).") from error
-
-
-def _count_members(path: Path) -> int:
-    """Number of members by the end record: zipfile does not notice that a damaged directory lacks some."""
-    with path.open("rb") as stream:
-        stream.seek(-_END_BYTES, io.SEEK_END)
-        return int.from_bytes(stream.read()[10:12], "little")
 
 
 def _array(data: bytes) -> NDArray[Any]:
@@ -321,7 +299,7 @@ def _column(path: Path, arrays: dict[str, NDArray[Any]], name: str) -> list[Any]
 
 
 def _ids(path: Path, arrays: dict[str, NDArray[Any]]) -> list[Any] | None:
-    """Node id of each row; None if rows are in node order."""
+    """Node id of each row; None if rows are in node order. Unknown arrays could be the ids under another name."""
     if IDS in arrays:
         return _column(path, arrays, IDS)
     if other := sorted(arrays.keys() - ARRAYS):
@@ -335,13 +313,6 @@ def _ids(path: Path, arrays: dict[str, NDArray[Any]]) -> list[Any] | None:
 
 def _listed(arrays: dict[str, NDArray[Any]]) -> str:
     return ", ".join(f"'{name}'" for name in arrays) or "no arrays"
-
-
-def _numbers(path: Path, arrays: dict[str, NDArray[Any]], name: str) -> NDArray[np.float32]:
-    if name not in arrays or arrays[name].ndim != 2 or arrays[name].dtype.kind not in "biuf":
-        raise FormatError(f"'{path}' has {_listed(arrays)}: expected numbers '{name}' with a row per node.")
-
-    return arrays[name].astype(np.float32)
 
 
 def _sparse_matrix(path: Path, arrays: dict[str, NDArray[Any]]) -> sparse.csr_array:

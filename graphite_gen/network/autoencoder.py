@@ -16,16 +16,7 @@ from .hyperparameters import LinkSettings
 from .node_inputs import NodeInputs
 from .pair_logits import PairLogits
 
-__all__ = [
-    "BiasedProduct",
-    "InputConv",
-    "LinkEncoder",
-    "LinkNetwork",
-    "PairDecoder",
-    "build_link_network",
-    "build_pair_decoder",
-]
-
+__all__ = ["InputConv", "LinkNetwork", "PairDecoder", "build_link_network", "build_pair_decoder"]
 
 # Initial scale of embeddings, large enough to keep nodes distinguishable after propagation.
 EMBEDDING_SCALE = 4.0
@@ -65,18 +56,14 @@ class LinkEncoder(nn.Module):
 
     def forward(self, graph: SparseGraph, inputs: NodeInputs) -> NodeNormal:
         """Posterior of the latents, with shape :math:`(N, D)`, given a normalised graph and node inputs."""
-        return self.posterior(graph, self.hidden_states(graph, inputs))
-
-    def hidden_states(self, graph: SparseGraph, inputs: NodeInputs) -> Tensor | NodeInputs:
-        """Hidden states, with shape :math:`(N, W)`; the inputs themselves without a hidden layer."""
-        return inputs if self.hidden is None else torch.relu(self.hidden(graph, inputs))
+        return self.posterior(graph, inputs if self.hidden is None else torch.relu(self.hidden(graph, inputs)))
 
     def propagation(self, graph: SparseGraph) -> Graph:
         """The operator of the last layer."""
         return PageRankGraph(graph, self.teleport, self.hops)
 
     def posterior(self, graph: SparseGraph, h: Tensor | NodeInputs) -> NodeNormal:
-        """Posterior of the latents given the hidden states."""
+        """Posterior of the latents given the hidden states, or the inputs without a hidden layer."""
         propagation = self.propagation(graph)
         mu = self.mu(propagation, h)
         log_sigma = self.log_sigma if isinstance(self.log_sigma, Tensor) else self.log_sigma(propagation, h)
@@ -85,7 +72,6 @@ class LinkEncoder(nn.Module):
 
 
 def _all_nodes(z: Tensor) -> Tensor:
-    """The mask of a graph without padding."""
     return torch.ones(len(z), dtype=torch.bool, device=z.device)
 
 
@@ -123,18 +109,10 @@ class PairDecoder(nn.Module):
         self.head = head
 
     def forward(self, z: Tensor, x: Tensor) -> PairLogits:
-        """Log-odds of all pairs.
-
-        Arguments:
-            z: Latents, with shape :math:`(N, D)`.
-            x: Node features :math:`X` of eq. 9, with shape :math:`(N, W)`; not used without rounds.
-        """
+        """Log-odds of all pairs of latents :math:`(N, D)` and node features :math:`(N, W)`, unused without rounds."""
         z = refine_iteratively(self.rounds, self.skip, z, x, _all_nodes(z))
-        if self.head is None:
-            return PairLogits.inner_product(z)
-        logits: PairLogits = self.head(z)
 
-        return logits
+        return PairLogits.inner_product(z) if self.head is None else self.head(z)
 
 
 class LinkNetwork(nn.Module):
@@ -153,15 +131,11 @@ class LinkNetwork(nn.Module):
 
     def encode(self, graph: SparseGraph, inputs: NodeInputs) -> NodeNormal:
         """Posterior of the latents (eq. 7), with shape :math:`(N, D)`, given a normalised graph."""
-        posterior: NodeNormal = self.encoder(graph, inputs)
-
-        return posterior
+        return self.encoder(graph, inputs)
 
     def decode(self, z: Tensor, inputs: NodeInputs) -> PairLogits:
         """Log-odds of all pairs (eqs. 8-10) given latents of shape :math:`(N, D)`."""
-        logits: PairLogits = self.decoder(z, inputs @ self.evidence)
-
-        return logits
+        return self.decoder(z, inputs @ self.evidence)
 
     def reconstruct(self, graph: SparseGraph, inputs: NodeInputs) -> PairLogits:
         """Log-odds of all pairs given the posterior mean of the latents."""

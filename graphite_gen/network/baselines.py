@@ -16,17 +16,7 @@ from torch import Tensor
 from ..errors import ConfigError
 from .splits import Pairs, contains_pairs
 
-__all__ = [
-    "BASELINES",
-    "PageRank",
-    "adamic_adar",
-    "check_baseline",
-    "personalised_pagerank",
-    "random_walks",
-    "score_pairs",
-    "spectral_embedding",
-    "walk_embedding",
-]
+__all__ = ["BASELINES", "PageRank", "check_baseline", "score_pairs"]
 
 # More dimensions are worse; chosen by validation edges of Cora and Citeseer.
 SPECTRAL_DIMENSIONS = 32
@@ -44,15 +34,7 @@ Scores = NDArray[np.float64]
 
 
 def score_pairs(name: str, nodes: int, edges: Pairs, pairs: Pairs, seed: int) -> Scores:
-    """Scores of pairs by a baseline, higher for likelier edges, with shape :math:`(M,)`.
-
-    Arguments:
-        name: One of ``BASELINES``.
-        nodes: The number of nodes.
-        edges: The training edges, with shape :math:`(E, 2)`.
-        pairs: The pairs to score, with shape :math:`(M, 2)`.
-        seed: The seed of random walks.
-    """
+    """Scores of pairs :math:`(M, 2)` by a baseline, higher for likelier edges, with shape :math:`(M,)`."""
     draw = np.random.default_rng(seed)
     methods: dict[str, Callable[[], Scores]] = {
         "spectral": lambda: _products(spectral_embedding(nodes, edges), pairs),
@@ -85,10 +67,9 @@ def _products(z: NDArray[np.float64], pairs: Pairs) -> Scores:
 
 
 def _adjacency(nodes: int, edges: Pairs) -> sparse.csr_array:
-    i, j = edges.T
-    ones = np.ones(2 * len(edges))
+    i, j = np.concatenate([edges, edges[:, ::-1]]).T
 
-    return sparse.csr_array((ones, (np.concatenate([i, j]), np.concatenate([j, i]))), shape=(nodes, nodes))
+    return sparse.csr_array((np.ones(len(i)), (i, j)), shape=(nodes, nodes))
 
 
 def adamic_adar(nodes: int, edges: Pairs, pairs: Pairs) -> Scores:
@@ -107,8 +88,7 @@ class PageRank:
 
     .. math:: \alpha \sum_k (1 - \alpha)^k \tilde{A}^k, \quad \tilde{A} = D^{-1/2} (A + I) D^{-1/2}
 
-    Attributes:
-        walk: The matrix :math:`(1 - \alpha) \tilde{A}`, with shape :math:`(n, n)`.
+    ``walk`` is the matrix :math:`(1 - \alpha) \tilde{A}`, with shape :math:`(n, n)`.
     """
 
     walk: sparse.csr_array

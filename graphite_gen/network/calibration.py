@@ -35,12 +35,7 @@ _DRAWS = 5
 
 @torch.no_grad()
 def expected_degrees(logits: PairLogits, fraction: float = 1.0) -> tuple[Tensor, Tensor]:
-    """Expected degree of each node and its derivative by the node's bias, both with shape :math:`(N,)`.
-
-    Arguments:
-        logits: The logits of all pairs.
-        fraction: The fraction of the other nodes that are present.
-    """
+    """Expected degree of each node, if a fraction of the others is present, and its derivative by the node's bias."""
     degrees, slopes = torch.zeros_like(logits.bias), torch.zeros_like(logits.bias)
     height = max(1, _TILE // max(logits.nodes, 1))
     for start in range(0, logits.nodes, height):
@@ -60,12 +55,7 @@ def fit_biases(draws: Iterable[PairLogits], degrees: Tensor, fraction: float = 1
 
     That is the maximum-likelihood estimate: the derivative of the log-likelihood by :math:`b_i` is the observed minus
     the expected degree of node :math:`i`. Each draw is half a Newton step on the log degrees; half, since both ends of
-    a pair move.
-
-    Arguments:
-        draws: Logits for independent draws of the latents: degrees are matched on average over them.
-        degrees: The observed degrees, with shape :math:`(N,)`.
-        fraction: The fraction of the nodes that are present, as for :func:`expected_degrees`.
+    a pair move. Degrees are matched on average over the draws, which differ in their latents.
     """
     biases = torch.zeros_like(degrees)
     for logits in draws:
@@ -83,11 +73,6 @@ def density_shift(logits: PairLogits, edges: float, rng: np.random.Generator) ->
     For many nodes, a first estimate comes from all pairs of a few of them. A graph is then sampled, and its edges with
     importance weights give the expected number of edges for shifts near by. If the root is out of reach, for example
     because no edge was sampled, another graph is sampled from there.
-
-    Arguments:
-        logits: The logits of all pairs.
-        edges: The expected number of edges, less than the number of pairs.
-        rng: The random generator; the result depends on it only slightly.
     """
     order = torch.from_numpy(rng.permutation(logits.nodes))
     density = edges / max(pair_count(logits.nodes), 1)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-__all__ = ["BlockTree", "Blocks", "EdgeSampler", "sample_edges", "visit_every_pair"]
+__all__ = ["EdgeSampler", "sample_edges"]
 
 if TYPE_CHECKING:
     from .pair_logits import PairLogits
@@ -39,10 +39,8 @@ _SPACING = 2.0**-24
 class Blocks:
     """One level of the block tree: all nodes in equal blocks of consecutive positions.
 
-    Attributes:
-        centres: The mean factor of each block, with shape :math:`(B, r)`.
-        away: The squared distance of each node to the centre of its block, with shape :math:`(B, S)`.
-        spread: The root mean square distance in each block, positive, with shape :math:`(B,)`.
+    It has the mean factor of each block, :math:`(B, r)`, the squared distance of each node to it, :math:`(B, S)`, and
+    the root mean square distance, positive, :math:`(B,)`.
     """
 
     centres: Array
@@ -63,21 +61,15 @@ class Blocks:
 
     @property
     def size(self) -> int:
-        """The number of positions :math:`S` in a block."""
         return self.away.shape[1]
 
 
 @dataclass(frozen=True)
 class BlockTree:
-    """A binary tree of blocks of similar nodes, in the manner of a k-d tree.
+    """A binary tree of blocks of similar nodes, in the manner of a k-d tree, from one block to the smallest ones.
 
-    Attributes:
-        nodes: The node at each position, at least the number of nodes for padding, with shape :math:`(P,)`.
-        factor: Its factor, rotated to principal axes, with shape :math:`(P, r)`.
-        bias: Its bias, with shape :math:`(P,)`.
-        sign: The signs of the dimensions, with shape :math:`(r,)`.
-        shift: The shift of all logits.
-        levels: From one block of all nodes to the smallest blocks.
+    The node at each position has shape :math:`(P,)` and is at least the number of nodes for padding; the factors,
+    rotated to principal axes, have shape :math:`(P, r)`.
     """
 
     nodes: Indices
@@ -179,7 +171,10 @@ class EdgeSampler:
             if not costly.all():
                 yield block_pairs[~costly]
             if costly.any():
-                waiting.append((level + 1, _halves(pairs[:, costly])))
+                steps = np.array([(0, 0), (0, 1), (1, 0), (1, 1)])
+                halves = np.concatenate([2 * pairs[:, costly] + step[:, None] for step in steps], axis=1)
+                # A block with itself gives three pairs of halves, not four.
+                waiting.append((level + 1, halves[:, halves[0] <= halves[1]]))
 
 
 @dataclass(frozen=True)
@@ -187,7 +182,6 @@ class _BlockPairs:
     """Pairs of blocks of one level, and the rates of points between them.
 
     Attributes:
-        tree: The tree of blocks.
         pairs: The two blocks of each pair, with shape :math:`(2, Q)`.
         log_rates: The term of the bound for each node of either block, with shape :math:`(2, Q, S)`.
         points: The expected number of points of each pair of blocks, with shape :math:`(Q,)`.
@@ -203,7 +197,6 @@ class _BlockPairs:
 
     @classmethod
     def of(cls, tree: BlockTree, blocks: Blocks, pairs: Indices) -> _BlockPairs:
-        """Bounds for pairs of blocks of one level."""
         centres = blocks.centres[pairs]
         factor = tree.factor.reshape(*blocks.away.shape, -1)
         bias = tree.bias.reshape(blocks.away.shape)
@@ -247,7 +240,7 @@ class _BlockPairs:
             at, within = np.divmod(cell, self.size**2)
             i, j = pairs[:, at] * self.size + np.stack(np.divmod(within, self.size))
             i, j = i[i < j], j[i < j]
-            yield i, j, _sigmoid(self.tree.logits(i, j))
+            yield i, j, np.exp(-np.logaddexp(0, -self.tree.logits(i, j)))
 
     def poisson_points(self, rng: np.random.Generator) -> Iterator[tuple[Indices, Indices, Array]]:
         """Points of the bounding process in the other pairs of blocks: positions, and the probability to keep them."""
@@ -270,17 +263,6 @@ class _BlockPairs:
             upper = i < j
             logits = self.tree.logits(i[upper], j[upper])
             yield i[upper], j[upper], np.logaddexp(0, logits) * np.exp(-log_bound[upper])
-
-
-def _halves(pairs: Indices) -> Indices:
-    """Pairs of halves of pairs of blocks; a block with itself gives three, not four."""
-    halves = np.concatenate([2 * pairs + np.array(step)[:, None] for step in ((0, 0), (0, 1), (1, 0), (1, 1))], axis=1)
-
-    return halves[:, halves[0] <= halves[1]]
-
-
-def _sigmoid(logits: Array) -> Array:
-    return np.exp(-np.logaddexp(0, -logits))
 
 
 def sample_edges(logits: PairLogits, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -21,13 +21,7 @@ from ..records import Provenance
 from ..viz.figures import check_picture, new_figure, save_picture
 from .network import Network
 
-__all__ = [
-    "check_embedding_picture",
-    "check_embedding_target",
-    "draw_embedding",
-    "project_to_plane",
-    "write_embedding",
-]
+__all__ = ["check_embedding_picture", "check_embedding_target", "draw_embedding", "project_to_plane", "write_embedding"]
 
 Latents = NDArray[np.float32]
 
@@ -88,9 +82,8 @@ def write_embedding(
 
 def _label(graph: Network, node: int) -> Any:
     assert graph.labels is not None
-    code = int(graph.labels[node])
 
-    return None if code < 0 else graph.classes[code]
+    return None if graph.labels[node] < 0 else graph.classes[graph.labels[node]]
 
 
 def _csv(graph: Network, z: Latents) -> str:

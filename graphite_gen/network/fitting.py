@@ -31,21 +31,12 @@ NODE_BYTES = 100
 
 @dataclass(frozen=True)
 class TrainedAutoencoder:
-    """A trained autoencoder with the graph and the inputs it was trained on.
-
-    Attributes:
-        network: The autoencoder, with the weights of its best epoch.
-        graph: The normalised graph.
-        inputs: The node inputs.
-        epoch: The best epoch by validation; the last one without validation.
-        loss: The loss of the last step.
-    """
+    """An autoencoder with the weights of its best epoch, and the normalised graph and inputs it was trained on."""
 
     network: LinkNetwork
     graph: SparseGraph
     inputs: NodeInputs
     epoch: int
-    loss: float
 
     @torch.no_grad()
     def latents(self) -> Tensor:
@@ -69,16 +60,10 @@ def train_autoencoder(
     validate: Callable[[PairLogits], float] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> TrainedAutoencoder:
-    """Train an autoencoder on the given edges.
+    """Train an autoencoder on the given edges, i < j, with shape :math:`(2, E)`.
 
-    Arguments:
-        settings: The model and its training.
-        edges: The edges with i < j, with shape :math:`(2, E)`.
-        nodes: The number of nodes :math:`N`.
-        inputs: The node inputs.
-        seed: The seed of weights and training.
-        validate: A validation score, higher is better; without it, the last epoch is kept.
-        progress: Called with the number of finished epochs and of all epochs.
+    The epoch with the highest validation score is kept, or the last one without validation. ``progress`` is called with
+    the number of finished epochs and of all epochs.
     """
     check_step_memory(settings, edges.shape[1], nodes)
     network = build_link_network(settings, inputs.width, derive_seed(seed, "weights"))
@@ -106,7 +91,7 @@ def train_autoencoder(
     if kept:
         network.load_state_dict(kept)
 
-    return TrainedAutoencoder(network, whole, inputs, best_epoch, float(loss.detach()))
+    return TrainedAutoencoder(network, whole, inputs, best_epoch)
 
 
 def check_finite(loss: float) -> None:
@@ -125,10 +110,7 @@ def hide_edges(
 
 
 def check_step_memory(settings: LinkSettings, edges: int, nodes: int) -> None:
-    """Raise TrainingError if a step does not fit in memory.
-
-    All pairs are scored tile by tile, but edges and sampled pairs at once.
-    """
+    """Raise TrainingError if a step does not fit in memory: edges and sampled pairs are scored at once."""
     rows = EDGE_BYTES * edges + DRAW_BYTES * settings.subsample * edges + NODE_BYTES * nodes
     what = (
         f"A step on {count_of(nodes, 'node')} and {count_of(edges, 'edge')} with {count_of(settings.latent, 'latent')}"
@@ -150,16 +132,8 @@ def link_loss(
     .. math:: -E_q[\log p(A | Z)] + \beta KL(q \| p), \quad \text{edges weighted if balanced}
 
     With all edges as targets, no weights and :math:`\beta = 1` it is the negative ELBO (eq. 5) up to the unit. With
-    hidden edges as targets, the edges visible to the encoder are excluded.
-
-    Arguments:
-        network: The autoencoder.
-        settings: Targets, weights and subsampling of the loss.
-        posterior: The posterior given the visible edges.
-        inputs: The node inputs.
-        edges: All edges with i < j, with shape :math:`(2, E)`.
-        hidden: True for edges hidden from the encoder, with shape :math:`(E,)`.
-        generator: The random generator of latents and of sampled pairs.
+    hidden edges as targets, the edges visible to the encoder are excluded. Edges have i < j and shape :math:`(2, E)`;
+    ``hidden`` is the mask of those hidden from the encoder, with shape :math:`(E,)`.
     """
     z = posterior.mu
     if settings.is_variational:

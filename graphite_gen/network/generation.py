@@ -94,18 +94,15 @@ class NetworkModel:
     def draw(self, generator: torch.Generator, like: Tensor | None = None) -> tuple[Tensor, PairLogits]:
         """Sample latents, with shape :math:`(n, D)`, and decode them to log-odds of pairs, without the biases.
 
-        Arguments:
-            generator: The random generator.
-            like: The observed node whose posterior each new node uses, with shape :math:`(n,)`; None for all in order.
+        ``like`` has the observed node whose posterior each new node uses, :math:`(n,)`; None for all in order.
         """
         each = torch.arange(self.nodes) if like is None else like
         z = self.posterior.mu[each]
         if self.settings.is_variational:
             noise = torch.randn(z.shape, generator=generator, dtype=z.dtype)
             z = z + self.posterior.sigma[each] * noise
-        logits: PairLogits = self.decoder(z, self.evidence[each])
 
-        return z, logits
+        return z, self.decoder(z, self.evidence[each])
 
     def biases_for(self, nodes: int) -> Tensor:
         """Biases of the observed nodes in a graph of another size (at least 2), with shape :math:`(N,)`.
@@ -122,12 +119,10 @@ class NetworkModel:
         return torch.lerp(self._biases_of_fraction(low), self._biases_of_fraction(math.ceil(power)), power - low)
 
     def _biases_of_fraction(self, power: int) -> Tensor:
-        if power == 0:
-            return self.biases
-        if power not in self._fraction_biases:
+        if power and power not in self._fraction_biases:
             self._fraction_biases[power] = self._fit_biases(0.5**power)
 
-        return self._fraction_biases[power]
+        return self._fraction_biases[power] if power else self.biases
 
     def _fit_biases(self, fraction: float = 1.0) -> Tensor:
         generator = torch.Generator().manual_seed(derive_seed(self.seed, "biases"))
@@ -165,10 +160,6 @@ class NetworkModel:
 
         return [graph.to_networkx() for graph in sampler]
 
-    def with_biases(self) -> NetworkModel:
-        """A copy with calibrated biases, unless there are too many pairs to visit."""
-        return self if self.nodes > MOST_NODES else replace(self, biases=self._fit_biases())
-
 
 def fit_network_model(
     graph: Network,
@@ -179,12 +170,7 @@ def fit_network_model(
     provenance: Provenance | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> NetworkModel:
-    """Train a generative model of a network from its edges; node features are not used.
-
-    Raises:
-        DatasetError: The network has no edges.
-        TrainingError: A step does not fit in memory, or the loss is not finite.
-    """
+    """Train a generative model of a network from its edges; node features are not used."""
     trained = train_on_all(graph, settings, seed, features=False, progress=progress)
     with torch.no_grad():
         posterior = trained.network.encode(trained.graph, trained.inputs)
@@ -202,23 +188,13 @@ def fit_network_model(
         provenance or Provenance(),
     )
 
-    return model.with_biases()
+    return model if model.nodes > MOST_NODES else replace(model, biases=model._fit_biases())
 
 
 class LargeGraphSampler:
-    """An iterable of graphs from a model of one network.
+    """An iterable of graphs from a model of one network; see :meth:`NetworkModel.sample` for its arguments.
 
-    Arguments:
-        model: The model.
-        count: The number of graphs; graph i does not depend on it.
-        nodes: Their number of nodes, or a range to draw it from uniformly; None for that of the observed network.
-        seed: The seed of the run.
-        largest: Whether to keep only the largest component of each graph.
-        latents: Whether to store the latents as node attributes ``z0``, ``z1``, ….
-        group: The processes that share the work; rank 0 gets all graphs.
-
-    Raises:
-        SamplingError: The mean degree is impossible for so few nodes.
+    The processes of a group share the work, and rank 0 gets all graphs.
     """
 
     def __init__(
@@ -242,7 +218,7 @@ class LargeGraphSampler:
         for size in (low, high):
             require_count("nodes", size, 1)
         self._range = low, high
-        if count < 0 or not 1 <= low <= high:
+        if count < 0 or low > high:
             raise SamplingError(f"The request is for {count} graphs of {low} to {high} nodes; sizes start at 1.")
         if low - 1 < model.mean_degree:
             raise SamplingError(

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from .splits import is_among
 
-__all__ = ["Copy", "in_triangles", "lift"]
+__all__ = ["Copy", "lift"]
 
 Indices = NDArray[np.int64]
 
@@ -21,12 +21,7 @@ LEAST_CROSSING = 0.1
 
 @dataclass(frozen=True)
 class Copy:
-    """A sample of the network.
-
-    Attributes:
-        like: The original of each node in the observed network, with shape :math:`(n,)`.
-        edges: The edges, i < j, with shape :math:`(2, E)`.
-    """
+    """A sample of the network: the original of each node, :math:`(n,)`, and the edges, i < j, :math:`(2, E)`."""
 
     like: Indices
     edges: Indices

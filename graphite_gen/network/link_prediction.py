@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..config import require_count
 from ..errors import DatasetError
 from ..evaluation.ranking import area_under_curve, average_precision
 from ..records import Record, mean_with_error
@@ -27,13 +26,9 @@ from .splits import EdgeSplit, split_edges
 
 __all__ = [
     "LinkResult",
-    "LinkScore",
-    "PairScores",
     "PredictedLink",
     "ScoredLink",
     "check_misses_links",
-    "iterate_baseline",
-    "iterate_links",
     "rank_by_pagerank",
     "rank_missing_links",
     "run_baseline",
@@ -49,15 +44,9 @@ TILE = 1 << 23
 
 @dataclass(frozen=True)
 class LinkScore(Record):
-    """Scores of one run on held-out test edges.
+    """Area under the ROC curve and average precision of one run on test edges and as many non-edges.
 
-    Attributes:
-        run: The index of the run, which determines its split and its seed.
-        auc: The area under the ROC curve.
-        ap: The average precision.
-        test_edges: The number of test edges; there are as many non-edges.
-        validation_auc: The AUC of the validation edges; None for baselines.
-        epoch: The selected epoch; None for baselines.
+    Baselines have neither a validation AUC nor a selected epoch.
     """
 
     run: int
@@ -104,33 +93,9 @@ class ScoredLink(Record):
     score: float
 
 
-class PairScores(Protocol):
-    """Scores of all pairs, computed block by block."""
-
-    @property
-    def nodes(self) -> int: ...
-
-    def tile(self, rows: slice, columns: slice) -> Tensor: ...
-
-
 def run_split(graph: Network, form: str, seed: int, run: int) -> EdgeSplit:
     """The split of a run, the same for every model."""
     return split_edges(graph.nodes, graph.edges, stream(seed, "split", run), form=form)
-
-
-def iterate_links(
-    graph: Network,
-    settings: LinkSettings,
-    runs: int,
-    seed: int,
-    *,
-    features: bool | None = None,
-    split: str = "connected",
-) -> Iterator[LinkScore]:
-    """Scores of a model on several splits; see :func:`run_link`."""
-    require_count("runs", runs)
-
-    return (run_link(graph, settings, run, seed, features=features, split=split) for run in range(runs))
 
 
 def run_link(
@@ -157,15 +122,6 @@ def run_link(
     auc, ap = _areas(logits, _tensor(parts.test), _tensor(parts.test_negatives))
 
     return LinkScore(run, auc, ap, len(parts.test), _areas(logits, *held)[0], trained.epoch)
-
-
-def iterate_baseline(
-    graph: Network, name: str, runs: int, seed: int, *, split: str = "connected"
-) -> Iterator[LinkScore]:
-    """Scores of a baseline on several splits; see :func:`run_baseline`."""
-    require_count("runs", runs)
-
-    return (run_baseline(graph, name, run, seed, split=split) for run in range(runs))
 
 
 def run_baseline(graph: Network, name: str, run: int, seed: int, *, split: str = "connected") -> LinkScore:
@@ -238,7 +194,7 @@ def rank_by_pagerank(
 
 @torch.no_grad()
 def _rank(
-    graph: Network, scores: PairScores, count: int, progress: Callable[[int, int], None] | None = None
+    graph: Network, scores: PairLogits | PageRank, count: int, progress: Callable[[int, int], None] | None = None
 ) -> tuple[list[tuple[Any, Any]], Tensor]:
     """Names and scores of the pairs without an edge that have the highest scores."""
     nodes = graph.nodes

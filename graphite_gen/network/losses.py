@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from .pair_logits import PairLogits
 
-__all__ = ["exact_loss", "pair_count", "sampled_loss", "uniform_pairs"]
+__all__ = ["exact_loss", "pair_count", "sampled_loss"]
 
 # A tile of logits and its probabilities fit in the L2 cache.
 _ROWS, _COLUMNS = 256, 512
@@ -32,13 +32,8 @@ def exact_loss(
 
     .. math:: -\sum_{i<j} w a_{ij} \log \sigma(l_{ij}) + (1 - a_{ij}) \log \sigma(-l_{ij})
 
-    It takes :math:`O(N^2)` time and the memory of one tile of pairs, forward and backward.
-
-    Arguments:
-        logits: The logits of all pairs.
-        edges: The edges, each once, with shape :math:`(2, E)`.
-        positive_weight: The weight :math:`w` of an edge; that of a non-edge is 1.
-        scored: True for edges in the loss, with shape :math:`(E,)`; all by default.
+    It takes :math:`O(N^2)` time and the memory of one tile of pairs, forward and backward. Edges are given once, with
+    shape :math:`(2, E)`; ``scored`` is the mask :math:`(E,)` of those in the loss, all by default.
     """
     left, right = logits.two_sided()
     # All pairs as non-edges, then corrected: w softplus(-l) - softplus(l) = (w - 1) softplus(-l) - l.
@@ -60,15 +55,8 @@ def sampled_loss(
 ) -> Tensor:
     r"""An unbiased estimate of :func:`exact_loss` in :math:`O(E + M)`, a scalar.
 
-    All edges are scored, and non-edges by :math:`M` pairs drawn uniformly with replacement.
-
-    Arguments:
-        logits: The logits of all pairs.
-        edges: The edges, each once and with i < j, with shape :math:`(2, E)`.
-        count: The number :math:`M` of pairs to draw; :math:`c |E|` in the paper.
-        generator: The random generator, on the device of the edges.
-        positive_weight: The weight of an edge; that of a non-edge is 1.
-        scored: True for edges in the loss, with shape :math:`(E,)`; all by default.
+    All edges (i < j) are scored, and non-edges by :math:`M` pairs drawn uniformly with replacement, :math:`c |E|` in
+    the paper.
     """
     targets = edges if scored is None else edges[:, scored]
     pairs = uniform_pairs(logits.nodes, count, generator)
@@ -167,15 +155,11 @@ def _softplus_to_sigmoid(tile: Tensor, odds: Tensor) -> Tensor:
     torch.add(odds, 1, out=tile)
     # The number of factors whose product does not overflow.
     factors = 2 ** int(math.log2((sure + 1) / (min(max(0.0, highest), sure) + 1)))
-    logarithms = _sum_of_logs(tile.view(-1), min(factors, _FACTORS))
+    factors = min(factors, _FACTORS)
+    # Logarithms of products are cheaper than of each factor.
+    x, groups = tile.view(-1), tile.numel() // factors
+    products = x[: groups * factors].view(factors, groups).prod(0)
+    logarithms = products.log_().sum() + x[groups * factors :].log().sum()
     torch.div(odds, tile, out=tile)
 
     return logarithms + excess
-
-
-def _sum_of_logs(x: Tensor, factors: int) -> Tensor:
-    """Sum of the logarithms of a vector, by logarithms of products, which are cheaper."""
-    groups = len(x) // factors
-    products = x[: groups * factors].view(factors, groups).prod(0)
-
-    return products.log_().sum() + x[groups * factors :].log().sum()

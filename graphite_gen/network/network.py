@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -100,8 +100,7 @@ def read_network(
         DatasetError: The file holds more than one graph, or annotations do not fit its nodes.
     """
     if format is None and is_planetoid(source):
-        raw = read_planetoid(source)
-        found = describe_nodes(raw.graph, raw.features, raw.labels, raw.split)
+        found = describe_nodes(*read_planetoid(source))
     else:
         found = _read(source, format, simplify)
     graph = found.graph
@@ -121,12 +120,8 @@ def describe_nodes(
 ) -> Network:
     """A network from a graph and annotations of its nodes.
 
-    Arguments:
-        graph: The graph.
-        features: Node features, with shape :math:`(n, F)`.
-        labels: A label per node, None if unlabelled. So is -1 if 0 is a label and all others are positive integers;
-            otherwise, for example beside 1 alone, it is a class.
-        split: The split, or the part of it that each node belongs to.
+    A label None means unlabelled. So does -1 if 0 is a label and all others are positive integers; otherwise, for
+    example beside 1 alone, it is a class. ``split`` may be the name of the part that each node belongs to.
     """
     parts = split if split is None or isinstance(split, NodeSplit) else _split(split)
     if labels is None or all(label is None for label in labels):
@@ -186,31 +181,21 @@ def _read(source: str | Path, format: str | None, simplify: bool) -> Network:
 
 
 def from_simple_graph(graph: SimpleGraph) -> Network:
-    """A network from a graph with node ``features`` and the node attributes ``label`` and ``split``.
-
-    Raises:
-        DatasetError: The split of a node is unknown.
-    """
+    """A network from a graph with node ``features`` and the node attributes ``label`` and ``split``."""
     x = None if graph.features is None else sparse.csr_array(graph.features)
+    labels = graph.node_attributes.get("label")
+    if labels is not None and not all(isinstance(each, str | int | float | None) for each in labels):
+        # Lists and dicts cannot be classes.
+        labels = None
 
-    return describe_nodes(graph, x, _hashable(graph.node_attributes), graph.node_attributes.get("split"))
+    return describe_nodes(graph, x, labels, graph.node_attributes.get("split"))
 
 
 def count_features(path: Path, nodes: int) -> int:
-    """The number of node features in a file of the network HDF5 layout; 0 in other layouts.
-
-    Raises:
-        FormatError: The features are damaged.
-    """
+    """The number of node features in a file of the network HDF5 layout; 0 in other layouts."""
     x = _h5_features(path, nodes)
 
     return 0 if x is None else int(x.shape[1])
-
-
-def _hashable(attributes: Mapping[str, list[Any]]) -> list[Any] | None:
-    labels = attributes.get("label")
-    # Lists and dicts cannot be classes.
-    return labels if labels is None or all(isinstance(each, str | int | float | None) for each in labels) else None
 
 
 def _h5_features(path: Path, nodes: int) -> sparse.csr_array | None:
@@ -220,9 +205,15 @@ def _h5_features(path: Path, nodes: int) -> sparse.csr_array | None:
         if "edge_index" not in file or "features" not in file:
             return None
         try:
-            return _checked_rows(context, _h5_rows(file, context), nodes)
+            x = _h5_rows(file, context)
         except (OSError, RuntimeError, LookupError, ValueError, TypeError, AttributeError) as error:
             raise FormatError(f"'{path}' is damaged ({str(error)[:200]}).", reason="file-damaged") from error
+    if x.shape[0] != nodes:
+        raise context.error("'features'", f"{count_of(x.shape[0], 'row')} for {count_of(nodes, 'node')}.")
+    if not np.isfinite(x.data).all():
+        raise context.error("'features'", "a feature is not a finite number.")
+
+    return x
 
 
 def _h5_rows(file: Any, context: Context) -> sparse.csr_array:
@@ -235,12 +226,3 @@ def _h5_rows(file: Any, context: Context) -> sparse.csr_array:
     )
 
     return csr_rows(data.astype(np.float32), indices, indptr, group.attrs["shape"])
-
-
-def _checked_rows(context: Context, x: sparse.csr_array, nodes: int) -> sparse.csr_array:
-    if x.shape[0] != nodes:
-        raise context.error("'features'", f"{count_of(x.shape[0], 'row')} for {count_of(nodes, 'node')}.")
-    if not np.isfinite(x.data).all():
-        raise context.error("'features'", "a feature is not a finite number.")
-
-    return x

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..config import require, require_count
+from ..config import require
 from ..errors import DatasetError
 from ..nn.conv import GraphConv
 from ..nn.operators import SparseGraph
@@ -25,39 +25,20 @@ from .hyperparameters import ClassifierSettings, LinkSettings
 from .network import Network, NodeSplit
 from .node_inputs import IdentityInputs, NodeInputs, dropout, inputs_of
 
-__all__ = [
-    "NODE_SPLITS",
-    "ClassificationResult",
-    "ClassificationScore",
-    "GCNClassifier",
-    "GraphiteClassifier",
-    "iterate_classification",
-    "node_split",
-    "run_classification",
-    "run_nodes",
-    "summarise_classification",
-]
+__all__ = ["ClassificationResult", "ClassificationScore", "run_classification", "run_nodes", "summarise_classification"]
 
 # Weight decay of the first layer: as published for the GCN; chosen by validation accuracy for the hybrid.
 WEIGHT_DECAY = {"gcn": 5e-4, "graphite": 0.02}
 NODE_SPLITS = ("own", "fresh")
-"""The split of the network (or one like Planetoid's without any), or a random one like Planetoid's in each run."""
 # The sizes of Planetoid's public split.
 TRAIN_PER_CLASS, VALIDATION, TEST = 20, 500, 1000
 
 
 @dataclass(frozen=True)
 class ClassificationScore(Record):
-    """Scores and predictions of one run.
+    """Accuracy of one run on test and validation nodes at its best epoch by the latter.
 
-    Attributes:
-        run: The index of the run, which determines its seed.
-        accuracy: The accuracy on test nodes.
-        validation: The accuracy on validation nodes, by which the epoch is selected.
-        epoch: The selected epoch.
-        predictions: The predicted class of each node, with shape :math:`(n,)`.
-        probabilities: The probability of that class, with shape :math:`(n,)`.
-        test_nodes: The number of test nodes.
+    Predicted classes of all nodes and their probabilities have shape :math:`(n,)`.
     """
 
     run: int
@@ -105,9 +86,7 @@ class GCNClassifier(nn.Module):
 
     def class_logits(self, graph: SparseGraph, h: Tensor) -> Tensor:
         """Class logits given the hidden states, with shape :math:`(N, C)`."""
-        logits: Tensor = self.out(graph, h)
-
-        return logits
+        return self.out(graph, h)
 
 
 class GraphiteClassifier(GCNClassifier):
@@ -120,33 +99,33 @@ class GraphiteClassifier(GCNClassifier):
         self.autoencoder.encoder.hidden = self.hidden
 
     def class_logits(self, graph: SparseGraph, h: Tensor) -> Tensor:
-        """Class logits given the hidden states, with shape :math:`(N, C)`."""
-        logits: Tensor = self.out(self.autoencoder.encoder.propagation(graph), h)
-
-        return logits
+        return self.out(self.autoencoder.encoder.propagation(graph), h)
 
 
-def node_split(graph: Network, seed: int) -> NodeSplit:
-    """The split of the network, or a random one like Planetoid's: 20 nodes of each class to train, then 500 and 1000.
+def run_nodes(graph: Network, split: str, seed: int, run: int) -> NodeSplit:
+    """The split of a run, the same for every model: that of the network (``own``), or a random one like Planetoid's.
 
-    With fewer labels, validation and test share the rest in the same proportion.
+    A random split has 20 nodes of each class to train, then 500 and 1000. With fewer labels, validation and test share
+    the rest in the same proportion. Without a split of the network, ``own`` is the same random one in all runs.
     """
+    require("split", split, NODE_SPLITS)
     if graph.labels is None or len(graph.classes) < 2:
         raise DatasetError(
             f"The graph has labels of {count_of(len(graph.classes), 'class')}: classification needs 2 or more.",
             reason="no-labels",
         )
-    if graph.split is not None:
+    if split == "own" and graph.split is not None:
         # Some test nodes of Citeseer are unlabelled.
-        parts = (graph.split.train, graph.split.validation, graph.split.test)
-        split = NodeSplit(*(part[graph.labels[part] >= 0] for part in parts))
+        own = (graph.split.train, graph.split.validation, graph.split.test)
+        parts = NodeSplit(*(part[graph.labels[part] >= 0] for part in own))
     else:
-        split = _fresh_split(graph.labels, len(graph.classes), stream(seed, "nodes"))
+        seed = seed if split == "own" else derive_seed(seed, "nodes", run)
+        parts = _fresh_split(graph.labels, len(graph.classes), stream(seed, "nodes"))
     for name in ("train", "validation", "test"):
-        if not len(getattr(split, name)):
+        if not len(getattr(parts, name)):
             raise DatasetError(f"The split has no labelled nodes for {name}.")
 
-    return split
+    return parts
 
 
 def _fresh_split(labels: NDArray[np.int64], classes: int, generator: np.random.Generator) -> NodeSplit:
@@ -162,30 +141,6 @@ def _fresh_split(labels: NDArray[np.int64], classes: int, generator: np.random.G
     validation = min(VALIDATION, len(rest) * VALIDATION // (VALIDATION + TEST))
 
     return NodeSplit(train, rest[:validation], rest[validation : validation + TEST])
-
-
-def run_nodes(graph: Network, split: str, seed: int, run: int) -> NodeSplit:
-    """The split of a run, the same for every model."""
-    require("split", split, NODE_SPLITS)
-    if split == "own":
-        return node_split(graph, seed)
-
-    return node_split(replace(graph, split=None), derive_seed(seed, "nodes", run))
-
-
-def iterate_classification(
-    graph: Network,
-    settings: ClassifierSettings,
-    runs: int,
-    seed: int,
-    *,
-    features: bool | None = None,
-    split: str = "own",
-) -> Iterator[ClassificationScore]:
-    """Scores of a classifier over several runs; see :func:`run_classification`."""
-    require_count("runs", runs)
-
-    return (run_classification(graph, settings, run, seed, features=features, split=split) for run in range(runs))
 
 
 @torch.enable_grad()
@@ -255,8 +210,7 @@ def run_classification(
 def _optimiser(network: GCNClassifier, settings: ClassifierSettings) -> torch.optim.Optimizer:
     """Adam with weight decay of the first layer only, as in Kipf & Welling (2017)."""
     first = list(network.hidden.parameters())
-    known = {id(parameter) for parameter in first}
-    rest = [parameter for parameter in network.parameters() if id(parameter) not in known]
+    rest = [parameter for parameter in network.parameters() if all(parameter is not each for each in first)]
     decay = WEIGHT_DECAY[settings.kind] if settings.weight_decay is None else settings.weight_decay
 
     groups: list[dict[str, Any]] = [{"params": first, "weight_decay": decay}, {"params": rest}]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import partial
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -12,39 +13,29 @@ from scipy import sparse
 from torch import Tensor
 
 from ..errors import DatasetError
-from ..nn.operators import csr_product, csr_tensor
+from ..nn.operators import csr_product, csr_tensor, differentiable_product
 from .network import Network
 
 __all__ = ["IdentityInputs", "NodeInputs", "SparseInputs", "dropout", "inputs_of"]
 
 
 class NodeInputs(Protocol):
-    """The input features :math:`H^0`, used through their products with weights."""
+    """The input features :math:`H^0`, :math:`(N, F)`, used through products with weights, and with dropout."""
 
     @property
-    def width(self) -> int:
-        """The number of columns :math:`F`."""
-        ...
+    def width(self) -> int: ...
 
-    def __matmul__(self, weight: Tensor, /) -> Tensor:
-        """The product :math:`H^0 W` with weights of shape :math:`(F, d)`, with shape :math:`(N, d)`."""
-        ...
+    def __matmul__(self, weight: Tensor, /) -> Tensor: ...
 
-    def dropped(self, rate: float, generator: torch.Generator) -> NodeInputs:
-        """The inputs with dropout."""
-        ...
+    def dropped(self, rate: float, generator: torch.Generator) -> NodeInputs: ...
 
 
 @dataclass(frozen=True)
 class IdentityInputs:
     """The paper's :math:`H^0 = I`, for networks without features: the product is the weights themselves.
 
-    Rows of isolated nodes are zero, so that these share their latents. With embeddings of their own, the sampled
-    non-edges would teach them to have no edges at all.
-
-    Attributes:
-        nodes: The number of nodes :math:`N`.
-        isolated: The isolated nodes, with shape :math:`(M,)`, or None without any.
+    Rows of the isolated nodes, with shape :math:`(M,)`, are zero, so that these share their latents. With embeddings of
+    their own, the sampled non-edges would teach them to have no edges at all.
     """
 
     nodes: int
@@ -52,7 +43,6 @@ class IdentityInputs:
 
     @property
     def width(self) -> int:
-        """The number of nodes."""
         return self.nodes
 
     def __matmul__(self, weight: Tensor) -> Tensor:
@@ -65,12 +55,9 @@ class IdentityInputs:
 
 @dataclass(frozen=True)
 class SparseInputs:
-    """Sparse features and their transpose, which the gradient needs.
+    """Sparse features in CSR form, with shape :math:`(N, F)`, and their transpose, which the gradient needs.
 
-    Attributes:
-        matrix: The features in CSR form, with shape :math:`(N, F)`.
-        transposed: The transpose in CSR form, with shape :math:`(F, N)`.
-        order: The position of each value of the transpose among those of the matrix.
+    ``order`` has the position of each value of the transpose among those of the matrix.
     """
 
     matrix: Tensor
@@ -79,9 +66,7 @@ class SparseInputs:
 
     @classmethod
     def from_features(cls, features: sparse.csr_array, dtype: torch.dtype | None = None) -> SparseInputs:
-        """Scaled features of a network.
-
-        Sparse columns, such as words and categories, are scaled to rows of unit norm.
+        """Scaled features: sparse columns, such as words and categories, are scaled to rows of unit norm.
 
         A column that is nonzero for more than two thirds of the nodes is a dense measurement, such as an age, and is
         standardised to mean 0 and standard deviation 1. (In Pubmed the most frequent word is in three of five papers.)
@@ -101,16 +86,12 @@ class SparseInputs:
 
     @property
     def width(self) -> int:
-        """The number of features."""
         return int(self.matrix.shape[1])
 
     def __matmul__(self, weight: Tensor) -> Tensor:
-        product: Tensor = _Product.apply(self.matrix, self.transposed, weight)  # type: ignore[no-untyped-call]
-
-        return product
+        return differentiable_product(partial(csr_product, self.matrix), partial(csr_product, self.transposed), weight)
 
     def dropped(self, rate: float, generator: torch.Generator) -> NodeInputs:
-        """The features with dropout of their stored entries."""
         if rate == 0:
             return self
         values = dropout(self.matrix.values(), rate, generator)
@@ -119,12 +100,9 @@ class SparseInputs:
 
 
 def inputs_of(graph: Network, features: bool | None = None, edges: NDArray[np.integer] | None = None) -> NodeInputs:
-    """Node inputs of a network: its features, or the identity.
+    """Node inputs of a network: its features if it has any, or the identity without isolated nodes.
 
-    Arguments:
-        graph: The network.
-        features: Whether to use its features; None to use them if there are any.
-        edges: The training edges, with shape :math:`(E, 2)`; None for all edges.
+    ``edges`` are the training edges, with shape :math:`(E, 2)`; None for all edges.
     """
     if graph.features is not None and graph.features.shape[1] and features is not False:
         inputs = SparseInputs.from_features(graph.features)
@@ -152,7 +130,7 @@ def _scale_rows(x: sparse.csr_array) -> sparse.csr_array:
     """Rows of unit norm; empty rows stay zero."""
     rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
     # Exact scaling by powers of two, so that squares neither overflow nor underflow.
-    exponents = np.frexp(_largest(x.data, rows, x.shape[0]))[1]
+    exponents = np.frexp(abs(x).max(axis=1).toarray())[1]
     near_one = sparse.csr_array((np.ldexp(x.data, -exponents[rows]), x.indices, x.indptr), shape=x.shape)
     norms = np.sqrt(near_one.multiply(near_one).sum(axis=1))
     near_one.data /= np.where(norms > 0, norms, 1)[rows]
@@ -163,7 +141,7 @@ def _scale_rows(x: sparse.csr_array) -> sparse.csr_array:
 def _scale_mixed(x: sparse.csr_array, is_dense: NDArray[np.bool_]) -> sparse.csr_array:
     """Standardised dense columns beside scaled sparse ones."""
     nodes, dense = x.shape[0], np.flatnonzero(is_dense)
-    largest = _largest(x.data, x.indices, x.shape[1])
+    largest = abs(x).max(axis=0).toarray()
     others = np.where(is_dense[x.indices], 0, x.data / np.where(largest > 0, largest, 1)[x.indices])
     numbers = _standardised(x[:, dense].toarray())
     starts = len(dense) * np.arange(nodes + 1)
@@ -188,14 +166,6 @@ def _standardised(columns: NDArray[np.float64]) -> NDArray[np.float64]:
     return columns / np.where(varies, columns.std(axis=0), 1)
 
 
-def _largest(values: NDArray[np.float64], places: NDArray[np.integer[Any]], count: int) -> NDArray[np.float64]:
-    """Largest absolute value at each place, with shape :math:`(count,)`."""
-    largest = np.zeros(count)
-    np.maximum.at(largest, places, np.abs(values))
-
-    return largest
-
-
 def _rows(x: sparse.csr_array, values: Tensor) -> Tensor:
     ends, columns = (torch.from_numpy(each.astype(np.int64)) for each in (x.indptr, x.indices))
 
@@ -204,17 +174,3 @@ def _rows(x: sparse.csr_array, values: Tensor) -> Tensor:
 
 def _with(matrix: Tensor, values: Tensor) -> Tensor:
     return csr_tensor(matrix.crow_indices(), matrix.col_indices(), values, matrix.shape[1])
-
-
-class _Product(torch.autograd.Function):
-    """Product with a sparse matrix, whose transpose gives the gradient."""
-
-    @staticmethod
-    def forward(ctx: Any, matrix: Tensor, transposed: Tensor, weight: Tensor) -> Tensor:
-        ctx.transposed = transposed
-
-        return csr_product(matrix, weight)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor]:
-        return None, None, csr_product(ctx.transposed, gradient)

@@ -1,8 +1,4 @@
-"""Planetoid's raw files (Yang et al., 2016): ``ind.NAME.x`` and seven others.
-
-Six of them are pickles, which could run any code. Here every name in a pickle is looked up in a short allow-list of
-stand-ins that only record their state; arrays and matrices are built from that state after checking it.
-"""
+"""Planetoid's raw files (Yang et al., 2016): ``ind.NAME.x`` and seven others, six of which are pickles."""
 
 from __future__ import annotations
 
@@ -11,7 +7,6 @@ import math
 import pickle
 import pickletools
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +19,7 @@ from ..graph import SimpleGraph
 from ..io.files import is_special
 from .annotations import csr_rows
 
-__all__ = ["PlanetoidGraph", "is_planetoid", "read_pickle", "read_planetoid"]
+__all__ = ["is_planetoid", "read_planetoid"]
 
 _NAME = re.compile(r"(ind\.[^.]+)(?:\.(?:x|tx|allx|y|ty|ally|graph|test\.index))?")
 VALIDATION = 500
@@ -33,30 +28,15 @@ MAX_CITATIONS = 100_000_000
 MAX_TUPLES = 1000
 
 
-@dataclass(frozen=True, eq=False)
-class PlanetoidGraph:
-    """A citation network with its annotations.
-
-    Attributes:
-        graph: The papers and the citations between them.
-        features: Bag-of-words features, with shape :math:`(n, F)`.
-        labels: The subject of each paper, None if unknown.
-        split: The part of the public split of each paper: train, 500 for validation, test, or None.
-    """
-
-    graph: SimpleGraph
-    features: sparse.csr_array
-    labels: list[int | None]
-    split: list[str | None]
-
-
 def is_planetoid(source: str | Path) -> bool:
     """Whether a path is one of Planetoid's files, or their common prefix, as in ``data/ind.cora``."""
     return _NAME.fullmatch(Path(source).name) is not None
 
 
-def read_planetoid(source: str | Path) -> PlanetoidGraph:
-    """The citation network of a set of files, assembled as in Kipf & Welling (2017).
+def read_planetoid(
+    source: str | Path,
+) -> tuple[SimpleGraph, sparse.csr_array, list[int | None], list[str | None]]:
+    """Citations, features :math:`(n, F)`, labels and public split of a set of files, as in Kipf & Welling (2017).
 
     ``test.index`` lists the nodes of the test papers in the order of their rows. Citeseer has nodes without rows: they
     have neither features nor labels.
@@ -66,11 +46,11 @@ def read_planetoid(source: str | Path) -> PlanetoidGraph:
     assert match is not None
     stem = path.with_name(match[1])
 
-    x, tx, allx = (_matrix(stem, part) for part in ("x", "tx", "allx"))
-    y, ty, ally = (_one_hot(stem, part) for part in ("y", "ty", "ally"))
+    x, tx, allx = (_part(stem, part, sparse.csr_array, "a CSR matrix") for part in ("x", "tx", "allx"))
+    y, ty, ally = (_part(stem, part, np.ndarray, "one-hot rows") for part in ("y", "ty", "ally"))
     tested = _test_index(stem)
-    rows_fit = len(tested) == tx.shape[0] == len(ty) and allx.shape[0] == len(ally) and x.shape[0] == len(y)
-    if not rows_fit or tx.shape[1] != allx.shape[1]:
+    rows_fit = all(a.shape[:1] == b.shape[:1] for a, b in ((x, y), (tx, ty), (allx, ally), (tx, tested)))
+    if not rows_fit or tx.shape[1] != allx.shape[1] or any(part.ndim != 2 for part in (y, ty, ally)):
         raise FormatError(f"'{stem}.*' differ in their numbers of rows or columns. Download them again.")
 
     known = allx.shape[0]
@@ -95,21 +75,13 @@ def read_planetoid(source: str | Path) -> PlanetoidGraph:
     for node in tested.tolist():
         split[node] = "test"
 
-    return PlanetoidGraph(_graph(stem, nodes), features.astype(np.float32), labels, split)
+    return _graph(stem, nodes), features.astype(np.float32), labels, split
 
 
-def _matrix(stem: Path, part: str) -> sparse.csr_array:
+def _part(stem: Path, part: str, kind: type, expected: str) -> Any:
     value = read_pickle(stem.with_name(f"{stem.name}.{part}"))
-    if not isinstance(value, sparse.csr_array):
-        raise FormatError(f"'{stem}.{part}' holds {type(value).__name__}: expected a CSR matrix. Download it again.")
-
-    return value
-
-
-def _one_hot(stem: Path, part: str) -> NDArray[Any]:
-    value = read_pickle(stem.with_name(f"{stem.name}.{part}"))
-    if not isinstance(value, np.ndarray) or value.ndim != 2:
-        raise FormatError(f"'{stem}.{part}' holds {type(value).__name__}: expected one-hot rows. Download it again.")
+    if not isinstance(value, kind):
+        raise FormatError(f"'{stem}.{part}' holds {type(value).__name__}: expected {expected}. Download it again.")
 
     return value
 
@@ -129,9 +101,7 @@ def _test_index(stem: Path) -> NDArray[np.int64]:
 
 def _graph(stem: Path, nodes: int) -> SimpleGraph:
     """The citations, without directions, duplicates and self-loops."""
-    lists = read_pickle(stem.with_name(f"{stem.name}.graph"))
-    if not isinstance(lists, dict):
-        raise FormatError(f"'{stem}.graph' holds {type(lists).__name__}: expected neighbour lists. Download it again.")
+    lists = _part(stem, "graph", dict, "neighbour lists")
     # A small file can refer to one list many times.
     if sum(len(near) for near in lists.values() if isinstance(near, list)) > MAX_CITATIONS:
         raise FormatError(f"'{stem}.graph' lists more than {MAX_CITATIONS} neighbours, the supported maximum.")
@@ -157,7 +127,11 @@ def _read(path: Path) -> bytes:
 
 
 def read_pickle(path: Path) -> Any:
-    """Content of a pickle file: an array, a CSR matrix, or lists and dicts of numbers and strings."""
+    """Content of a pickle file: an array, a CSR matrix, or lists and dicts of numbers and strings.
+
+    A pickle could run any code. Here every name in it is looked up in a short allow-list of stand-ins that only record
+    their state; arrays and matrices are built from that state after checking it.
+    """
     data = _read(path)
     try:
         _check_opcodes(data)
@@ -192,12 +166,8 @@ class _RefusedError(Exception):
 _TUPLES = {"TUPLE", "TUPLE1", "TUPLE2", "TUPLE3"}
 _MEMOISING = {"PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"}
 # Opcodes for sets, extensions, persistent ids and other objects that Planetoid's files do not have.
-_REFUSED = set(
-    re.findall(
-        r"\w+",
-        "EMPTY_SET FROZENSET ADDITEMS DUP INST OBJ EXT1 EXT2 EXT4 PERSID BINPERSID NEWOBJ_EX BYTEARRAY8 NEXT_BUFFER "
-        "READONLY_BUFFER",
-    )
+_REFUSED = re.compile(
+    "EMPTY_SET|FROZENSET|ADDITEMS|DUP|INST|OBJ|EXT[124]|(BIN)?PERSID|NEWOBJ_EX|BYTEARRAY8|(NEXT|READONLY)_BUFFER"
 )
 
 
@@ -206,7 +176,7 @@ def _check_opcodes(data: bytes) -> None:
     tuples, memoised, shared, previous = 0, 0, set(), ""
     for opcode, argument, _ in pickletools.genops(data):
         name = opcode.name
-        if name in _REFUSED:
+        if _REFUSED.fullmatch(name):
             raise _RefusedError(f"the opcode {name}")
         tuples += name in _TUPLES
         if name in _MEMOISING:

@@ -13,7 +13,7 @@ from ..config import require
 from ..errors import DatasetError
 from ..records import count_of
 
-__all__ = ["SPLITS", "EdgeSplit", "contains_pairs", "is_among", "sample_non_edges", "split_edges"]
+__all__ = ["EdgeSplit", "contains_pairs", "is_among", "split_edges"]
 
 SPLITS = ("connected", "random")
 
@@ -22,15 +22,7 @@ Pairs = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class EdgeSplit:
-    """The edges of a graph in three parts, all with ``i < j`` and shape :math:`(M, 2)`.
-
-    Attributes:
-        train: Training edges.
-        validation: Validation edges, for the choice of the epoch.
-        test: Test edges.
-        validation_negatives: As many pairs that are not edges.
-        test_negatives: As many other pairs that are not edges.
-    """
+    """The edges of a graph in three parts, and as many non-edges, all with ``i < j`` and shape :math:`(M, 2)`."""
 
     train: Pairs
     validation: Pairs
@@ -52,15 +44,7 @@ def split_edges(
 
     ``connected`` is the paper's split: edges are held out in random order unless that disconnects a component. This is
     the reverse-delete algorithm, so the edges it keeps are the minimum spanning forest of random weights. ``random``
-    holds out any edges.
-
-    Arguments:
-        nodes: The number of nodes.
-        edges: The edges with ``i < j``, with shape :math:`(E, 2)`.
-        generator: The random generator.
-        form: ``connected`` or ``random``.
-        validation: The fraction of edges held out for validation.
-        test: The fraction of edges held out for test.
+    holds out any edges. The edges have ``i < j`` and shape :math:`(E, 2)`.
     """
     require("split", form, SPLITS)
     pairs = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
@@ -85,13 +69,7 @@ def split_edges(
     kept[chosen] = False
     negatives = sample_non_edges(nodes, pairs, held, generator)
 
-    return EdgeSplit(
-        pairs[kept],
-        pairs[chosen[: counts[0]]],
-        pairs[chosen[counts[0] :]],
-        negatives[: counts[0]],
-        negatives[counts[0] :],
-    )
+    return EdgeSplit(pairs[kept], *np.split(pairs[chosen], counts[:1]), *np.split(negatives, counts[:1]))
 
 
 def _in_forest(nodes: int, pairs: Pairs) -> NDArray[np.bool_]:

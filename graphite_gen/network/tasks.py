@@ -1,8 +1,4 @@
-"""The Python API of networks: one function per task.
-
-A network is a networkx graph, a file, or the result of :func:`read_network`. Nodes of a networkx graph may have the
-attributes ``features``, ``label`` and ``split``.
-"""
+"""The Python API of networks: one function per task."""
 
 from __future__ import annotations
 
@@ -25,34 +21,26 @@ from .link_prediction import (
     PredictedLink,
     ScoredLink,
     check_misses_links,
-    iterate_baseline,
-    iterate_links,
     rank_by_pagerank,
     rank_missing_links,
+    run_baseline,
+    run_link,
     summarise_links,
     train_on_all,
 )
 from .network import Network, from_simple_graph, read_network
-from .node_classification import ClassificationResult, iterate_classification, summarise_classification
-from .storage import load_network_model, save_network_model
+from .node_classification import ClassificationResult, run_classification, summarise_classification
 
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = [
-    "classify_nodes",
-    "embed_nodes",
-    "fit_network",
-    "load_network",
-    "predict_links",
-    "save_network",
-    "score_links",
-]
+__all__ = ["classify_nodes", "embed_nodes", "fit_network", "predict_links", "score_links"]
 
 RANKER = "pagerank"
 """The baseline that can rank missing links."""
 
 NetworkLike: TypeAlias = "nx.Graph | SimpleGraph | Network | str | Path"
+"""A file, the result of :func:`read_network`, or a graph; its nodes may have ``features``, ``label`` and ``split``."""
 
 
 def score_links(
@@ -79,14 +67,16 @@ def score_links(
     Raises:
         GraphiteError: The network has too few edges, or a setting is wrong.
     """
+    require_count("runs", runs)
     network = _as_network(graph, features)
     if kind in BASELINES:
         _refuse_settings(kind, settings)
-        return summarise_links(kind, False, split, list(iterate_baseline(network, kind, runs, seed, split=split)))
+        baseline = [run_baseline(network, kind, run, seed, split=split) for run in range(runs)]
+        return summarise_links(kind, False, split, baseline)
     chosen = LinkSettings().changed(kind=kind, **settings)
-    scores = iterate_links(network, chosen, runs, seed, features=features, split=split)
+    scores = [run_link(network, chosen, run, seed, features=features, split=split) for run in range(runs)]
 
-    return summarise_links(kind, _uses_features(network, features), split, list(scores))
+    return summarise_links(kind, _uses_features(network, features), split, scores)
 
 
 def predict_links(
@@ -146,9 +136,10 @@ def classify_nodes(
     Raises:
         GraphiteError: There are too few labels, or a setting is wrong.
     """
+    require_count("runs", runs)
     network = _as_network(graph, features)
     chosen = ClassifierSettings().changed(kind=kind, **settings)
-    scores = list(iterate_classification(network, chosen, runs, seed, features=features, split=split))
+    scores = [run_classification(network, chosen, run, seed, features=features, split=split) for run in range(runs)]
     best = max(scores, key=lambda score: score.validation)
     result = summarise_classification(kind, _uses_features(network, features), scores)
 
@@ -198,20 +189,6 @@ def fit_network(graph: NetworkLike, *, name: str = "model", seed: int = 0, **set
     return fit_network_model(
         _as_network(graph), GENERATION.changed(**settings), name=name, seed=seed, provenance=Provenance(source=source)
     )
-
-
-def save_network(model: NetworkModel, folder: str | Path) -> None:
-    """Write a model as a checkpoint folder."""
-    save_network_model(model, Path(folder))
-
-
-def load_network(folder: str | Path) -> NetworkModel:
-    """Load a model of one network from its checkpoint folder.
-
-    Raises:
-        CheckpointError: The checkpoint is missing or damaged.
-    """
-    return load_network_model(Path(folder))
 
 
 def _as_network(graph: NetworkLike, features: bool | None = None) -> Network:

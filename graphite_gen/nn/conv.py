@@ -11,10 +11,7 @@ __all__ = ["GraphConv", "ResidualMessages", "masked_mean"]
 
 
 class GraphConv(nn.Module):
-    r"""Graph convolution :math:`H' = \tilde{A} H W + b` (eq. 3).
-
-    The graph can be dense, sparse or low-rank: all it needs is a product with node states.
-    """
+    r"""Graph convolution :math:`H' = \tilde{A} H W + b` (eq. 3) over a dense, sparse or low-rank graph."""
 
     def __init__(self, in_features: int, out_features: int) -> None:
         super().__init__()

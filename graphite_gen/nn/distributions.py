@@ -1,7 +1,4 @@
-"""Distributions over node latents and over graphs, each with ``log_prob`` and ``sample``.
-
-Values are per graph: padding nodes, the diagonal and the lower triangle are not part of any distribution.
-"""
+"""Distributions over the latents of real nodes, and over their pairs i < j, with values per graph."""
 
 from __future__ import annotations
 
@@ -23,10 +20,8 @@ _LOG_2PI = math.log(2 * math.pi)
 class NodeNormal:
     r"""Independent normal latents of every node: the mean-field family of eq. 6, and the prior.
 
-    Attributes:
-        mu: Means, with shape :math:`(*, N, D)`.
-        log_sigma: Log standard deviations, with the same shape or one that broadcasts to it.
-        mask: True for real nodes, with shape :math:`(*, N)`.
+    Means have shape :math:`(*, N, D)`, to which log standard deviations broadcast, and the mask of real nodes has shape
+    :math:`(*, N)`.
     """
 
     mu: Tensor
@@ -67,9 +62,7 @@ class NodeNormal:
 class EdgeBernoulli:
     """Independent edges with given log-odds: the factorised observation model of eq. 10, over unordered pairs.
 
-    Attributes:
-        logits: Symmetric log-odds, with shape :math:`(*, N, N)`.
-        mask: True for real nodes, with shape :math:`(*, N)`.
+    Logits are symmetric, with shape :math:`(*, N, N)`; the mask of real nodes has shape :math:`(*, N)`.
     """
 
     logits: Tensor
@@ -103,10 +96,7 @@ class EdgeBernoulli:
 class EdgeNormal:
     """Independent normal edge weights on all pairs, for weighted graphs: a normalised mean squared error.
 
-    Attributes:
-        mean: Symmetric means, with shape :math:`(*, N, N)`.
-        log_scale: Log standard deviation of all weights, a scalar.
-        mask: True for real nodes, with shape :math:`(*, N)`.
+    Means are symmetric, with shape :math:`(*, N, N)`; all weights share a scalar log standard deviation.
     """
 
     mean: Tensor

@@ -19,13 +19,7 @@ MAX_LOG_SIGMA = 6.0
 
 
 def mean_field_posterior(mu: Tensor, log_sigma: Tensor, mask: Tensor) -> NodeNormal:
-    r"""The posterior :math:`q(Z | A, X) = \prod_i N(z_i | \mu_i, \sigma_i^2)` (eq. 6) from the output of a GNN (eq. 7).
-
-    Arguments:
-        mu: Means, with shape :math:`(*, N, D)`.
-        log_sigma: Unbounded log standard deviations, with a shape that broadcasts to that of the means.
-        mask: True for real nodes, with shape :math:`(*, N)`.
-    """
+    r"""The posterior :math:`q(Z | A, X) = \prod_i N(z_i | \mu_i, \sigma_i^2)` (eq. 6) of the outputs of eq. 7."""
     return NodeNormal(mu, MAX_LOG_SIGMA * torch.tanh(log_sigma / MAX_LOG_SIGMA), mask)
 
 
@@ -48,19 +42,17 @@ class NodeFeatures(nn.Module):
 
     def forward(self, batch: GraphBatch, noise: Tensor) -> Tensor:
         """Features with shape :math:`(*, B, N, F)`, zero at padding; the noise has shape :math:`(*, B, N, R)`."""
-        parts = [batch.x.expand(*noise.shape[:-1], -1)]
+        parts = [batch.x]
         for kind in self.kinds:
             if kind == "identity":
-                eye = torch.eye(batch.mask.shape[-1], self.max_nodes, dtype=noise.dtype, device=noise.device)
-                parts.append(eye.expand(*noise.shape[:-1], -1))
+                parts.append(torch.eye(noise.shape[-2], self.max_nodes, dtype=noise.dtype, device=noise.device))
             elif kind == "constant":
-                parts.append(noise.new_ones(*noise.shape[:-1], 1))
-            elif kind == "degree":
-                parts.append(_degree_features(batch).expand(*noise.shape[:-1], -1))
+                parts.append(noise.new_ones(1))
             else:
-                parts.append(noise)
+                parts.append(_degree_features(batch) if kind == "degree" else noise)
+        features = torch.cat([part.expand(*noise.shape[:-1], -1) for part in parts], dim=-1)
 
-        return torch.cat(parts, dim=-1) * batch.mask.unsqueeze(-1).to(noise)
+        return features * batch.mask.unsqueeze(-1).to(noise)
 
 
 def _degree_features(batch: GraphBatch) -> Tensor:

@@ -155,10 +155,7 @@ class LatentMLP(nn.Module):
 
 
 def refine_iteratively(rounds: Iterable[nn.Module], skip: Skip, z: Tensor, x: Tensor, mask: Tensor) -> Tensor:
-    """Node states after the refinements of eqs. 8-9, with the shape :math:`(*, N, D)` of the latents.
-
-    The decoders of small graphs and of large networks share it. Each round has its own weights.
-    """
+    """Node states after the refinements of eqs. 8-9, with the shape :math:`(*, N, D)` of the latents."""
     for refine in rounds:
         z = skip(z, refine(z, x, mask))
 
@@ -166,10 +163,7 @@ def refine_iteratively(rounds: Iterable[nn.Module], skip: Skip, z: Tensor, x: Te
 
 
 class GraphiteDecoder(nn.Module):
-    """The iterative decoder (eqs. 8-10): optional perceptron, refinement rounds, logits.
-
-    Without rounds it is the decoder of VGAE.
-    """
+    """The iterative decoder (eqs. 8-10): optional perceptron, refinement rounds, logits; VGAE's without rounds."""
 
     def __init__(
         self,
@@ -192,13 +186,7 @@ class GraphiteDecoder(nn.Module):
         self.head.start_at(log_odds)
 
     def forward(self, z: Tensor, x: Tensor, mask: Tensor) -> Tensor:
-        """Symmetric logits (or means) of every pair, with shape :math:`(*, N, N)`.
-
-        Arguments:
-            z: Latents, with shape :math:`(*, N, D)`.
-            x: Node features, with shape :math:`(*, N, F)`.
-            mask: True for real nodes, with shape :math:`(*, N)`.
-        """
+        """Symmetric logits (or means) :math:`(*, N, N)` of latents :math:`(*, N, D)` and features :math:`(*, N, F)`."""
         real = mask.unsqueeze(-1).to(z)
         x = x.expand(*z.shape[:-1], -1)
         if self.identity_features:

@@ -1,13 +1,11 @@
-"""Graph operators, anything that multiplies node states: dense, sparse or low-rank.
-
-Eq. 3 is :func:`gcn_normalise` (and ``normalised`` of the other operators), eq. 8 is :meth:`LowRankGraph.from_latents`.
-"""
+"""Graph operators (eqs. 3 and 8), anything that multiplies node states: dense, sparse or low-rank."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import torch
@@ -20,6 +18,7 @@ __all__ = [
     "SparseGraph",
     "csr_product",
     "csr_tensor",
+    "differentiable_product",
     "gcn_normalise",
 ]
 
@@ -37,12 +36,7 @@ def gcn_normalise(adj: Tensor, mask: Tensor) -> Tensor:
 
     .. math:: \tilde{A} = D^{-1/2} (A + I) D^{-1/2}
 
-    Arguments:
-        adj: Adjacency or weight matrices, with shape :math:`(*, N, N)`.
-        mask: True for real nodes, with shape :math:`(*, N)`.
-
-    Returns:
-        The normalised matrices; rows and columns of padding nodes are zero.
+    Weights have shape :math:`(*, N, N)`, the mask of real nodes :math:`(*, N)`; rows and columns of padding are zero.
     """
     adj = adj + torch.diag_embed(mask.to(adj))
     # Weights may be negative: degrees sum absolute values, so that the root exists.
@@ -55,10 +49,8 @@ def gcn_normalise(adj: Tensor, mask: Tensor) -> Tensor:
 class LowRankGraph:
     r"""The graph :math:`\hat{A} = F F^T`, stored as its factor.
 
-    A product :math:`\hat{A} H` is computed as :math:`F (F^T H)` in :math:`O(N k d)`, never as a dense matrix.
-
-    Attributes:
-        factor: The factor :math:`F`, zero at padding nodes, with shape :math:`(*, N, k)`.
+    A product :math:`\hat{A} H` is computed as :math:`F (F^T H)` in :math:`O(N k d)`, never as a dense matrix. The
+    factor has shape :math:`(*, N, k)` and is zero at padding nodes.
     """
 
     factor: Tensor
@@ -69,16 +61,9 @@ class LowRankGraph:
 
         .. math:: \hat{A} = Z Z^T / \|Z\|^2 + 1 1^T
 
-        The rank-one term is one more column of the factor, equal to the mask.
-
-        Arguments:
-            z: The node latents :math:`Z`, with shape :math:`(*, N, D)`.
-            mask: True for real nodes, with shape :math:`(*, N)`.
-            per_node: Whether to divide each row of :math:`Z` by its own norm, which makes the first term a cosine, as
-                in the authors' code, instead of by the norm of the matrix.
-
-        Returns:
-            A graph of rank :math:`D + 1`; padding has no neighbours.
+        Latents have shape :math:`(*, N, D)`. The rank-one term is one more column of the factor, equal to the mask.
+        With ``per_node`` each row of :math:`Z` is divided by its own norm, which makes the first term a cosine, as in
+        the authors' code, instead of by the norm of the matrix.
         """
         ones = mask.unsqueeze(-1).to(z).expand(*z.shape[:-1], 1)
         z = z * ones
@@ -105,11 +90,8 @@ class SparseGraph:
     r"""A symmetric sparse matrix; a product costs :math:`O((N + E) d)`.
 
     Stored as CSR: on a CPU its products take a tenth of the time of COO, and less than gather and scatter. No gradient
-    flows to the weights.
-
-    Attributes:
-        matrix: The symmetric CSR matrix, with shape :math:`(N, N)`. The whole diagonal is stored, zeros included, so
-            that adding self-loops keeps the sparsity pattern.
+    flows to the weights. The whole diagonal is stored, zeros included, so that adding self-loops keeps the sparsity
+    pattern.
     """
 
     matrix: Tensor
@@ -140,7 +122,9 @@ class SparseGraph:
         return SparseGraph(csr_tensor(ends, columns, scale[rows] * values * scale[columns], len(scale)))
 
     def __matmul__(self, h: Tensor) -> Tensor:
-        return _symmetric_product(lambda states: csr_product(self.matrix, states), h)
+        multiply = partial(csr_product, self.matrix)
+
+        return differentiable_product(multiply, multiply, h)
 
 
 def csr_product(matrix: Tensor, h: Tensor) -> Tensor:
@@ -158,21 +142,26 @@ def csr_tensor(ends: Tensor, columns: Tensor, values: Tensor, width: int) -> Ten
         return torch.sparse_csr_tensor(ends, columns, values, (len(ends) - 1, width), check_invariants=False)
 
 
-class _SymmetricProduct(torch.autograd.Function):
-    """Product with a symmetric matrix: the gradient is the same product of the gradient."""
+_Map = Callable[[Tensor], Tensor]
+
+
+class _Product(torch.autograd.Function):
+    """Product with a constant matrix: the gradient is the product of the gradient with the transpose."""
 
     @staticmethod
-    def forward(ctx: Any, multiply: Callable[[Tensor], Tensor], h: Tensor) -> Tensor:
-        ctx.multiply = multiply
+    def forward(ctx: Any, multiply: _Map, transposed: _Map, h: Tensor) -> Tensor:
+        ctx.maps = transposed, multiply
 
         return multiply(h)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor]:
-        return None, _symmetric_product(ctx.multiply, gradient)
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, Tensor]:
+        transposed, multiply = ctx.maps
+
+        return None, None, differentiable_product(transposed, multiply, gradient)
 
 
-_symmetric_product: Callable[[Callable[[Tensor], Tensor], Tensor], Tensor] = _SymmetricProduct.apply
+differentiable_product: Callable[[_Map, _Map, Tensor], Tensor] = _Product.apply
 
 
 @dataclass(frozen=True)
@@ -181,12 +170,7 @@ class PageRankGraph:
 
     .. math:: H_0 = H, \quad H_{k+1} = (1 - \alpha) \tilde{A} H_k + \alpha H
 
-    One product is ``steps`` propagation steps; without steps it is the identity.
-
-    Attributes:
-        graph: The normalised graph :math:`\tilde{A}`.
-        teleport: The teleport probability :math:`\alpha`.
-        steps: The number of propagation steps.
+    One product is ``steps`` propagation steps over a normalised graph; without steps it is the identity.
     """
 
     graph: SparseGraph
@@ -195,7 +179,7 @@ class PageRankGraph:
 
     def __matmul__(self, h: Tensor) -> Tensor:
         # A polynomial of a symmetric matrix is symmetric, so no intermediate state is kept for the gradient.
-        return _symmetric_product(self._propagate, h)
+        return differentiable_product(self._propagate, self._propagate, h)
 
     def _propagate(self, h: Tensor) -> Tensor:
         states = h

@@ -1,8 +1,7 @@
-"""Models as folders: ``config.json`` and ``model.safetensors``, and the state of a run that can be resumed.
+"""Models as folders: ``config.json`` with the SHA-256 of the weights in ``model.safetensors``.
 
-One atomic rename commits a save: that of ``config.json``, which contains the SHA-256 of its weights. New weights are
-written before it under a hidden name with their digest and get their own name after it. So a process that is killed
-while saving leaves either the old model or the new one, and a reader finds the weights by their digest.
+The rename of ``config.json`` commits a save; until then the new weights have a hidden name with their digest, by which
+readers find them. So a process that is killed while saving leaves either the old model or the new one.
 """
 
 from __future__ import annotations
@@ -97,11 +96,7 @@ class TrainedModel:
 
 
 def check_writable(folder: Path) -> None:
-    """Check that a folder can be created and written to, leaving nothing behind.
-
-    Raises:
-        OutputError: It cannot (``folder-not-writable``).
-    """
+    """Check that a folder can be created and written to, leaving nothing behind."""
     with _output_errors(folder), staging(folder):
         pass
 
@@ -118,11 +113,7 @@ def _output_errors(path: Path) -> Iterator[None]:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file completely or not at all.
-
-    Raises:
-        OutputError: The folder cannot be written to (``folder-not-writable``).
-    """
+    """Write a file completely or not at all."""
     with _output_errors(path), replacing(path) as stream:
         stream.write(content)
 
@@ -146,11 +137,7 @@ def _digest(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str:
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors and the metadata of a safetensors file.
-
-    Raises:
-        CheckpointError: The file is missing or damaged.
-    """
+    """The tensors and the metadata of a safetensors file."""
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -180,11 +167,7 @@ def save_checkpoint(model: TrainedModel, folder: Path, weights: Mapping[str, Ten
 
 
 def write_model(folder: Path, content: Mapping[str, Any], weights: Mapping[str, Tensor]) -> None:
-    """Save a config and weights; until both are on disk, the previous model stays.
-
-    Raises:
-        OutputError: The folder cannot be written to (``folder-not-writable``).
-    """
+    """Save a config and weights; until both are on disk, the previous model stays."""
     data = save({name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()})
     digest = hashlib.sha256(data).hexdigest()
     config = {"format": FORMAT, "version": VERSION, **content, "torch": str(torch.__version__), DIGEST: digest}
@@ -222,11 +205,7 @@ def _checksum(config: Mapping[str, Any]) -> str:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The config of a checkpoint, of a model of many graphs or of a network.
-
-    Raises:
-        CheckpointError: A file is missing, damaged or not a checkpoint of this program.
-    """
+    """The config of a checkpoint, of a model of many graphs or of a network."""
     missing = [f"'{name}'" for name in ("config.json", WEIGHTS) if not (folder / name).is_file()]
     # The first save may have been committed but not completed.
     if missing and not (missing == [f"'{WEIGHTS}'"] and any(folder.glob(f"{HIDDEN}*.safetensors"))):
@@ -246,20 +225,14 @@ def _damaged(path: Path, problem: str) -> CheckpointError:
 
 
 def read_model(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The config of a checkpoint and its weights.
-
-    Raises:
-        CheckpointError: A file is missing, damaged or not a checkpoint of this program.
-    """
+    """The config of a checkpoint and its weights."""
     path, before = folder / WEIGHTS, None
     for _ in range(_ATTEMPTS):
         config = read_config(folder)
-        digest = config.get(DIGEST)
-        if digest is None:
+        if (digest := config.get(DIGEST)) is None:
             return config, read_tensors(path)[0]
         for place in (_hidden(folder, str(digest)), path):
-            weights = _read_weights(place, str(digest))
-            if weights is not None:
+            if (weights := _read_weights(place, str(digest))) is not None:
                 return config, weights
         # If a run has saved in between, the config has changed.
         if config == before:
@@ -285,20 +258,11 @@ def is_network_model(config: Mapping[str, Any]) -> bool:
 
 
 def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> TrainedModel:
-    """Load a model of many graphs.
-
-    Raises:
-        CheckpointError: A file is missing, damaged or not a checkpoint of this program, or it is a network model
-            (``network-model``).
-    """
+    """Load a model of many graphs."""
     config, weights = read_model(folder)
     if is_network_model(config):
-        raise CheckpointError(
-            f"'{folder}' is a model of one network, which can only be sampled and inspected; expected a model of many "
-            f"graphs.",
-            reason="network-model",
-            path=folder,
-        )
+        problem = "is a model of one network, which can only be sampled and inspected; expected a model of many graphs"
+        raise CheckpointError(f"'{folder}' {problem}.", reason="network-model", path=folder)
     try:
         settings = ModelConfig.from_json(config["model"])
         sizes = SizeDistribution.from_json(config["sizes"])
@@ -318,16 +282,7 @@ def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> Trained
 
 
 def check_fits(build: Callable[[], nn.Module], weights: Mapping[str, Tensor], source: Path) -> None:
-    """Check the shapes of weights against a network, without allocating memory for it.
-
-    Arguments:
-        build: Builds the network.
-        weights: The weights by name.
-        source: Their file, for the message.
-
-    Raises:
-        CheckpointError: They do not fit.
-    """
+    """Check the shapes of weights from a file against the network that ``build`` returns, without its memory."""
     try:
         with torch.device("meta"):
             expected = {name: value.shape for name, value in build().state_dict().items()}
@@ -358,11 +313,7 @@ def is_checkpoint(folder: Path) -> bool:
 
 
 def load_weights(network: nn.Module, weights: Mapping[str, Tensor], source: Path) -> None:
-    """Load weights into a network.
-
-    Raises:
-        CheckpointError: They do not fit the network, or are not finite.
-    """
+    """Load weights into a network."""
     try:
         network.load_state_dict(dict(weights))
     except RuntimeError as error:
@@ -380,9 +331,8 @@ def _read_config(path: Path) -> dict[str, Any]:
         raise CheckpointError(f"'{path}' is not the config of a graphite-gen model.", reason="not-a-model", path=path)
     if config.get("version") != VERSION:
         version = str(config.get("version"))[:80]
-        raise CheckpointError(
-            f"'{path}' has version {version}; this version of graphite-gen reads {VERSION}.", path=path
-        )
+        problem = f"'{path}' has version {version}; this version of graphite-gen reads {VERSION}."
+        raise CheckpointError(problem, path=path)
     if config.pop(_CHECKSUM, None) not in (None, _checksum(config)):
         raise _damaged(path, f"does not match its checksum (if it was edited on purpose, remove '{_CHECKSUM}')")
 
@@ -391,13 +341,9 @@ def _read_config(path: Path) -> dict[str, Any]:
 
 def bundled_folder() -> Path:
     """The folder of the models that come with the package."""
-    from importlib.util import find_spec
+    from .. import checkpoints
 
-    spec = find_spec("graphite_gen.checkpoints")
-    assert spec is not None
-    assert spec.origin is not None
-
-    return Path(spec.origin).parent
+    return Path(checkpoints.__file__).parent
 
 
 def bundled_names() -> list[str]:
@@ -413,9 +359,6 @@ def find_checkpoint(name: str | None, local: Path, prefer: str | None = None) ->
             last model trained under ``local``, otherwise a bundled one.
         local: The folder of the user's own models, ``./checkpoints``.
         prefer: The bundled model to fall back on, such as the family of the graphs.
-
-    Raises:
-        CheckpointError: There is no such model (``model-unknown``).
     """
     if name is not None:
         bundled = bundled_folder() / name.removeprefix("bundled:")

@@ -506,7 +506,7 @@ class Trainer:
 
     def _diverged(self, what: str) -> TrainingError:
         rate = self.training.learning_rate
-        return TrainingError(f"{what}, at a learning rate of {rate:g}.", reason="diverged", learning_rate=rate)
+        return TrainingError(f"{what}, at a learning rate of {rate:g}.", reason="training-diverged", learning_rate=rate)
 
     def _update_average(self) -> None:
         """Update the moving average of the weights, whose decay increases at the start of the run."""

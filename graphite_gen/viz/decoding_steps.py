@@ -19,14 +19,7 @@ __all__ = ["DECODING_STEPS", "DecodingStepsPoint", "iterate_decoding_steps"]
 
 @dataclass(frozen=True)
 class DecodingStepsPoint(Record):
-    """The results of one number of decoding steps.
-
-    Attributes:
-        decoding_steps: The number of decoding steps; 0 is one pair at a time.
-        valid: The proportion of valid samples; None without a family.
-        nll: The mean NLL in nats per graph.
-        nll_error: Its standard error over graphs; None for a single graph.
-    """
+    """The results of one number of decoding steps; the NLL is in nats per graph, with its standard error."""
 
     decoding_steps: int
     valid: Proportion | None
@@ -48,19 +41,9 @@ def iterate_decoding_steps(
     orders: int = 10,
     seed: int = 0,
 ) -> Iterator[DecodingStepsPoint]:
-    """Yield the results of each number of decoding steps.
+    """Yield the results of each number of decoding steps; validity only with a family.
 
-    Arguments:
-        model: An autoregressive model.
-        graphs: The graphs to score.
-        family: The family that samples should belong to; None skips validity.
-        decoding_steps: The numbers of decoding steps.
-        samples: The number of graphs to sample; at most :attr:`Family.max_checked`.
-        orders: The number of node orderings per graph.
-        seed: The seed.
-
-    Raises:
-        ConfigError: The decoder is one-shot.
+    At most :attr:`Family.max_checked` graphs are sampled; ``orders`` is the number of node orderings per graph.
     """
     if not model.config.is_autoregressive:
         raise ConfigError(f"'{model.name}' has a one-shot decoder: there are no decoding steps to compare.")

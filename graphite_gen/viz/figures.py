@@ -1,11 +1,7 @@
-"""Figures of graphs, of descriptor distributions and of training runs.
-
-All functions raise a :class:`ConfigError` if matplotlib is not installed.
-"""
+"""Figures of graphs, of descriptor distributions and of training runs, with matplotlib if it is installed."""
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -26,20 +22,12 @@ from .layout import check_drawable, place_nodes
 
 __all__ = [
     "check_picture",
-    "degree_scale",
-    "new_figure",
-    "ordered_adjacency",
     "plot_adjacency",
     "plot_decoding_steps",
-    "plot_degree_key",
-    "plot_distribution",
     "plot_distributions",
     "plot_gallery",
-    "plot_graph",
-    "plot_nats",
     "plot_training",
     "save_picture",
-    "to_png",
 ]
 
 if TYPE_CHECKING:
@@ -79,33 +67,17 @@ def new_figure(
 
 
 def check_picture(target: Path, force: bool = False) -> None:
-    """Check that a picture can be written, before computing it.
-
-    Raises:
-        OutputError: The file exists, its folder does not, or its suffix is not ``.png``, ``.svg`` or ``.pdf``.
-    """
+    """Check that a picture can be written, before computing it."""
     if target.suffix.lower() not in SUFFIXES:
         raise OutputError(f"'{target}' is not a picture: the suffix should be '.png', '.svg' or '.pdf'.")
     check_target(target, force)
 
 
 def save_picture(figure: Figure, target: Path, *, force: bool = False) -> None:
-    """Write a figure atomically, in the format of the suffix.
-
-    Raises:
-        OutputError: The file cannot be written, or its suffix is not ``.png``, ``.svg`` or ``.pdf``.
-    """
+    """Write a figure atomically, in the format of the suffix: ``.png``, ``.svg`` or ``.pdf``."""
     check_picture(target, force)
     with open_output(target, force) as stream:
         figure.savefig(stream, format=target.suffix[1:].lower(), dpi=150)
-
-
-def to_png(figure: Figure, dpi: int = 150) -> bytes:
-    """The figure as the bytes of a PNG file."""
-    stream = io.BytesIO()
-    figure.savefig(stream, format="png", dpi=dpi)
-
-    return stream.getvalue()
 
 
 def plot_gallery(
@@ -115,11 +87,7 @@ def plot_gallery(
     count: int = 12,
     titles: tuple[str, str] = ("sampled", "true"),
 ) -> Figure:
-    """Drawings of the first ``count`` graphs, beside those of a reference; nodes are coloured by degree.
-
-    Raises:
-        DatasetError: There are no graphs, or one is too large to draw.
-    """
+    """Drawings of the first ``count`` graphs, beside those of a reference; nodes are coloured by degree."""
     sides = _drawable_sides(graphs, reference, count)
     most = max(map(len, sides))
     columns = math.ceil(math.sqrt(most / (1 if len(sides) > 1 else 0.6)))
@@ -164,9 +132,7 @@ def degree_scale(graphs: Sequence[SimpleGraph]) -> Normalize:
     """The colour scale from degree 0 to the highest degree of all graphs."""
     from matplotlib.colors import Normalize
 
-    highest = max((int(graph.degrees().max(initial=0)) for graph in graphs), default=0)
-
-    return Normalize(0, max(highest, 1))
+    return Normalize(0, max([1, *(int(graph.degrees().max(initial=0)) for graph in graphs)]))
 
 
 def _draw_graph(axes: Axes, graph: SimpleGraph, scale: Normalize) -> None:
@@ -212,9 +178,6 @@ def plot_adjacency(
     """Adjacency matrices of the first ``count`` graphs, above those of a reference, after the mean over all graphs.
 
     Nodes are in reverse Cuthill-McKee order, which places neighbours close to each other.
-
-    Raises:
-        DatasetError: There are no graphs, or one is too large to draw.
     """
     sides = _drawable_sides(graphs, reference)
     columns = 1 + max(min(len(side), count) for side in sides)
@@ -275,11 +238,7 @@ def _drawable_sides(
 def plot_distributions(
     samples: Iterable[SimpleGraph | nx.Graph], reference: Iterable[SimpleGraph | nx.Graph] = ()
 ) -> Figure:
-    """Histograms of descriptors, sizes and path lengths: samples as a line, the reference as bars.
-
-    Raises:
-        DatasetError: There are no samples, or a graph has no nodes.
-    """
+    """Histograms of descriptors, sizes and path lengths: samples as a line, the reference as bars."""
     figure = new_figure(10, 5.4)
     own, known = ([as_simple_graph(graph) for graph in side] for side in (samples, reference))
     panels = figure.subplots(2, 3).ravel()

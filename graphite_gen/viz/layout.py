@@ -27,13 +27,9 @@ Points = NDArray[np.float64]
 def check_drawable(graph: SimpleGraph, index: int) -> None:
     """Raise a :class:`DatasetError` if a graph has more than :data:`MAX_NODES` nodes."""
     if graph.nodes > MAX_NODES:
-        raise DatasetError(
-            f"Graph {index} has {graph.nodes} nodes; graphs of at most {MAX_NODES} nodes are drawn.",
-            reason="graph-too-large-to-draw",
-            index=index,
-            nodes=graph.nodes,
-            most=MAX_NODES,
-        )
+        message = f"Graph {index} has {graph.nodes} nodes; graphs of at most {MAX_NODES} nodes are drawn."
+        facts = {"index": index, "nodes": graph.nodes, "most": MAX_NODES}
+        raise DatasetError(message, reason="graph-too-large-to-draw", **facts)
 
 
 def place_nodes(graph: SimpleGraph) -> Points:

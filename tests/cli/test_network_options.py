@@ -71,7 +71,7 @@ def test_settings_are_passed_to_the_library(command: str, invoke: Invoke, monkey
         seen.append(args[1])
         return learn(*args, **kwargs)
 
-    work = "iterate_links" if command == "link" else "train_on_all"
+    work = "run_link" if command == "link" else "train_on_all"
     learn = getattr(link_prediction, work)
     monkeypatch.setattr(link_prediction, work, noted)
     plain = ("--width", 32, "--hops", 1, "--teleport", 0, "--head", "inner", "--targets", "all", "--edge-dropout", 0)

@@ -40,30 +40,22 @@ def test_collate_keeps_weights_on_both_sides_of_the_diagonal() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_collate_makes_tensors_of_the_default_precision(dtype: torch.dtype) -> None:
+def test_tensors_have_the_default_precision_and_move_together(dtype: torch.dtype) -> None:
     torch.set_default_dtype(dtype)
 
     batch = collate([random_graph(4, 0, weighted=True, features=1)], 5)
 
-    assert batch.adj.dtype == batch.x.dtype == dtype
-
-
-def test_collate_pads_to_the_largest_graph_and_takes_no_graphs_at_all() -> None:
-    assert collate([path(2), path(4)]).adj.shape == (2, 4, 4)
-    assert collate([]).adj.shape == (0, 1, 1)
-
-
-def test_collate_refuses_features_of_different_widths() -> None:
-    with pytest.raises(DatasetError, match=r"\[0, 2\]"):
-        collate([random_graph(3, 0), random_graph(3, 0, features=2)])
-
-
-def test_the_batch_moves_with_its_mask_and_features() -> None:
-    batch = collate([random_graph(3, 0, features=2)], 4)
-
     moved = batch.to("meta")
 
+    assert batch.adj.dtype == batch.x.dtype == dtype
     assert {moved.adj.device.type, moved.mask.device.type, moved.x.device.type} == {"meta"}
+
+
+def test_collate_pads_to_the_largest_graph_and_refuses_features_of_different_widths() -> None:
+    assert collate([path(2), path(4)]).adj.shape == (2, 4, 4)
+    assert collate([]).adj.shape == (0, 1, 1)
+    with pytest.raises(DatasetError, match=r"\[0, 2\]"):
+        collate([random_graph(3, 0), random_graph(3, 0, features=2)])
 
 
 def test_masks_count_real_nodes_and_unordered_pairs() -> None:

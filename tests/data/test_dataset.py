@@ -32,40 +32,26 @@ def test_the_default_is_300_graphs_in_even_thirds_with_their_provenance(name: st
 def test_sizes_are_balanced_in_the_whole_and_in_every_split(count: int) -> None:
     data = generate(family("er"), count, (10, 20), seed=3)
 
+    assert sum(even_splits(count).values()) == count
+    assert max(even_splits(count).values()) - min(even_splits(count).values()) <= 1
     for graphs in (data.graphs, *map(data.split, SPLITS)):
         counts = Counter(graph.nodes for graph in graphs)
         assert max(counts.values()) - min(counts[n] for n in range(10, 21)) <= 1
 
 
-def test_a_graph_does_not_depend_on_how_many_are_drawn() -> None:
-    short = generate(family("ba"), 20, seed=5)
-    long = generate(family("ba"), 50, seed=5)
+def test_a_graph_depends_on_the_seed_and_not_on_how_many_are_drawn() -> None:
+    short, long, other = (generate(family("er"), count, seed=seed) for count, seed in ((20, 5), (50, 5), (20, 6)))
+    some = list(islice(generate_graphs(family("er"), 10**9, (10, 20), 5, splits={"train": 10**9}), 5))
 
     assert all(map(same, short, long))
-
-
-def test_a_stream_is_the_data_set_and_may_be_left_early() -> None:
-    whole = generate(family("tree"), 30, seed=1)
-    some = list(islice(generate_graphs(family("tree"), 10**9, (10, 20), 1, splits={"train": 10**9}), 5))
-
-    assert all(map(same, whole.graphs[:5], some))
-
-
-def test_another_seed_gives_other_graphs() -> None:
-    first, second = generate(family("er"), 30, seed=1), generate(family("er"), 30, seed=2)
-
-    assert not any(map(same, first, second))
+    assert all(map(same, short.graphs[:5], some))
+    assert not any(map(same, short, other))
 
 
 def test_sizes_without_graphs_are_left_out() -> None:
     data = generate(family("regular", d=3), 60, (3, 9), seed=0)
 
     assert Counter(data.sizes.tolist()) == {4: 20, 6: 20, 8: 20}
-
-
-def test_no_size_left_is_an_error_before_anything_is_drawn() -> None:
-    with pytest.raises(FamilyError, match="n=4 nodes"):
-        generate_graphs(family("ba"), 10, (2, 4), 0)
 
 
 def test_splits_may_be_chosen() -> None:
@@ -75,14 +61,6 @@ def test_splits_may_be_chosen() -> None:
     with pytest.raises(DatasetError, match="validation") as caught:
         data.split("validation")
     assert caught.value.reason == "split-empty"
-
-
-@pytest.mark.parametrize("count", range(7))
-def test_even_splits_differ_by_at_most_one(count: int) -> None:
-    counts = even_splits(count).values()
-
-    assert sum(counts) == count
-    assert max(counts) - min(counts) <= 1
 
 
 @pytest.mark.parametrize(
@@ -108,9 +86,10 @@ def test_a_name_is_the_family_with_its_default_parameters() -> None:
     assert all(map(same, data, generate_graphs("ba", 12, (10, 20), 0)))
 
 
-def test_a_range_beyond_the_largest_graphs_is_refused_at_once() -> None:
-    with pytest.raises(FamilyError, match="99999999"):
-        generate_graphs(family("er"), 1, (1, 99_999_999), 0)
+@pytest.mark.parametrize(("name", "sizes", "fact"), [("ba", (2, 4), "n=4 nodes"), ("er", (1, 99_999_999), "99999999")])
+def test_impossible_sizes_are_refused_before_anything_is_drawn(name: str, sizes: tuple[int, int], fact: str) -> None:
+    with pytest.raises(FamilyError, match=fact):
+        generate_graphs(family(name), 10, sizes, 0)
 
 
 def in_split(split: object) -> SimpleGraph:
@@ -125,12 +104,8 @@ def test_common_spellings_of_a_split_are_read(spelling: str, split: str) -> None
     data = Dataset([in_split(spelling), in_split(None)], Provenance())
 
     assert split_of(in_split(spelling)) == split
-    assert data.split(split) == data.graphs[:1]
-
-
-def test_a_graph_without_the_attribute_has_no_split() -> None:
-    assert split_of(in_split(None)) is None
     assert split_of(SimpleGraph.from_pairs(1, [])) is None
+    assert data.split(split) == data.graphs[:1]
 
 
 @pytest.mark.parametrize(("split", "wanted"), [("dev", "test"), (1, "test"), ("", "test"), ("test", "dev")])

@@ -55,12 +55,9 @@ def test_equal_distributions_are_not_separated_and_disjoint_ones_are() -> None:
     assert other.graphs == (100, 30)
 
 
-def test_constant_rows_are_not_separated() -> None:
+def test_constant_rows_are_not_separated_and_too_few_are_refused() -> None:
     alike = {"degree": np.ones((10, 3))}
 
     assert score_classifier(alike, alike).discrepancy == 0
-
-
-def test_too_few_graphs_are_refused() -> None:
     with pytest.raises(DatasetError, match="at least 8"):
         score_classifier({"degree": np.ones((3, 2))}, {"degree": np.ones((9, 2))})

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
+from numpy.random import Generator
+from scipy.spatial.distance import pdist
 from scipy.stats import wasserstein_distance
 
 from graphite_gen.errors import ConfigError, DatasetError
 from graphite_gen.evaluation.descriptors import DESCRIPTORS, describe
-from graphite_gen.evaluation.mmd import BANDWIDTHS, MMDRow, chance_level, compare_rows, estimate_mmd
+from graphite_gen.evaluation.mmd import BANDWIDTHS, MMDEstimate, MMDRow, chance_level, compare_rows, estimate_mmd
 from graphite_gen.families.simulate import generate
 from graphite_gen.graph import SimpleGraph
 
@@ -30,16 +31,8 @@ def rows_of(name: str) -> tuple[Row, Row]:
     return describe(first, [name])[name], describe(second, [name])[name]
 
 
-def padded(x: Row, y: Row) -> tuple[Row, Row]:
-    width = max(len(x), len(y))
-
-    return np.append(x, np.zeros(width - len(x))), np.append(y, np.zeros(width - len(y)))
-
-
 def variation(x: Row, y: Row) -> float:
-    x, y = padded(x, y)
-
-    return sum(abs(a - b) for a, b in zip(x, y, strict=True)) / 2
+    return float(np.abs(x - y).sum()) / 2
 
 
 def moved_earth(x: Row, y: Row) -> float:
@@ -47,41 +40,29 @@ def moved_earth(x: Row, y: Row) -> float:
 
 
 def straight(x: Row, y: Row) -> float:
+    return math.sqrt(sum((x - y) ** 2))
+
+
+def double_sum(x: Row, y: Row, distance: Callable[[Row, Row], float], sigma: float, *, unbiased: bool = False) -> float:
+    """The squared MMD; without pairs of a row with itself if it is unbiased."""
     x, y = padded(x, y)
 
-    return math.sqrt(sum((a - b) ** 2 for a, b in zip(x, y, strict=True)))
-
-
-def biased(x: Row, y: Row, distance, sigma: float) -> float:
     def mean(rows: Row, others: Row) -> float:
-        values = [math.exp(-(distance(a, b) ** 2) / (2 * sigma**2)) for a in rows for b in others]
-        return sum(values) / len(values)
+        values = np.array([[math.exp(-(distance(a, b) ** 2) / (2 * sigma**2)) for b in others] for a in rows])
+        return float(values[~np.eye(len(rows), dtype=bool)].mean() if unbiased and rows is others else values.mean())
 
     return mean(x, x) + mean(y, y) - 2 * mean(x, y)
 
 
-def unbiased(x: Row, y: Row, sigma: float) -> float:
-    def k(a: Row, b: Row) -> float:
-        return math.exp(-(straight(a, b) ** 2) / (2 * sigma**2))
+def padded(x: Row, y: Row) -> tuple[Row, Row]:
+    width = max(x.shape[1], y.shape[1])
+    x, y = (np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) for rows in (x, y))
 
-    def within(rows: Row) -> float:
-        n = len(rows)
-        return sum(k(rows[i], rows[j]) for i in range(n) for j in range(n) if i != j) / (n * (n - 1))
-
-    return within(x) + within(y) - 2 * sum(k(a, b) for a in x for b in y) / (len(x) * len(y))
+    return x, y
 
 
-def compare(
-    samples: list[SimpleGraph],
-    reference: list[SimpleGraph],
-    train: list[SimpleGraph] | None = None,
-    *,
-    descriptors: Sequence[str] = tuple(DESCRIPTORS),
-    **options: Any,
-) -> tuple[MMDRow, ...]:
-    x, y, z = (graphs and describe(graphs, descriptors) for graphs in (samples, reference, train))
-
-    return compare_rows(x, y, z, **options)
+def compare(*sets: list[SimpleGraph], descriptors: Sequence[str], convention: str) -> tuple[MMDRow, ...]:
+    return compare_rows(*(describe(graphs, descriptors) for graphs in sets), conventions=[convention], replicates=0)
 
 
 @pytest.mark.parametrize(
@@ -102,69 +83,54 @@ def test_the_published_conventions_are_their_double_sums(convention, descriptor,
 
     found = estimate_mmd(x, y, descriptor, convention)
 
-    assert found.value == pytest.approx(biased(x, y, distance, sigma), abs=1e-9)
+    assert found.value == pytest.approx(double_sum(x, y, distance, sigma), abs=1e-9)
     assert (found.low, found.high, found.graphs) == (None, None, (5, 3))
 
 
 @pytest.mark.parametrize("descriptor", DESCRIPTORS)
 def test_rbf_is_the_largest_unbiased_double_sum_over_bandwidths(descriptor: str) -> None:
     x, y = rows_of(descriptor)
-    rows = [*x, *y]
-    distances = [straight(a, b) for i, a in enumerate(rows) for b in rows[:i]]
-    mean = sum(distances) / len(distances)
+    mean = pdist(np.concatenate(padded(x, y))).mean()
 
     found = estimate_mmd(x, y, descriptor)
 
-    values = {multiple * mean: unbiased(x, y, multiple * mean) for multiple in BANDWIDTHS}
+    values = {multiple * mean: double_sum(x, y, straight, multiple * mean, unbiased=True) for multiple in BANDWIDTHS}
     assert found.value == pytest.approx(max(values.values()), abs=1e-9)
     assert values[min(values, key=lambda sigma: abs(sigma - found.bandwidth))] == pytest.approx(found.value, abs=1e-9)
 
 
-def test_biased_conventions_of_a_set_with_itself_are_zero() -> None:
+def test_a_set_and_itself_and_repeated_graphs_have_no_distance() -> None:
     x, _ = rows_of("degree")
+    row = np.tile([0.5, 0.5], (3, 1))
 
     assert estimate_mmd(x, x, "degree", "tv").value == pytest.approx(0, abs=1e-12)
     assert estimate_mmd(x[:1], x[:1], "degree", "emd").value == pytest.approx(0, abs=1e-12)
-
-
-def test_sets_of_one_repeated_graph_have_no_distance() -> None:
-    row = np.tile([0.5, 0.5], (3, 1))
-
     assert estimate_mmd(row, row, "degree", replicates=5).value == pytest.approx(0, abs=1e-12)
+
+
+def interval(densities: tuple[float, float], nodes: int, count: int, convention: str, rng: Generator) -> MMDEstimate:
+    """An estimate with its interval, for two sets of random graphs."""
+    x, y = (describe([random_graph(nodes, p, rng) for _ in range(count)], ["degree"])["degree"] for p in densities)
+
+    return estimate_mmd(x, y, "degree", convention, replicates=200)
 
 
 def test_intervals_contain_the_estimate_and_shrink_with_more_graphs() -> None:
     rng = np.random.default_rng(2)
-    widths = []
-    for count in (20, 180):
-        first, second = (
-            describe([random_graph(10, density, rng) for _ in range(count)], ["degree"])["degree"]
-            for density in (0.3, 0.35)
-        )
-        found = estimate_mmd(first, second, "degree", replicates=200)
-        assert found.low is not None
-        assert found.high is not None
-        assert found.low < found.value < found.high
-        widths.append(found.high - found.low)
+    few, many = (interval((0.3, 0.35), 10, count, "rbf", rng) for count in (20, 180))
 
-    assert widths[1] < widths[0] / 1.7
+    assert few.low < few.value < few.high
+    assert many.low < many.value < many.high
+    assert many.high - many.low < (few.high - few.low) / 1.7
 
 
 def test_intervals_have_about_their_nominal_coverage() -> None:
     # At one bandwidth the mean of many unbiased estimates is the truth.
     rng = np.random.default_rng(3)
-    found = []
-    for _ in range(60):
-        first, second = (
-            describe([random_graph(8, density, rng) for _ in range(40)], ["degree"])["degree"]
-            for density in (0.25, 0.45)
-        )
-        found.append(estimate_mmd(first, second, "degree", "emd", replicates=200))
+    found = [interval((0.25, 0.45), 8, 40, "emd", rng) for _ in range(60)]
     truth = float(np.mean([each.value for each in found]))
 
-    covered = sum(each.low <= truth <= each.high for each in found)
-
-    assert covered >= 50
+    assert sum(each.low <= truth <= each.high for each in found) >= 50
 
 
 # Descriptors for which few graphs show a difference: the bias of the V-statistics hides it for clustering, and spectra
@@ -178,22 +144,18 @@ def test_other_families_are_further_away_than_the_same_one(convention: str, desc
         generate(name, 60, seed=seed).graphs for name, seed in (("barabasi", 0), ("barabasi", 1), ("erdos-renyi", 2))
     )
 
-    for row in compare(other, test, train, conventions=[convention], descriptors=descriptors, replicates=0):
-        assert row.attainable is not None
+    for row in compare(other, test, train, convention=convention, descriptors=descriptors):
         assert (row.level is None) == (convention != "rbf")
-        if convention == "rbf":
-            assert row.ratio == (row.samples.value + row.chance) / row.level
-        else:
-            assert row.ratio == row.samples.value / row.attainable.value
+        assert convention == "rbf" or row.ratio == row.samples.value / row.attainable.value
         assert row.ratio > 3
 
 
 @pytest.mark.parametrize("descriptor", DESCRIPTORS)
 def test_the_chance_level_is_the_bias_of_the_v_statistic(descriptor: str) -> None:
     x, y = rows_of(descriptor)
-    sigma = 0.7 * straight(x[0], y[0])
+    sigma = 0.7 * straight(*(rows[0] for rows in padded(x, y)))
 
-    added = biased(x, y, straight, sigma) - unbiased(x, y, sigma)
+    added = double_sum(x, y, straight, sigma) - double_sum(x, y, straight, sigma, unbiased=True)
 
     assert chance_level(x, y, sigma) == pytest.approx(added, abs=1e-9)
 
@@ -202,10 +164,13 @@ def test_the_level_is_that_of_training_graphs_at_the_bandwidth_of_the_samples() 
     samples, reference, train = (generate("ego", 12, seed=seed).graphs for seed in (0, 1, 2))
     y, z = describe(reference, ["degree"])["degree"], describe(train, ["degree"])["degree"]
 
-    (row,) = compare(samples, reference, train, conventions=["rbf"], descriptors=["degree"])
+    (row,) = compare(samples, reference, train, convention="rbf", descriptors=["degree"])
 
-    chance = biased(z, y, straight, row.samples.bandwidth) - unbiased(z, y, row.samples.bandwidth)
-    level = max(unbiased(z, y, row.samples.bandwidth), 0) + chance
+    biased, unbiased = (
+        double_sum(z, y, straight, row.samples.bandwidth, unbiased=unbiased) for unbiased in (False, True)
+    )
+    chance = biased - unbiased
+    level = max(unbiased, 0) + chance
     assert row.level == pytest.approx(level, abs=1e-9)
     assert row.ratio == pytest.approx((max(row.samples.value, 0) + chance) / level, abs=1e-9)
 
@@ -215,7 +180,7 @@ def test_biased_ratios_use_equally_many_graphs() -> None:
         generate("barabasi", count, seed=seed).graphs for seed, count in enumerate((300, 20, 20))
     )
 
-    many = compare(samples, reference, train, conventions=["tv"], descriptors=["clustering"])[0]
+    many = compare(samples, reference, train, convention="tv", descriptors=["clustering"])[0]
 
     # The average over all pairs, those of a graph with itself among them, falls with the number of graphs.
     assert many.samples.value / many.attainable.value < 0.7
@@ -225,10 +190,9 @@ def test_biased_ratios_use_equally_many_graphs() -> None:
 def test_without_training_graphs_there_is_no_ratio() -> None:
     graphs = generate("ego", 6, seed=0).graphs
 
-    rows = compare(graphs[:3], graphs[3:], conventions=["tv"], descriptors=["degree"])
+    rows = compare_rows(describe(graphs[:3]), describe(graphs[3:]), replicates=0)
 
-    assert [(row.attainable, row.level, row.ratio) for row in rows] == [(None, None, None)]
-    assert len(compare(graphs[:3], graphs[3:])) == 12
+    assert [(row.attainable, row.level, row.ratio) for row in rows] == [(None, None, None)] * 12
     assert rows[0].to_json()["samples"]["descriptor"] == "degree"
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from itertools import product
-from math import exp, inf, prod
+from math import inf, prod
 
 import networkx as nx
 import numpy as np
@@ -11,10 +11,10 @@ import pytest
 from scipy import stats
 
 from graphite_gen.families import family as family_of
-from graphite_gen.families.powerlaw_tree import caterpillar, draw_degrees, sorted_spine
+from graphite_gen.families.powerlaw_tree import caterpillar, draw_degrees
 from graphite_gen.graph import SimpleGraph
 
-from .helpers import ALPHA, fit, shape
+from .helpers import ALPHA, fit, mean_nats, shape
 
 
 def networkx_tree(n: int, gamma: float, seed: int, tries: int = 100) -> SimpleGraph:
@@ -60,60 +60,43 @@ def test_large_trees_do_not_underflow() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "graph", "contained"),
+    ("graph", "contained"),
     [
-        ("one edge", nx.path_graph(2), True),
-        ("path", nx.path_graph(7), True),
-        ("star", nx.star_graph(6), True),
-        ("broom", nx.Graph([(0, 1), (1, 2), (2, 3), (2, 4)]), True),
-        ("high degree in the middle", nx.Graph([(0, 1), (1, 2), (2, 3), (3, 4), (2, 5)]), False),
-        ("spider", nx.Graph([(0, 1), (1, 2), (0, 3), (3, 4), (0, 5), (5, 6)]), False),
-        ("one node", nx.empty_graph(1), False),
-        ("cycle", nx.cycle_graph(5), False),
-        ("cycle and a node", nx.disjoint_union(nx.cycle_graph(4), nx.empty_graph(1)), False),
+        (nx.path_graph(2), True),
+        (nx.path_graph(7), True),
+        (nx.star_graph(6), True),
+        (nx.Graph([(0, 1), (1, 2), (2, 3), (2, 4)]), True),  # a broom
+        (nx.Graph([(0, 1), (1, 2), (2, 3), (3, 4), (2, 5)]), False),  # a high degree in the middle
+        (nx.Graph([(0, 1), (1, 2), (0, 3), (3, 4), (0, 5), (5, 6)]), False),  # a spider
+        (nx.empty_graph(1), False),
+        (nx.cycle_graph(5), False),
+        (nx.disjoint_union(nx.cycle_graph(4), nx.empty_graph(1)), False),
     ],
 )
-def test_only_caterpillars_with_a_sorted_spine_are_contained(name: str, graph: nx.Graph, contained: bool) -> None:
-    simple = SimpleGraph.from_networkx(graph)
-
-    assert family_of("tree").contains(simple) == contained, name
-    assert (family_of("tree").log_prob(simple) > -inf) == contained
-
-
-def test_trees_of_networkx_are_contained() -> None:
-    assert all(sorted_spine(networkx_tree(n, 3.0, seed)) is not None for n in (5, 12, 20) for seed in range(50))
+def test_only_caterpillars_with_a_sorted_spine_are_contained(graph: nx.Graph, contained: bool) -> None:
+    assert family_of("tree").contains(graph) == contained
+    assert (family_of("tree").log_prob(graph) > -inf) == contained
 
 
 def test_the_entropy_is_the_mean_over_samples() -> None:
-    family, rng = family_of("tree"), np.random.default_rng(0)
-    costs = [-family.log_prob(family.sample(14, rng)) for _ in range(2000)]
+    family = family_of("tree")
+    mean, error = mean_nats(family, [14], 2000)
 
-    assert family.entropy(14) == pytest.approx(np.mean(costs), abs=4 * np.std(costs) / 2000**0.5)
+    assert family.entropy(14) == pytest.approx(mean, abs=4 * error)
     assert family.entropy(60) is None
-
-
-@pytest.mark.slow
-def test_networkx_is_within_three_percent_of_the_distribution() -> None:
-    family = family_of("tree")
-    trees = [networkx_tree(8, 3.0, seed) for seed in range(20_000)]
-    counts = Counter(map(shape, trees))
-    rng = np.random.default_rng(0)
-    ours = Counter(shape(family.sample(8, rng)) for _ in range(20_000))
-    gap = sum(abs(counts[key] - ours[key]) for key in counts | ours) / 2 / 20_000
-
-    assert gap < 0.03
-
-
-@pytest.mark.slow
-def test_trees_of_networkx_with_many_tries_have_the_published_mean() -> None:
-    family = family_of("tree")
-    trees = ([networkx_tree(n, 3.0, seed, tries=1000) for n in range(10, 21)] for seed in range(1500))
-    costs = np.array([[-family.log_prob(tree) for tree in row] for row in trees])
-    error = float(np.sqrt(costs.var(axis=0).sum() / len(costs)) / 11)
-
-    assert costs.mean() == pytest.approx(27.30, abs=3 * error + 0.005)
     assert np.mean([family.entropy(n) for n in range(10, 21)]) == pytest.approx(27.384, abs=0.001)
 
 
-def test_there_is_one_tree_on_three_nodes_up_to_labels() -> None:
-    assert exp(family_of("tree").log_prob(SimpleGraph.from_pairs(3, [(0, 1), (1, 2)]))) == pytest.approx(1 / 3)
+@pytest.mark.slow
+def test_trees_of_networkx_are_close_to_the_distribution() -> None:
+    # With the published number of tries, 1000, their mean -log p is 27.30 nats.
+    family, rng, draws = family_of("tree"), np.random.default_rng(0), 5000
+    theirs = Counter(shape(networkx_tree(8, 3.0, seed)) for seed in range(draws))
+    ours = Counter(shape(family.sample(8, rng)) for _ in range(draws))
+    costs = np.array(
+        [[-family.log_prob(networkx_tree(n, 3.0, seed, 1000)) for n in range(10, 21)] for seed in range(250)]
+    )
+    error = float(np.sqrt(costs.var(axis=0).sum() / len(costs)) / 11)
+
+    assert sum(abs(theirs[key] - ours[key]) for key in theirs | ours) / 2 / draws < 0.04
+    assert costs.mean() == pytest.approx(27.30, abs=3 * error + 0.005)

@@ -137,31 +137,24 @@ def test_files_in_an_existing_folder_are_all_replaced_or_none_after_the_next_wri
 
 
 @pytest.mark.parametrize(
-    "plan", [{"old": ["../victim"], "new": []}, {"old": [], "new": ["../../b"]}, {"old": [".."], "new": []}, ["old"], 3]
+    "plan",
+    [
+        *({"old": ["../victim"], "new": []}, {"old": [], "new": ["../../b"]}, {"old": [".."], "new": []}, ["old"], 3),
+        {"old": [], "new": ["diary"]},
+    ],
 )
-def test_a_plan_with_paths_outside_its_folder_is_not_carried_out(tmp_path: Path, plan: object) -> None:
+def test_a_plan_does_not_leave_its_folder_or_follow_links(tmp_path: Path, plan: object) -> None:
     stage = tmp_path / "folder" / ".graphite-gen.0123456789abcdef.tmp"
-    for name in ("new", "old"):
-        (stage / name).mkdir(parents=True)
+    for folder in (stage / "old", tmp_path / "secret"):
+        folder.mkdir(parents=True)
+    (stage / "new").symlink_to(tmp_path / "secret") if "diary" in str(plan) else (stage / "new").mkdir()
     (stage / "plan.json").write_text(json.dumps(plan))
-    (tmp_path / "victim").write_text("dear")
+    for file in (tmp_path / "victim", tmp_path / "secret" / "diary"):
+        file.write_text("dear")
 
     sweep(tmp_path / "folder")
 
-    assert (tmp_path / "victim").read_text() == "dear"
-
-
-def test_a_plan_does_not_follow_symbolic_links(tmp_path: Path) -> None:
-    stage = tmp_path / "folder" / ".graphite-gen.0123456789abcdef.tmp"
-    (stage / "old").mkdir(parents=True)
-    (tmp_path / "secret").mkdir()
-    (tmp_path / "secret" / "diary").write_text("dear")
-    (stage / "new").symlink_to(tmp_path / "secret")
-    (stage / "plan.json").write_text(json.dumps({"old": [], "new": ["diary"]}))
-
-    sweep(tmp_path / "folder")
-
-    assert (tmp_path / "secret" / "diary").read_text() == "dear"
+    assert (tmp_path / "victim").read_text() == (tmp_path / "secret" / "diary").read_text() == "dear"
 
 
 def test_a_stage_in_use_is_not_removed(tmp_path: Path) -> None:

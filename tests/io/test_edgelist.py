@@ -75,7 +75,6 @@ def test_more_than_one_graph_is_refused_and_nothing_is_left(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        (b"", "no-graphs"),
         (b"0 0\n", "needs-simplify"),
         (b"0 1\n1 0\n", "0 - 1 is repeated|1 - 0 is repeated"),
         (b"0 1\n0 2 nan\n", "not a finite number"),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,6 +13,7 @@ from typing import Any
 
 import igraph
 import networkx as nx
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -119,14 +122,73 @@ def test_provenance_survives_conversion_without_being_passed_on(first: str, seco
     assert read_graphs(tmp_path / f"b.{second}").provenance == provenance
 
 
+GRAPH = SimpleGraph(
+    3,
+    np.array([[0, 1], [1, 2]], np.int32),
+    np.array([0.5, 1e-300]),
+    names=("ä<&>\"'", "b", "c\nd"),
+    node_attributes={"size": [1, None, 3], "colour": ["röd &amp;", "", " x "]},
+    attributes={"title": "ünï"},
+)
+NETWORKX: dict[str, Callable[[Path], nx.Graph]] = {
+    "graphml": nx.read_graphml,
+    "gml": nx.read_gml,
+    "jsonl": lambda path: nx.node_link_graph(json.loads(path.read_text()), edges="edges"),
+}
+
+
+@pytest.mark.parametrize(("format", "kinds"), [("graphml", [True, 2]), ("gml", ["x", 2]), ("jsonl", [True, [2]])])
+def test_networkx_opens_what_we_write(format: str, kinds: list[Any], tmp_path: Path) -> None:
+    graph = replace(GRAPH, edge_attributes={"kind": kinds})
+    write_graphs([graph], tmp_path / f"a.{format}")
+
+    other = NETWORKX[format](tmp_path / f"a.{format}")
+    for default in ("node_default", "edge_default"):
+        other.graph.pop(default, None)
+
+    assert_same(graph, SimpleGraph.from_networkx(other))
+
+
+@pytest.mark.parametrize(
+    ("format", "edge"), [("graphml", {"flag": True}), ("gml", {"tags": [1, {"a": 1}], "one": [5]})]
+)
+def test_what_networkx_writes_is_read(format: str, edge: dict[str, Any], tmp_path: Path) -> None:
+    graph = nx.Graph(nx.karate_club_graph(), note='a "b" <c> & ç')
+    graph.add_edge("alone", 0, weight=3, **edge)
+    getattr(nx, f"write_{format}")(graph, tmp_path / f"a.{format}")
+
+    (read,) = read_graphs(tmp_path / f"a.{format}")
+
+    assert_same(SimpleGraph.from_networkx(nx.relabel_nodes(graph, str)), read)
+
+
+@pytest.mark.parametrize(("format", "name"), [("graphml", "GraphML"), ("gml", "GML")])
+def test_igraph_opens_what_we_write_and_what_it_writes_is_read(format: str, name: str, tmp_path: Path) -> None:
+    write_graphs([GRAPH], tmp_path / f"a.{format}")
+
+    graph = getattr(igraph.Graph, f"Read_{name}")(str(tmp_path / f"a.{format}"))
+    assert graph.get_edgelist() == [(0, 1), (1, 2)]
+    assert graph.es["weight"] == [0.5, 1e-300]
+    assert graph.vs["colour"][1:] == ["", " x "]
+
+    graph = igraph.Graph.Erdos_Renyi(12, 0.3)
+    graph["title"] = "title"
+    graph.vs["kind"] = ['a "q" & b'] * 12
+    graph.es["weight"] = np.arange(graph.ecount(), dtype=float)
+    getattr(graph, f"write_{format}")(str(tmp_path / f"b.{format}"))
+    (read,) = read_graphs(tmp_path / f"b.{format}")
+    assert read.names is None
+    assert read.weights is not None
+    assert {tuple(e): w for e, w in zip(read.edges.tolist(), read.weights, strict=True)} == {
+        e.tuple: e["weight"] for e in graph.es
+    }
+    assert read.node_attributes["kind"] == ['a "q" & b'] * 12
+    assert read.attributes["title"] == "title"
+
+
 NAMES: list[tuple[Any, ...]] = [
-    ("0", "1", "2"),
-    ("7", "8", "9"),
-    ("n0", "n1", "n2"),
-    ("2", "0", "1"),
-    ("a", 7, "8"),
-    (10**30, -1, "x"),
-    (2, 0, 1),
+    *(("0", "1", "2"), ("7", "8", "9"), ("n0", "n1", "n2"), ("2", "0", "1")),
+    *(("a", 7, "8"), (10**30, -1, "x"), (2, 0, 1)),
 ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import networkx as nx
 import numpy as np
 from scipy import sparse
@@ -21,3 +23,20 @@ def planted(seed: int = 0) -> Network:
     simple = SimpleGraph.from_pairs(len(groups), list(graph.edges))
 
     return describe_nodes(simple, sparse.csr_array(features, dtype=np.float32), groups.tolist())
+
+
+def labels_of(network: Network) -> list[Any]:
+    """The label of each node, None if unlabelled."""
+
+    return [None if code < 0 else network.classes[code] for code in network.labels]
+
+
+def features_of(network: Network) -> list[list[float]]:
+
+    return network.features.toarray().tolist()
+
+
+def parts_of(network: Network) -> list[list[int]]:
+    """The nodes for training, validation and test."""
+
+    return [part.tolist() for part in (network.split.train, network.split.validation, network.split.test)]

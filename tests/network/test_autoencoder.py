@@ -17,17 +17,9 @@ from graphite_gen.nn.operators import SparseGraph, gcn_normalise
 from .graphs import planted
 
 PAPER = LinkSettings(
-    width=6,
-    latent=3,
-    hops=1,
-    teleport=0.0,
-    rounds=2,
-    skip="convex",
-    skip_weight=0.5,
-    head="inner",
-    targets="all",
-    subsample=0.0,
+    width=6, latent=3, hops=1, teleport=0.0, rounds=2, skip_weight=0.5, head="inner", targets="all", subsample=0.0
 )
+EVERY = slice(None)
 
 
 def dense_graph() -> tuple[torch.Tensor, torch.Tensor]:
@@ -69,8 +61,7 @@ def test_graphite_with_skip_weight_zero_is_vgae(skip: str) -> None:
     plain.load_state_dict(shared, strict=False)
 
     first, second = graphite.decode(z, inputs), plain.decode(z, inputs)
-    everything = slice(0, 60)
-    assert torch.equal(first.tile(everything, everything), second.tile(everything, everything))
+    assert torch.equal(first.tile(EVERY, EVERY), second.tile(EVERY, EVERY))
 
 
 def test_a_round_is_a_gcn_over_the_intermediate_graph() -> None:
@@ -95,21 +86,16 @@ def test_the_unweighted_loss_is_the_negative_elbo() -> None:
     propagation = SparseGraph.from_edges(edges, 60).normalised()
     settings = replace(PAPER, balanced=False, edge_dropout=0.0)
     network = build_link_network(settings, 60, 1)
-    nothing = torch.zeros(edges.shape[1], dtype=torch.bool)
-    inputs = IdentityInputs(60)
-    loss = link_loss(
-        network, settings, network.encode(propagation, inputs), inputs, edges, nothing, torch.Generator().manual_seed(5)
-    )
-
+    nothing, inputs = torch.zeros(edges.shape[1], dtype=torch.bool), IdentityInputs(60)
     posterior = network.encode(propagation, inputs)
+    loss = link_loss(network, settings, posterior, inputs, edges, nothing, torch.Generator().manual_seed(5))
+
     noise = torch.randn(posterior.mu.shape, generator=torch.Generator().manual_seed(5))
-    logits = network.decode(posterior.sample(noise), inputs).tile(slice(0, 60), slice(0, 60))
+    logits = network.decode(posterior.sample(noise), inputs).tile(EVERY, EVERY)
     upper = torch.ones(60, 60).triu(1).bool()
     adjacency = torch.tensor(planted().graph.adjacency(), dtype=torch.float64)
     observation = torch.distributions.Bernoulli(logits=logits[upper])
     q = torch.distributions.Normal(posterior.mu, posterior.sigma)
-    elbo = (
-        observation.log_prob(adjacency[upper]).sum()
-        - torch.distributions.kl_divergence(q, torch.distributions.Normal(0.0, 1.0)).sum()
-    )
+    divergence = torch.distributions.kl_divergence(q, torch.distributions.Normal(0.0, 1.0)).sum()
+    elbo = observation.log_prob(adjacency[upper]).sum() - divergence
     assert torch.allclose(loss * (60 * 59 / 2 - edges.shape[1]), -elbo)

@@ -53,35 +53,37 @@ def test_fitted_biases_reproduce_the_degrees() -> None:
     assert torch.allclose(found, degrees, atol=1e-2)
 
 
+def edges_after(logits: PairLogits, edges: float, seed: int = 0) -> float:
+    """The expected number of edges after the density shift."""
+    shift = density_shift(logits, edges, np.random.default_rng(seed))
+
+    return edge_matrix(replace(logits, shift=logits.shift + shift)).sum().item() / 2
+
+
 @pytest.mark.parametrize("edges", [3.0, 40.0, 200.0])
 def test_density_shift_gives_the_number_of_edges(edges: float) -> None:
-    logits = pair_logits(25)
-    shift = density_shift(logits, edges, np.random.default_rng(0))
-
-    assert edge_matrix(replace(logits, shift=logits.shift + shift)).sum().item() / 2 == pytest.approx(edges, rel=1e-3)
+    assert edges_after(pair_logits(25), edges) == pytest.approx(edges, rel=1e-3)
 
 
-def test_density_shift_of_many_nodes_uses_sampled_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def few_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shifts of more than 60 nodes use sampled graphs."""
     monkeypatch.setattr(calibration, "_ALL_NODES", 60)
     monkeypatch.setattr(calibration, "_FEW_NODES", 60)
-    logits = sparse_logits(1500)
-    shift = density_shift(logits, 6000, np.random.default_rng(1))
 
+
+def test_density_shift_of_many_nodes_uses_sampled_graphs(few_nodes: None) -> None:
     # The relative error is about one over the root of the number of edges.
-    found = edge_matrix(replace(logits, shift=logits.shift + shift)).sum().item() / 2
-    assert found == pytest.approx(6000, rel=0.05)
+    assert edges_after(sparse_logits(1500), 6000, seed=1) == pytest.approx(6000, rel=0.05)
 
 
-def test_density_shift_is_robust_to_samples_without_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_density_shift_is_robust_to_samples_without_edges(few_nodes: None) -> None:
     # With so few expected edges, some samples have none; with certain ones, some have one less.
-    monkeypatch.setattr(calibration, "_ALL_NODES", 60)
-    monkeypatch.setattr(calibration, "_FEW_NODES", 60)
     rare = PairLogits(torch.zeros(300, 1), torch.ones(1), torch.zeros(300), torch.zeros(()))
     factor = torch.zeros(300, 1)
     factor[:20] = 7
     sure = replace(rare, factor=factor, shift=torch.tensor(-40.0))
     for logits, edges in ((rare, 1.0), (sure, 190.0)):
-        shifts = [density_shift(logits, edges, np.random.default_rng(seed)) for seed in range(20)]
-        found = [edge_matrix(replace(logits, shift=logits.shift + shift)).sum().item() / 2 for shift in shifts]
+        found = [edges_after(logits, edges, seed) for seed in range(20)]
         assert max(found) < 10 * edges
         assert np.median(found) == pytest.approx(edges, rel=0.5)

@@ -20,9 +20,7 @@ from .graphs import planted
 def graph() -> Network:
     """Named nodes, the first of them without a label."""
     plain = planted()
-    assert plain.labels is not None
-    labels = plain.labels.copy()
-    labels[0] = -1
+    labels = np.where(np.arange(60) == 0, -1, plain.labels)
 
     return replace(plain, graph=replace(plain.graph, names=tuple(f"n{i}" for i in range(60))), labels=labels)
 
@@ -87,11 +85,7 @@ def test_near_latents_are_near_in_the_projection() -> None:
 
 def test_invalid_targets_are_refused(graph: Network, z: np.ndarray, tmp_path: Path) -> None:
     (tmp_path / "old.csv").write_text("")
-    for name, problem in (
-        ("old.csv", "exists"),
-        ("z.g6", "node attributes"),
-        ("z.xyz", "'.h5' or '.csv'"),
-    ):
+    for name, problem in (("old.csv", "exists"), ("z.g6", "node attributes"), ("z.xyz", "'.h5' or '.csv'")):
         with pytest.raises(GraphiteError, match=problem):
             write_embedding(graph, z, tmp_path / name)
     with pytest.raises(GraphiteError, match=r"z\.txt"):

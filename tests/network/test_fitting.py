@@ -53,16 +53,13 @@ def test_the_encoder_gets_the_graph_without_hidden_edges(rate: float) -> None:
     assert len(set(map(float, parts))) > 1 or rate == 0
 
 
-def test_steps_encode_without_hidden_edges_and_validation_with_all(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_steps_encode_without_hidden_edges_and_validation_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
     encoded: list[Tensor] = []
     hidden: list[Tensor] = []
 
     def encode(network: LinkNetwork, graph: SparseGraph, *rest: Any) -> NodeNormal:
         encoded.append(graph.matrix.to_dense())
-        posterior: NodeNormal = network.encoder(graph, *rest)
-        return posterior
+        return network.encoder(graph, *rest)
 
     def loss(*args: Any) -> Tensor:
         hidden.append(args[5])

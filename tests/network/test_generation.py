@@ -14,15 +14,11 @@ from scipy.stats import ks_2samp
 from graphite_gen.errors import CheckpointError, DatasetError, SamplingError
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.network.calibration import expected_degrees
-from graphite_gen.network.generation import (
-    LargeGraphSampler,
-    NetworkModel,
-    fit_network_model,
-)
+from graphite_gen.network.generation import LargeGraphSampler, NetworkModel, fit_network_model
 from graphite_gen.network.hyperparameters import GENERATION
 from graphite_gen.network.network import Network
-from graphite_gen.network.storage import load_network_model, save_network_model
-from graphite_gen.training.checkpoint import load_checkpoint
+from graphite_gen.network.storage import load_network, save_network
+from graphite_gen.training.checkpoint import load_checkpoint, read_tensors, write_tensors
 
 # Blocks of unlike sizes and densities, and one that is mostly tied to another.
 SIZES = (60, 40, 20)
@@ -162,9 +158,7 @@ def test_interpolated_biases_are_nearly_as_accurate_as_fitted_ones(nodes: int) -
     assert degree_error(model().biases_for(nodes // 2), part) > 2 * degree_error(exact, part)
 
 
-def test_biases_are_fitted_once_per_fraction_in_any_order(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_biases_are_fitted_once_per_fraction_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
     fits = []
     fit = NetworkModel._fit_biases
     monkeypatch.setattr(NetworkModel, "_fit_biases", lambda own, part: fits.append(part) or fit(own, part))
@@ -189,8 +183,8 @@ def test_latents_and_largest_component_are_optional() -> None:
 @pytest.mark.parametrize("kind", ["graphite-vae", "gae"])
 def test_a_loaded_checkpoint_samples_the_same_graphs(kind: str, tmp_path: Path) -> None:
     trained = fit_network_model(observed(), replace(GENERATION, kind=kind, epochs=5), name="blocks", seed=3)
-    save_network_model(trained, tmp_path / "blocks")
-    loaded = load_network_model(tmp_path / "blocks")
+    save_network(trained, tmp_path / "blocks")
+    loaded = load_network(tmp_path / "blocks")
 
     assert (loaded.name, loaded.settings, loaded.seed) == (trained.name, trained.settings, 3)
     for nodes in (None, 50):
@@ -199,10 +193,8 @@ def test_a_loaded_checkpoint_samples_the_same_graphs(kind: str, tmp_path: Path) 
 
 
 def test_damaged_checkpoints_are_refused(tmp_path: Path) -> None:
-    from graphite_gen.training.checkpoint import read_tensors, write_tensors
-
-    save_network_model(model(), tmp_path)
-    with pytest.raises(CheckpointError, match="graph"):
+    save_network(model(), tmp_path)
+    with pytest.raises(CheckpointError, match="one network"):
         load_checkpoint(tmp_path)
     path = tmp_path / "model.safetensors"
     tensors, _ = read_tensors(path)
@@ -217,10 +209,10 @@ def test_damaged_checkpoints_are_refused(tmp_path: Path) -> None:
     ):
         write_tensors(path, tensors | change)
         with pytest.raises(CheckpointError, match=problem):
-            load_network_model(tmp_path)
+            load_network(tmp_path)
     write_tensors(path, {name: tensor for name, tensor in tensors.items() if name != "evidence"})
     with pytest.raises(CheckpointError, match="evidence"):
-        load_network_model(tmp_path)
+        load_network(tmp_path)
 
 
 def test_impossible_sizes_and_empty_networks_are_refused() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,8 +18,6 @@ from graphite_gen.network.baselines import score_pairs
 from graphite_gen.network.fitting import TrainedAutoencoder, train_autoencoder
 from graphite_gen.network.hyperparameters import LinkSettings
 from graphite_gen.network.link_prediction import (
-    iterate_baseline,
-    iterate_links,
     rank_by_pagerank,
     rank_missing_links,
     run_baseline,
@@ -33,6 +32,7 @@ from graphite_gen.network.pair_logits import PairLogits
 from graphite_gen.network.splits import EdgeSplit, Pairs
 
 from .graphs import MEMBERS, planted
+from .test_pair_logits import pair_logits
 
 # The KL term counts for more in a small graph: there are fewer pairs to each node.
 QUICK = LinkSettings(
@@ -56,19 +56,18 @@ def knowing_the_groups(runs: int) -> float:
 )
 def test_every_model_finds_planted_groups(kind: str, features: bool) -> None:
     settings = replace(QUICK, kind=kind, subsample=0.0 if features else 2.0, width=16 if features else 0)
-    scores = list(iterate_links(planted(), settings, 2, 0, features=features))
+    scores = [run_link(planted(), settings, run, 0, features=features) for run in range(2)]
 
     assert np.mean([score.auc for score in scores]) > knowing_the_groups(2) - 0.1
     assert all(score.epoch is not None and 10 <= score.epoch <= 60 for score in scores)
     assert all(score.validation_auc is not None for score in scores)
 
 
-def test_a_run_does_not_depend_on_the_number_of_runs() -> None:
-    few = list(iterate_links(planted(), replace(QUICK, epochs=10), 1, 3))
-    more = list(iterate_links(planted(), replace(QUICK, epochs=10), 2, 3))
+def test_runs_are_reproducible_and_differ() -> None:
+    first, other, again = (run_link(planted(), replace(QUICK, epochs=10), run, 3) for run in (0, 1, 0))
 
-    assert few[0] == more[0]
-    assert more[0].auc != more[1].auc
+    assert first == again
+    assert first.auc != other.auc
 
 
 def with_leaves() -> Network:
@@ -162,7 +161,7 @@ def test_a_baseline_uses_training_edges_and_is_scored_on_test_edges(
 
 @pytest.mark.parametrize("name", ["spectral", "adamic-adar", "pagerank"])
 def test_baselines_find_planted_groups(name: str) -> None:
-    scores = list(iterate_baseline(planted(), name, 2, 0))
+    scores = [run_baseline(planted(), name, run, 0) for run in range(2)]
 
     assert np.mean([score.auc for score in scores]) > knowing_the_groups(2) - 0.15
     row = summarise_links(name, False, "connected", scores)
@@ -175,41 +174,23 @@ def test_baselines_find_planted_groups(name: str) -> None:
 @pytest.mark.parametrize("tile", [1, 500, 10**6])
 def test_missing_links_are_ranked_over_all_pairs(monkeypatch: pytest.MonkeyPatch, tile: int) -> None:
     monkeypatch.setattr(link_prediction, "TILE", tile)
-    graph = planted()
-    draw = torch.Generator().manual_seed(0)
-    logits = PairLogits(
-        torch.randn(60, 4, generator=draw),
-        torch.tensor([1.0, 1.0, -1.0, 1.0]),
-        torch.randn(60, generator=draw),
-        torch.tensor(-1.0),
-    )
-    matrix = logits.tile(slice(0, 60), slice(0, 60)).numpy()
+    graph, logits = planted(), pair_logits(60)
     adjacency = graph.graph.adjacency()
-    free = [(i, j) for i in range(60) for j in range(i + 1, 60) if not adjacency[i, j]]
-    wanted = sorted(free, key=lambda pair: -matrix[pair])[:20]
-    found = rank_missing_links(graph, logits, 20)
-
-    assert [(link.source, link.target) for link in found] == wanted
-    assert found[0].probability == pytest.approx(1 / (1 + np.exp(-matrix[wanted[0]])))
-    assert len(rank_missing_links(graph, logits, 10**6)) == len(free)
-
-
-@pytest.mark.parametrize("tile", [1, 500, 10**6])
-def test_pagerank_ranks_missing_links_as_it_scores_pairs(monkeypatch: pytest.MonkeyPatch, tile: int) -> None:
-    monkeypatch.setattr(link_prediction, "TILE", tile)
-    graph = planted()
-    adjacency = graph.graph.adjacency()
-    free = np.array([(i, j) for i in range(60) for j in range(i + 1, 60) if not adjacency[i, j]])
-    scores = score_pairs("pagerank", 60, graph.edges.astype(np.int64), free, 0)
-    order = np.argsort(-scores, kind="stable")[:20]
+    free = np.array([pair for pair in combinations(range(60), 2) if not adjacency[pair]])
     done: list[tuple[int, int]] = []
-    found = rank_by_pagerank(graph, 20, progress=lambda *count: done.append(count))
+    by_model = rank_missing_links(graph, logits, 20)
+    by_rank = rank_by_pagerank(graph, 20, progress=lambda *count: done.append(count))
+    for links, values, scores in (
+        (by_model, [link.probability for link in by_model], torch.sigmoid(logits.of(torch.tensor(free.T))).numpy()),
+        (by_rank, [link.score for link in by_rank], score_pairs("pagerank", 60, graph.edges.astype(int), free, 0)),
+    ):
+        order = np.argsort(-scores, kind="stable")[:20]
+        assert [[link.source, link.target] for link in links] == free[order].tolist()
+        assert np.allclose(values, scores[order])
 
-    assert [[link.source, link.target] for link in found] == free[order].tolist()
-    assert np.allclose([link.score for link in found], scores[order])
     assert done[-1] == (60, 60)
     assert len(done) == {1: 60, 500: 8, 10**6: 1}[tile]
-    assert len(rank_by_pagerank(graph, 10**6)) == len(free)
+    assert len(rank_by_pagerank(graph, 10**6)) == len(rank_missing_links(graph, logits, 10**6)) == len(free)
 
 
 def test_progress_is_reported_every_epoch() -> None:
@@ -224,12 +205,11 @@ def test_degenerate_graphs_work_or_are_refused() -> None:
     graph = nx.disjoint_union(nx.gnm_random_graph(20, 60, seed=0), nx.cycle_graph(8))
     graph.add_nodes_from(range(100, 105))
     simple = Network(SimpleGraph.from_networkx(graph))
-    (score,) = iterate_links(simple, replace(QUICK, epochs=5), 1, 0)
-    assert 0 <= score.auc <= 1
+    assert 0 <= run_link(simple, replace(QUICK, epochs=5), 0, 0).auc <= 1
 
     lonely = Network(SimpleGraph.from_pairs(1, []))
     with pytest.raises(DatasetError, match="0 edges"):
-        next(iterate_links(lonely, QUICK, 1, 0))
+        run_link(lonely, QUICK, 0, 0)
     with pytest.raises(DatasetError, match="no edges"):
         train_on_all(lonely, QUICK, 0)
     pair = Network(SimpleGraph.from_pairs(2, [(0, 1)]))

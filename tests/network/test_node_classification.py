@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from graphite_gen.errors import ConfigError, DatasetError
+from graphite_gen.errors import DatasetError
 from graphite_gen.network import node_classification
 from graphite_gen.network.fitting import link_loss
 from graphite_gen.network.hyperparameters import ClassifierSettings
@@ -16,8 +16,6 @@ from graphite_gen.network.network import NodeSplit, describe_nodes
 from graphite_gen.network.node_classification import (
     GCNClassifier,
     GraphiteClassifier,
-    iterate_classification,
-    node_split,
     run_classification,
     run_nodes,
     summarise_classification,
@@ -32,21 +30,19 @@ QUICK = ClassifierSettings(width=8, latent=4, epochs=60, learning_rate=0.03)
 
 @pytest.mark.parametrize("kind", ["gcn", "graphite"])
 def test_groups_are_learned_from_a_few_labels(kind: str) -> None:
-    scores = list(iterate_classification(planted(), replace(QUICK, kind=kind), 2, 0))
+    scores = [run_classification(planted(), replace(QUICK, kind=kind), run, 0) for run in (0, 1, 0)]
 
     assert np.mean([score.accuracy for score in scores]) > 0.85
     row = summarise_classification(kind, True, scores)
     assert row.accuracy == pytest.approx(np.mean([score.accuracy for score in scores]))
     assert row.accuracy_se is not None
-    again = next(iterate_classification(planted(), replace(QUICK, kind=kind), 1, 0))
-    assert (again.predictions == scores[0].predictions).all()
+    assert (scores[2].predictions == scores[0].predictions).all()
 
 
 @pytest.mark.parametrize("split", ["own", "fresh"])
 @pytest.mark.parametrize("kind", ["gcn", "graphite"])
 def test_labels_of_test_nodes_affect_only_the_test_score(kind: str, split: str) -> None:
     graph, settings = planted(), replace(QUICK, kind=kind, epochs=15)
-    assert graph.labels is not None
     test = run_nodes(graph, split, 0, 1).test
     score = run_classification(graph, settings, 1, 0, split=split)
 
@@ -66,7 +62,6 @@ def test_labels_of_test_nodes_affect_only_the_test_score(kind: str, split: str) 
 @pytest.mark.parametrize("kind", ["gcn", "graphite"])
 def test_predictions_are_those_of_the_best_epoch_by_validation(kind: str) -> None:
     graph = planted()
-    assert graph.labels is not None
     validation = run_nodes(graph, "own", 0, 0).validation
     settings = replace(QUICK, kind=kind, learning_rate=0.3)
     # The first epochs of a run are those of a shorter one.
@@ -175,14 +170,14 @@ def test_the_split_of_the_network_is_used_without_unlabelled_nodes() -> None:
     labels[:40] = 0
     labels[20:30] = 1
     own = replace(graph, labels=labels, split=NodeSplit(np.arange(10), np.arange(10, 25), np.arange(25, 60)))
-    found = node_split(own, 0)
+    found = run_nodes(own, "own", 0, 0)
 
     assert found.train.tolist() == list(range(10))
     assert found.test.tolist() == list(range(25, 40))
 
 
 def test_a_random_split_has_every_class_and_disjoint_parts() -> None:
-    found = node_split(planted(), 0)
+    found = run_nodes(planted(), "own", 0, 0)
 
     parts = np.concatenate([found.train, found.validation, found.test])
     assert len(np.unique(parts)) == len(parts) == 60
@@ -191,19 +186,12 @@ def test_a_random_split_has_every_class_and_disjoint_parts() -> None:
 
 
 @pytest.mark.parametrize(("split", "different"), [("own", 1), ("fresh", 3)])
-def test_splits_are_the_same_or_random_in_each_run(split: str, different: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_splits_are_the_same_or_random_in_each_run(split: str, different: int) -> None:
     own = NodeSplit(np.arange(0, 60, 3), np.arange(1, 60, 3), np.arange(2, 60, 3))
-    seen: list[NodeSplit] = []
-
-    def noted(*args: Any) -> NodeSplit:
-        seen.append(node_split(*args))
-        return seen[-1]
-
-    monkeypatch.setattr(node_classification, "node_split", noted)
-    list(iterate_classification(replace(planted(), split=own), replace(QUICK, epochs=1), 3, 0, split=split))
-
-    assert len({tuple(parts.train) for parts in seen}) == different
-    assert all((tuple(parts.train) == tuple(own.train)) == (split == "own") for parts in seen)
+    for graph in (planted(), replace(planted(), split=own)):
+        seen = {tuple(run_nodes(graph, split, 0, run).train.tolist()) for run in range(3)}
+        assert len(seen) == different
+        assert (tuple(own.train.tolist()) in seen) == (split == "own" and graph.split is own)
 
 
 def test_too_few_labels_are_refused() -> None:
@@ -215,6 +203,4 @@ def test_too_few_labels_are_refused() -> None:
         (["a", "b"] + [None] * 58, "for validation"),
     ):
         with pytest.raises(DatasetError, match=problem):
-            node_split(describe_nodes(graph, None, labels), 0)
-    with pytest.raises(ConfigError, match="'dropout' is 1"):
-        ClassifierSettings(dropout=1.0)
+            run_nodes(describe_nodes(graph, None, labels), "own", 0, 0)

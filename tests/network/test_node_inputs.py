@@ -105,17 +105,25 @@ def test_dropped_inputs_keep_their_mean_and_their_gradient() -> None:
     assert dropout(eye, 0.0, generator) is eye
 
 
-def test_missing_features_are_refused() -> None:
-    graph = Network(SimpleGraph.from_pairs(3, [(0, 1)]))
+@pytest.mark.parametrize(
+    ("x", "uses"),
+    [
+        (None, IdentityInputs),
+        (sparse.csr_array((4, 0)), IdentityInputs),
+        (sparse.csr_array([[1.0], [2.0], [0.0], [0.0]]), SparseInputs),
+        (sparse.csr_array(np.full((4, 2), 7.0)), "uninformative-features"),
+    ],
+)
+def test_features_are_used_if_there_are_any(x: sparse.csr_array | None, uses: type | str) -> None:
+    graph = Network(SimpleGraph.from_pairs(4, [(0, 1), (2, 3)]), x)
 
-    assert isinstance(inputs_of(graph), IdentityInputs)
-    with pytest.raises(DatasetError, match="no node features"):
-        inputs_of(graph, True)
-    empty = Network(graph.graph, sparse.csr_array((3, 0)))
-    assert isinstance(inputs_of(empty), IdentityInputs)
-    full = Network(graph.graph, sparse.csr_array([[1.0], [2.0], [0.0]]))
-    assert isinstance(inputs_of(full), SparseInputs)
-    assert isinstance(inputs_of(full, False), IdentityInputs)
+    assert isinstance(inputs_of(graph, False), IdentityInputs)
+    if isinstance(uses, type):
+        assert isinstance(inputs_of(graph), uses)
+    if uses is not SparseInputs:
+        with pytest.raises(DatasetError) as error:
+            inputs_of(graph, True)
+        assert error.value.reason == ("no-features" if uses is IdentityInputs else uses)
 
 
 def test_nodes_without_a_known_edge_share_their_inputs() -> None:
@@ -127,11 +135,3 @@ def test_nodes_without_a_known_edge_share_their_inputs() -> None:
     assert torch.equal(known, torch.diag(torch.tensor([1.0, 1, 0, 0, 0])) @ weight)
     (gradient,) = torch.autograd.grad(known.sum(), weight)
     assert torch.equal(gradient, torch.diag(torch.tensor([1.0, 1, 0, 0, 0])) @ torch.ones(5, 3))
-
-
-def test_features_that_all_nodes_share_are_refused() -> None:
-    constant = Network(SimpleGraph.from_pairs(4, [(0, 1), (2, 3)]), sparse.csr_array(np.full((4, 2), 7.0)))
-
-    with pytest.raises(DatasetError, match="the same features"):
-        inputs_of(constant)
-    assert isinstance(inputs_of(constant, False), IdentityInputs)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from graphite_gen.errors import ConfigError, DatasetError
+from graphite_gen.errors import GraphiteError
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.network.splits import contains_pairs, sample_non_edges, split_edges
 
@@ -93,16 +93,17 @@ def test_contains_pairs_finds_edges() -> None:
     assert contains_pairs(4, edges[:0], np.array([[0, 1]])).tolist() == [False]
 
 
-def test_graphs_that_cannot_be_split_are_refused() -> None:
-    draw = np.random.default_rng(0)
-    with pytest.raises(DatasetError) as error:
-        split_edges(30, pairs_of(nx.path_graph(30)), draw)
-    assert error.value.reason == "split-disconnects"
-    with pytest.raises(DatasetError, match="2 edges"):
-        split_edges(30, pairs_of(nx.path_graph(3)), draw, form="random")
-    with pytest.raises(DatasetError, match="0 edges"):
-        split_edges(1, np.empty((0, 2)), draw)
-    with pytest.raises(DatasetError, match="too dense"):
-        split_edges(8, pairs_of(nx.complete_graph(8)), draw)
-    with pytest.raises(ConfigError, match="'foo'"):
-        split_edges(8, pairs_of(nx.cycle_graph(8)), draw, form="foo")
+@pytest.mark.parametrize(
+    ("graph", "form", "problem"),
+    [
+        (nx.path_graph(30), "connected", "split-disconnects"),
+        (nx.path_graph(3), "random", "2 edges"),
+        (nx.empty_graph(1), "connected", "0 edges"),
+        (nx.complete_graph(8), "connected", "too dense"),
+        (nx.cycle_graph(8), "foo", "'foo'"),
+    ],
+)
+def test_graphs_that_cannot_be_split_are_refused(graph: nx.Graph, form: str, problem: str) -> None:
+    with pytest.raises(GraphiteError) as error:
+        split_edges(len(graph), pairs_of(graph), np.random.default_rng(0), form=form)
+    assert problem in f"{error.value.reason} {error.value}"

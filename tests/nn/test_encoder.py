@@ -77,15 +77,11 @@ def test_features_broadcast_over_noise() -> None:
     noise = normal(5, 3, 7, 2)
     features = NodeFeatures(("degree", "random"), 6, 2, 0)
 
-    out = features(batch, noise)
+    alone = torch.stack([features(batch, each) for each in noise])
 
-    for number in range(5):
-        assert torch.equal(out[number], features(batch, noise[number]))
-
-
-def test_noise_is_needed_by_random_features_only() -> None:
-    assert NodeFeatures(("degree",), 6, 3, 0).noise_features == 0
-    assert NodeFeatures(("degree", "random"), 6, 3, 0).noise_features == 3
+    assert torch.equal(features(batch, noise), alone)
+    # Noise is needed by random features only.
+    assert (features.noise_features, NodeFeatures(("degree",), 6, 3, 0).noise_features) == (2, 0)
 
 
 def test_features_of_weighted_graphs_and_of_graphs_without_edges_are_finite() -> None:

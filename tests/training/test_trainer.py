@@ -367,7 +367,7 @@ def test_a_diverging_run_leaves_the_last_checkpoint_loadable(
     with pytest.raises(TrainingError) as error:
         list(records)
 
-    assert (error.value.reason, error.value.facts) == ("diverged", {"learning_rate": 0.002})
+    assert (error.value.reason, error.value.facts) == ("training-diverged", {"learning_rate": 0.002})
     assert same_weights(load_checkpoint(tmp_path).network.state_dict(), good.network.state_dict())
 
 

@@ -16,16 +16,15 @@ from graphite_gen.errors import ConfigError, DatasetError, OutputError
 from graphite_gen.evaluation import Proportion
 from graphite_gen.families.simulate import generate
 from graphite_gen.records import TrainRecord
-from graphite_gen.viz import save_picture
+from graphite_gen.viz import figures, save_picture
 from graphite_gen.viz.decoding_steps import DecodingStepsPoint
-from graphite_gen.viz.figures import ordered_adjacency
 
 pytest.importorskip("matplotlib")
 
 HISTORY = [TrainRecord(k, 10 * k, 9.0 - k, 0.5, 8.0 if k % 2 else None, 8.0, 0.01, float(k)) for k in range(1, 5)]
 
 
-def test_a_gallery_draws_every_edge_and_node_of_both_sides() -> None:
+def test_a_gallery_draws_every_edge_and_node_of_the_first_graphs_of_both_sides() -> None:
     graphs = [nx.path_graph(5), nx.star_graph(4), nx.empty_graph(3)]
     figure = gg.plot_gallery(graphs, [nx.complete_graph(4)])
     drawn = [axes for axes in figure.get_axes()[:-1] if axes.collections]
@@ -33,12 +32,8 @@ def test_a_gallery_draws_every_edge_and_node_of_both_sides() -> None:
     assert [len(axes.collections[0].get_segments()) for axes in drawn] == [4, 4, 0, 6]
     assert [len(axes.collections[1].get_offsets()) for axes in drawn] == [5, 5, 3, 4]
     assert list(drawn[1].collections[1].get_array()) == [4, 1, 1, 1, 1]
-
-
-def test_a_gallery_is_limited_to_count_graphs() -> None:
-    figure = gg.plot_gallery((nx.path_graph(3) for _ in range(1000)), count=4)
-
-    assert sum(len(axes.collections) == 2 for axes in figure.get_axes()[:-1]) == 4
+    few = gg.plot_gallery((nx.path_graph(3) for _ in range(1000)), count=4)
+    assert sum(len(axes.collections) == 2 for axes in few.get_axes()[:-1]) == 4
 
 
 @pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
@@ -56,7 +51,7 @@ def test_the_suffix_chooses_the_format(tmp_path: Path, suffix: str, start: bytes
 
 def test_ordered_adjacency_only_permutes_the_nodes() -> None:
     graph = generate("barabasi", 1, seed=0).graphs[0]
-    matrix = ordered_adjacency(graph)
+    matrix = figures.ordered_adjacency(graph)
 
     assert nx.is_isomorphic(nx.from_numpy_array(matrix), graph.to_networkx())
     assert len(gg.plot_adjacency([graph]).get_axes()) == 2
@@ -64,11 +59,9 @@ def test_ordered_adjacency_only_permutes_the_nodes() -> None:
 
 def test_curves_show_every_epoch_and_every_number_of_decoding_steps() -> None:
     loss, rate = gg.plot_training(HISTORY, title="<x>").get_axes()
-    points = [
-        DecodingStepsPoint(1, Proportion.of(3, 10), 9.0, 0.5),
-        DecodingStepsPoint(0, Proportion.of(10, 10), 7.0, None),
-    ]
-    valid, nll = gg.plot_decoding_steps(points, entropy=6.5).get_axes()
+    first = DecodingStepsPoint(1, Proportion.of(3, 10), 9.0, 0.5)
+    second = DecodingStepsPoint(0, Proportion.of(10, 10), 7.0, None)
+    valid, nll = gg.plot_decoding_steps([first, second], entropy=6.5).get_axes()
 
     assert list(loss.lines[0].get_ydata()) == [8, 7, 6, 5]
     assert list(loss.lines[1].get_xdata()) == [1, 3]
@@ -81,9 +74,7 @@ def test_curves_show_every_epoch_and_every_number_of_decoding_steps() -> None:
 def test_samples_and_reference_differ_in_lightness() -> None:
     from matplotlib.colors import to_rgb
 
-    from graphite_gen.viz.figures import REFERENCE, SAMPLES
-
-    light, dark = (np.dot(to_rgb(colour), (0.2126, 0.7152, 0.0722)) for colour in (REFERENCE, SAMPLES))
+    light, dark = (np.dot(to_rgb(colour), (0.2126, 0.7152, 0.0722)) for colour in (figures.REFERENCE, figures.SAMPLES))
 
     assert light - dark > 0.3
 

@@ -19,6 +19,7 @@ GRAPHS = {
     "path": nx.path_graph(12),
     "complete": nx.complete_graph(7),
     "components": nx.disjoint_union_all([nx.cycle_graph(6), nx.path_graph(3), nx.empty_graph(2)]),
+    "large": nx.disjoint_union(nx.gnm_random_graph(300, 900, seed=0), nx.path_graph(4)),
 }
 
 
@@ -41,7 +42,7 @@ def test_nodes_are_apart_and_within_the_square(name: str) -> None:
     assert np.isfinite(points).all()
     assert np.abs(points).max(initial=0) <= 1 + 1e-9
     apart = np.linalg.norm(points[:, None] - points, axis=-1) + np.eye(graph.nodes)
-    assert graph.nodes < 2 or apart.min() > 0.05
+    assert graph.nodes < 2 or apart.min() > (0.05 if graph.nodes < 20 else 0)
     assert (place_nodes(graph) == points).all()
 
 
@@ -50,18 +51,8 @@ def test_stress_is_about_that_of_kamada_kawai(family: str) -> None:
     for graph in generate(family, 4, seed=3).graphs:
         other = graph.to_networkx()
         if nx.is_connected(other):
-            places = nx.kamada_kawai_layout(other)
-            theirs = np.array([places[node] for node in range(graph.nodes)])
+            theirs = np.array(list(nx.kamada_kawai_layout(other).values()))
             assert stress(other, place_nodes(graph)) < 1.1 * stress(other, theirs)
-
-
-def test_large_components_are_quick_and_deterministic() -> None:
-    graph = SimpleGraph.from_networkx(nx.disjoint_union(nx.gnm_random_graph(300, 900, seed=0), nx.path_graph(4)))
-
-    points = place_nodes(graph)
-
-    assert (place_nodes(graph) == points).all()
-    assert np.abs(points).max() <= 1 + 1e-9
 
 
 def test_graphs_that_are_too_large_are_refused() -> None:

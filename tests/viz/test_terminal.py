@@ -10,7 +10,7 @@ from graphite_gen.graph import SimpleGraph
 from graphite_gen.viz.terminal import bar, draw_curve, draw_graph, draw_matrix
 
 
-def test_a_small_graph_shows_its_nodes_and_edges() -> None:
+def test_a_small_graph_shows_its_nodes_and_edges_and_its_matrix() -> None:
     lines = draw_graph(SimpleGraph.from_networkx(nx.cycle_graph(6)), 20, 8)
     text = "".join(lines)
 
@@ -18,12 +18,8 @@ def test_a_small_graph_shows_its_nodes_and_edges() -> None:
     assert text.count("●") == 6
     assert any(0x2800 < ord(sign) < 0x2900 for sign in text)
     assert set("".join(draw_graph(SimpleGraph.from_pairs(2, [])))) == {" ", "●"}
-
-
-def test_a_matrix_has_two_rows_in_a_line() -> None:
-    matrix = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
-
-    assert draw_matrix(matrix) == ["▄▀▄", " ▀ "]
+    # A matrix has two rows in a line.
+    assert draw_matrix(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])) == ["▄▀▄", " ▀ "]
 
 
 @pytest.mark.parametrize(("fraction", "drawn"), [(0, ""), (0.5, "██"), (1, "████"), (0.28, "█▏"), (2, "████")])

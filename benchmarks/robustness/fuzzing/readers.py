@@ -26,7 +26,7 @@ from graphite_gen.io import read_graphs, write_graphs
 from graphite_gen.network.generation import fit_network_model
 from graphite_gen.network.hyperparameters import GENERATION
 from graphite_gen.network.network import Network, read_network
-from graphite_gen.network.storage import load_network_model, save_network_model
+from graphite_gen.network.storage import load_network, save_network
 from graphite_gen.records import Provenance
 from graphite_gen.training.checkpoint import TrainedModel, load_checkpoint
 from graphite_gen.training.model_card import describe_model, model_facts
@@ -515,10 +515,10 @@ class Checkpoint:
         self.name = f"{'network ' if single else ''}checkpoint, {part}"
         self.weight = weight
         self._part, self._root = part, root / "model"
-        self._load: Callable[[Path], Any] = load_network_model if single else load_checkpoint
+        self._load: Callable[[Path], Any] = load_network if single else load_checkpoint
         if single:
             graph = Network(generate("barabasi", 1, nodes=(8, 8), seed=2).graphs[0])
-            save_network_model(
+            save_network(
                 fit_network_model(graph, replace(GENERATION, epochs=2, latent=3), name="tiny"), self._root
             )
         else:

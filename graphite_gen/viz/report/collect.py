@@ -49,21 +49,10 @@ class SampleRow:
 
 @dataclass(frozen=True)
 class ReportData:
-    """What a report shows.
+    """What a report shows; facts and provenance are names and values in words.
 
-    Attributes:
-        name: The name of the model.
-        facts: Names and values that describe the model.
-        samples: The sampled graphs.
-        reference: The reference graphs, possibly none.
-        reference_source: What the reference graphs are, in words.
-        evaluation: The quality of the samples; None without a reference.
-        nll: The held-out NLL; None if it was not estimated.
-        nll_note: How it was estimated, or why it was not.
-        entropy: The entropy and the excess NLL of the same graphs; None if unknown.
-        distributions: Histograms of the descriptors of samples and reference.
-        history: The training records.
-        provenance: Names and values that say how the report was made.
+    There is no evaluation without a reference, no ``nll`` if it was not estimated (``nll_note`` says why), and no
+    entropy if it is unknown; it includes the excess NLL of the graphs that were scored.
     """
 
     name: str
@@ -101,16 +90,11 @@ def collect_report(
         reference: Reference graphs; by default new graphs of the model's family, else the run's validation graphs.
         reference_source: What the reference graphs are, in words.
         train: The training graphs; by default they are regenerated or read again if possible.
-        samples: Samples of the model; drawn if there are none.
+        samples: Samples of the model; ``count`` are drawn if there are none.
         family: The family that samples should belong to; by default the one the model was trained on.
-        count: The number of samples to draw.
         nll_graphs: The number of reference graphs to score; 0 to skip the NLL.
-        seed: The seed.
         command: The command line, for the provenance.
         progress: Called with the name of each step.
-
-    Raises:
-        GraphiteError: The model cannot be read, or does not fit the graphs.
     """
     model = load_checkpoint(folder)
     family = family or _family_of_model(model)

@@ -1,8 +1,4 @@
-"""Rendering of a report as one HTML file that loads nothing else.
-
-The template escapes all values. The content security policy allows the page's own style and script, by their hashes,
-and pictures embedded as data.
-"""
+"""Rendering of a report as one HTML file that loads nothing else; the template escapes all values."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ import io
 import math
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
@@ -35,11 +31,7 @@ MAX_GRAPHML_BYTES = 3_000_000
 
 
 def render_page(report: ReportData) -> str:
-    """The page as HTML.
-
-    Raises:
-        ConfigError: matplotlib is not installed.
-    """
+    """The page as HTML."""
     style, script, template = (
         files(__package__).joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js", "page.html")
     )
@@ -49,14 +41,19 @@ def render_page(report: ReportData) -> str:
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
     environment.filters |= {"number": _number, "nats": _nats}
 
+    def draw(graph: SimpleGraph) -> str:
+        # Sharp enough to be enlarged.
+        return _embed(figures.plot_graph(graph, scale), dpi=240) if graph.nodes <= MAX_NODES else ""
+
     return environment.from_string(template).render(
         report=report,
+        # Only the page's own style and script, by their hashes, and pictures embedded as data.
         policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; "
         "base-uri 'none'; form-action 'none'",
         style=Markup(style),
         script=Markup(script),
         galleries=[
-            (title, [(_caption(graph, k), _draw(graph, scale)) for k, graph in enumerate(graphs)])
+            (title, [(_caption(graph, k), draw(graph)) for k, graph in enumerate(graphs)])
             for title, graphs in galleries
         ],
         degree_key=_embed(figures.plot_degree_key(scale)),
@@ -74,12 +71,10 @@ def _hash(text: str) -> str:
 
 
 def _embed(figure: Figure, dpi: int = 150) -> str:
-    return f"data:image/png;base64,{base64.b64encode(figures.to_png(figure, dpi)).decode()}"
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", dpi=dpi)
 
-
-def _draw(graph: SimpleGraph, scale: Any) -> str:
-    """The drawing of a graph, sharp enough to be enlarged; empty if it is too large."""
-    return _embed(figures.plot_graph(graph, scale), dpi=240) if graph.nodes <= MAX_NODES else ""
+    return f"data:image/png;base64,{base64.b64encode(stream.getvalue()).decode()}"
 
 
 def _likelihood(report: ReportData) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import select
@@ -91,8 +90,7 @@ class Browser:
             assert time.monotonic() < end, script
 
     def press(self, key: str) -> None:
-        """A key, pressed and let go."""
-        codes = {"Enter": 13, "Escape": 27, "ArrowRight": 39, "ArrowLeft": 37, "Tab": 9}
+        codes = {"Enter": 13, "Escape": 27, "ArrowRight": 39}
         text = {"text": "\r"} if key == "Enter" else {}
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=codes[key], **text)
@@ -104,11 +102,6 @@ class Browser:
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", media=media, features=[scheme])
-
-    def picture(self, target: Path) -> None:
-        """All of the page as a PNG file."""
-        found = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
-        target.write_bytes(base64.b64decode(found["data"]))
 
 
 @contextmanager

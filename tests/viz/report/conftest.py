@@ -20,11 +20,9 @@ ATTRIBUTE = '"><img src=x onerror="document.title=\'caught\'">'
 
 def named(graph: SimpleGraph, index: int) -> SimpleGraph:
     """A graph with markup in its name, its node names and its attributes."""
-    names = tuple(f"{ATTRIBUTE}{node}" for node in range(graph.nodes))
+    attributes = {"name": f"{ATTRIBUTE}{SCRIPT} {index}", "note": f"]]></data>{SCRIPT}"}
 
-    return replace(
-        graph, names=names, attributes={"name": f"{ATTRIBUTE}{SCRIPT} {index}", "note": f"]]></data>{SCRIPT}"}
-    )
+    return replace(graph, names=tuple(f"{ATTRIBUTE}{node}" for node in range(graph.nodes)), attributes=attributes)
 
 
 @pytest.fixture(scope="session")
@@ -33,9 +31,7 @@ def contents(tmp_path_factory: pytest.TempPathFactory) -> ReportData:
     folder = tmp_path_factory.mktemp("model")
     save_checkpoint(replace(small_model(), name=f"a {SCRIPT}"), folder)
     records = [TrainRecord(k, k, 9.0 - k, 0.0, 8.0 if k > 1 else None, 8.0, 0.1, float(k)) for k in range(1, 4)]
-    (folder / "history.jsonl").write_text(
-        "".join(json.dumps(record.to_json()) + "\n" for record in records), encoding="utf-8"
-    )
+    (folder / "history.jsonl").write_text("".join(json.dumps(record.to_json()) + "\n" for record in records))
     graphs = [named(random_graph(3 + k % 3, k), k) for k in range(40)]
 
     return collect_report(
