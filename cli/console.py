@@ -85,10 +85,7 @@ def show(renderable: Any) -> None:
 
 def nats(value: float | None, error: float | None = None) -> str:
     """Format a number in nats with its standard error; a dash if unknown."""
-    if value is None:
-        return "-"
-
-    return f"{value:.2f}" if error is None else f"{value:.2f} ± {error:.2f}"
+    return "-" if value is None else f"{value:.2f}" if error is None else f"{value:.2f} ± {error:.2f}"
 
 
 def duration(seconds: float) -> str:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+from graphite_gen.completion import Completion
+from graphite_gen.errors import GraphiteError
+from graphite_gen.families import family as family_of
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.likelihood.bdmc import BDMCEstimate
+from graphite_gen.likelihood.excess import Entropy, expected_entropy, paired_entropy
+from graphite_gen.records import NLLEstimate, Provenance, mean_with_error
+from graphite_gen.training.checkpoint import TrainedModel
+from graphite_gen.training.trainer import Trainer
 
 from .console import count_of, nats
-
-if TYPE_CHECKING:
-    from graphite_gen.completion import Completion
-    from graphite_gen.graph import SimpleGraph
-    from graphite_gen.likelihood.bdmc import BDMCEstimate
-    from graphite_gen.likelihood.excess import Entropy
-    from graphite_gen.records import NLLEstimate, Provenance
-    from graphite_gen.training.checkpoint import TrainedModel
-    from graphite_gen.training.trainer import Trainer
 
 TOLERANCE = 1.0  # nats by which a reliable estimate may differ from its bound
 SIGNIFICANT = 2.0  # standard errors beyond which a difference is significant
@@ -45,8 +45,6 @@ class _Distance:
     """The mean distance of an estimate above a BDMC bound, in nats per graph, and its standard error if known."""
 
     def __init__(self, bdmc: BDMCEstimate, method: str, bound: str = "lower") -> None:
-        from graphite_gen.records import mean_with_error
-
         name = {"is": "importance", "auto": "auto", "ais": "upper"}[method]
         distances = [getattr(row, name) - getattr(row, bound) for row in bdmc.per_graph]
         self.nats, self.error = mean_with_error(distances)
@@ -159,8 +157,6 @@ def training_finding(trainer: Trainer, model: TrainedModel, baselines: Sequence[
 
 
 def _above(excess: Sequence[float]) -> str:
-    from graphite_gen.records import mean_with_error
-
     mean, error = mean_with_error(excess)
     is_significant = error is not None and mean > SIGNIFICANT * error
     noise = "" if is_significant else ", possibly by noise" if error is None else ", within noise"
@@ -171,10 +167,6 @@ def _above(excess: Sequence[float]) -> str:
 
 def _margin(provenance: Provenance, graphs: Sequence[SimpleGraph], baselines: Sequence[float]) -> float | None:
     """Nats between the baseline and the entropy of the family of graphs; None if it is not known."""
-    from graphite_gen.errors import GraphiteError
-    from graphite_gen.families import family as family_of
-    from graphite_gen.likelihood.excess import expected_entropy, paired_entropy
-
     if provenance.family is None:
         return None
     try:

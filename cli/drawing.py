@@ -3,38 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
+
+from rich.columns import Columns
+from rich.panel import Panel
+from rich.text import Text
+
+from graphite_gen.evaluation.histograms import distributions
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.records import TrainRecord
+from graphite_gen.viz.figures import ordered_adjacency
+from graphite_gen.viz.terminal import bar, draw_curve, draw_graph, draw_matrix
 
 from .console import nats, show, show_rows
 
-if TYPE_CHECKING:
-    from graphite_gen.graph import SimpleGraph
-    from graphite_gen.records import TrainRecord
-    from graphite_gen.viz.decoding_steps import DecodingStepsPoint
-
-    Graphs = Sequence[SimpleGraph]
+Graphs = Sequence[SimpleGraph]
 
 
 def show_gallery(graphs: Graphs, reference: Graphs, *, count: int) -> None:
     """Print drawings of graphs side by side."""
-    from graphite_gen.viz.terminal import draw_graph
-
     _show_panels(graphs, reference, count, draw_graph)
 
 
 def show_adjacency(graphs: Graphs, reference: Graphs, *, count: int) -> None:
     """Print adjacency matrices side by side."""
-    from graphite_gen.viz.figures import ordered_adjacency
-    from graphite_gen.viz.terminal import draw_matrix
-
     _show_panels(graphs, reference, count, lambda graph: draw_matrix(ordered_adjacency(graph)))
 
 
 def _show_panels(graphs: Graphs, reference: Graphs, count: int, draw: Callable[[SimpleGraph], list[str]]) -> None:
-    from rich.columns import Columns
-    from rich.panel import Panel
-    from rich.text import Text
-
     def panel(graph: SimpleGraph) -> Panel:
         drawing = Text("\n".join(draw(graph)), no_wrap=True)
         return Panel(drawing, title=f"n={graph.nodes} m={len(graph.edges)}", expand=False)
@@ -48,11 +44,6 @@ def _show_panels(graphs: Graphs, reference: Graphs, count: int, draw: Callable[[
 
 def show_distributions(graphs: Graphs, reference: Graphs) -> None:
     """Print a histogram of each descriptor, samples beside the reference."""
-    from rich.text import Text
-
-    from graphite_gen.evaluation.histograms import distributions
-    from graphite_gen.viz.terminal import bar
-
     for found in distributions(graphs, reference):
         show(Text(f"{found.label}" + (", mean count" if found.logarithmic else ", proportion"), style="bold"))
         sides = [found.samples, *([found.reference] if found.reference else [])]
@@ -70,10 +61,6 @@ def show_distributions(graphs: Graphs, reference: Graphs) -> None:
 
 def show_training(history: Sequence[TrainRecord], *, title: str) -> None:
     """Print training loss and validation NLL by epoch."""
-    from rich.text import Text
-
-    from graphite_gen.viz.terminal import draw_curve
-
     validation = [record.validation for record in history if record.validation is not None]
     for name, values in (("training loss", [record.loss for record in history]), ("validation", validation)):
         if values:
@@ -82,10 +69,8 @@ def show_training(history: Sequence[TrainRecord], *, title: str) -> None:
             show(Text("\n".join(draw_curve(values)), no_wrap=True))
 
 
-def show_decoding_steps(points: Sequence[DecodingStepsPoint], *, entropy: float | None, title: str) -> None:
+def show_decoding_steps(points: Sequence[Any], *, entropy: float | None, title: str) -> None:
     """Print validity and NLL by the number of decoding steps."""
-    from graphite_gen.viz.terminal import bar
-
     columns = ("decoding steps", "valid", "", "NLL", "entropy")
     rows = []
     for point in points:

@@ -130,14 +130,9 @@ def read(path: Path, rest: dict[str, Any]) -> tuple[Network, bool]:
 
     from .console import count_of, note
 
-    features = rest.pop("features")
-    found = read_network(
-        path,
-        format=rest.pop("format"),
-        simplify=rest.pop("simplify"),
-        features=rest.pop("node_features"),
-        labels=rest.pop("node_labels"),
-    )
+    features, format, simplify = (rest.pop(name) for name in ("features", "format", "simplify"))
+    files = {"features": rest.pop("node_features"), "labels": rest.pop("node_labels")}
+    found = read_network(path, format=format, simplify=simplify, **files)
     width = 0 if found.features is None else found.features.shape[1]
     if features and not width:
         raise DatasetError("The graph has no node features.", reason="no-features")
@@ -199,14 +194,7 @@ def train_network(
 
 
 def show_scores(rows: Sequence[Any], figures: Mapping[str, str], what: str, as_json: bool) -> None:
-    """Print scores of models, in percent, with their standard errors over runs.
-
-    Arguments:
-        rows: The results of the models.
-        figures: The attributes to show, by the name of the column.
-        what: What a run is.
-        as_json: Whether to print JSON instead.
-    """
+    """Print scores of models in percent, given as attribute by column, with standard errors over runs."""
     from .console import count_of, note, show_json, show_rows
 
     if as_json:

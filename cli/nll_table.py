@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from graphite_gen.likelihood.bdmc import BDMCEstimate
+from graphite_gen.likelihood.excess import Entropy
+from graphite_gen.records import NLLEstimate
+
 from .console import nats, show_facts, show_json, show_rows
 from .diagnosis import MIN_MARGIN, bdmc_verdict, is_reliable, nll_diagnosis, nll_finding
-
-if TYPE_CHECKING:
-    from graphite_gen.likelihood.bdmc import BDMCEstimate
-    from graphite_gen.likelihood.excess import Entropy
-    from graphite_gen.records import NLLEstimate
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from graphite_gen.training.trainer import Trainer, TrainingPlan
 
 from .console import count_of, duration, nats, note, progress_bar, show_facts, show_json
 from .diagnosis import training_finding
 from .signals import stop_gracefully
-
-if TYPE_CHECKING:
-    from graphite_gen.training.trainer import Trainer, TrainingPlan
 
 LINES = 20
 """The approximate number of lines of progress without a terminal."""

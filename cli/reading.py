@@ -6,24 +6,26 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from graphite_gen.data.dataset import split_of
+from graphite_gen.distributed import ProcessGroup
+from graphite_gen.errors import DatasetError, FamilyError
+from graphite_gen.families import Family
+from graphite_gen.families import family as family_of
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.io import read_graphs
+from graphite_gen.records import Provenance
+
 from .advice import explain
 from .console import note
 
 if TYPE_CHECKING:
-    from graphite_gen.distributed import ProcessGroup
-    from graphite_gen.families import Family
-    from graphite_gen.graph import SimpleGraph
     from graphite_gen.likelihood.excess import Entropy
-    from graphite_gen.records import Provenance
 
 
 def read_for_all(
     group: ProcessGroup | None, source: Path, *, format: str | None = None, simplify: bool = False
 ) -> tuple[list[SimpleGraph], Provenance]:
     """Read the graphs of a file and their provenance on rank 0, and broadcast them."""
-    from graphite_gen.io import read_graphs
-    from graphite_gen.records import Provenance
-
     found: tuple[list[SimpleGraph], Provenance] = [], Provenance()
     if group is None or group.is_rank_zero:
         reader = read_graphs(source, format=format, simplify=simplify)
@@ -34,9 +36,6 @@ def read_for_all(
 
 def find_family(name: str | None, parameters: Iterable[tuple[str, str]], provenance: Provenance) -> Family | None:
     """The family of a name and parameters, else the one recorded in the file."""
-    from graphite_gen.errors import FamilyError
-    from graphite_gen.families import family as family_of
-
     if name is not None:
         return family_of(name, **dict(parameters))
     try:
@@ -48,7 +47,6 @@ def find_family(name: str | None, parameters: Iterable[tuple[str, str]], provena
 
 def find_entropy(family: Family | None, graphs: list[SimpleGraph], nlls: list[float]) -> Entropy | None:
     """The entropy of the family and the excess of NLLs over it; None if it is not known."""
-    from graphite_gen.errors import DatasetError, FamilyError
     from graphite_gen.likelihood.excess import find_entropy as entropy_of
 
     if family is None or any(graph.is_weighted for graph in graphs):
@@ -62,8 +60,6 @@ def find_entropy(family: Family | None, graphs: list[SimpleGraph], nlls: list[fl
 
 def marked_or_all(graphs: list[SimpleGraph], split: str, path: Path) -> list[SimpleGraph]:
     """The graphs of a split, with a note on stderr; all graphs if the file has none of that split."""
-    from graphite_gen.data.dataset import split_of
-
     marked = [graph for graph in graphs if split_of(graph) == split]
     if marked:
         note(f"Using the split '{split}' of '{path}': {len(marked)} of {len(graphs)} graphs.")
@@ -80,8 +76,6 @@ def read_sets(
     reference: Path, train: Path | None, *, simplify: bool, group: ProcessGroup | None = None
 ) -> tuple[list[SimpleGraph], list[SimpleGraph], Provenance]:
     """Reference graphs (split 'test'), training graphs (by default split 'train'), and the reference's provenance."""
-    from graphite_gen.data.dataset import split_of
-
     graphs, provenance = read_for_all(group, reference, simplify=simplify)
     test = marked_or_all(graphs, "test", reference)
     if train is not None:

@@ -7,15 +7,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from graphite_gen.api import LOCAL
+from graphite_gen.errors import GraphiteError
+from graphite_gen.io import read_graphs
+from graphite_gen.network.network import count_features
+from graphite_gen.network.storage import load_network
+from graphite_gen.training import checkpoint
+from graphite_gen.training.checkpoint import is_network_model, load_checkpoint, read_config
+from graphite_gen.training.model_card import describe_model, model_facts, origin_in_words
+
 from .advice import explain
 from .console import count_of, nats, note, show_facts, show_json, show_rows, track
 
 
 def summarise_graphs(path: Path, format: str | None, simplify: bool) -> dict[str, Any]:
     """Summary of the graphs of a file, in one pass."""
-    from graphite_gen.io import read_graphs
-    from graphite_gen.network.network import count_features
-
     sizes: list[tuple[int, int, float]] = []
     weighted, named = 0, 0
     features: set[int] = set()
@@ -65,10 +71,6 @@ def is_model(thing: str) -> bool:
 
 def summarise_model(folder: Path) -> dict[str, Any]:
     """Summary of a checkpoint."""
-    from graphite_gen.network.storage import load_network
-    from graphite_gen.training.checkpoint import is_network_model, load_checkpoint, read_config
-    from graphite_gen.training.model_card import describe_model
-
     if not is_network_model(read_config(folder)):
         return describe_model(load_checkpoint(folder), folder)
     model = load_network(folder)
@@ -91,8 +93,6 @@ def summarise_model(folder: Path) -> dict[str, Any]:
 
 def show_summary(summary: Mapping[str, Any], as_json: bool) -> None:
     """Print the summary of a file or a model."""
-    from graphite_gen.training.model_card import model_facts
-
     if as_json:
         show_json(summary)
     else:
@@ -101,8 +101,6 @@ def show_summary(summary: Mapping[str, Any], as_json: bool) -> None:
 
 
 def _graph_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    from graphite_gen.training.model_card import origin_in_words
-
     def span(values: Mapping[str, float], form: str = "g", mean: str = ".1f") -> str:
         return f"{values['min']:{form}} to {values['max']:{form}}, mean {values['mean']:{mean}}"
 
@@ -128,8 +126,6 @@ def _graph_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _network_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    from graphite_gen.training.model_card import origin_in_words
-
     config = facts["config"]
     rounds = f"{count_of(config['rounds'], 'round')}, {config['skip']} skip, λ = {config['skip_weight']:g}"
 
@@ -149,19 +145,14 @@ def _network_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def list_models(as_json: bool) -> None:
     """List the models under './checkpoints' and the bundled ones."""
-    from graphite_gen.api import LOCAL
-    from graphite_gen.errors import GraphiteError
-    from graphite_gen.training.checkpoint import bundled_folder
-
     rows: list[dict[str, Any]] = []
-    bundled = bundled_folder().resolve()
-    folders = [path.parent for parent in (LOCAL, bundled_folder()) for path in sorted(parent.glob("*/config.json"))]
+    bundled = checkpoint.bundled_folder()
     places: dict[Path, Path] = {}
-    for folder in folders:
+    for folder in (path.parent for parent in (LOCAL, bundled) for path in sorted(parent.glob("*/config.json"))):
         places.setdefault(folder.resolve(), folder)
     # In a checkout, './checkpoints' also holds the bundled models, which have no 'state.json'.
     for place, folder in places.items():
-        is_local = place.parent != bundled or (folder / "state.json").exists()
+        is_local = place.parent != bundled.resolve() or (folder / "state.json").exists()
         try:
             rows.append({"place": "local" if is_local else "bundled", **summarise_model(folder)})
         except GraphiteError as error:

@@ -9,20 +9,17 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
+from graphite_gen.distributed import ProcessGroup
+from graphite_gen.errors import OutputError
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.io import check_target, dropped_by, format_of, open_output, write_graphs
+from graphite_gen.records import Provenance
+
 from .console import count_of, note, track
-
-if TYPE_CHECKING:
-    from graphite_gen.completion import EdgeScore
-    from graphite_gen.distributed import ProcessGroup
-    from graphite_gen.graph import SimpleGraph
-    from graphite_gen.network.link_prediction import PredictedLink, ScoredLink
-    from graphite_gen.records import Provenance
-
-    Ranked = Sequence[EdgeScore] | Sequence[PredictedLink] | Sequence[ScoredLink]
 
 
 def write(
@@ -37,8 +34,6 @@ def write(
     group: ProcessGroup | None = None,
 ) -> None:
     """Write a stream of graphs with progress on stderr; ranks other than 0 only exhaust the stream."""
-    from graphite_gen.io import format_of, write_graphs
-
     if group is not None and not group.is_rank_zero:
         deque(graphs, maxlen=0)
         return
@@ -66,8 +61,6 @@ def write(
 
 def _noting_losses(graphs: Iterable[SimpleGraph], format: str) -> Iterator[SimpleGraph]:
     """The graphs, with one note on what the format cannot store."""
-    from graphite_gen.io import dropped_by
-
     noted = False
     for graph in graphs:
         if not noted and (dropped := dropped_by(format, graph)):
@@ -76,48 +69,46 @@ def _noting_losses(graphs: Iterable[SimpleGraph], format: str) -> Iterator[Simpl
         yield graph
 
 
-def check_scores(path: Path, force: bool) -> None:
-    """Check that ranked pairs can be written to a file, before the work is done."""
-    from graphite_gen.errors import OutputError
-    from graphite_gen.io import check_target
-
+def check_scores(path: Path, force: bool, suffixes: Sequence[str] = (".csv", ".json")) -> None:
+    """Check that a table can be written to a file, before the work is done."""
     if str(path) == "-":
         return
-    if path.suffix.lower() not in (".csv", ".json"):
-        raise OutputError(f"Scores cannot be written to '{path}': use '.csv', '.json', or '-' for CSV on stdout.")
+    if path.suffix.lower() not in suffixes:
+        known = ", ".join(f"'{suffix}'" for suffix in suffixes)
+        raise OutputError(f"Scores cannot be written to '{path}': use {known}, or '-' for CSV on stdout.")
     if path.is_dir():
         raise OutputError(f"'{path}' is a folder: pass a file for the scores.")
     check_target(path, force)
 
 
-def write_scores(scores: Ranked, path: Path, force: bool) -> None:
+def write_scores(scores: Sequence[Any], path: Path, force: bool) -> None:
     """Write ranked pairs as CSV or JSON by suffix; CSV to stdout."""
-    from graphite_gen.io import open_output
-
+    # A trained autoencoder has no standard errors, and a baseline has scores instead of probabilities.
+    forms = {"score": ".6g", "probability": ".6g", "standard_error": ".3g"}
+    figures = [name for name in forms if hasattr(scores[0], name)] if scores else ["probability"]
+    rows = [
+        (score.source, score.target, *(f"{getattr(score, name):{forms[name]}}" for name in figures)) for score in scores
+    ]
     if path.suffix.lower() == ".json":
-        text = json.dumps([score.to_json() for score in scores], indent=2, default=str) + "\n"
+        write_text(json.dumps([score.to_json() for score in scores], indent=2, default=str) + "\n", path, force)
     else:
-        text = _csv(scores)
+        write_text(as_csv(("source", "target", *figures), rows), path, force)
+    if str(path) != "-":
+        note(f"Wrote {count_of(len(scores), 'score')} to '{path}'.")
+
+
+def write_text(text: str, path: Path, force: bool) -> None:
+    """Write a text to a file, or to stdout if it is '-'."""
     if str(path) == "-":
         click.echo(text, nl=False)
         return
     with open_output(path, force) as stream:
         stream.write(text.encode("utf-8"))
-    note(f"Wrote {count_of(len(scores), 'score')} to '{path}'.")
 
 
-def _csv(scores: Ranked) -> str:
-    def has(name: str) -> bool:
-        return bool(scores) and hasattr(scores[0], name)
-
-    # A trained autoencoder has no standard errors, and a baseline has scores instead of probabilities.
-    forms = {"score" if has("score") else "probability": ".6g"}
-    forms |= {"standard_error": ".3g"} if has("standard_error") else {}
+def as_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """The text of a CSV file."""
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(("source", "target", *forms))
-    for score in scores:
-        figures = (f"{getattr(score, name):{form}}" for name, form in forms.items())
-        writer.writerow((score.source, score.target, *figures))
+    csv.writer(buffer, lineterminator="\n").writerows([columns, *rows])
 
     return buffer.getvalue()

@@ -82,9 +82,10 @@ def classify(graph: Path, kinds: tuple[str, ...], output: Path | None, force: bo
 
     from ..console import count_of, note, track
     from ..model_choice import use_threads
+    from ..writing import check_scores
 
     if output is not None:
-        _check(output, force)
+        check_scores(output, force, (".csv",))
     use_threads(threads)
     found, features = network_options.read(graph, rest)
     parts = run_nodes(found, split, seed, 0)
@@ -112,39 +113,22 @@ def classify(graph: Path, kinds: tuple[str, ...], output: Path | None, force: bo
         network_options.show_scores(results, {"accuracy, %": "accuracy"}, "run", as_json)
 
 
-def _check(output: Path, force: bool) -> None:
-    from graphite_gen.errors import OutputError
-    from graphite_gen.io.files import check_target
-
-    if str(output) == "-":
-        return
-    if output.suffix.lower() != ".csv":
-        raise OutputError(f"'{output}' has no suffix '.csv': pass a '.csv' file, or '-' for CSV on stdout.")
-    check_target(output, force)
-
-
 def _write(graph: Network, score: ClassificationScore, model: str, output: Path, force: bool) -> None:
-    import csv
-    import io
-
     import numpy as np
 
-    from graphite_gen.io.files import open_output
-
     from ..console import count_of, note
+    from ..writing import as_csv, write_text
 
     assert graph.labels is not None
     is_known = graph.labels >= 0
     # Known labels take precedence over predictions.
     codes = np.where(is_known, graph.labels, score.predictions).tolist()
     probabilities = np.where(is_known, 1, score.probabilities).tolist()
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("node", "label", "known", "probability"))
-    for node, (code, known, p) in enumerate(zip(codes, is_known.tolist(), probabilities, strict=True)):
-        writer.writerow((graph.name(node), graph.classes[code], str(known).lower(), f"{p:.6g}"))
-    with open_output(None if str(output) == "-" else output, force) as stream:
-        stream.write(text.getvalue().encode())
+    rows = [
+        (graph.name(node), graph.classes[code], str(known).lower(), f"{p:.6g}")
+        for node, (code, known, p) in enumerate(zip(codes, is_known.tolist(), probabilities, strict=True))
+    ]
+    write_text(as_csv(("node", "label", "known", "probability"), rows), output, force)
     labelled = int(is_known.sum())
     place = "" if str(output) == "-" else f" to '{output}'"
     note(
