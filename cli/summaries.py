@@ -152,7 +152,7 @@ def list_models(as_json: bool) -> None:
         places.setdefault(folder.resolve(), folder)
     # In a checkout, './checkpoints' also holds the bundled models, which have no 'state.json'.
     for place, folder in places.items():
-        is_local = place.parent != bundled.resolve() or (folder / "state.json").exists()
+        is_local = folder.parent == LOCAL and (place.parent != bundled.resolve() or (folder / "state.json").exists())
         try:
             rows.append({"place": "local" if is_local else "bundled", **summarise_model(folder)})
         except GraphiteError as error:
