@@ -29,6 +29,16 @@ def flag_of(name: str) -> str:
     return "/".join([flag, *option.secondary_opts])
 
 
+def shown_default(flag: str, value: Any) -> str:
+    """A default as the help shows it; that of a switch is the name of the state."""
+    if isinstance(value, bool):
+        return flag.split("/")[not value].removeprefix("--")
+    if isinstance(value, tuple):
+        return ",".join(value) or "none"
+
+    return f"{value:g}" if isinstance(value, float) else "auto" if value is None else str(value)
+
+
 class Command(click.Command):
     """A command whose help shows options in named groups and ends with the example of its docstring.
 

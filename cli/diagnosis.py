@@ -129,13 +129,7 @@ def nll_finding(estimate: NLLEstimate, entropy: Entropy | None) -> str | None:
 
 
 def training_finding(trainer: Trainer, model: TrainedModel, baselines: Sequence[float]) -> str | None:
-    """A finding about a run whose best validation NLL is above the ER baseline; None if it is below.
-
-    Arguments:
-        trainer: The run.
-        model: Its best model.
-        baselines: The ER baseline of each validation graph; empty if it cannot be compared.
-    """
+    """A finding about a run whose best model is above the ER baselines of the validation graphs, if these are known."""
     from graphite_gen.training.trainer import validation_nats
 
     nll = model.results["validation"]

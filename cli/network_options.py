@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from . import options
-from .command import Option
+from .command import Option, shown_default
 from .types import PATH, PATH_OR_DASH
 
 if TYPE_CHECKING:
@@ -44,11 +44,7 @@ def _default(owner: str, flag: str) -> str:
     # Imports nothing heavy.
     from graphite_gen.network import hyperparameters
 
-    value = getattr(getattr(hyperparameters, owner)(), _name(flag))
-    if isinstance(value, bool):
-        return flag.split("/")[not value].removeprefix("--")
-
-    return f"{value:g}" if isinstance(value, float) else "auto" if value is None else str(value)
+    return shown_default(flag, getattr(getattr(hyperparameters, owner)(), _name(flag)))
 
 
 def _name(flag: str) -> str:
@@ -209,12 +205,14 @@ def show_scores(rows: Sequence[Any], figures: Mapping[str, str], what: str, as_j
     return note(f"Mean ± standard error of {count_of(rows[0].runs, what)}.")
 
 
-def warn_few(number: int, what: str) -> None:
-    """Note that a score of few test edges or nodes is noisy."""
+def note_split(what: str, split: Any, item: str) -> None:
+    """Print the sizes of a split, and whether a score of its test items is noisy."""
     from .console import count_of, note
 
-    if number < FEW:
-        note(f"The score is noisy: it comes from {count_of(number, what)}.")
+    train, validation, test = (len(part) for part in (split.train, split.validation, split.test))
+    note(f"{what}: {train} for training, {validation} for validation, {test} for test.")
+    if test < FEW:
+        note(f"The score is noisy: it comes from {count_of(test, item)}.")
 
 
 def percent(result: Any, name: str) -> str:

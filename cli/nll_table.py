@@ -17,14 +17,9 @@ from .diagnosis import MIN_MARGIN, bdmc_verdict, is_reliable, nll_diagnosis, nll
 
 @dataclass(frozen=True)
 class NLLTable:
-    """An NLL estimate with all that is shown beside it.
+    """An NLL estimate with the entropy of the family, and the BDMC bounds on graphs sampled from the model.
 
-    Attributes:
-        estimate: The NLL.
-        entropy: The entropy of the family and the excess NLL.
-        bdmc: The bounds on graphs sampled from the model.
-        unlabelled: Whether all values are per isomorphism class.
-        anneals: Whether annealed importance sampling applies to the model, that is, whether it is one-shot.
+    All values are per isomorphism class if ``unlabelled``; ``anneals`` is false for an autoregressive model.
     """
 
     estimate: NLLEstimate

@@ -54,13 +54,7 @@ def process_group(workers: int) -> ProcessGroup:
 
 @contextmanager
 def spawn_workers(world_size: int, arguments: Sequence[str], *, show_stderr: bool = False) -> Iterator[ProcessGroup]:
-    """Start the other processes of a group on this host; they end with the context, and with this process.
-
-    Arguments:
-        world_size: The number of processes, including this one, which is rank 0.
-        arguments: The command-line arguments that each of them runs with.
-        show_stderr: Whether workers write to stderr.
-    """
+    """Start the other processes of a group on this host, with the same command-line arguments, and end them with it."""
     # The same modules, whatever the working directory holds.
     code = f"import sys; sys.path[:] = {sys.path!r}; from graphite_gen.cli.main import run; run()"
     group, workers = ProcessGroup(0, world_size), list[subprocess.Popen[bytes]]()
@@ -173,9 +167,5 @@ def program() -> str:
 
 
 def use_one_thread() -> None:
-    """Let numpy multiply matrices on one thread, unless the user has chosen a number of threads.
-
-    The last digits of a product depend on the number of threads, which depends on the number of processes. It has no
-    effect after the first product.
-    """
+    """Let numpy use one thread by default, as the last digits of a product depend on it; call before importing it."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from .command import Option
+from .command import Option, shown_default
 from .types import DECODER, FEATURES
 
 # Written out because importing the library would slow down every '--help'; a test compares them with the library.
@@ -110,11 +110,7 @@ def _defaults(name: str) -> str:
 def _shown(name: str, value: Any) -> str:
     if name == "decoding_steps":
         return {0: "autoregressive", 1: "one-shot"}.get(value, str(value))
-    if isinstance(value, bool):
-        return name if value else f"no-{name}"
-    if isinstance(value, tuple):
-        return ",".join(value) or "none"
     if name == "width" and not value:
         return "none"
 
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return shown_default(next(flag for key, flag, *_ in _TABLE if key == name), value)

@@ -89,11 +89,7 @@ def classify(graph: Path, kinds: tuple[str, ...], output: Path | None, force: bo
     use_threads(threads)
     found, features = network_options.read(graph, rest)
     parts = run_nodes(found, split, seed, 0)
-    note(
-        f"Nodes{' of each run' * (split == 'fresh')}: {len(parts.train)} for training, {len(parts.validation)} for "
-        f"validation, {len(parts.test)} for test."
-    )
-    network_options.warn_few(len(parts.test), "test node")
+    network_options.note_split("Nodes of each run" if split == "fresh" else "Nodes", parts, "test node")
     given = {name: value for name, value in rest.items() if value is not None}
     results: list[ClassificationResult] = []
     best: ClassificationScore | None = None

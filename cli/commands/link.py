@@ -101,7 +101,6 @@ def link(
     from graphite_gen.network.baselines import check_baseline
     from graphite_gen.network.link_prediction import run_split
 
-    from ..console import note
     from ..model_choice import use_threads
     from ..writing import check_scores
 
@@ -115,12 +114,7 @@ def link(
     if predict is not None:
         settings = None if by_baseline else network_options.link_settings(chosen[0], rest)
         return _predict(found, features, settings, predict, top, force, seed)
-    parts = run_split(found, split, seed, 0)
-    note(
-        f"Edges of each run: {len(parts.train)} for training, {len(parts.validation)} for validation, "
-        f"{len(parts.test)} for test."
-    )
-    network_options.warn_few(len(parts.test), "test edge")
+    network_options.note_split("Edges of each run", run_split(found, split, seed, 0), "test edge")
     rows = [_score(found, features, network_options.link_settings(kind, rest), runs, seed, split) for kind in chosen]
     rows += [_score(found, False, name, runs, seed, split) for name in others]
 

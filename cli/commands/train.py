@@ -220,12 +220,10 @@ def _check_usage(given: SimpleNamespace) -> None:
         raise click.UsageError("Pass either GRAPHS or '--family', not both.")
     if given.source is None and given.family is None and not (given.resume and given.name):
         raise click.UsageError("Pass a file of GRAPHS, or '--family NAME' as in '--family barabasi'.")
-    for key in ("graphs", "nodes") if given.source is not None else ():
-        if is_given(key):
-            raise click.UsageError(f"'{flag_of(key)}' is for '--family', not for a file.")
-    for key in READING if given.family is not None else ():
-        if is_given(key):
-            raise click.UsageError(f"'{flag_of(key)}' is for a file of GRAPHS, not for '--family'.")
+    if given.source is not None:
+        options.refuse_without_effect(("graphs", "nodes"), "a file of GRAPHS, only on '--family'")
+    if given.family is not None:
+        options.refuse_without_effect(READING, "'--family', only on a file of GRAPHS")
 
 
 def _family(given: SimpleNamespace) -> dict[str, Any]:
