@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .options import number
 from .types import DEGREES
 
 if TYPE_CHECKING:
@@ -15,25 +16,20 @@ if TYPE_CHECKING:
 
 __all__ = ["build", "options"]
 
-# The class of each constraint and its option; options that are no flags take a value.
-_OPTIONS: Mapping[str, tuple[str, Callable[..., Any]]] = {
-    "tree": ("Tree", click.option("--tree", is_flag=True, help="Every graph is a tree.")),
-    "regular": (
-        "Regular",
-        click.option("--regular", type=click.IntRange(0), metavar="D", help="Every node has D neighbours."),
+_flag = functools.partial(click.option, is_flag=True)
+_number = functools.partial(number, low=0)
+# By parameter name, which in camel case is the class of the constraint; options that are no flags take a value.
+_OPTIONS: Mapping[str, Callable[..., Any]] = {
+    "tree": _flag("--tree", help="Every graph is a tree."),
+    "regular": _number("--regular", metavar="D", help="Every node has D neighbours."),
+    "degrees": click.option(
+        "--degrees", type=DEGREES, metavar="LIST|FILE", help="Node i has the i-th degree, as in 3,2,2,1."
     ),
-    "degrees": (
-        "Degrees",
-        click.option("--degrees", type=DEGREES, metavar="LIST|FILE", help="Node i has the i-th degree, as in 3,2,2,1."),
-    ),
-    "connected": ("Connected", click.option("--connected", is_flag=True, help="Every graph is connected.")),
-    "acyclic": ("Acyclic", click.option("--acyclic", is_flag=True, help="No graph has a cycle.")),
-    "planar": ("Planar", click.option("--planar", is_flag=True, help="Every graph is planar.")),
-    "edges": ("Edges", click.option("--edges", type=click.IntRange(0), metavar="M", help="Every graph has M edges.")),
-    "max_degree": (
-        "MaxDegree",
-        click.option("--max-degree", type=click.IntRange(0), metavar="D", help="No node has more than D neighbours."),
-    ),
+    "connected": _flag("--connected", help="Every graph is connected."),
+    "acyclic": _flag("--acyclic", help="No graph has a cycle."),
+    "planar": _flag("--planar", help="Every graph is planar."),
+    "edges": _number("--edges", metavar="M", help="Every graph has M edges."),
+    "max_degree": _number("--max-degree", metavar="D", help="No node has more than D neighbours."),
 }
 
 
@@ -43,17 +39,15 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def collected(**values: Any) -> None:
         given = {name: values.pop(name) for name in _OPTIONS}
-        used = {name: value for name, value in given.items() if value is not None and value is not False}
-        command(constraints=used, **values)
+        command(constraints={k: v for k, v in given.items() if v is not None and v is not False}, **values)
 
-    for _, option in reversed(list(_OPTIONS.values())):
-        collected = option(collected)
-
-    return collected
+    return functools.reduce(lambda result, option: option(result), reversed([*_OPTIONS.values()]), collected)
 
 
 def build(used: Mapping[str, Any]) -> list[Constraint]:
     """Make the constraints of the options given."""
     from graphite_gen import sampling
 
-    return [getattr(sampling, _OPTIONS[name][0])(*(() if value is True else (value,))) for name, value in used.items()]
+    kinds = {name: getattr(sampling, name.title().replace("_", "")) for name in used}
+
+    return [kinds[name]() if value is True else kinds[name](value) for name, value in used.items()]

@@ -38,7 +38,6 @@ __all__ = ["Model", "fit", "load"]
 
 LOCAL = Path("checkpoints")
 NODES = (10, 20)
-FROM_GRAPHS = ("observation", "max_nodes", "node_features")
 
 
 @dataclass(frozen=True)
@@ -54,13 +53,10 @@ class Model:
     history: tuple[TrainRecord, ...] = ()
 
     def __repr__(self) -> str:
-        config, sizes = self.trained.config, self.trained.sizes
+        name, kind, sizes = self.trained.name, self.trained.config.kind, self.trained.sizes
         parameters = sum(parameter.numel() for parameter in self.trained.network.parameters())
 
-        return (
-            f"Model('{self.trained.name}', {config.kind}, {parameters:,} parameters, "
-            f"{min(sizes.graphs)} to {sizes.largest} nodes)"
-        )
+        return f"Model('{name}', {kind}, {parameters:,} parameters, {min(sizes.graphs)} to {sizes.largest} nodes)"
 
     def sample(
         self,
@@ -136,11 +132,11 @@ class Model:
             runs: Independent runs, at least 2, whose differences measure the accuracy.
             decoding_steps: Decoding steps of an autoregressive model, 0 for one pair at a time; None for its own.
         """
+        if unknown is not None and unlisted is not None:
+            raise ConfigError("Pass either 'unknown' or 'unlisted', not both.")
         simple = as_simple_graph(graph)
         if unknown is None:
             partial = PartialGraph.from_marks(simple, unlisted=unlisted, add_nodes=add_nodes)
-        elif unlisted is not None:
-            raise ConfigError("Pass either 'unknown' or 'unlisted', not both.")
         else:
             partial = PartialGraph.from_pairs(simple, unknown, add_nodes=add_nodes)
 
@@ -182,11 +178,7 @@ class Model:
 
 
 def load(model: str | Path | None = None, *, device: str = "cpu") -> Model:
-    """Load a model by path or name; None for the last one trained under ``./checkpoints``, else a bundled one.
-
-    Raises:
-        CheckpointError: There is none, it is damaged, or it is a model of one network.
-    """
+    """Load a model by path or name; None for the last one trained under ``./checkpoints``, else a bundled one."""
     folder = find_checkpoint(None if model is None else str(model), LOCAL)
     if is_network_model(read_config(folder)):
         raise CheckpointError(f"'{folder}' is a model of one network: use 'graphite_gen.load_network'.")
@@ -225,24 +217,19 @@ def fit(
         ConfigError: A setting is unknown, follows from the graphs, has no effect or does not fit.
         DatasetError: There are no graphs, or they are of different kinds.
     """
-    for key in FROM_GRAPHS:
+    for key in ("observation", "max_nodes", "node_features"):
         if key in settings:
             edges = " To drop edge weights, pass ignore_weights=True." if key == "observation" else ""
             raise ConfigError(f"'{key}' follows from the graphs and cannot be set.{edges}")
-    provenance = Provenance()
     if isinstance(graphs, str | Path):
         is_file = isinstance(graphs, Path) or Path(graphs).exists()
         graphs = read_graphs(graphs) if is_file else family_of(str(graphs))
-    if isinstance(graphs, GraphReader):
-        provenance = graphs.provenance
     family = graphs if isinstance(graphs, Family) else None
     if isinstance(graphs, Family):
         graphs = training_set(graphs, preset_name=preset_name, count=None, nodes=NODES, seed=seed)
-    if isinstance(graphs, Dataset):
-        provenance, graphs = graphs.provenance, graphs.graphs
+    provenance = graphs.provenance if isinstance(graphs, GraphReader | Dataset) else Provenance()
     simple = map(as_simple_graph, graphs)
-    chosen = [graph.unweighted() if ignore_weights else graph for graph in simple]
-    train, validation = split_graphs(chosen, seed)
+    train, validation = split_graphs([graph.unweighted() if ignore_weights else graph for graph in simple], seed)
     trainer = prepare(
         name,
         train,

@@ -1,8 +1,6 @@
-"""Runs of several processes, built on ``torch.distributed``: gloo for objects and CPU tensors, nccl for CUDA tensors.
+"""Runs of several processes, started by ``torchrun`` or the command line and connected by ``torch.distributed``.
 
-``torchrun`` starts the processes, on one host or several, or the command line does on its host. Every rank runs the
-same program. Work is divided by index, results are gathered in order on rank 0, and rank 0 does all I/O. The result
-for an index depends on the index alone, so results do not depend on the world size.
+Work is divided by index, and rank 0 gathers the results in order and does all I/O.
 """
 
 from __future__ import annotations
@@ -57,10 +55,6 @@ class ProcessGroup:
 
     Every rank has to call the same methods in the same order. On rank 0 they raise the error of a rank that failed,
     or a :class:`DistributedError` if a rank died.
-
-    Attributes:
-        rank: The index of this process.
-        world_size: The number of processes.
     """
 
     rank: int = 0
@@ -147,19 +141,14 @@ SINGLE_PROCESS = ProcessGroup()
 """The group of a process that runs alone."""
 
 
-# Connecting ---------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class _Connection:
-    """A connected group, the store that its ranks share, the prefix of their keys, and the thread that communicates.
-
-    The main thread waits for that thread and not for gloo, since signals do not interrupt a call of gloo.
-    """
+    """A connected group, the store that its ranks share, and the prefix of their keys."""
 
     group: ProcessGroup
     store: Any
     prefix: str
+    # Communicates, since signals interrupt the wait of the main thread for it, but not a call of gloo.
     thread: ThreadPoolExecutor
 
 
@@ -177,10 +166,8 @@ def _torch() -> Any:
 
 
 def group_from_environment() -> ProcessGroup:
-    """The group that this process was started in, by torchrun or as a spawned worker; it may not be connected yet.
-
-    Other schedulers may set the same variables for processes that are independent of each other.
-    """
+    """The group that this process was started in, by torchrun or as a spawned worker; it may not be connected yet."""
+    # Other schedulers may set the same variables for processes that are independent of each other.
     if "TORCHELASTIC_RUN_ID" not in os.environ and not is_spawned():
         return SINGLE_PROCESS
     try:
@@ -199,15 +186,10 @@ def is_spawned() -> bool:
 def connect(
     group: ProcessGroup | None = None, path: str | None = None, workers: Sequence[subprocess.Popen[bytes]] = ()
 ) -> ProcessGroup:
-    """Connect this process to the others of its run, if there are any.
+    """Connect this process to the others of its run, if there are any: by default those of the environment.
 
-    Arguments:
-        group: The group; None for that of the environment.
-        path: The file where its ranks meet; None for that of the environment, or the store of torchrun.
-        workers: The processes of the other ranks, as far as they were started by this one.
-
-    Raises:
-        DistributedError: They did not start, or cannot reach each other.
+    The ranks meet at a file, by default that of the environment or the store of torchrun. ``workers`` are the processes
+    of other ranks that were started by this one.
     """
     global _connection
     group = group or group_from_environment()
@@ -264,11 +246,9 @@ def _open_store(group: ProcessGroup, path: str | None) -> Any:
 
 
 def _meet(group: ProcessGroup, store: Any, workers: Sequence[subprocess.Popen[bytes]]) -> str:
-    """Wait until all ranks have started, and agree on a new prefix of keys.
-
-    The store of torchrun keeps the keys of processes that it has restarted since then. So rank 0 confirms the random
-    tokens of the other ranks, and these retry until their own is among them.
-    """
+    """Wait until all ranks have started, and agree on a new prefix of keys."""
+    # The store of torchrun keeps the keys of processes that it has restarted since then. So rank 0 confirms the random
+    # tokens of the other ranks, and these retry until their own is among them.
     token, deadline = secrets.token_hex(8), time.monotonic() + START_TIMEOUT
     if group.is_rank_zero:
         store.set("prefix", token)
@@ -298,10 +278,8 @@ def _pause(deadline: float) -> None:
 
 
 def _interface(group: ProcessGroup) -> str:
-    """The network interface for gloo: loopback on one host, else the one that reaches the store; empty if unknown.
-
-    By default gloo uses the address of the host's name, which on many hosts is a loopback address.
-    """
+    """The network interface for gloo: loopback on one host, else the one that reaches the store; empty if unknown."""
+    # By default gloo uses the address of the host's name, which on many hosts is a loopback address.
     with suppress(OSError, KeyError, ImportError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         import fcntl
 
@@ -318,28 +296,19 @@ def _interface(group: ProcessGroup) -> str:
     return ""
 
 
-# Communicating ------------------------------------------------------------------------------------------------
-
-
-def _submit(operation: str, *args: Any) -> Future[Any]:
-    """Start an operation of torch in the thread that communicates."""
+def _submit(operation: str, value: Any, peer: int | None = None) -> Future[Any]:
+    """Reduce a tensor, or send, receive or broadcast an object, in the thread that communicates."""
     assert _connection is not None, "a group of several processes is connected"
-
-    return _connection.thread.submit(_communicate, operation, *args)
-
-
-def _communicate(operation: str, value: Any, peer: int | None = None) -> Any:
-    """Reduce a tensor, or send, receive or broadcast an object."""
     torch = _torch()
-    if peer is None:
-        return getattr(torch.distributed, operation)(value)
-    values = [value]
-    getattr(torch.distributed, operation)(values, peer, device=torch.device("cpu"))
 
-    return values[0]
+    def communicate() -> Any:
+        if peer is None:
+            return getattr(torch.distributed, operation)(value)
+        values = [value]
+        getattr(torch.distributed, operation)(values, peer, device=torch.device("cpu"))
+        return values[0]
 
-
-# Failing and ending -------------------------------------------------------------------------------------------
+    return _connection.thread.submit(communicate)
 
 
 def report_failure(error: Exception) -> bool:

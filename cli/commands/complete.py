@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from math import comb
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,9 +13,7 @@ from ..command import Command
 from ..types import PATH_OR_DASH
 
 if TYPE_CHECKING:
-    from graphite_gen.completion import PartialGraph
     from graphite_gen.graph import SimpleGraph
-    from graphite_gen.training.checkpoint import TrainedModel
 
 
 @click.command(
@@ -27,15 +26,7 @@ if TYPE_CHECKING:
     },
 )
 @click.argument("partial", type=PATH_OR_DASH)
-@click.option(
-    "-n",
-    "--count",
-    type=click.IntRange(1),
-    metavar="N",
-    default=10,
-    show_default=True,
-    help="Number of completed graphs.",
-)
+@options.number("-n", "--count", default=10, help="Number of completed graphs.")
 @click.option(
     "-o",
     "--output",
@@ -50,47 +41,27 @@ if TYPE_CHECKING:
     help="Write unknown pairs with the probability of an edge, most likely first, to a '.csv' or '.json' file; "
     "'-' is CSV on stdout.  [default: none]",
 )
-@click.option(
-    "--add-nodes",
-    type=click.IntRange(0),
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="Number of nodes to add, with all pairs unknown.",
-)
+@options.number("--add-nodes", low=0, default=0, help="Number of nodes to add, with all pairs unknown.")
 @click.option(
     "--unlisted",
     type=click.Choice(("absent", "unknown")),
     help="State of pairs that the file does not list.  [default: unknown if it lists absent but no unknown pairs, "
     "else absent]",
 )
-@click.option(
-    "--graph", "index", type=click.IntRange(0), metavar="I", help="Index of the graph in a file of several, from 0."
-)
+@options.number("--graph", "index", low=0, metavar="I", help="Index of the graph in a file of several, from 0.")
 @options.model
-@click.option(
+@options.number(
     "--particles",
-    type=click.IntRange(1),
-    metavar="N",
     help="Particles per run.  [default: 256 with a one-shot model; 64 with an autoregressive one, which enumerates all "
     "completions if they are few]",
 )
-@click.option(
+@options.number(
     "--steps",
-    type=click.IntRange(4),
-    metavar="N",
+    low=4,
     default=200,
-    show_default=True,
     help="Steps of the Markov chains of an autoregressive model, and the budget for enumeration.",
 )
-@click.option(
-    "--runs",
-    type=click.IntRange(2),
-    metavar="N",
-    default=4,
-    show_default=True,
-    help="Independent runs, from which errors are estimated.",
-)
+@options.number("--runs", low=2, default=4, help="Independent runs, from which errors are estimated.")
 @options.decoding_steps
 @options.input_format("--input-format")
 @options.simplify
@@ -109,10 +80,6 @@ def complete(
     unlisted: str | None,
     index: int | None,
     model: str | None,
-    particles: int | None,
-    steps: int,
-    runs: int,
-    decoding_steps: int | None,
     input_format: str | None,
     simplify: bool,
     ignore_weights: bool,
@@ -120,6 +87,7 @@ def complete(
     seed: int,
     device: str,
     threads: int | None,
+    **estimator: Any,
 ) -> None:
     """Sample the unknown pairs of the graph PARTIAL, given the known ones.
 
@@ -132,16 +100,15 @@ def complete(
         graphite-gen complete partial.graphml --scores ranking.csv -o completed.jsonl
         graphite-gen complete graph.graphml --add-nodes 5 -n 10 -o larger.graphml
     """
-    if output is not None and scores is not None and _is_same(output, scores):
-        where = "stdout" if str(output) == "-" else f"'{output}'"
-        raise click.UsageError(f"'-o' and '--scores' cannot both be {where}.")
+    if output is not None and scores is not None and output.resolve() == scores.resolve():
+        raise click.UsageError(f"'-o' and '--scores' cannot both be '{output}'.")
 
     from graphite_gen.completion import PartialGraph
     from graphite_gen.completion import complete as complete_graph
-    from graphite_gen.io import check_output
+    from graphite_gen.io import check_output, read_graphs
     from graphite_gen.records import Provenance
 
-    from ..console import counting, note
+    from ..console import count_of, counting, note
     from ..diagnosis import completion_diagnosis
     from ..model_choice import choose_model, use_threads
     from ..writing import check_scores, write, write_scores
@@ -149,31 +116,26 @@ def complete(
     use_threads(threads)
     if scores is not None:
         check_scores(scores, force)
-    graph, found, family = _read(partial, input_format, simplify, index)
+    reader = read_graphs(partial, format=input_format, simplify=simplify)
+    graph = _one_of(list(reader), index, partial)
     if output is None and str(scores) != "-":
         output = Path("-")
     if output is not None:
-        format = check_output(output, format=format or (found if str(output) == "-" else None), force=force)
+        format = check_output(output, format=format or (reader.format if str(output) == "-" else None), force=force)
     if ignore_weights:
         graph = graph.unweighted()
     known = PartialGraph.from_marks(graph, unlisted=unlisted, add_nodes=add_nodes)
-    trained = choose_model(model, device, prefer=family)
+    trained = choose_model(model, device, prefer=reader.provenance.family)
     if not trained.config.is_autoregressive:
         options.refuse_without_effect({"steps": "--steps"}, "a one-shot model")
-    _describe(known, trained)
+    pairs, unknown, edges = comb(known.nodes, 2), len(known.unknown), len(known.graph.edges)
+    note(f"{count_of(pairs, 'pair')}: {unknown} unknown, {edges} present, {pairs - unknown - edges} absent.")
+    seen = trained.sizes.graphs
+    if not min(seen) <= known.nodes <= max(seen):
+        note(f"'{trained.name}' was trained on {min(seen)} to {max(seen)} nodes: {known.nodes} are an extrapolation.")
 
     with counting("Completing") as count_parts:
-        result = complete_graph(
-            trained,
-            known,
-            count,
-            seed=seed,
-            particles=particles,
-            steps=steps,
-            runs=runs,
-            decoding_steps=decoding_steps,
-            progress=count_parts,
-        )
+        result = complete_graph(trained, known, count, seed=seed, progress=count_parts, **estimator)
     note(completion_diagnosis(result))
     if scores is not None:
         write_scores(result.scores, scores, force)
@@ -182,21 +144,9 @@ def complete(
         write(result.samples, output, format=format, provenance=provenance, force=force, union=False, total=count)
 
 
-def _is_same(one: Path, other: Path) -> bool:
-    """Whether two targets are the same; '-' is stdout."""
-    if "-" in (str(one), str(other)):
-        return str(one) == str(other)
-
-    return one.resolve() == other.resolve()
-
-
-def _read(path: Path, format: str | None, simplify: bool, index: int | None) -> tuple[SimpleGraph, str, str | None]:
-    """Read the graph, its format and the family that the file names."""
+def _one_of(graphs: list[SimpleGraph], index: int | None, path: Path) -> SimpleGraph:
     from graphite_gen.errors import DatasetError
-    from graphite_gen.io import read_graphs
 
-    reader = read_graphs(path, format=format, simplify=simplify)
-    graphs = list(reader)
     if index is None and len(graphs) > 1:
         raise DatasetError(
             f"'{path}' holds {len(graphs)} graphs, and only one can be completed. Choose it with '--graph I'."
@@ -207,21 +157,4 @@ def _read(path: Path, format: str | None, simplify: bool, index: int | None) -> 
             f"Pass '--graph' with at most {len(graphs) - 1}."
         )
 
-    return graphs[index or 0], reader.format, reader.provenance.family
-
-
-def _describe(partial: PartialGraph, model: TrainedModel) -> None:
-    """Print the numbers of known and unknown pairs, and whether the size is new to the model."""
-    from math import comb
-
-    from ..console import count_of, note
-
-    pairs, unknown = comb(partial.nodes, 2), len(partial.unknown)
-    edges = len(partial.graph.edges)
-    note(f"{count_of(pairs, 'pair')}: {unknown} unknown, {edges} present, {pairs - unknown - edges} absent.")
-    seen = model.sizes.graphs
-    if not min(seen) <= partial.nodes <= max(seen):
-        note(
-            f"'{model.name}' was trained on {min(seen)} to {max(seen)} nodes, and the graph has {partial.nodes}: "
-            f"this is an extrapolation."
-        )
+    return graphs[index or 0]

@@ -62,15 +62,14 @@ def plot(kind: str, source: str, output: Path | None, terminal: bool, force: boo
     if (output is None) == (not terminal):
         raise click.UsageError("Pass either '-o FILE' or '--terminal'.")
 
-    from graphite_gen import viz
-    from graphite_gen.viz.figures import new_figure
+    from graphite_gen.viz import figures
 
     from .. import drawing
     from ..console import note
 
     if output is not None:
-        viz.check_picture(output, force)
-        new_figure(1, 1)  # fails early without matplotlib
+        figures.check_picture(output, force)
+        figures.new_figure(1, 1)  # fails early without matplotlib
     given = SimpleNamespace(**values)
     collect = {"training": _training, "decoding-steps": _decoding_steps}.get(kind, _graphs)
     data, settings = collect(source, given, kind)
@@ -78,7 +77,7 @@ def plot(kind: str, source: str, output: Path | None, terminal: bool, force: boo
     if output is None:
         getattr(drawing, f"show_{name}")(*data, **settings)
     else:
-        viz.save_picture(getattr(viz, f"plot_{name}")(*data, **settings), output, force=force)
+        figures.save_picture(getattr(figures, f"plot_{name}")(*data, **settings), output, force=force)
         note(f"Drew '{output}'.")
 
 

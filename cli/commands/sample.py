@@ -83,8 +83,7 @@ def sample(
     if features is not None and nodes is not None:
         raise click.UsageError("'--nodes' and '--features' exclude each other: the file determines the sizes.")
     if constraints and largest_component:
-        flag = _flag(next(iter(constraints)))
-        raise click.UsageError(f"'{flag}' and '--largest-component' exclude each other.")
+        raise click.UsageError(f"'{_flag(next(iter(constraints)))}' and '--largest-component' exclude each other.")
 
     from graphite_gen.io import check_node_attributes, format_of
     from graphite_gen.training.checkpoint import is_network_model, read_config
@@ -105,22 +104,19 @@ def sample(
     use_threads(threads, workers)
     folder, reason = choose_folder(model)
     target: dict[str, Any] = {"format": format, "force": force, "union": union, "group": group}
+    wanted: dict[str, Any] = {"seed": seed, "largest": largest_component, "latents": with_latents, "group": group}
     if is_network_model(read_config(folder)):
-        given = [*constraints, *(["stages"] if decoding_steps is not None else []), *(["features"] if features else [])]
-        if given:
-            raise click.UsageError(f"'{_flag(given[0])}' has no effect: '{folder}' was trained on one network.")
+        for name in (*constraints, "decoding_steps", "features"):
+            options.refuse_without_effect({name: _flag(name)}, f"'{folder}', which was trained on one network")
 
         from graphite_gen.network.generation import LargeGraphSampler
         from graphite_gen.network.storage import load_network
 
         network_model = load_network(folder)
         note(f"Model '{network_model.name}' of one network in '{folder}': {reason}.")
-        count = count or 1
-        network_sampler = LargeGraphSampler(
-            network_model, count, nodes=nodes, seed=seed, largest=largest_component, latents=with_latents, group=group
-        )
+        network_sampler = LargeGraphSampler(network_model, count or 1, nodes=nodes, **wanted)
         provenance = Provenance(source="sample", model=network_model.name, seed=seed)
-        write(network_sampler, output, provenance=provenance, total=count, **target)
+        write(network_sampler, output, provenance=provenance, total=count or 1, **target)
         return
     count = count or 100
     trained = load_model(folder, reason, device)
@@ -131,13 +127,10 @@ def sample(
         trained,
         count,
         nodes=nodes,
-        seed=seed,
         constraints=build(constraints),
-        largest=largest_component,
-        latents=with_latents,
         features=[] if features is None else read_for_all(group, features, simplify=simplify)[0],
         decoding_steps=decoding_steps,
-        group=group,
+        **wanted,
     )
     if decoding_steps is not None and sampler.schedule.decoding_steps != decoding_steps:
         steps = sampler.schedule.decoding_steps
@@ -151,4 +144,4 @@ def sample(
 
 
 def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+    return "--stages" if name == "decoding_steps" else f"--{name.replace('_', '-')}"

@@ -15,8 +15,6 @@ from ..nn.operators import LowRankGraph, gcn_normalise
 
 __all__ = ["AutoregressiveDecoder", "PairStates", "PartialGraphs", "RowContext"]
 
-PAIR_FEATURES = 5
-
 
 class PairStates(nn.Module):
     r"""Hidden states of all node pairs, and their sums per node (beyond the paper).
@@ -30,18 +28,13 @@ class PairStates(nn.Module):
     def __init__(self, channels: int, layers: int, kernels: int, width: int) -> None:
         super().__init__()
 
-        self.first = nn.Linear(PAIR_FEATURES, channels)
+        self.first = nn.Linear(5, channels)
         self.layers = nn.ModuleList(_PairLayer(channels) for _ in range(layers))
         self.kernels = nn.Linear(channels, kernels)
         self.nodes = nn.Linear(channels, width, bias=False)
 
     def forward(self, adj: Tensor, decoded: Tensor) -> tuple[Tensor, Tensor]:
-        """Return pair weights, with shape :math:`(B, T, T, k)`, and node states, with shape :math:`(B, T, d)`.
-
-        Arguments:
-            adj: The edges among decoded nodes, with shape :math:`(B, T, T)`.
-            decoded: The number of decoded nodes, with shape :math:`(B,)`.
-        """
+        """Return pair weights, with shape :math:`(B, T, T, k)`, and node states, with shape :math:`(B, T, d)`."""
         mask = node_mask(decoded, adj.shape[-1]).to(adj)
         both = mask.unsqueeze(-1) * mask.unsqueeze(-2)
         scale = (2 / decoded.clamp_min(1).to(adj))[:, None, None]
@@ -69,22 +62,19 @@ class _PairLayer(nn.Module):
 
     def forward(self, e: Tensor, scale: Tensor) -> Tensor:
         left, right = _linear(self.factors, e).chunk(2)
-        hidden = torch.addmm(_columns(self.own, e), self.ways.weight, (left @ right * scale).flatten(1))
+        hidden = torch.addmm(_linear(self.own, e).flatten(1), self.ways.weight, (left @ right * scale).flatten(1))
 
         return e + _linear(self.out, torch.relu(hidden).view(-1, *e.shape[1:]))
 
 
 def _linear(layer: nn.Linear, e: Tensor) -> Tensor:
     """Apply a linear map to the first axis."""
-    return _columns(layer, e).view(-1, *e.shape[1:])
-
-
-def _columns(layer: nn.Linear, e: Tensor) -> Tensor:
-    """Apply a linear map to the first axis, and flatten all others."""
     if layer.bias is None:
-        return layer.weight @ e.flatten(1)
+        columns = layer.weight @ e.flatten(1)
+    else:
+        columns = torch.addmm(layer.bias.unsqueeze(-1), layer.weight, e.flatten(1))
 
-    return torch.addmm(layer.bias.unsqueeze(-1), layer.weight, e.flatten(1))
+    return columns.view(-1, *e.shape[1:])
 
 
 def _pair_features(adj: Tensor) -> Tensor:
@@ -140,8 +130,8 @@ class AutoregressiveDecoder(nn.Module):
     r"""Logits of the candidate pairs of new nodes.
 
     ``states`` passes messages over the known edges and over the low-rank graph :math:`\hat{A}` of the states (eq. 8);
-    ``row_context`` prepares the candidate pairs of a new node, and ``row_logits`` conditions each pair on the edges of
-    earlier pairs of the same row.
+    ``row_context`` prepares the candidate pairs of a new node, and :meth:`RowContext.logits` conditions each pair on
+    the edges of earlier pairs of the same row.
     """
 
     def __init__(
@@ -174,10 +164,9 @@ class AutoregressiveDecoder(nn.Module):
         """Set all logits to a constant, so that training starts at the ER baseline."""
         last = self.out[-1]
         assert isinstance(last, nn.Linear)
-        with torch.no_grad():
-            last.weight.zero_()
-            last.bias.fill_(log_odds)
-            self.direct.weight.zero_()
+        nn.init.zeros_(last.weight)
+        nn.init.constant_(last.bias, log_odds)
+        nn.init.zeros_(self.direct.weight)
 
     def states(self, partial: PartialGraphs) -> Tensor:
         """Return the state of every active node, zero elsewhere, with shape :math:`(B, T, d)`."""
@@ -200,16 +189,15 @@ class AutoregressiveDecoder(nn.Module):
         """Compute all that does not depend on the row's edges, for one new node per graph.
 
         Arguments:
-            h: The node states, with shape :math:`(B, T, d)`.
-            partial: The graphs that the states were computed from.
+            h: The node states of the partial graphs, with shape :math:`(B, T, d)`.
+            partial: The graphs.
             rows: The new node, with shape :math:`(B,)`; its candidate pairs are those with earlier nodes.
-            prefix: The number of pairs of its row, from the first on, that each pair is conditioned on, with shape
-                :math:`(B, T)`.
+            prefix: The number of pairs, from the first on, that each pair is conditioned on, with shape :math:`(B, T)`.
         """
         nodes = h.shape[-2]
         positions = torch.arange(nodes, device=h.device)
         candidates = node_mask(rows, nodes)
-        own = h.gather(-2, rows[:, None, None].expand(-1, 1, h.shape[-1]))
+        own = h[torch.arange(len(h), device=h.device), rows].unsqueeze(-2)
         kernels, pair_sums = self.pairs(partial.adj, partial.decoded)
         r = self.asked(h) + self.arriving(own) + self.everyone(masked_mean(h, node_mask(partial.active, nodes)))
         r = r + pair_sums
@@ -224,35 +212,15 @@ class AutoregressiveDecoder(nn.Module):
         if visible.any():
             weighted = (visible.unsqueeze(-1) * kernels).unbind(-1)
             graphs = torch.stack([visible, visible * partial.adj, *weighted], -1).flatten(-2)
-        pending = (positions - prefix).clamp_min(0).to(h)
+        pending = (positions - prefix).clamp_min(0).to(h).unsqueeze(-1)
         left = _ramps((rows.unsqueeze(-1) - positions).clamp_min(0).to(h))
-        pending = torch.stack([pending.clamp_max(1), torch.log1p(pending)], dim=-1)
 
-        counts = torch.cat([left, pending, scores], dim=-1)
-        layers = self._row_layers()
+        counts = torch.cat([left, pending.clamp_max(1), torch.log1p(pending), scores], dim=-1)
+        layers = [layer for layer in self.rows if isinstance(layer, _RowLayer)]
         count_terms = tuple(layer.count_term(counts) for layer in layers)
         first = layers[0].precompute(r, count_terms[0], graphs) if layers else None
 
-        return RowContext(self, r, visible, graphs, first, count_terms, self.direct(scores))
-
-    def row_logits(self, context: RowContext, row_edges: Tensor) -> Tensor:
-        """Return the logits of candidate pairs, with shape :math:`(B, T)`; other entries are meaningless.
-
-        Arguments:
-            context: The context of the rows.
-            row_edges: One at edges, with shape :math:`(B, T)`; a pair reads those within its prefix.
-        """
-        r, graphs = context.r, context.graphs
-        degrees = _ramps((context.visible @ row_edges.unsqueeze(-1)).squeeze(-1))
-        cached = context.first
-        for layer, count_term in zip(self._row_layers(), context.count_terms, strict=True):
-            activations, cached = cached or layer.precompute(r, count_term, graphs), None
-            r = layer(r, activations, graphs, row_edges, degrees)
-
-        return (self.out(r) + context.direct).squeeze(-1)
-
-    def _row_layers(self) -> list[_RowLayer]:
-        return [layer for layer in self.rows if isinstance(layer, _RowLayer)]
+        return RowContext(layers, self.out, r, visible, graphs, first, count_terms, self.direct(scores))
 
     def _relative_scores(self, r: Tensor, candidates: Tensor) -> Tensor:
         r"""Scores of pairs relative to all later ones: :math:`u_i - \log \sum_{j > i} e^{u_j}`.
@@ -279,17 +247,17 @@ class RowContext:
     """The candidate pairs of one new node per graph, with all that does not depend on the row's edges.
 
     Attributes:
-        decoder: The decoder that computes the logits.
         r: The state of each pair, with shape :math:`(B, T, d)`.
         visible: One where a pair is conditioned on another, with shape :math:`(B, T, T)`.
         graphs: The graphs between pairs over which row edges send messages: all visible pairs, those whose nodes are
             neighbours, and by learned weights, with shape :math:`(B, T, (2 + k) T)`; None where no pair is visible.
-        first: Cached activations of the first layer; None without layers.
+        first: Activations of the first layer; None without layers.
         count_terms: Contributions of counts to every layer, each with shape :math:`(B, T, d)`.
         direct: Contributions of relative scores to the logits, with shape :math:`(B, T, 1)`.
     """
 
-    decoder: AutoregressiveDecoder
+    layers: list[_RowLayer]
+    out: nn.Module
     r: Tensor
     visible: Tensor
     graphs: Tensor | None
@@ -304,13 +272,20 @@ class RowContext:
         if self.first is not None:
             hidden, normed, messages = self.first
             first = _Activations(hidden[rows], normed[rows], None if messages is None else messages[rows])
+        r, visible, direct = self.r[rows], self.visible[rows], self.direct[rows]
         count_terms = tuple(term[rows] for term in self.count_terms)
 
-        return RowContext(self.decoder, self.r[rows], self.visible[rows], graphs, first, count_terms, self.direct[rows])
+        return RowContext(self.layers, self.out, r, visible, graphs, first, count_terms, direct)
 
     def logits(self, row_edges: Tensor) -> Tensor:
-        """Return the logits given the row's edges, both with shape :math:`(B, T)`."""
-        return self.decoder.row_logits(self, row_edges)
+        """Return the logits given the row's edges, both with shape :math:`(B, T)`; meaningless beyond candidates."""
+        r, cached = self.r, self.first
+        degrees = _ramps((self.visible @ row_edges.unsqueeze(-1)).squeeze(-1))
+        for layer, count_term in zip(self.layers, self.count_terms, strict=True):
+            activations, cached = cached or layer.precompute(r, count_term, self.graphs), None
+            r = layer(r, activations, self.graphs, row_edges, degrees)
+
+        return (self.out(r) + self.direct).squeeze(-1)
 
 
 class _RowLayer(nn.Module):
@@ -329,9 +304,7 @@ class _RowLayer(nn.Module):
 
     def count_term(self, counts: Tensor) -> Tensor:
         """The contribution of counts that do not depend on the row's edges."""
-        _, left, _, others = self._count_weights()
-
-        return F.linear(counts, torch.cat([left, others], dim=-1))
+        return F.linear(counts, torch.cat(self._count_weights()[1::2], dim=-1))
 
     def precompute(self, r: Tensor, count_term: Tensor, graphs: Tensor | None) -> _Activations:
         normed: Tensor = self.norm(r)

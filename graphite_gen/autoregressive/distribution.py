@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,13 +21,10 @@ __all__ = ["FINEST", "AutoregressiveGraphs", "EdgeConstraints", "RowDecoder", "S
 
 @dataclass(frozen=True)
 class Schedule:
-    """Which pairs are decoded in parallel, by the number of decoding steps.
+    """Which pairs are decoded in parallel, by the largest number of decoding steps; 0 decodes one pair at a time.
 
     With at most as many steps as nodes, nodes are decoded in that many blocks, all pairs of a block in parallel. With
     more, nodes are decoded one at a time, and the pairs of each in as many groups as the number of steps allows.
-
-    Attributes:
-        decoding_steps: The largest number of steps; 0 decodes one pair at a time.
     """
 
     decoding_steps: int = 0
@@ -43,27 +40,17 @@ class Schedule:
         return np.maximum(1, -(-sizes // self.decoding_steps))
 
     def prefix(self, sizes: NDArray[np.int64], rows: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
-        r"""Return the number of pairs of its own row that each pair is conditioned on.
+        """Return the number of pairs of its row, from the first on, that each pair is conditioned on, :math:`(B, T)`.
 
-        Arguments:
-            sizes: The number of nodes of each graph, with shape :math:`(B,)`.
-            rows: The new node of each graph, which has that many candidate pairs, with shape :math:`(B,)`.
-            nodes: The number of positions :math:`T`.
-
-        Returns:
-            For pair :math:`i` the number of pairs, from the first on, of earlier steps, with shape :math:`(B, T)`.
+        Sizes and new nodes have shape :math:`(B,)`; new node r has r candidate pairs, padded to T = ``nodes``.
         """
-        positions = np.arange(nodes)[None]
-        if not self.decoding_steps:
-            return np.broadcast_to(positions, (len(sizes), nodes))
-        groups = np.maximum(1, self.decoding_steps // np.maximum(sizes, 1))
-        length = np.maximum(1, -(-rows // groups))[:, None]
+        groups = self.decoding_steps // np.maximum(sizes, 1) if self.decoding_steps else rows
+        length = np.maximum(1, -(-rows // np.maximum(1, groups)))[:, None]
 
-        return positions // length * length
+        return np.arange(nodes) // length * length
 
 
 FINEST = Schedule()
-
 
 # Rows are scored together while their padding stays small and their matrices within this many cells.
 CHUNK_CELLS = 1 << 20
@@ -89,34 +76,12 @@ class RowDecoder(Protocol):
     def row_context(self, h: Tensor, partial: PartialGraphs, rows: Tensor, prefix: Tensor) -> RowLogits: ...
 
 
-class RowConstraints(Protocol):
-    """Constraints on the rows of :math:`M` new nodes."""
-
-    def enforce(self, rows: Tensor, sampled: Tensor, row_edges: Tensor) -> Tensor:
-        """Return the feasible row edges closest to sampled ones, with shape :math:`(R, T)`.
-
-        Arguments:
-            rows: The indices of the rows among the :math:`M`, with shape :math:`(R,)`.
-            sampled: True for edges sampled from the decoder, with shape :math:`(R, T)`.
-            row_edges: The current row edges, with shape :math:`(R, T)`; the result for pair :math:`i` may depend on
-                ``sampled`` up to it and on the edges before it only.
-        """
-        ...
-
-
-class EdgeConstraints(Protocol):
-    """Constraints on whole graphs, evaluated for each new node."""
-
-    def __call__(self, graphs: Tensor, adj: Tensor, rows: Tensor, sizes: Tensor) -> RowConstraints:
-        """Return the constraints on new rows given the edges so far.
-
-        Arguments:
-            graphs: The graph in the batch that each row belongs to, with shape :math:`(M,)`.
-            adj: The known edges, with shape :math:`(M, T, T)`.
-            rows: The new node, with shape :math:`(M,)`.
-            sizes: The final number of nodes, with shape :math:`(M,)`.
-        """
-        ...
+# The feasible row edges closest to sampled ones, given the indices of rows (R,), the edges sampled from the decoder
+# (R, T) and the current row edges (R, T). Pair i may depend on samples up to it and on edges before it only.
+RowConstraints = Callable[[Tensor, Tensor, Tensor], Tensor]
+# The constraints on the rows of M new nodes, given the graph in the batch that each row belongs to (M,), the known
+# edges (M, T, T), the new nodes (M,) and the final numbers of nodes (M,).
+EdgeConstraints = Callable[[Tensor, Tensor, Tensor, Tensor], RowConstraints]
 
 
 @dataclass(frozen=True)
@@ -144,11 +109,10 @@ class AutoregressiveGraphs:
     def log_prob(self, adj: Tensor) -> Tensor:
         """Return the log-probability of graphs in this node ordering, in nats, with shape :math:`(B,)`."""
         sizes = self.sizes.cpu().numpy()
-        graphs = np.repeat(np.arange(len(sizes)), np.maximum(sizes - 1, 0))
-        rows = np.concatenate([np.arange(1, size) for size in sizes] or [np.zeros(0, dtype=np.int64)])
+        rows, graphs = np.nonzero(np.arange(1, sizes.max(initial=1))[:, None] < sizes)
         total = adj.new_zeros(len(sizes))
 
-        return total.index_add(0, torch.from_numpy(graphs).to(adj.device), self._score(adj, graphs, rows))
+        return total.index_add(0, torch.from_numpy(graphs).to(adj.device), self._score(adj, graphs, rows + 1))
 
     def row_log_prob(self, adj: Tensor, rows: Tensor) -> Tensor:
         """Return the log-probability of one row of each graph, both with shape :math:`(B,)`."""
@@ -156,17 +120,16 @@ class AutoregressiveGraphs:
 
     def _score(self, adj: Tensor, graphs: NDArray[np.int64], rows: NDArray[np.int64]) -> Tensor:
         """The log-probability of each row, computed in chunks of rows of similar length."""
+        if not len(rows):
+            return adj.new_zeros(0)
         chunks = row_chunks(rows)
-        scores = [self._score_chunk(adj, graphs[part], rows[part]) for part in chunks]
-        order = np.concatenate([*chunks, np.zeros(0, dtype=np.int64)])
-        inverse = torch.from_numpy(np.argsort(order)).to(adj.device)
+        scores = torch.cat([self._score_chunk(adj, graphs[part], rows[part]) for part in chunks])
 
-        return torch.cat([*scores, adj.new_zeros(0)])[inverse]
+        return scores[torch.from_numpy(np.argsort(np.concatenate(chunks))).to(adj.device)]
 
     def _score_chunk(self, adj: Tensor, graphs: NDArray[np.int64], rows: NDArray[np.int64]) -> Tensor:
-        partial = self._partial(adj, graphs, rows)
-        at = torch.from_numpy(rows).to(adj.device)
-        nodes = partial.adj.shape[-1]
+        partial = self.partial_graphs(adj, graphs, rows)
+        at, nodes = torch.from_numpy(rows).to(adj.device), partial.adj.shape[-1]
         candidates = node_mask(at, nodes)
         row_edges = adj[torch.from_numpy(graphs).to(adj.device), at, :nodes] * candidates
 
@@ -175,40 +138,24 @@ class AutoregressiveGraphs:
 
         return ((row_edges * logits - F.softplus(logits)) * candidates).sum(-1)
 
-    def _partial(self, adj: Tensor, graphs: NDArray[np.int64], rows: NDArray[np.int64]) -> PartialGraphs:
-        """The graphs as they are before the block of a row is decoded."""
-        sizes = self.sizes.cpu().numpy()[graphs]
-        block = self.schedule.block(sizes)
-        decoded = rows // block * block
-        active = np.minimum(decoded + block, sizes)
-        nodes = int(active.max(initial=1))
+    def partial_graphs(self, adj: Tensor, graphs: NDArray[np.int64], rows: NDArray[np.int64]) -> PartialGraphs:
+        """Return the graphs that rows belong to as they are before the block of the row is decoded."""
+        index = torch.from_numpy(graphs).to(adj.device)
+        sizes = self.sizes[index]
+        block = torch.from_numpy(self.schedule.block(sizes.cpu().numpy())).to(adj.device)
+        decoded = torch.from_numpy(rows).to(adj.device) // block * block
+        active = torch.minimum(decoded + block, sizes)
+        nodes = int(active.max()) if len(rows) else 1
+        known = node_mask(decoded, nodes).to(adj)
+        known_edges = adj[index, :nodes, :nodes] * known.unsqueeze(-1) * known.unsqueeze(-2)
 
-        device = adj.device
-        index = torch.from_numpy(graphs).to(device)
-        decoded_, active_ = (torch.from_numpy(count).to(device) for count in (decoded, active))
-        known = node_mask(decoded_, nodes).to(adj)
-
-        return PartialGraphs(
-            adj[index, :nodes, :nodes] * known.unsqueeze(-1) * known.unsqueeze(-2),
-            decoded_,
-            active_,
-            self.sizes[index],
-            self.z[index, :nodes],
-            self.x[index, :nodes],
-        )
+        return PartialGraphs(known_edges, decoded, active, sizes, self.z[index, :nodes], self.x[index, :nodes])
 
     def _prefix(self, graphs: NDArray[np.int64], rows: NDArray[np.int64], nodes: int) -> Tensor:
-        sizes = self.sizes.cpu().numpy()[graphs]
-
-        return torch.from_numpy(self.schedule.prefix(sizes, rows, nodes).copy()).to(self.z.device)
+        return torch.from_numpy(self.schedule.prefix(self.sizes.cpu().numpy()[graphs], rows, nodes)).to(self.z.device)
 
     def sample(self, uniform: Tensor, constraints: EdgeConstraints | None = None) -> Tensor:
-        """Sample graphs from uniform noise, with shape :math:`(B, N, N)`.
-
-        Arguments:
-            uniform: Noise in [0, 1), read below the diagonal, with shape :math:`(B, N, N)`.
-            constraints: Constraints on the edges; they need blocks of one node.
-        """
+        """Sample graphs from uniform noise, read below the diagonal, both with shape :math:`(B, N, N)`."""
         sizes = self.sizes.cpu().numpy()
         block = self.schedule.block(sizes)
         assert constraints is None or (block == 1).all(), "constraints need blocks of one node"
@@ -232,15 +179,14 @@ class AutoregressiveGraphs:
     ) -> None:
         """Sample the rows of one block of nodes in some graphs, and write them into ``adj``."""
         # All rows of a block are conditioned on the same graph: its states are computed once.
-        partial = self._partial(adj, graphs, first)
+        partial = self.partial_graphs(adj, graphs, first)
         h = self.decoder.states(partial)
         owners = np.repeat(np.arange(len(graphs)), last - first)
         rows = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
         for part in _pieces(np.arange(len(rows)), h.shape[-2]):
-            shared = torch.from_numpy(owners[part]).to(adj.device)
             chosen = graphs[owners[part]]
-            index, at = torch.from_numpy(chosen).to(adj.device), torch.from_numpy(rows[part]).to(adj.device)
-            row_edges, _ = self._sample_rows(
+            shared, index, at = (torch.from_numpy(a).to(adj.device) for a in (owners[part], chosen, rows[part]))
+            row_edges, _ = self.sample_rows(
                 partial.select(shared), h[shared], chosen, rows[part], uniform[index, at], constraints
             )
             nodes = row_edges.shape[-1]
@@ -250,34 +196,6 @@ class AutoregressiveGraphs:
 
     def sample_rows(
         self,
-        adj: Tensor,
-        graphs: NDArray[np.int64],
-        rows: NDArray[np.int64],
-        uniform: Tensor,
-        constraints: EdgeConstraints | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        """Sample the rows of new nodes.
-
-        All pairs of a row are sampled in parallel given its current edges, until nothing changes. Pair i is right as
-        soon as those before it are, so the fixed point is the sequential sample (Song et al., 2021), and it is usually
-        reached in a few iterations.
-
-        Arguments:
-            adj: The known edges, with shape :math:`(B, N, N)`.
-            graphs: The graph in the batch that each row belongs to, with shape :math:`(M,)`.
-            rows: The new nodes, with shape :math:`(M,)`.
-            uniform: Noise in [0, 1), with shape :math:`(M, N)`.
-            constraints: Constraints on the edges.
-
-        Returns:
-            The row edges, and the logits that each was sampled with, both with shape :math:`(M, T)`.
-        """
-        partial = self._partial(adj, graphs, rows)
-
-        return self._sample_rows(partial, self.decoder.states(partial), graphs, rows, uniform, constraints)
-
-    def _sample_rows(
-        self,
         partial: PartialGraphs,
         h: Tensor,
         graphs: NDArray[np.int64],
@@ -285,28 +203,44 @@ class AutoregressiveGraphs:
         uniform: Tensor,
         constraints: EdgeConstraints | None,
     ) -> tuple[Tensor, Tensor]:
+        """Sample the rows of new nodes; return their edges and the logits of these, both with shape :math:`(M, T)`.
+
+        All pairs of a row are sampled in parallel given its current edges, until nothing changes. Pair i is right as
+        soon as those before it are, so the fixed point is the sequential sample (Song et al., 2021), and it is usually
+        reached in a few iterations.
+
+        Arguments:
+            partial: The graphs before the rows are decoded.
+            h: Their node states, with shape :math:`(M, T, d)`.
+            graphs: The graph in the batch that each row belongs to, with shape :math:`(M,)`.
+            rows: The new nodes, with shape :math:`(M,)`.
+            uniform: Noise in [0, 1), with shape :math:`(M, N)`.
+            constraints: Constraints on the edges.
+        """
         nodes, device = partial.adj.shape[-1], uniform.device
         at = torch.from_numpy(rows).to(device)
         candidates = node_mask(at, nodes)
         noise = uniform[:, :nodes]
         prefix = self._prefix(graphs, rows, nodes)
         context = self.decoder.row_context(h, partial, at, prefix)
-        bounds = None
+        enforce, iterations = None, nodes + 1
         if constraints is not None:
-            bounds = constraints(torch.from_numpy(graphs).to(device), partial.adj, at, partial.sizes)
-        # Without constraints one iteration per group of pairs is enough.
-        groups = int((prefix.diff(dim=-1) != 0).logical_and(candidates[:, 1:]).sum(-1).max()) + 1
-        iterations = groups if bounds is None else nodes + 1
+            enforce = constraints(torch.from_numpy(graphs).to(device), partial.adj, at, partial.sizes)
+        else:
+            # One iteration per group of pairs is enough.
+            iterations = int((prefix.diff(dim=-1) != 0).logical_and(candidates[:, 1:]).sum(-1).max()) + 1
 
         # Every start leads to the same fixed point; one with the density of the graph so far usually converges sooner.
-        row_edges, logits = ((noise < _density(partial)) & candidates).to(noise), torch.zeros_like(noise)
+        pairs = (partial.decoded * (partial.decoded - 1)).clamp_min(1)
+        density = (partial.adj.sum((-2, -1)) / pairs.to(noise)).unsqueeze(-1)
+        row_edges, logits = ((noise < density) & candidates).to(noise), torch.zeros_like(noise)
         open_rows = torch.arange(len(rows), device=device)
         for _ in range(iterations):
             before = row_edges[open_rows]
             found = context.logits(before)
             after = (noise[open_rows] < torch.sigmoid(found)) & candidates[open_rows]
-            if bounds is not None:
-                after = bounds.enforce(open_rows, after, before) & candidates[open_rows]
+            if enforce is not None:
+                after = enforce(open_rows, after, before) & candidates[open_rows]
             logits[open_rows], row_edges[open_rows] = found, after.to(row_edges)
             changed = (after.to(before) != before).any(-1)
             if not changed.any():
@@ -318,18 +252,11 @@ class AutoregressiveGraphs:
         return row_edges, logits
 
 
-def _density(partial: PartialGraphs) -> Tensor:
-    """The fraction of known pairs that are edges, with shape :math:`(M, 1)`."""
-    pairs = (partial.decoded * (partial.decoded - 1)).clamp_min(1).to(partial.adj)
-
-    return (partial.adj.sum((-2, -1)) / pairs).unsqueeze(-1)
-
-
-def _pieces(indices: NDArray[np.int64], nodes: int) -> Iterator[NDArray[np.int64]]:
+def _pieces(indices: NDArray[np.int64], nodes: int) -> list[NDArray[np.int64]]:
     """Split indices of matrices of a given size into pieces of bounded memory."""
     size = max(1, DRAWN_CELLS // nodes**2)
-    for start in range(0, len(indices), size):
-        yield indices[start : start + size]
+
+    return [indices[start : start + size] for start in range(0, len(indices), size)]
 
 
 def row_chunks(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
@@ -339,9 +266,8 @@ def row_chunks(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     while start < len(order):
         shortest = int(rows[order[start]])
         longest = shortest + 2 + shortest // 3
-        end = min(
-            int(np.searchsorted(rows[order], longest, side="right")), start + max(1, CHUNK_CELLS // (longest + 1) ** 2)
-        )
+        similar = int(np.searchsorted(rows[order], longest, side="right"))
+        end = min(similar, start + max(1, CHUNK_CELLS // (longest + 1) ** 2))
         chunks.append(order[start:end])
         start = end
 

@@ -1,14 +1,6 @@
-r"""Random node orderings, sampled for whole batches at once.
+r"""Random node orderings from rules of known probability :math:`q(\sigma | A)`, independent of node numbers.
 
-An autoregressive model generates nodes one after another, but a graph does not come with an ordering. An ordering
-:math:`\sigma` is therefore sampled from a rule :math:`q(\sigma | A)` of known probability, which gives the bound
-
-.. math:: \log p(A) \ge E_q[\log p(A_\sigma) - \log n! - \log q(\sigma | A)].
-
-It is tight for a model that has learned the rule as well as the graphs. No rule depends on node numbers.
-
-The rule ``attachment`` inverts preferential attachment: with :math:`m` such that the graph has :math:`m (n - m)` edges,
-an ordering is *regular* if every node after the first :math:`m` has exactly :math:`m` edges to earlier ones.
+They give the bound :math:`\log p(A) \ge E_q[\log p(A_\sigma) - \log n! - \log q(\sigma | A)]`.
 """
 
 from __future__ import annotations
@@ -33,6 +25,8 @@ __all__ = [
     "sample_orderings",
 ]
 
+# Rules that choose the last node first. 'attachment' inverts preferential attachment: with m such that the graph has
+# m (n - m) edges, an ordering is regular if every node after the first m has exactly m edges to earlier ones.
 _BACKWARD = ("degeneracy", "attachment")
 # Candidates for a regular ordering: about one in four is regular if the graph has any.
 CANDIDATES = 12
@@ -47,7 +41,7 @@ _FAR = 1 << 40
 def sample_orderings(
     adj: NDArray[np.bool_], sizes: NDArray[np.int64], rule: str, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    r"""Sample an ordering of every graph.
+    r"""Sample an ordering of every graph by a rule of :data:`graphite_gen.config.ORDERINGS`.
 
     The probability under the rule ``attachment`` is an estimate: that of the greedy ordering, divided by the fraction
     of candidates that are regular. Its inverse is unbiased, which is all that importance weights need.
@@ -55,18 +49,21 @@ def sample_orderings(
     Arguments:
         adj: Symmetric adjacency matrices, False at padding, with shape :math:`(B, N, N)`.
         sizes: The number of nodes of each graph, with shape :math:`(B,)`.
-        rule: One of :data:`graphite_gen.config.ORDERINGS`.
-        rng: The random generator.
 
     Returns:
-        The node at each position, padding last, with shape :math:`(B, N)`, and :math:`\log q(\sigma | A)` with shape
-        :math:`(B,)`.
+        The node at each position, padding last, :math:`(B, N)`, and :math:`\log q(\sigma | A)`, :math:`(B,)`.
     """
-    if rule == "attachment":
-        return _sample_regular(adj, sizes, rng)
-    orderings, log_q, _ = _greedy(adj, sizes, rule, lambda: rng.random(adj.shape[:2]))
+    graphs, count = len(adj), _candidates(rule)
+    many = adj.repeat(count, 0)
+    orderings, log_q, regular = _greedy(many, sizes.repeat(count), rule, lambda: rng.random(many.shape[:2]))
+    if rule != "attachment":
+        return orderings, log_q
+    # A regular ordering among the candidates of each graph, or any of them where none is regular.
+    is_regular = regular.reshape(graphs, count)
+    fraction = np.where(is_regular.any(1), is_regular.mean(1), 1)
+    chosen = np.arange(graphs) * count + (rng.random((graphs, count)) + is_regular).argmax(1)
 
-    return orderings, log_q
+    return orderings[chosen], log_q[chosen] - np.log(fraction)
 
 
 def _rule_log_prob(
@@ -100,11 +97,11 @@ def propose_orderings(
 
     The arguments are those of :func:`sample_orderings`, and ``uniform_fraction`` is :math:`\epsilon`.
     """
-    graphs, candidates = len(adj), _candidates(rule)
-    orderings, log_q, g = _sample_candidates(adj, sizes, rule, rng, uniform_fraction, candidates)
+    graphs, count = len(adj), _candidates(rule)
+    orderings, log_q, g = _sample_candidates(adj, sizes, rule, rng, uniform_fraction, count)
     cumulative = g.cumsum(1)
     choice = (cumulative <= rng.random((graphs, 1)) * cumulative[:, -1:]).sum(1)
-    chosen = np.arange(graphs) * candidates + choice
+    chosen = np.arange(graphs) * count + choice
 
     return orderings[chosen], log_q[chosen] + np.log(g[np.arange(graphs), choice] / g.mean(1))
 
@@ -157,27 +154,12 @@ def _mix_uniform(log_q: NDArray[np.float64], nodes: int, fraction: float) -> NDA
     return np.logaddexp(math.log1p(-fraction) + log_q, math.log(fraction) - math.lgamma(nodes + 1))
 
 
-def _sample_regular(
-    adj: NDArray[np.bool_], sizes: NDArray[np.int64], rng: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """A regular ordering among a few candidates for each graph, or any of them where none is regular."""
-    graphs, nodes = adj.shape[:2]
-    many, counts = adj.repeat(CANDIDATES, 0), sizes.repeat(CANDIDATES)
-    orderings, log_q, is_regular = _greedy(many, counts, "attachment", lambda: rng.random((len(many), nodes)))
-    is_regular = is_regular.reshape(graphs, CANDIDATES)
-    fraction = np.where(is_regular.any(1), is_regular.mean(1), 1)
-    chosen = np.arange(graphs) * CANDIDATES + (rng.random((graphs, CANDIDATES)) + is_regular).argmax(1)
-
-    return orderings[chosen], log_q[chosen] - np.log(fraction)
-
-
 def _greedy(
     adj: NDArray[np.bool_], sizes: NDArray[np.int64], rule: str, ties: Callable[[], NDArray[np.float64]]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]:
     """Choose node after node: one of the smallest key, and among those the one of the highest tie-break.
 
-    Returns:
-        The orderings, their log-probabilities, and, for backward rules, whether they are regular.
+    The result is the orderings, their log-probabilities, and, for backward rules, whether they are regular.
     """
     graphs, nodes = adj.shape[:2]
     rows = np.arange(graphs)
@@ -240,11 +222,7 @@ def _next_key(key: NDArray[np.int64], neighbours: NDArray[np.bool_], rule: str, 
 
 
 def permute_to_ordering(batch: GraphBatch, rule: str, rng: np.random.Generator) -> tuple[GraphBatch, Tensor]:
-    r"""Sample an ordering of every graph and permute its nodes to it.
-
-    Returns:
-        The permuted graphs, and :math:`\log q(\sigma | A)` with shape :math:`(B,)`, in double precision.
-    """
+    r"""Permute the nodes of every graph to a sampled ordering; also return :math:`\log q(\sigma | A)`, in double."""
     orderings, log_q = sample_orderings(batch.adj.cpu().numpy() > 0, batch.sizes.cpu().numpy(), rule, rng)
     device = batch.adj.device
 

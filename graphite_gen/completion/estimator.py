@@ -13,13 +13,15 @@ import numpy as np
 from ..autoregressive.distribution import Schedule
 from ..errors import SamplingError
 from ..graph import SimpleGraph
+from ..likelihood import graph_log_weights
 from ..records import Record
 from ..rng import stream
+from ..sampling.sampler import check_model
 from ..training.checkpoint import TrainedModel
-from .enumeration import enumerate_completions
 from .latent_importance import decode_completions
 from .mcmc import CHAINS, move_particles
 from .partial import PartialGraph
+from .posterior import Posterior, batch_for
 from .smc import extend_particles
 
 if TYPE_CHECKING:
@@ -36,6 +38,9 @@ ONE_SHOT_PARTICLES = 256
 MIN_ORDERINGS = 25
 # The rule 'attachment' rarely gives irregular orderings: with fewer, their noise would go unnoticed.
 MIN_ATTACHMENT_ORDERINGS = 100
+# The fraction of uniform orderings in an enumeration. With as few orderings as here, the default would give none: every
+# run would miss the same graphs, and agreement between runs would mean nothing. A half at most doubles the variance.
+UNIFORM_FRACTION = 0.5
 
 
 @dataclass(frozen=True)
@@ -99,59 +104,34 @@ def complete(
     decoding_steps: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Completion:
-    """Sample the unknown pairs of a graph given the known ones.
+    """Sample the unknown pairs of a graph given the known ones; see :meth:`graphite_gen.Model.complete`.
 
     For an autoregressive model, all completions are enumerated if they are few, and otherwise sampled by sequential
-    Monte Carlo followed by Markov chains. For a one-shot model, latents are sampled by importance sampling.
-
-    Arguments:
-        model: A variational model of unweighted graphs.
-        partial: The known pairs.
-        count: The number of completed graphs.
-        seed: The seed; graph i does not depend on the count.
-        particles: The number of particles per run; None for 256, or 64 with an autoregressive model, which then
-            enumerates completions if they are few.
-        steps: The number of steps of each Markov chain; enumeration has the same budget.
-        runs: The number of runs, at least 2, from which errors are estimated.
-        decoding_steps: The number of decoding steps of an autoregressive model, 0 for one pair at a time; None for its
-            default.
-        progress: Called with the number of finished and of all parts of the work, for an autoregressive model.
-
-    Raises:
-        SamplingError: The model cannot complete such a graph, or the known pairs have probability zero under it.
+    Monte Carlo followed by Markov chains; ``progress`` is called with the number of finished and of all parts of the
+    work. For a one-shot model, latents are sampled by importance sampling.
     """
-    _check(model, partial)
     if count < 0 or steps < 4 or runs < 2 or (particles is not None and particles < 1):
-        raise SamplingError(
-            f"'count' is {count}, 'particles' {particles}, 'steps' {steps} and 'runs' {runs}; they should be at least "
-            f"0, 1, 4 and 2."
-        )
-    rng = stream(seed, "completion")
-    if model.config.is_autoregressive:
-        schedule = Schedule(model.config.decoding_steps if decoding_steps is None else decoding_steps)
-        orderings = CHAINS * steps // 2 ** len(partial.unknown)
-        least = MIN_ATTACHMENT_ORDERINGS if model.config.ordering == "attachment" else MIN_ORDERINGS
-        method = "enumeration" if particles is None and orderings >= least else "chains"
-    elif decoding_steps not in (None, 1):
-        raise SamplingError(
-            f"'{model.name}' is a one-shot model, which has one decoding step; 'decoding_steps' is {decoding_steps}.",
-            reason="one-shot-decoding-steps",
-        )
-    else:
-        method = "latents"
+        found = f"'count' is {count}, 'particles' {particles}, 'steps' {steps} and 'runs' {runs}"
+        raise SamplingError(f"{found}; they should be at least 0, 1, 4 and 2.")
+    rng, config = stream(seed, "completion"), model.config
+    schedule = Schedule(config.decoding_steps if decoding_steps is None else decoding_steps)
+    check_model(model, schedule, partial.nodes)
+    _check(model, partial)
+    orderings = CHAINS * steps // 2 ** len(partial.unknown)
+    least = MIN_ATTACHMENT_ORDERINGS if config.ordering == "attachment" else MIN_ORDERINGS
 
-    if method == "enumeration":
-        tick = _ticking(progress, 2 ** len(partial.unknown))
-        posterior = enumerate_completions(
-            model, partial, runs=runs, orderings=orderings, schedule=schedule, seed=seed, tick=tick
-        )
-    elif method == "chains":
-        tick, size = _ticking(progress, partial.nodes + steps), particles or AUTOREGRESSIVE_PARTICLES
+    if not config.is_autoregressive:
+        method = "latents"
+        posterior = decode_completions(model, partial, runs=runs, particles=particles or ONE_SHOT_PARTICLES, rng=rng)
+    elif particles is None and orderings >= least:
+        method, tick = "enumeration", _ticking(progress, 2 ** len(partial.unknown))
+        posterior = _enumerate(model, partial, runs=runs, orderings=orderings, schedule=schedule, seed=seed, tick=tick)
+    else:
+        method, tick = "chains", _ticking(progress, partial.nodes + steps)
+        size = particles or AUTOREGRESSIVE_PARTICLES
         posterior = extend_particles(model, partial, runs=runs, particles=size, schedule=schedule, rng=rng, tick=tick)
         if math.isfinite(posterior.log_evidence):
             posterior = move_particles(model, partial, posterior, steps=steps, schedule=schedule, rng=rng, tick=tick)
-    else:
-        posterior = decode_completions(model, partial, runs=runs, particles=particles or ONE_SHOT_PARTICLES, rng=rng)
     if not math.isfinite(posterior.log_evidence):
         raise SamplingError(
             f"The known pairs have probability zero under '{model.name}', as far as {method} can tell.",
@@ -159,20 +139,21 @@ def complete(
         )
 
     means, errors = posterior.edge_probabilities()
-    names = partial.names
-    ranked = np.argsort(-means, kind="stable")
+    names, unknown = partial.names, partial.unknown.tolist()
+    density, edges = model.sizes.density(partial.nodes), len(partial.graph.edges)
+    absent = math.comb(partial.nodes, 2) - len(unknown) - edges
 
     return Completion(
         samples=tuple(partial.completed(edges) for edges in posterior.samples(count, seed)),
         scores=tuple(
-            EdgeScore(names[i], names[j], float(means[pair]), float(errors[pair]))
-            for pair, (i, j) in zip(ranked, partial.unknown[ranked].tolist(), strict=True)
+            EdgeScore(names[unknown[pair][0]], names[unknown[pair][1]], float(means[pair]), float(errors[pair]))
+            for pair in np.argsort(-means, kind="stable")
         ),
         log_evidence=posterior.log_evidence,
         spread=float(posterior.run_log_evidence.std(ddof=1)),
         error=float(np.sqrt(np.square(errors).mean())),
         disagreement=posterior.disagreement,
-        baseline=_baseline(model, partial),
+        baseline=edges * math.log(density) + absent * math.log1p(-density),
         method=method,
     )
 
@@ -184,21 +165,8 @@ def _ticking(progress: Callable[[int, int], None] | None, total: int) -> Callabl
     return lambda: None if progress is None else progress(next(numbers), total)
 
 
-def _baseline(model: TrainedModel, partial: PartialGraph) -> float:
-    density = model.sizes.density(partial.nodes)
-    edges = len(partial.graph.edges)
-    absent = math.comb(partial.nodes, 2) - len(partial.unknown) - edges
-
-    return edges * math.log(density) + absent * math.log1p(-density)
-
-
 def _check(model: TrainedModel, partial: PartialGraph) -> None:
     config, graph = model.config, partial.graph
-    if not config.is_variational:
-        raise SamplingError(
-            f"'{model.name}' is a {config.kind}: an autoencoder is not a distribution over graphs to condition.",
-            reason="no-prior",
-        )
     if config.observation == "normal":
         raise SamplingError(
             f"'{model.name}' samples a weight for every pair, so its graphs have no non-edges.", reason="weighted-model"
@@ -213,9 +181,33 @@ def _check(model: TrainedModel, partial: PartialGraph) -> None:
             f"'{model.name}' is conditioned on {config.node_features} node features, and the nodes of the graph have "
             f"{width}."
         )
-    if "identity" in config.decoder_features and partial.nodes > config.max_nodes:
-        raise SamplingError(
-            f"The graph has {partial.nodes} nodes, and the identity features of '{model.name}' distinguish at most "
-            f"{config.max_nodes}.",
-            reason="identity-features",
+
+
+def _enumerate(
+    model: TrainedModel,
+    partial: PartialGraph,
+    *,
+    runs: int,
+    orderings: int,
+    schedule: Schedule,
+    seed: int,
+    tick: Callable[[], None],
+) -> Posterior:
+    r"""Weight all completions by their probability :math:`p(A) = \frac{1}{n!} \sum_\sigma p(A_\sigma)`.
+
+    It is estimated without bias from ``orderings`` node orderings per run, as for the NLL. Every further unknown pair
+    doubles the cost; ``tick`` is called after each completion.
+    """
+    pairs = len(partial.unknown)
+    completions = np.array(list(itertools.product((False, True), repeat=pairs)))
+    log_p = np.zeros((runs, len(completions)))
+    for index, edges in enumerate(completions):
+        batch = batch_for(model, partial.completed(edges))
+        weights = graph_log_weights(
+            model.network, batch, runs * orderings, seed, index, schedule=schedule, any_order=UNIFORM_FRACTION
         )
+        log_p[:, index] = weights.reshape(runs, orderings).logsumexp(1).numpy() - math.log(orderings)
+        tick()
+
+    # The marginal likelihood is the sum over completions, and that of a posterior is the mean of its weights.
+    return Posterior.weighted(np.tile(completions, (runs, 1, 1)), log_p + pairs * math.log(2))

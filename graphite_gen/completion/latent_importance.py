@@ -1,11 +1,4 @@
-r"""Importance sampling of the latents of a one-shot model given the known pairs.
-
-Given latents the pairs are independent (eq. 10), so only latents need weights:
-
-.. math:: w_k = p(A_{known} | Z_k)\, p(Z_k) / \bar{q}(Z_k).
-
-The proposal :math:`\bar{q}` is a mixture of the prior and of encoders of the known graph, fitted to the posterior.
-"""
+"""Importance sampling of the latents of a one-shot model given the known pairs."""
 
 from __future__ import annotations
 
@@ -31,35 +24,24 @@ CELLS = 1 << 21
 
 @dataclass(frozen=True)
 class _KnownJoint(Joint):
-    r"""The density :math:`p(A_{known}, Z)` of the known pairs and the latents.
-
-    Attributes:
-        known: True for pairs that are known, with shape :math:`(N, N)`.
-    """
+    r"""The density :math:`p(A_{known}, Z)`, with a mask of known pairs of shape :math:`(N, N)`."""
 
     known: Tensor
 
-    def log_likelihood(self, z: Tensor) -> Tensor:
-        """Return the log-probability of the known pairs, with shape :math:`(K,)`."""
-        terms = self.batch.adj * (logits := self.logits(z)) - F.softplus(logits)
-
-        return (terms * (pair_mask(self.batch.mask) & self.known)).sum((-2, -1))
-
-    def logits(self, z: Tensor) -> Tensor:
-        """Return the logits of all pairs given latents of shape :math:`(K, N, D)`, with shape :math:`(K, N, N)`."""
-        edges = self.network.decode(z.unsqueeze(1), self.batch.x, self.batch.mask)
+    def log_density(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        """The log-density at latents, with shape :math:`(K,)`, and the logits of all pairs, :math:`(K, N, N)`."""
+        latents, mask = z.unsqueeze(1), self.batch.mask
+        edges = self.network.decode(latents, self.batch.x, mask)
         assert isinstance(edges, EdgeBernoulli)
+        logits = edges.logits[:, 0]
+        terms = (self.batch.adj * logits - F.softplus(logits)) * (pair_mask(mask) & self.known)
 
-        return edges.logits[:, 0]
-
-    def log_prior(self, z: Tensor) -> Tensor:
-        """Return the prior log-density of the latents, with shape :math:`(K,)`."""
-        return self.network.prior(self.batch.mask).log_prob(z.unsqueeze(1))[:, 0]
+        return terms.sum((-2, -1)) + self.network.prior(mask).log_prob(latents)[:, 0], logits
 
     def __call__(self, z: Tensor) -> tuple[Tensor, Tensor]:
         z = z.detach().requires_grad_(True)
         with torch.enable_grad():
-            values = self.log_likelihood(z) + self.log_prior(z)
+            values, _ = self.log_density(z)
             (gradient,) = torch.autograd.grad(values.sum(), z)
 
         return values.detach(), gradient
@@ -69,19 +51,24 @@ class _KnownJoint(Joint):
 def decode_completions(
     model: TrainedModel, partial: PartialGraph, *, runs: int, particles: int, rng: np.random.Generator
 ) -> Posterior:
-    """Return the posterior of the unknown pairs under a one-shot model; runs share the proposal."""
-    like, batch = next(model.network.parameters()), batch_for(model, partial.graph)
-    joint = _KnownJoint(model.network, batch, torch.from_numpy(partial.known()).to(like.device))
+    r"""Return the posterior of the unknown pairs under a one-shot model; runs share the proposal.
+
+    Given latents the pairs are independent (eq. 10), so only latents need weights,
+    :math:`w_k = p(A_{known} | Z_k)\, p(Z_k) / \bar{q}(Z_k)`. The proposal :math:`\bar{q}` is a mixture of the prior and
+    of encoders of the known graph, fitted to the posterior.
+    """
+    batch = batch_for(model, partial.graph)
+    joint = _KnownJoint(model.network, batch, torch.from_numpy(partial.known()).to(batch.adj.device))
     mixture = fit_mixture(joint, rng, CELLS)
 
-    i, j = torch.from_numpy(partial.unknown).to(like.device).unbind(1)
+    i, j = torch.from_numpy(partial.unknown).to(batch.adj.device).unbind(1)
     probabilities, weights = [], []
     left = runs * particles
     while left:
         z = mixture.sample(min(left, max(1, CELLS // partial.nodes**2)), rng)
-        likelihood = joint.log_likelihood(z)
-        weights.append((likelihood + joint.log_prior(z) - mixture.log_prob(z)[0]).double().cpu())
-        probabilities.append(torch.sigmoid(joint.logits(z)[:, i, j]).cpu())
+        log_density, logits = joint.log_density(z)
+        weights.append((log_density - mixture.log_prob(z)[0]).double().cpu())
+        probabilities.append(torch.sigmoid(logits[:, i, j]).cpu())
         left -= len(z)
 
     return Posterior.weighted(

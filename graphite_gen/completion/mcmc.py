@@ -1,10 +1,4 @@
-r"""Pseudo-marginal Markov chains over the unknown pairs, under an autoregressive model.
-
-The probability of a graph is a sum over node orderings, and one ordering from the model's rule gives the unbiased
-estimate :math:`\hat{p}(A) = p(A_\sigma) / (n!\, q(\sigma | A))`, which training makes nearly constant. Chains that use
-the estimate in place of :math:`p(A)` target the exact posterior (Andrieu & Roberts, 2009), so orderings need no moves
-of their own: each proposed graph comes with one.
-"""
+"""Pseudo-marginal Markov chains over the unknown pairs, under an autoregressive model."""
 
 from __future__ import annotations
 
@@ -18,12 +12,12 @@ from numpy.typing import NDArray
 
 from ..autoregressive.distribution import Schedule
 from ..autoregressive.ordering import UNIFORM_FRACTION, attachment_degree, permute_nodes, propose_orderings
-from ..data.batch import GraphBatch, node_mask
+from ..data.batch import GraphBatch
 from ..likelihood.proposal import standard_normal
 from ..training.checkpoint import TrainedModel
 from ..training.objectives import autoregressive_log_weights
 from .partial import PartialGraph
-from .posterior import Posterior, systematic_resample
+from .posterior import Posterior, batch_for, systematic_resample
 
 __all__ = ["CHAINS", "Chains", "initial_edges", "move_particles", "regular_completions"]
 
@@ -41,25 +35,16 @@ def regular_completions(
     """Random completions with regular attachment orderings where the known pairs allow it, with shape :math:`(G, U)`.
 
     Hardly any random completion has one, as a single edge too many is enough to rule it out. Therefore nodes are
-    removed one by one, each completed to the number of edges it should have had when it was attached.
+    removed one by one, the last one first, each completed to the m edges it should have had when it was attached.
     """
     nodes = np.array([partial.nodes])
-    m = attachment_degree(density * nodes * (nodes - 1) / 2, nodes)
-    graphs = np.repeat(partial.graph.adjacency()[None], count, 0)
-    _add_regular_edges(graphs, ~partial.known(), int(m[0]), rng)
-    i, j = partial.unknown.T
-
-    return graphs[:, i, j]
-
-
-def _add_regular_edges(graphs: NDArray[np.bool_], unknown: NDArray[np.bool_], m: int, rng: np.random.Generator) -> None:
-    """Add edges at unknown pairs so that nodes, the last one first, have m edges to earlier ones where possible."""
-    count, nodes = graphs.shape[:2]
+    m = int(attachment_degree(density * nodes * (nodes - 1) / 2, nodes)[0])
+    graphs, unknown = np.repeat(partial.graph.adjacency()[None], count, 0), ~partial.known()
     rows = np.arange(count)
-    left = np.ones((count, nodes), dtype=np.bool_)
+    left = np.ones((count, partial.nodes), dtype=np.bool_)
     least = graphs.sum(-1)
     most = least + unknown.sum(-1)
-    for _ in range(nodes - m):
+    for _ in range(partial.nodes - m):
         # First nodes that can have m edges, and of these the most likely ones.
         misses = np.maximum(least - m, 0) + np.maximum(m - most, 0)
         unlikely = np.abs(least + most - 2 * m) / 2
@@ -73,6 +58,9 @@ def _add_regular_edges(graphs: NDArray[np.bool_], unknown: NDArray[np.bool_], m:
         graphs[rows, :, chosen] |= new
         least = least - neighbours
         most = most - neighbours - candidates
+    i, j = partial.unknown.T
+
+    return graphs[:, i, j]
 
 
 def move_particles(
@@ -94,13 +82,12 @@ def move_particles(
     chains = Chains(model, partial, initial_edges(start, rng), schedule=schedule, rng=rng)
     for _ in range(STARTS if model.config.ordering == "attachment" else 0):
         chains.try_regular()
-    kept = []
+    states = []
     for step, edges in enumerate(islice(chains, steps)):
         if step >= int(BURN_IN * steps):
-            kept.append(edges)
+            states.append(edges.reshape(runs, CHAINS, -1))
         tick()
-    states = np.stack(kept)
-    particles = states.reshape(len(states), runs, CHAINS, -1).transpose(1, 0, 2, 3).reshape(runs, -1, states.shape[-1])
+    particles = np.concatenate(states, axis=1)
 
     return Posterior(particles, np.zeros(particles.shape[:2]), start.run_log_evidence)
 
@@ -113,7 +100,12 @@ def initial_edges(start: Posterior, rng: np.random.Generator) -> NDArray[np.bool
 
 
 class Chains:
-    """Parallel Markov chains over the unknown pairs, from edges of shape :math:`(C, U)`; iterating gives each step."""
+    r"""Parallel Markov chains over the unknown pairs, from edges of shape :math:`(C, U)`; iterating gives each step.
+
+    The probability of a graph is a sum over node orderings, and one ordering from the model's rule gives the unbiased
+    estimate :math:`\hat{p}(A) = p(A_\sigma) / (n!\, q(\sigma | A))`. Chains that use it in place of :math:`p(A)` target
+    the exact posterior (Andrieu & Roberts, 2009).
+    """
 
     def __init__(
         self,
@@ -179,22 +171,17 @@ class Chains:
         r"""Estimates :math:`\log \hat{p}(A)`, each from one ordering and latents, with shape :math:`(C,)`."""
         network, partial, rng = self.model.network, self.partial, self.rng
         count, nodes, like = len(edges), partial.nodes, next(network.parameters())
+        graphs = partial.completions(edges)
         rule, sizes = self.model.config.ordering, np.full(count, nodes)
-        graphs = np.repeat(partial.graph.adjacency()[None], count, 0)
-        i, j = partial.unknown.T
-        graphs[:, i, j] = graphs[:, j, i] = edges
-
         orderings, log_q = propose_orderings(graphs, sizes, rule, rng, UNIFORM_FRACTION)
 
-        features = partial.graph.features if self.model.config.node_features else None
-        x = like.new_zeros(nodes, 0) if features is None else torch.from_numpy(features).to(like)
-        mask = node_mask(torch.from_numpy(sizes), nodes).to(like.device)
-        batch = GraphBatch(torch.from_numpy(graphs).to(like), mask, x.expand(count, -1, -1))
+        known = batch_for(self.model, partial.graph)
+        batch = GraphBatch(
+            torch.from_numpy(graphs).to(like), known.mask.expand(count, -1), known.x.expand(count, -1, -1)
+        )
         batch = permute_nodes(batch, torch.from_numpy(orderings).to(like.device))
         noise = standard_normal(rng, like, count, nodes, network.noise_features)
         epsilon = standard_normal(rng, like, count, nodes, self.model.config.latent)
-        log_w = autoregressive_log_weights(
-            network, batch, noise, epsilon, torch.from_numpy(log_q).to(like), self.schedule
-        )
+        log_q_ = torch.from_numpy(log_q).to(like)
 
-        return log_w.double().cpu().numpy()
+        return autoregressive_log_weights(network, batch, noise, epsilon, log_q_, self.schedule).double().cpu().numpy()

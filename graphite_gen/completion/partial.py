@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,18 +15,9 @@ from ..graph import SimpleGraph
 
 __all__ = ["MARK", "STATES", "PartialGraph"]
 
-MARK = "state"
-"""The edge attribute with the state of a pair."""
-
-SAMPLED = "sampled"
-"""The edge attribute of completed graphs that is true for sampled edges."""
-
-ADDED = "added"
-"""The node attribute of completed graphs that is true for added nodes."""
-
+# The edge attribute with the state of a pair, and the edge and node attributes that mark what is new in a completion.
+MARK, SAMPLED, ADDED = "state", "sampled", "added"
 STATES = ("present", "absent", "unknown")
-UNLISTED = ("absent", "unknown")
-
 # A step of a chain decodes its graph again, at a cost cubic in the nodes: beyond this a step takes minutes.
 MAX_NODES = 200
 
@@ -45,40 +37,28 @@ class PartialGraph:
 
     @classmethod
     def from_marks(cls, graph: SimpleGraph, *, unlisted: str | None = None, add_nodes: int = 0) -> PartialGraph:
-        """Read the state of each edge, present, absent or unknown, from its attribute ``state``.
+        """Read the state of each edge from its attribute ``state``: present (the default), absent or unknown.
 
         Arguments:
-            graph: The graph; an edge without the attribute is present.
+            graph: The graph.
             unlisted: The state of pairs that it does not list: ``absent`` or ``unknown``. None is ``unknown`` if it
                 lists absent pairs and no unknown ones, and ``absent`` otherwise.
             add_nodes: The number of nodes to add, with all pairs unknown.
-
-        Raises:
-            DatasetError: A state is none of the three, or no pair is unknown.
         """
-        states = [_state(graph, edge, mark) for edge, mark in enumerate(graph.edge_attributes.get(MARK, []))]
-        states = states or ["present"] * len(graph.edges)
+        marks = graph.edge_attributes.get(MARK, [None] * len(graph.edges))
+        states = np.array([_state(graph, edge, mark) for edge, mark in enumerate(marks)], dtype=object)
         if unlisted is None:
             unlisted = "unknown" if "absent" in states and "unknown" not in states else "absent"
-        if unlisted not in UNLISTED:
-            raise DatasetError(f"'unlisted' is '{unlisted}'; it should be {' or '.join(map(repr, UNLISTED))}.")
-        unknown = np.zeros((graph.nodes, graph.nodes), dtype=np.bool_)
-        if unlisted == "unknown":
-            unknown[:] = ~graph.adjacency()
-        marked = np.array([state == "unknown" for state in states], dtype=np.bool_)
-        unknown[tuple(graph.edges[marked].T)] = True
+        if unlisted not in ("absent", "unknown"):
+            raise DatasetError(f"'unlisted' is '{unlisted}'; it should be 'absent' or 'unknown'.")
+        unknown = ~graph.adjacency() & (unlisted == "unknown")
+        unknown[tuple(graph.edges[states == "unknown"].T)] = True
 
-        return cls._of(
-            _kept(graph, np.array([state == "present" for state in states], dtype=np.bool_)), unknown, add_nodes
-        )
+        return cls._of(_kept(graph, states == "present"), unknown, add_nodes)
 
     @classmethod
     def from_pairs(cls, graph: SimpleGraph, unknown: Iterable[Sequence[Any]], *, add_nodes: int = 0) -> PartialGraph:
-        """Make some pairs, given by node names, unknown, whether they are edges or not.
-
-        Raises:
-            DatasetError: A pair is not one of two different nodes, or no pair is unknown.
-        """
+        """Make some pairs, given by node names, unknown, whether they are edges or not."""
         names = range(graph.nodes) if graph.names is None else graph.names
         index = {name: i for i, name in enumerate(names)}
         cells = np.zeros((graph.nodes, graph.nodes), dtype=np.bool_)
@@ -88,16 +68,16 @@ class PartialGraph:
                 raise DatasetError(f"The unknown pair {ends!r} does not consist of two different nodes of the graph.")
             i, j = sorted(index[end] for end in ends)
             cells[i, j] = True
-        columns = {key: column for key, column in graph.edge_attributes.items() if key != MARK}
-        plain = replace(graph, edge_attributes=columns)
 
-        return cls._of(_kept(plain, ~cells[tuple(graph.edges.T)]), cells, add_nodes)
+        return cls._of(_kept(graph, ~cells[tuple(graph.edges.T)]), cells, add_nodes)
 
     @classmethod
     def _of(cls, graph: SimpleGraph, unknown: NDArray[np.bool_], add_nodes: int) -> PartialGraph:
         if add_nodes < 0:
             raise DatasetError(f"'add_nodes' is {add_nodes}; it should be at least 0.")
-        _check_attributes(graph, add_nodes)
+        if SAMPLED in graph.edge_attributes or (add_nodes and ADDED in graph.node_attributes):
+            name = SAMPLED if SAMPLED in graph.edge_attributes else ADDED
+            raise DatasetError(f"The attribute '{name}' is reserved for completed graphs. Rename or drop it first.")
         nodes = graph.nodes + add_nodes
         if nodes > MAX_NODES:
             raise DatasetError(
@@ -134,28 +114,25 @@ class PartialGraph:
 
         return matrix
 
+    def completions(self, edges: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return adjacency matrices with given edges at unknown pairs, :math:`(G, n, n)` from :math:`(G, U)`."""
+        graphs = np.repeat(self.graph.adjacency()[None], len(edges), 0)
+        i, j = self.unknown.T
+        graphs[:, i, j] = graphs[:, j, i] = edges
+
+        return graphs
+
     def completed(self, edges: NDArray[np.bool_]) -> SimpleGraph:
-        """Add edges at unknown pairs, with the edge attribute ``sampled``.
-
-        Arguments:
-            edges: True for unknown pairs that become edges, with shape :math:`(U,)`.
-        """
-        new = self.unknown[edges].astype(np.int32)
-        joined = np.concatenate([self.graph.edges, new])
+        """Return the graph with edges at some unknown pairs, with shape :math:`(U,)`, which ``sampled`` marks."""
+        graph, new = self.graph, self.unknown[edges].astype(np.int32)
+        joined = np.concatenate([graph.edges, new])
         rank = np.lexsort((joined[:, 1], joined[:, 0]))
-        columns: dict[str, list[Any]] = {
-            key: column + [None] * len(new) for key, column in self.graph.edge_attributes.items()
-        }
-        columns[SAMPLED] = [False] * len(self.graph.edges) + [True] * len(new)
+        columns = _extended(graph.edge_attributes, SAMPLED, len(graph.edges), len(new))
+        columns = {key: [column[e] for e in rank] for key, column in columns.items()}
         # Only unit weights get here: weighted graphs are refused.
-        weights = None if self.graph.weights is None else np.concatenate([self.graph.weights, np.ones(len(new))])[rank]
+        weights = None if graph.weights is None else np.concatenate([graph.weights, np.ones(len(new))])[rank]
 
-        return replace(
-            self.graph,
-            edges=joined[rank],
-            weights=weights,
-            edge_attributes={key: [column[e] for e in rank] for key, column in columns.items()},
-        )
+        return replace(graph, edges=joined[rank], weights=weights, edge_attributes=columns)
 
 
 def _state(graph: SimpleGraph, edge: int, mark: Any) -> str:
@@ -168,12 +145,9 @@ def _state(graph: SimpleGraph, edge: int, mark: Any) -> str:
     return state
 
 
-def _check_attributes(graph: SimpleGraph, add_nodes: int) -> None:
-    """Refuse attributes that completed graphs would overwrite."""
-    if SAMPLED in graph.edge_attributes:
-        raise DatasetError(f"The edge attribute '{SAMPLED}' is reserved for completed graphs. Rename or drop it first.")
-    if add_nodes and ADDED in graph.node_attributes:
-        raise DatasetError(f"The node attribute '{ADDED}' is reserved for completed graphs. Rename or drop it first.")
+def _extended(columns: Mapping[str, list[Any]], flag: str, old: int, new: int) -> dict[str, list[Any]]:
+    """Attributes of old and new nodes or edges, with a flag that is True for new ones."""
+    return {key: column + [None] * new for key, column in columns.items()} | {flag: [False] * old + [True] * new}
 
 
 def _kept(graph: SimpleGraph, kept: NDArray[np.bool_]) -> SimpleGraph:
@@ -192,8 +166,7 @@ def _with_nodes(graph: SimpleGraph, count: int) -> SimpleGraph:
     """The graph with nodes added, marked by the node attribute ``added``."""
     if graph.features is not None:
         raise DatasetError("The graph has node features, and added nodes would have none; 'add_nodes' should be 0.")
-    columns: dict[str, list[Any]] = {key: column + [None] * count for key, column in graph.node_attributes.items()}
-    columns[ADDED] = [False] * graph.nodes + [True] * count
+    columns = _extended(graph.node_attributes, ADDED, graph.nodes, count)
     names = None if graph.names is None else (*graph.names, *_new_names(graph.names, count))
 
     return replace(graph, nodes=graph.nodes + count, names=names, node_attributes=columns)
@@ -204,11 +177,8 @@ def _new_names(names: tuple[Any, ...], count: int) -> list[Any]:
     if all(type(name) is int for name in names):
         first = max(names, default=-1) + 1
         return list(range(first, first + count))
-    taken, number = set(map(str, names)), 1
-    new: list[Any] = []
-    while len(new) < count:
-        if f"new{number}" not in taken:
-            new.append(f"new{number}")
-        number += 1
+    taken = set(map(str, names))
 
-    return new
+    return list(
+        itertools.islice((name for name in map("new{}".format, itertools.count(1)) if name not in taken), count)
+    )

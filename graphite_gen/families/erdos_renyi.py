@@ -14,15 +14,7 @@ from ..data.properties import is_connected, largest_component
 from ..graph import SimpleGraph
 from .base import Family
 
-__all__ = [
-    "LOG_ZERO",
-    "ErdosRenyi",
-    "draw_pairs",
-    "log_binomials",
-    "log_connected",
-    "log_prob_of_pairs",
-    "pair_entropy",
-]
+__all__ = ["ErdosRenyi"]
 
 # Stands for log 0, finite so that 0 · log 0 is 0.
 LOG_ZERO = -1.0e9

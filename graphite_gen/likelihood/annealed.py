@@ -1,15 +1,8 @@
-r"""Annealed importance sampling (AIS; Neal, 2001) from a proposal to the posterior.
-
-The path is :math:`f_\beta(Z) = \bar{q}(Z)^{1-\beta} \, p(A, Z)^\beta` with :math:`\beta` from 0 to 1. The mean weight
-of forward chains is :math:`p(A)`, so its logarithm is a lower bound in expectation. Reverse chains from an exact
-posterior sample, placed among forward ones, give an upper bound. Transitions are Hamiltonian Monte Carlo. The proposal
-and the step sizes are fitted in separate runs and then fixed, so the weights are unbiased.
-"""
+r"""Annealed importance sampling (AIS; Neal, 2001) from a proposal to the posterior, by Hamiltonian Monte Carlo."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 
@@ -67,11 +60,11 @@ class _State:
 
 @dataclass(frozen=True)
 class AnnealedPath:
-    r"""The annealing path from the proposal to the posterior of one graph.
+    r"""The path :math:`f_\beta(Z) = \bar{q}(Z)^{1-\beta} \, p(A, Z)^\beta` from a proposal to the posterior of a graph.
+
+    The proposal and the step sizes are fitted in separate runs and then fixed, so the weights are unbiased.
 
     Attributes:
-        joint: The graph and its model.
-        proposal: The distribution of the initial states.
         betas: Inverse temperatures from 0 to 1, with length :math:`T + 1`.
         sizes: The leapfrog step size at each temperature above 0, in units of the proposal's scale.
     """
@@ -112,13 +105,9 @@ class AnnealedPath:
         return torch.cat(weights)
 
     def reverse(self, z: Tensor, chains: int, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
-        """Log-weights of reverse chains: the mean of their inverse weights is 1/p(A).
+        """Log-weights :math:`(J,)` of reverse chains, whose mean inverse weight is 1/p(A), and their final latents.
 
         They start at the latents that the graph was decoded from, an exact posterior sample with shape :math:`(N, D)`.
-
-        Returns:
-            The log-weights in double precision, with shape :math:`(J,)`, and the final latents, with shape
-            :math:`(J, N, D)`.
         """
         weights, ends = [], []
         for count in self._blocks(chains):
@@ -152,7 +141,7 @@ class AnnealedPath:
         # In units of its scale the proposal is isotropic, so one step size suits all latents; jitter avoids periodic
         # orbits.
         jitter = torch.from_numpy(rng.uniform(0.6, 1.2, (len(state.z), 1, 1))).to(state.z)
-        stride = size * jitter * self.proposal.scale
+        stride = size * jitter * self.proposal.log_sigma.mean(0).exp()
         momentum = standard_normal(rng, state.z, *state.z.shape)
         before = state.energy(beta) + _kinetic(momentum)
         end = state
@@ -177,9 +166,8 @@ class AnnealedPath:
         """The maximum number of chains to run at once."""
         return max(1, min(BLOCK, BLOCK_CELLS // self.joint.batch.mask.shape[-1] ** 2))
 
-    def _blocks(self, chains: int) -> Iterator[int]:
-        for first in range(0, chains, self._block):
-            yield min(self._block, chains - first)
+    def _blocks(self, chains: int) -> list[int]:
+        return [min(self._block, chains - first) for first in range(0, chains, self._block)]
 
 
 def _kinetic(momentum: Tensor) -> Tensor:
@@ -196,10 +184,7 @@ def _betas(steps: int) -> tuple[float, ...]:
 def annealed_log_weights(
     network: GraphNetwork, batch: GraphBatch, chains: int, steps: int, seed: int, index: int
 ) -> Tensor:
-    """The log-weights of the one graph of a batch from K chains, in double precision, with shape :math:`(K,)`.
-
-    The seed and the index of the graph name its random stream.
-    """
+    """The log-weights of the one graph of a batch from K chains, in double precision, with shape :math:`(K,)`."""
     rng = stream(seed, "ais", index)
 
     return AnnealedPath.prepare(network, batch, steps, rng).forward(chains, rng)

@@ -1,8 +1,4 @@
-r"""From labelled graphs to isomorphism classes.
-
-An exchangeable distribution gives all :math:`n! / |Aut(A)|` labelled copies of a graph the same probability, so the NLL
-of their isomorphism class is :math:`\log(n! / |Aut(A)|)` nats lower than that of any one of them.
-"""
+"""From labelled graphs to isomorphism classes, whose labelled copies all have the same probability."""
 
 from __future__ import annotations
 
@@ -21,12 +17,7 @@ __all__ = ["entropy_of_classes", "log_labellings", "nll_of_class"]
 
 
 def log_labellings(graph: SimpleGraph) -> float:
-    r"""The logarithm of the number of labelled copies of a graph, :math:`\log(n! / |Aut(A)|)`.
-
-    Raises:
-        ConfigError: igraph is not installed.
-        DatasetError: The graph has weights or node features.
-    """
+    r"""The logarithm of the number of labelled copies of a graph, :math:`\log(n! / |Aut(A)|)`."""
     try:
         import igraph
     except ImportError as error:
@@ -39,12 +30,7 @@ def log_labellings(graph: SimpleGraph) -> float:
 
 
 def nll_of_class(row: GraphNLL, labellings: float) -> GraphNLL:
-    """Convert the estimate of a labelled graph to its isomorphism class.
-
-    Arguments:
-        row: The estimate for the labelled graph.
-        labellings: Its :func:`log_labellings`.
-    """
+    """Convert the estimate of a labelled graph to its isomorphism class, given its :func:`log_labellings`."""
     return replace(
         row,
         nll=row.nll - labellings,

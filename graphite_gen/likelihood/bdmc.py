@@ -1,8 +1,6 @@
-r"""Bidirectional Monte Carlo (BDMC; Grosse et al., 2015): upper and lower bounds on the NLL of simulated graphs.
+"""Bidirectional Monte Carlo (BDMC; Grosse et al., 2015): upper and lower bounds on the NLL of simulated graphs.
 
-A graph sampled from the model comes with an exact sample of its posterior: the latents it was decoded from. Chains from
-the proposal bound the NLL from above. With a chain from these latents back to the proposal among them, they bound it
-from below (Brekelmans et al., 2022). If the bounds agree, the estimate between them is right.
+A graph sampled from the model comes with an exact sample of its posterior: the latents it was decoded from.
 """
 
 from __future__ import annotations
@@ -10,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -39,13 +38,10 @@ class GraphBDMC(Record):
     """Bounds on the NLL of one graph sampled from the model, in nats.
 
     Attributes:
-        nodes: The number of nodes.
-        edges: The number of edges.
         lower: The lower bound on -log p(A|n), from proposals and the true posterior sample.
         upper: The upper bound, from proposals alone: the estimate of method ``ais``, or, for an autoregressive model,
             of node orderings of which a few are uniform.
-        importance: The estimate of method ``is``.
-        khat: The Pareto shape of the weights of ``is``; None if there are too few weights.
+        importance: The estimate of method ``is``, whose weights have the Pareto shape ``khat``.
         anneals: Whether the model has a method ``ais``, which an autoregressive one has not.
     """
 
@@ -68,21 +64,12 @@ class BDMCEstimate(Record):
     """Bounds on the mean NLL of graphs sampled from the model, in nats per graph.
 
     Attributes:
-        model: The model's name.
-        graphs: The number of graphs.
         samples: Proposals per graph of importance sampling.
-        chains: Annealed chains per graph, in either direction; None for an autoregressive model.
-        steps: Temperatures of each chain; None for an autoregressive model.
-        lower: The mean lower bound.
-        upper: The mean upper bound.
+        chains: Annealed chains per graph, in either direction; None for an autoregressive model, as are ``steps``.
         gap: The mean of upper minus lower.
         gap_standard_error: Its standard error over graphs; None for a single graph.
-        largest_gap: The largest gap of a graph.
-        importance: The mean estimate of method ``is``.
-        auto: The mean estimate of method ``auto``.
+        importance: The mean estimate of method ``is``; ``auto`` is that of method ``auto``.
         importance_distance: The distance of ``importance`` from the interval of the bounds, positive above it.
-        auto_distance: The same for ``auto``.
-        per_graph: The bounds of each graph.
     """
 
     model: str
@@ -103,11 +90,7 @@ class BDMCEstimate(Record):
 
 
 def bdmc_nll(
-    model: TrainedModel,
-    graphs: int = 20,
-    options: NLLOptions = DEFAULTS,
-    *,
-    features: Sequence[SimpleGraph] = (),
+    model: TrainedModel, graphs: int = 20, options: NLLOptions = DEFAULTS, *, features: Sequence[SimpleGraph] = ()
 ) -> BDMCEstimate:
     """Bound the mean NLL of graphs sampled from the model; the arguments are those of :func:`iterate_bdmc`."""
     options = options.for_model(model)
@@ -123,18 +106,9 @@ def iterate_bdmc(
     features: Sequence[SimpleGraph] = (),
     group: ProcessGroup = SINGLE_PROCESS,
 ) -> Iterator[GraphBDMC]:
-    """Bound the NLL of graphs sampled from the model, one at a time.
+    """Bound the NLL of graphs sampled from the model, one at a time; rank 0 of the group gets the bounds.
 
-    Arguments:
-        model: A variational model.
-        graphs: The number of graphs to sample.
-        options: Samples, chains, temperatures, decoding steps and seed; the convention is always ``pairs``.
-        features: Graphs whose node features condition the model, used in turn; only for models with node features.
-        group: The processes that share the graphs; rank 0 gets the bounds.
-
-    Raises:
-        ConfigError: The options do not fit the model, or there are no graphs.
-        DatasetError: The model has no likelihood, or node features are missing.
+    The node features of graphs in ``features`` condition a model with node features; they are used in turn.
     """
     require_count("graphs", graphs)
     options = options.for_model(model)
@@ -143,15 +117,12 @@ def iterate_bdmc(
         raise DatasetError(f"'{model.name}' samples edges given {width} node features: pass graphs that have them.")
     bounds = _autoregressive_bounds if model.config.is_autoregressive else _one_shot_bounds
 
-    def bound(index: int) -> GraphBDMC:
-        return bounds(model, index, options, features[index % len(features)] if width else None)
+    yield from group.gather_in_order(
+        graphs, lambda index: bounds(model, index, options, features[index % len(features)] if width else None)
+    )
 
-    yield from group.gather_in_order(graphs, bound)
 
-
-def _one_shot_bounds(
-    model: TrainedModel, index: int, options: NLLOptions, features: SimpleGraph | None = None
-) -> GraphBDMC:
+def _one_shot_bounds(model: TrainedModel, index: int, options: NLLOptions, features: SimpleGraph | None) -> GraphBDMC:
     """The bounds of one graph by annealed chains in both directions."""
     samples = options.samples or 0
     # The names of random streams are kept, because they determine the random numbers.
@@ -174,22 +145,20 @@ def _one_shot_bounds(
 
 @torch.no_grad()
 def _autoregressive_bounds(
-    model: TrainedModel, index: int, options: NLLOptions, features: SimpleGraph | None = None
+    model: TrainedModel, index: int, options: NLLOptions, features: SimpleGraph | None
 ) -> GraphBDMC:
     """The bounds of one graph by node orderings, with the one it was sampled in among them."""
     samples, seed, schedule = options.samples or 0, options.seed, Schedule(options.decoding_steps or 0)
     rng = stream(seed, "growth bounds", index)
     batch, z = _simulate(model, rng, features, schedule)
     nodes = batch.adj.shape[-1]
-    order = np.arange(nodes)[None]
-    adj = batch.adj.cpu().numpy() > 0
+    order, adj = np.arange(nodes)[None], batch.adj.cpu().numpy() > 0
     log_q = proposal_log_prob(adj, np.array([nodes]), model.config.ordering, order, rng, UNIFORM_FRACTION)
     true = order_log_weights(model.network, batch, order, log_q, schedule, rng, z)
-    proposed = graph_log_weights(
-        model.network, batch, samples, seed, index, schedule=schedule, any_order=UNIFORM_FRACTION
-    )
+    log_weights = partial(graph_log_weights, model.network, batch, samples, seed, index, schedule=schedule)
+    proposed = log_weights(any_order=UNIFORM_FRACTION)
     # Method 'is' follows the ordering rule alone, and is compared with the bounds as it is.
-    plain = smooth_weights(graph_log_weights(model.network, batch, samples, seed, index, schedule=schedule).numpy())
+    plain = smooth_weights(log_weights().numpy())
 
     return GraphBDMC(
         nodes=nodes,
@@ -206,10 +175,7 @@ def _autoregressive_bounds(
 def _simulate(
     model: TrainedModel, rng: np.random.Generator, given: SimpleGraph | None, schedule: Schedule | None = None
 ) -> tuple[GraphBatch, Tensor]:
-    """Sample a graph as a batch of one, with its latents of shape :math:`(1, N, D)`.
-
-    An autoregressive model, which has a schedule, samples its nodes in the order of decoding.
-    """
+    """Sample a graph as a batch of one, in the order of decoding, with its latents of shape :math:`(1, N, D)`."""
     network, device = model.network, model.device
     nodes = int(model.sizes.sample(1, rng)[0]) if given is None else given.nodes
     features = np.zeros((nodes, 0)) if given is None or given.features is None else given.features
@@ -231,11 +197,8 @@ def lower_bound(true: Tensor, others: Tensor) -> float:
     .. math:: E\left[\frac{K}{w_{true} + \sum_{k=2}^{K} w_k}\right] = \frac{1}{p(A)}
 
     (Sobolev & Vetrov, 2019; for annealed chains Brekelmans et al., 2022), so the logarithm of a mean over several exact
-    samples stays below :math:`-\log p(A)` in expectation.
-
-    Arguments:
-        true: Log-weights of exact posterior samples, with shape :math:`(J,)`.
-        others: Log-weights of the proposals combined with each, with shape :math:`(K - 1,)` or :math:`(J, K - 1)`.
+    samples, with shape :math:`(J,)`, stays below :math:`-\log p(A)` in expectation. Each is combined with other
+    proposals, with shape :math:`(K - 1,)` or :math:`(J, K - 1)`.
     """
     among = torch.cat([true.unsqueeze(-1), others.expand(len(true), -1)], dim=-1)
 

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import starmap
 
 import numpy as np
-from numpy.typing import NDArray
+from torch import Tensor
 
 from ..autoregressive.distribution import CHUNK_CELLS, Schedule
 from ..config import require, require_count
@@ -48,9 +48,6 @@ class NLLOptions:
         steps: Temperatures of each chain.
         curve: Whether to keep the estimates from fewer samples.
         decoding_steps: Decoding steps of an autoregressive model, 0 for one pair at a time; None for the model's own.
-
-    Raises:
-        ConfigError: A value is out of range, or the convention cannot be combined with the method.
     """
 
     samples: int | None = None
@@ -76,10 +73,6 @@ class NLLOptions:
         """The same options with everything resolved that depends on the model.
 
         ``samples`` and ``decoding_steps`` become numbers, and ``auto`` becomes ``is`` for an autoregressive model.
-
-        Raises:
-            ConfigError: The method or the decoding steps do not exist for this kind of model.
-            DatasetError: The model has no likelihood in this convention.
         """
         config = model.config
         if not config.is_variational:
@@ -99,8 +92,7 @@ class NLLOptions:
             return replace(self, samples=samples, decoding_steps=1)
         if self.method == "ais":
             raise ConfigError(
-                f"'{model.name}' is autoregressive: node orderings cannot be annealed. Use method 'is' with more "
-                f"samples."
+                f"'{model.name}' is autoregressive, and node orderings cannot be annealed. Use method 'is'."
             )
         steps = config.decoding_steps if self.decoding_steps is None else self.decoding_steps
 
@@ -126,15 +118,7 @@ def iterate_nll(
 
     .. math:: -\log p(A | n) \approx -\log \frac{1}{K} \sum_k w_k
 
-    Arguments:
-        model: A variational model.
-        graphs: The graphs to score; read once, and one at a time by a single process.
-        options: How to estimate.
-        group: The processes that share the graphs; rank 0 gets the estimates.
-
-    Raises:
-        ConfigError: The options do not fit the model.
-        DatasetError: A graph does not fit the model.
+    A single process reads graphs one at a time. Rank 0 of a group gets the estimates.
     """
     options = options.for_model(model)
     samples, seed, convention = options.samples or 0, options.seed, options.convention
@@ -148,10 +132,10 @@ def iterate_nll(
         batch = collate([graph], width).to(model.device)
         row: GraphNLL | None = None
         if options.method != "ais":
-            weights = graph_log_weights(model.network, batch, samples, seed, index, convention, schedule).numpy()
+            weights = graph_log_weights(model.network, batch, samples, seed, index, convention, schedule)
             row = _estimate(model, graph, index, weights, options, "is")
         if row is None or (options.method == "auto" and needs_annealing(row.khat)):
-            weights = annealed_log_weights(model.network, batch, options.chains, options.steps, seed, index).numpy()
+            weights = annealed_log_weights(model.network, batch, options.chains, options.steps, seed, index)
             annealed = _estimate(model, graph, index, weights, options, "ais")
             # The curve of 'auto' is over samples, which all graphs have.
             row = annealed if row is None else replace(annealed, curve=row.curve)
@@ -165,11 +149,7 @@ def iterate_nll(
     yield from group.gather_in_order(len(known), lambda index: score(index, known[index]))
 
 
-def estimate_nll(
-    model: TrainedModel,
-    graphs: Iterable[SimpleGraph],
-    options: NLLOptions = DEFAULTS,
-) -> NLLEstimate:
+def estimate_nll(model: TrainedModel, graphs: Iterable[SimpleGraph], options: NLLOptions = DEFAULTS) -> NLLEstimate:
     """Estimate the mean NLL of graphs, in nats per graph, with its standard error; see :func:`iterate_nll`."""
     options = options.for_model(model)
 
@@ -223,15 +203,11 @@ def _check_memory(model: TrainedModel, nodes: int, index: int, samples: int, pro
 
 
 def _estimate(
-    model: TrainedModel,
-    graph: SimpleGraph,
-    index: int,
-    weights: NDArray[np.float64],
-    options: NLLOptions,
-    method: str,
+    model: TrainedModel, graph: SimpleGraph, index: int, weights: Tensor, options: NLLOptions, method: str
 ) -> GraphNLL:
     """Reduce the log-weights of one graph, whatever the method."""
-    smoothed = smooth_weights(weights)
+    values = weights.numpy()
+    smoothed = smooth_weights(values)
     size_nats = -model.sizes.log_prob(graph.nodes)
     has_baseline = graph.weights is None and options.convention == "pairs"
 
@@ -239,24 +215,18 @@ def _estimate(
         nodes=graph.nodes,
         edges=len(graph.edges),
         nll=-smoothed.log_mean,
-        elbo=float(weights.mean()),
+        elbo=float(values.mean()),
         ess=smoothed.ess,
         size_nats=size_nats if math.isfinite(size_nats) else None,
         baseline=model.sizes.baseline(graph) if has_baseline else None,
         khat=smoothed.khat,
         method=method,
-        curve=nll_curve(weights, stream(options.seed, "curve", index)) if options.curve else (),
+        curve=nll_curve(values, stream(options.seed, "curve", index)) if options.curve else (),
     )
 
 
 def summarise(model: str, options: NLLOptions, rows: Sequence[GraphNLL]) -> NLLEstimate:
-    """Average the estimates over graphs.
-
-    Arguments:
-        model: The model's name.
-        options: How they were estimated, as :meth:`NLLOptions.for_model` resolved them.
-        rows: The estimate of each graph, at least one.
-    """
+    """Average the estimates over graphs; the options are those of :meth:`NLLOptions.for_model`."""
     assert options.samples is not None, "options are resolved for a model"
     if not rows:
         raise DatasetError("There are no graphs to score.", reason="empty-dataset")

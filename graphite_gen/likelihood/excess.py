@@ -24,10 +24,8 @@ class Entropy(Record):
     Attributes:
         nats: The mean of -log p(A|n) under the family: of these graphs if paired, else expected for their sizes.
         excess: The mean of the model's NLL minus that, graph by graph.
-        excess_standard_error: Its standard error over graphs, combined with that of an expected entropy; None for one
-            graph.
+        excess_standard_error: Its standard error, combined with that of an expected entropy; None for one graph.
         per_graph: -log p(A|n) of each graph under the family; all None unless paired.
-        paired: Whether the entropy is of these graphs rather than expected for their sizes.
         standard_error: The standard error of an expected entropy; None if paired.
     """
 
@@ -48,17 +46,12 @@ def paired_entropy(family: Family, graphs: Sequence[SimpleGraph], nlls: Sequence
     """-log p(A|n) of these graphs under the family, and the paired excess of a model's NLLs.
 
     The difference is taken graph by graph, which removes most of the variance of the NLL.
-
-    Raises:
-        FamilyError: The family has no exact probabilities.
-        DatasetError: A graph is not in the support of the family.
     """
     entropies = []
     for index, graph in enumerate(graphs):
-        value = -family.log_prob(graph)
-        if not math.isfinite(value):
+        entropies.append(-family.log_prob(graph))
+        if not math.isfinite(entropies[-1]):
             raise _outside_support(family, index)
-        entropies.append(value)
     excess, error = mean_with_error((np.asarray(nlls) - entropies).tolist())
 
     return Entropy(float(np.mean(entropies)), excess, error, tuple(entropies))
@@ -67,12 +60,7 @@ def paired_entropy(family: Family, graphs: Sequence[SimpleGraph], nlls: Sequence
 def expected_entropy(family: Family, graphs: Sequence[SimpleGraph], nlls: Sequence[float]) -> Entropy:
     """The entropy of the family for graphs of these sizes, and the excess of a model's NLLs over it.
 
-    The difference is not paired and therefore noisier: its standard error combines that over graphs with the one of the
-    entropy estimate.
-
-    Raises:
-        FamilyError: The entropy is not known for these parameters or sizes.
-        DatasetError: A graph is not in the support of the family.
+    The difference is not paired and therefore noisier than that of :func:`paired_entropy`.
     """
     sizes = [graph.nodes for graph in graphs]
     known = {n: known_entropy(family, n) for n in sorted(set(sizes))}

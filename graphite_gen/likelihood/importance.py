@@ -33,10 +33,9 @@ def block_size(nodes: int) -> int:
 
 def _blocks(samples: int, nodes: int) -> Iterator[tuple[int, int]]:
     """Split the proposals into blocks of M mixture components with S samples each."""
-    largest = block_size(nodes)
     left = samples
     while left:
-        take = min(largest, left)
+        take = min(block_size(nodes), left)
         mixture = min(MIXTURE, take)
         yield mixture, take // mixture
         left -= mixture * (take // mixture)
@@ -56,49 +55,24 @@ def graph_log_weights(
     """The log-weights of one graph, in double precision, with shape :math:`(K,)`.
 
     Those of an autoregressive model are over node orderings that its ordering rule can produce. Their mean is a lower
-    bound on p(A), tight if the model has learned the rule; with ``any_order > 0`` it is an unbiased estimate.
-
-    Arguments:
-        network: The model.
-        batch: A batch of that one graph.
-        samples: The number of proposals :math:`K`.
-        seed: The seed, which with the index of the graph names its random stream.
-        index: The index of the graph.
-        convention: ``pairs`` or ``paper``.
-        schedule: The decoding steps of an autoregressive model; None for its own.
-        any_order: The fraction of node orderings that are uniform instead of following the rule.
+    bound on p(A), tight if the model has learned the rule. It is an unbiased estimate if a fraction ``any_order`` of
+    the orderings is uniform instead. The seed and the index of the graph name its random stream.
     """
-    if network.config.is_autoregressive:
-        schedule = schedule or Schedule(network.config.decoding_steps)
-        return _autoregressive_log_weights(network, batch, samples, seed, index, schedule, any_order)
     nodes, weights = batch.mask.shape[-1], []
+    if network.config.is_autoregressive:
+        schedule, largest = schedule or Schedule(network.config.decoding_steps), block_size(nodes)
+        for number, start in enumerate(range(0, samples, largest)):
+            count = min(largest, samples - start)
+            rng = stream(seed, "nll", index, number)
+            adj = np.repeat(batch.adj.cpu().numpy() > 0, count, 0)
+            orders, log_q = propose_orderings(adj, np.full(count, nodes), network.config.ordering, rng, any_order)
+            weights.append(order_log_weights(network, batch, orders, log_q, schedule, rng))
+        return torch.cat(weights)
     for number, (mixture, each) in enumerate(_blocks(samples, nodes)):
         rng = stream(seed, "nll", index, number)
         noise = standard_normal(rng, batch.adj, mixture, 1, nodes, network.noise_features)
         epsilon = standard_normal(rng, batch.adj, mixture, each, 1, nodes, network.config.latent)
         weights.append(log_weights(network, batch, noise, epsilon, convention)[:, 0].double().cpu())
-
-    return torch.cat(weights)
-
-
-def _autoregressive_log_weights(
-    network: GraphNetwork,
-    batch: GraphBatch,
-    samples: int,
-    seed: int,
-    index: int,
-    schedule: Schedule,
-    any_order: float,
-) -> Tensor:
-    """The log-weights of an autoregressive model: each proposal is a node ordering with latents."""
-    nodes, weights = batch.mask.shape[-1], []
-    largest = block_size(nodes)
-    for number, start in enumerate(range(0, samples, largest)):
-        count = min(largest, samples - start)
-        rng = stream(seed, "nll", index, number)
-        adj = np.repeat(batch.adj.cpu().numpy() > 0, count, 0)
-        orders, log_q = propose_orderings(adj, np.full(count, nodes), network.config.ordering, rng, any_order)
-        weights.append(order_log_weights(network, batch, orders, log_q, schedule, rng))
 
     return torch.cat(weights)
 
@@ -115,14 +89,8 @@ def order_log_weights(
 ) -> Tensor:
     """The log-weights of given node orderings of one graph, in double precision, with shape :math:`(K,)`.
 
-    Arguments:
-        network: An autoregressive model.
-        batch: A batch of that one graph, without padding.
-        orders: The node at each position, with shape :math:`(K, N)`.
-        log_q: The log-probabilities of the orderings, with shape :math:`(K,)`.
-        schedule: Which pairs are decoded in the same step.
-        rng: The generator of random features and latents.
-        z: Latents in these orderings, with shape :math:`(K, N, D)`; None samples them from the encoder.
+    The batch has no padding. ``orders`` has the node at each position, with shape :math:`(K, N)`; ``z`` the latents in
+    these orderings, with shape :math:`(K, N, D)`, or None to sample them from the encoder.
     """
     count, nodes = orders.shape
     many = GraphBatch(*(part.expand(count, *part.shape[1:]) for part in (batch.adj, batch.mask, batch.x)))

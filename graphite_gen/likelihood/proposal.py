@@ -1,7 +1,6 @@
-r"""A proposal distribution for one graph: a mixture of encoder posteriors, fitted to the true posterior.
+"""A proposal distribution for one graph: a mixture of encoder posteriors, fitted to the true posterior.
 
-An amortised encoder is optimal for no single graph, least of all for one unlike its training graphs. A few gradient
-steps on the mixture of one graph close most of this amortisation gap.
+A few gradient steps close most of the amortisation gap of an encoder, which is optimal for no single graph.
 """
 
 from __future__ import annotations
@@ -66,11 +65,6 @@ class Mixture:
     mu: Tensor
     log_sigma: Tensor
 
-    @property
-    def scale(self) -> Tensor:
-        """The typical standard deviation of each latent, with shape :math:`(N, D)`."""
-        return self.log_sigma.mean(0).exp()
-
     def sample(self, count: int, rng: np.random.Generator) -> Tensor:
         """Sample latents, stratified over components except for the remainder; with shape :math:`(K, N, D)`."""
         rest = count % len(self.mu)
@@ -127,7 +121,6 @@ def fit_mixture(joint: Joint, rng: np.random.Generator, cells: int) -> Mixture:
 
     .. math:: \nabla = \frac{\partial Z}{\partial (\mu, \sigma)} \nabla_Z \left[\log p(A, Z) - \log \bar{q}(Z)\right]
 
-    Weights stay unbiased: the proposal is fixed before the first of them is sampled.
     ``cells`` bounds the adjacency matrix cells in memory.
     """
     network, batch = joint.network, joint.batch

@@ -28,7 +28,7 @@ class SmoothedWeights:
         log_weights: The smoothed log-weights, in the original order, with shape :math:`(K,)`.
         khat: The Pareto shape :math:`\hat{k}` of the largest weights: 0 if all weights are practically equal, infinite
             if a few dominate, None if there are too few weights to fit.
-        ess: The effective sample size :math:`(\sum w)^2 / \sum w^2` of the raw weights, from 1 to :math:`K`.
+        ess: The effective sample size :math:`(\sum w)^2 / \sum w^2` of the raw weights.
     """
 
     log_weights: NDArray[np.float64]
@@ -45,13 +45,7 @@ def fit_pareto(excesses: NDArray[np.float64]) -> tuple[float, float]:
     r"""Fit a generalised Pareto distribution to positive excesses in ascending order.
 
     The empirical Bayes estimate of Zhang & Stephens (2009), with the weak prior on the shape of Vehtari et al. (2024,
-    appendix C), which stabilises small samples.
-
-    Arguments:
-        excesses: Values minus a threshold, ascending, with shape :math:`(M,)`.
-
-    Returns:
-        The shape :math:`\hat{k}` and the scale :math:`\hat{\sigma}`.
+    appendix C), which stabilises small samples: shape :math:`\hat{k}` and scale :math:`\hat{\sigma}`.
     """
     count = len(excesses)
     points = 30 + int(math.sqrt(count))
@@ -74,13 +68,10 @@ def smooth_weights(log_weights: NDArray[np.float64]) -> SmoothedWeights:
     The largest :math:`\min(K/5, 3\sqrt{K})` weights are replaced by the quantiles of the Pareto distribution fitted to
     them, capped at the largest raw weight. If the shape is above 0.7 the weights are left unchanged, and the logarithm
     of their mean is a lower bound in expectation.
-
-    Arguments:
-        log_weights: Raw log-weights, with shape :math:`(K,)`.
     """
     raw = np.asarray(log_weights, dtype=np.float64)
     smoothed = raw.copy()
-    tail = math.ceil(min(len(smoothed) / 5, 3 * math.sqrt(len(smoothed))))
+    tail = math.ceil(min(len(raw) / 5, 3 * math.sqrt(len(raw))))
     ess = math.exp(2 * np.logaddexp.reduce(raw) - np.logaddexp.reduce(2 * raw))
     if tail >= FEWEST and ess > EQUAL * len(raw):
         return SmoothedWeights(raw, 0.0, ess)
@@ -120,22 +111,11 @@ def nll_curve(log_weights: NDArray[np.float64], rng: np.random.Generator) -> tup
     The weights are shuffled, because neighbours share a component of the proposal, and split into groups of :math:`K`;
     the NLLs of the groups are averaged. The curve falls to :math:`-\log p(A)`: if it still falls at its end, more
     samples would help. Nothing is smoothed, so every point is an upper bound in expectation.
-
-    Arguments:
-        log_weights: Raw log-weights.
-        rng: The generator of the shuffle.
-
-    Returns:
-        Pairs of :math:`K` and nats.
     """
     shuffled = rng.permutation(log_weights)
-    sizes = [10**power for power in range(len(str(len(shuffled))))]
-    sizes += [len(shuffled)] * (sizes[-1] != len(shuffled))
+    curve = []
+    for size in sorted({*(10**power for power in range(len(str(len(shuffled))))), len(shuffled)}):
+        groups = shuffled[: len(shuffled) // size * size].reshape(-1, size)
+        curve.append((size, float(math.log(size) - np.logaddexp.reduce(groups, axis=1).mean())))
 
-    return tuple((size, _mean_nll(shuffled, size)) for size in sizes)
-
-
-def _mean_nll(log_weights: NDArray[np.float64], size: int) -> float:
-    groups = log_weights[: len(log_weights) // size * size].reshape(-1, size)
-
-    return float(math.log(size) - np.logaddexp.reduce(groups, axis=1).mean())
+    return tuple(curve)

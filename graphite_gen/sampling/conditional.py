@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -22,7 +21,7 @@ __all__ = ["FixedLogits", "exact_sampler", "sample_constrained", "sample_edge_co
 
 # Log-odds of this size are certain in double precision.
 CERTAIN = 60.0
-BATCH = 64
+BATCH, BATCHES = 64, 157
 
 ExactSampler = Callable[[NDArray[np.float64], np.random.Generator], NDArray[np.bool_] | None]
 
@@ -35,15 +34,10 @@ def sample_constrained(
     streams: Sequence[np.random.Generator],
     by_degree: bool = False,
 ) -> Tensor:
-    """Sample independent edges under constraints, with shape :math:`(B, N, N)`.
+    """Sample independent edges under constraints, given their log-odds, both with shape :math:`(B, N, N)`.
 
-    Arguments:
-        logits: Symmetric log-odds, with shape :math:`(B, N, N)`.
-        requirements: The requirements on each graph.
-        keys: Noise in [0, 1) for the decoding orders, with shape :math:`(B, N)`.
-        uniform: Noise in [0, 1) for the pairs, with shape :math:`(B, N, N)`.
-        streams: The random generators of exact samples, one for each graph.
-        by_degree: Whether nodes of higher maximum degree are decoded first.
+    Noise in [0, 1) is given for the decoding orders, :math:`(B, N)`, and the pairs, :math:`(B, N, N)`; exact samples
+    have random generators of their own. Nodes of higher maximum degree are decoded first if ``by_degree``.
     """
     samplers = [exact_sampler(requirement) for requirement in requirements]
     adj = torch.zeros_like(logits)
@@ -77,32 +71,22 @@ def exact_sampler(requirements: Requirements) -> ExactSampler | None:
     return None
 
 
+@dataclass(frozen=True)
 class FixedLogits:
-    """A row decoder with given logits: row i of the latents holds the logits of node i's pairs."""
+    """A row decoder, and its context, whose logits do not depend on edges: latents hold those of each node's pairs."""
+
+    values: Tensor = field(default_factory=lambda: torch.empty(0))
 
     def states(self, partial: PartialGraphs) -> Tensor:
-        """Return the logits, with shape :math:`(B, T, N)`."""
         return partial.z
 
-    def row_context(self, h: Tensor, partial: PartialGraphs, rows: Tensor, prefix: Tensor) -> FixedRows:
-        """Return the logits of one new node per graph."""
-        nodes = partial.adj.shape[-1]
+    def row_context(self, h: Tensor, partial: PartialGraphs, rows: Tensor, prefix: Tensor) -> FixedLogits:
+        return FixedLogits(h[torch.arange(len(h), device=h.device), rows, : partial.adj.shape[-1]])
 
-        return FixedRows(h.gather(-2, rows[:, None, None].expand(-1, 1, h.shape[-1])).squeeze(-2)[:, :nodes])
-
-
-@dataclass(frozen=True)
-class FixedRows:
-    """Logits that do not depend on the row's edges, with shape :math:`(B, T)`."""
-
-    values: Tensor
-
-    def select(self, rows: Tensor) -> FixedRows:
-        """Index the rows."""
-        return FixedRows(self.values[rows])
+    def select(self, rows: Tensor) -> FixedLogits:
+        return FixedLogits(self.values[rows])
 
     def logits(self, row_edges: Tensor) -> Tensor:
-        """Return the logits, with shape :math:`(B, T)`."""
         return self.values
 
 
@@ -139,21 +123,19 @@ def sample_spanning_tree(logits: NDArray[np.float64], rng: np.random.Generator) 
     return tree
 
 
-def sample_edge_count(
-    logits: NDArray[np.float64], rng: np.random.Generator, edges: int, tries: int = 10_000
-) -> NDArray[np.bool_] | None:
+def sample_edge_count(logits: NDArray[np.float64], rng: np.random.Generator, edges: int) -> NDArray[np.bool_] | None:
     r"""Sample independent edges given their number.
 
     Multiplying all odds by a constant does not change the distribution given the number of edges. With the constant
     that makes the expected number the required one, about one sample in :math:`\sqrt{2 \pi} \sigma` has exactly that
-    number. The first of these is returned, or None if ``tries`` samples were not enough.
+    number. The first of these is returned, or None if there was none in all batches.
     """
     nodes = len(logits)
     upper = np.triu_indices(nodes, 1)
     odds = logits[upper]
     probabilities = _sigmoid(odds + _tilt(odds, edges))
     matrix = np.zeros((nodes, nodes), dtype=np.bool_)
-    for _ in range(math.ceil(tries / BATCH)):
+    for _ in range(BATCHES):
         samples = rng.random((BATCH, len(odds))) < probabilities
         right = np.flatnonzero(samples.sum(1) == edges)
         if len(right):
@@ -168,10 +150,7 @@ def _tilt(log_odds: NDArray[np.float64], edges: int) -> float:
     low, high = -log_odds.max(initial=0) - CERTAIN, -log_odds.min(initial=0) + CERTAIN
     for _ in range(100):
         middle = (low + high) / 2
-        if _sigmoid(log_odds + middle).sum() < edges:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if _sigmoid(log_odds + middle).sum() < edges else (low, middle)
 
     return (low + high) / 2
 

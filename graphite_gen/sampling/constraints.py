@@ -7,7 +7,10 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import reduce
+from typing import ClassVar
 
+import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,7 +30,6 @@ __all__ = [
     "Regular",
     "Requirements",
     "Tree",
-    "is_graphical",
 ]
 
 
@@ -35,14 +37,7 @@ __all__ = [
 class Requirements:
     """The common form of all constraints on a graph with :math:`n` nodes.
 
-    Attributes:
-        min_degree: Lower bounds on the degrees, with shape :math:`(n,)`.
-        max_degree: Upper bounds on the degrees, with shape :math:`(n,)`.
-        min_edges: The lower bound on the number of edges.
-        max_edges: The upper bound on the number of edges.
-        connected: Whether the graph must be connected.
-        acyclic: Whether it must be a forest.
-        planar: Whether it must be planar.
+    Bounds on the degrees have shape :math:`(n,)`; flags tell whether the graph must be connected, a forest, or planar.
     """
 
     min_degree: NDArray[np.int64]
@@ -104,7 +99,7 @@ class Requirements:
             total = int(self.min_degree.sum())
             if total % 2:
                 return f"the degrees sum to {total}, which is odd"
-            if not is_graphical(self.min_degree):
+            if not nx.is_graphical(self.min_degree.tolist()):
                 return "the degree sequence is not graphical"
         if tight.min_edges > tight.max_edges:
             return f"at least {tight.min_edges} edges are required, and at most {tight.max_edges} are possible"
@@ -114,19 +109,6 @@ class Requirements:
     def permuted(self, order: NDArray[np.int64]) -> Requirements:
         """Move node ``order[i]`` to position ``i``."""
         return replace(self, min_degree=self.min_degree[order], max_degree=self.max_degree[order])
-
-
-def is_graphical(degrees: NDArray[np.int64]) -> bool:
-    r"""Whether some graph has these degrees (Erdős and Gallai, 1960).
-
-    With :math:`d_1 \ge d_2 \ge \dots`, the sum is even and
-    :math:`\sum_{i \le k} d_i \le k (k - 1) + \sum_{i > k} \min(d_i, k)` for every :math:`k`.
-    """
-    d = np.sort(degrees)[::-1]
-    k = np.arange(1, len(d) + 1)
-    rest = np.minimum(d, k[:, None]) * (np.arange(len(d)) >= k[:, None])
-
-    return int(d.sum()) % 2 == 0 and bool((np.cumsum(d) <= k * (k - 1) + rest.sum(1)).all())
 
 
 class Constraint(ABC):
@@ -147,6 +129,9 @@ class Constraint(ABC):
 
     def conflict(self, nodes: int) -> str | None:
         """Return why no graph with this number of nodes satisfies the constraint, or None if no reason is known."""
+        if self.nodes not in (None, nodes):
+            return f"the degree sequence has length {self.nodes}"
+
         return self.requirements(nodes).conflict()
 
     @property
@@ -209,18 +194,26 @@ class Planar(Constraint):
         return has_planar_embedding(graph)
 
 
-@dataclass(frozen=True)
-class Edges(Constraint):
-    """The graph has ``count`` edges."""
+class _Count(Constraint):
+    """A constraint whose only field is a number."""
 
-    count: int
+    name: ClassVar[str]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "count", _checked("edges", self.count))
+        for field, value in vars(self).items():
+            object.__setattr__(self, field, _checked(self.name, value))
 
     @property
     def label(self) -> str:
-        return f"edges {self.count}"
+        return " ".join([self.name, *map(str, vars(self).values())])
+
+
+@dataclass(frozen=True)
+class Edges(_Count):
+    """The graph has ``count`` edges."""
+
+    count: int
+    name = "edges"
 
     def requirements(self, nodes: int) -> Requirements:
         return replace(Requirements.none(nodes), min_edges=self.count, max_edges=min(self.count, math.comb(nodes, 2)))
@@ -230,17 +223,11 @@ class Edges(Constraint):
 
 
 @dataclass(frozen=True)
-class MaxDegree(Constraint):
+class MaxDegree(_Count):
     """No node has more than ``degree`` neighbours."""
 
     degree: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "degree", _checked("max_degree", self.degree))
-
-    @property
-    def label(self) -> str:
-        return f"max-degree {self.degree}"
+    name = "max-degree"
 
     def requirements(self, nodes: int) -> Requirements:
         free = Requirements.none(nodes)
@@ -252,20 +239,16 @@ class MaxDegree(Constraint):
 
 
 @dataclass(frozen=True)
-class Regular(Constraint):
+class Regular(_Count):
     """Every node has ``degree`` neighbours."""
 
     degree: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "degree", _checked("regular", self.degree))
-
-    @property
-    def label(self) -> str:
-        return f"regular {self.degree}"
+    name = "regular"
 
     def requirements(self, nodes: int) -> Requirements:
-        return _fixed_degrees(np.full(nodes, self.degree))
+        degrees = np.full(nodes, self.degree)
+
+        return replace(Requirements.none(nodes), min_degree=degrees, max_degree=degrees)
 
     def holds(self, graph: SimpleGraph) -> bool:
         return bool((graph.degrees() == self.degree).all())
@@ -292,15 +275,9 @@ class Degrees(Constraint):
         return len(self.degrees)
 
     def requirements(self, nodes: int) -> Requirements:
-        assert nodes == self.nodes
+        degrees = np.array(self.degrees)
 
-        return _fixed_degrees(np.array(self.degrees))
-
-    def conflict(self, nodes: int) -> str | None:
-        if nodes != self.nodes:
-            return f"the degree sequence has length {self.nodes}"
-
-        return super().conflict(nodes)
+        return replace(Requirements.none(nodes), min_degree=degrees, max_degree=degrees)
 
     def holds(self, graph: SimpleGraph) -> bool:
         return graph.nodes == self.nodes and bool((graph.degrees() == np.array(self.degrees)).all())
@@ -321,11 +298,7 @@ class AllOf(Constraint):
         return next((part.nodes for part in self.constraints if part.nodes is not None), None)
 
     def requirements(self, nodes: int) -> Requirements:
-        joined = Requirements.none(nodes)
-        for constraint in self.constraints:
-            joined &= constraint.requirements(nodes)
-
-        return joined
+        return reduce(operator.and_, (part.requirements(nodes) for part in self.constraints), Requirements.none(nodes))
 
     def conflict(self, nodes: int) -> str | None:
         wrong = next((part for part in self.constraints if part.nodes not in (None, nodes)), None)
@@ -334,10 +307,6 @@ class AllOf(Constraint):
 
     def holds(self, graph: SimpleGraph) -> bool:
         return all(constraint.holds(graph) for constraint in self.constraints)
-
-
-def _fixed_degrees(degrees: NDArray[np.int64]) -> Requirements:
-    return replace(Requirements.none(len(degrees)), min_degree=degrees, max_degree=degrees)
 
 
 def _checked(name: str, value: int) -> int:

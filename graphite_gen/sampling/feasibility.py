@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from ..data.batch import node_mask
 from ..data.properties import component_labels
@@ -22,57 +23,37 @@ class FeasibleEdges:
     """The requirements on each graph of a batch, as constraints on nodes that are decoded one at a time.
 
     The bounds on a row count edges and free degrees (stubs) without matching them to each other, so dead ends are rare
-    but possible. Connected graphs are connected from their first node on.
-
-    Arguments:
-        requirements: The requirements on each graph, with nodes in decoding order.
-        device: The device of the bounds.
+    but possible. Connected graphs are connected from their first node on. Requirements have nodes in decoding order.
     """
 
     def __init__(self, requirements: Sequence[Requirements], device: torch.device | str = "cpu") -> None:
         tight = [requirement.tightened() for requirement in requirements]
-        nodes = max((requirement.nodes for requirement in tight), default=0)
-
-        def padded(name: str) -> Tensor:
-            rows = [np.pad(getattr(requirement, name), (0, nodes - requirement.nodes)) for requirement in tight]
-            return torch.from_numpy(np.array(rows, dtype=np.int64).reshape(-1, nodes)).to(device)
-
-        self._min_degree, self._max_degree = padded("min_degree"), padded("max_degree")
-        self._min_edges = torch.tensor([part.min_edges for part in tight], dtype=torch.int64, device=device)
-        self._max_edges = torch.tensor([part.max_edges for part in tight], dtype=torch.int64, device=device)
-        self._connected = any(requirement.connected for requirement in tight)
-        self._acyclic = any(requirement.acyclic for requirement in tight)
+        self._min_degree, self._max_degree = (
+            pad_sequence([torch.from_numpy(getattr(part, name)) for part in tight], batch_first=True).to(device)
+            for name in ("min_degree", "max_degree")
+        )
+        self._min_edges, self._max_edges = (
+            torch.tensor([getattr(part, name) for part in tight], dtype=torch.int64, device=device)
+            for name in ("min_edges", "max_edges")
+        )
+        self._connected = any(part.connected for part in tight)
+        self._acyclic = any(part.acyclic for part in tight)
         # A forest is planar.
-        self._planar = any(requirement.planar for requirement in tight) and not self._acyclic
+        self._planar = any(part.planar for part in tight) and not self._acyclic
 
     def __call__(self, graphs: Tensor, adj: Tensor, rows: Tensor, sizes: Tensor) -> RowBounds:
-        """Return the bounds on new rows; see :class:`EdgeConstraints`."""
+        """Return the bounds on new rows; see ``EdgeConstraints``."""
         nodes = adj.shape[-1]
         candidates = node_mask(rows, nodes)
         degrees = adj.sum(-1).long()
-        bounds = self._min_degree[graphs], self._max_degree[graphs]
-        low, high = ((bound[:, :nodes] - degrees) * candidates for bound in bounds)
-        still = sizes - 1 - rows
-        needed, free = low.clamp_min(0).sum(-1), high.sum(-1)
-
-        return RowBounds(
-            candidates & (high > 0),
-            candidates & (low > still.unsqueeze(-1)),
-            *self._edge_bounds(graphs, rows, sizes, degrees, needed, free),
-            _components(adj) if self._acyclic else None,
-            _planar_rows(adj, rows) if self._planar else None,
-        )
-
-    def _edge_bounds(
-        self, graphs: Tensor, rows: Tensor, sizes: Tensor, degrees: Tensor, needed: Tensor, free: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Bounds on the number of edges of the rows; earlier nodes still need ``needed`` and may have ``free``."""
+        edges, still = degrees.sum(-1) // 2, sizes - 1 - rows
         min_degree, max_degree = self._min_degree[graphs], self._max_degree[graphs]
         positions = torch.arange(min_degree.shape[-1], device=rows.device)
         later = ((positions > rows.unsqueeze(-1)) & (positions < sizes.unsqueeze(-1))).long()
         own_min, own_max = (bound.gather(-1, rows.unsqueeze(-1)).squeeze(-1) for bound in (min_degree, max_degree))
-        still = sizes - 1 - rows
-        edges = degrees.sum(-1) // 2
+        # What earlier nodes still need, and what they may have.
+        low, high = ((bound[:, :nodes] - degrees) * candidates for bound in (min_degree, max_degree))
+        needed, free = low.clamp_min(0).sum(-1), high.sum(-1)
 
         # Edges: bounds on those of later rows.
         pairs = (sizes * (sizes - 1) - (rows + 1) * rows) // 2
@@ -103,8 +84,16 @@ class FeasibleEdges:
             ]
         )
         most = torch.stack([own_max, self._max_edges[graphs] - edges - later_min, (free + own_max - required) // 2])
+        planar = zip(adj, rows.tolist(), strict=True) if self._planar else ()
 
-        return least.amax(0).clamp_min(0), most.amin(0)
+        return RowBounds(
+            candidates & (high > 0),
+            candidates & (low > still.unsqueeze(-1)),
+            least.amax(0).clamp_min(0),
+            most.amin(0),
+            _components(adj) if self._acyclic else None,
+            [PlanarRow(graph[:row, :row].cpu().numpy() > 0) for graph, row in planar],
+        )
 
 
 @dataclass(frozen=True)
@@ -117,18 +106,18 @@ class RowBounds:
         min_edges: The lower bound on the number of edges, with shape :math:`(M,)`.
         max_edges: The upper bound on the number of edges, with shape :math:`(M,)`.
         components: Labels of nodes, at most one of each label being a neighbour, with shape :math:`(M, T)`; or None.
-        planar: The graphs that have to stay planar; or None.
+        planar: The graphs that have to stay planar, one for each row or none.
     """
 
     feasible: Tensor
     forced: Tensor
     min_edges: Tensor
     max_edges: Tensor
-    components: Tensor | None = None
-    planar: list[PlanarRow] | None = None
+    components: Tensor | None
+    planar: list[PlanarRow]
 
-    def enforce(self, rows: Tensor, sampled: Tensor, row_edges: Tensor) -> Tensor:
-        """Return the sampled edges that are feasible, and the forced ones; see :class:`RowConstraints`."""
+    def __call__(self, rows: Tensor, sampled: Tensor, row_edges: Tensor) -> Tensor:
+        """Return the sampled edges that are feasible, and the forced ones; see ``RowConstraints``."""
         feasible, forced = self.feasible[rows], self.forced[rows]
         min_edges, max_edges = self.min_edges[rows].unsqueeze(-1), self.max_edges[rows].unsqueeze(-1)
         taken = (row_edges > 0).long()
@@ -143,11 +132,9 @@ class RowBounds:
         short = before + feasible_later < min_edges
         enforced = feasible & (forced | ((sampled | short) & room))
 
-        if self.planar is not None:
-            for row, edges, possible, least in zip(
-                rows.tolist(), enforced, feasible, min_edges.flatten().tolist(), strict=True
-            ):
-                kept = self.planar[row].keep(edges.tolist(), possible.tolist(), least)
+        if self.planar:
+            for row, edges, possible, least in zip(rows.tolist(), enforced, feasible, min_edges.tolist(), strict=True):
+                kept = self.planar[row].keep(edges.tolist(), possible.tolist(), least[0])
                 edges.zero_()
                 edges[kept] = True
 
@@ -184,20 +171,11 @@ def _components(adj: Tensor) -> Tensor:
     return torch.from_numpy(labels.reshape(graphs, nodes)).to(adj.device)
 
 
-def _planar_rows(adj: Tensor, rows: Tensor) -> list[PlanarRow]:
-    matrices = adj.cpu().numpy() > 0
-
-    return [PlanarRow(matrix[:row, :row]) for matrix, row in zip(matrices, rows.tolist(), strict=True)]
-
-
 class PlanarRow:
     """A planar graph and a new node, whose edges must leave the graph planar.
 
     Subgraphs of planar graphs are planar, so a whole row is tested first, and only if it fails is searched for the
     edges to leave out.
-
-    Arguments:
-        adjacency: The adjacency matrix of the graph, with shape :math:`(r, r)`.
     """
 
     def __init__(self, adjacency: NDArray[np.bool_]) -> None:
@@ -210,13 +188,10 @@ class PlanarRow:
         self._nonplanar: list[int] = []
 
     def keep(self, sampled: Sequence[bool], feasible: Sequence[bool], min_edges: int = 0) -> list[int]:
-        """Return the neighbours accepted in turn: each that leaves the graph planar, given those before it.
+        """Return the neighbours accepted in turn: each sampled one that leaves the graph planar, given those before it.
 
-        Arguments:
-            sampled: Whether each node was sampled as a neighbour.
-            feasible: Whether it may be one.
-            min_edges: The required number of neighbours. Nodes without which too few can be found are accepted though
-                not sampled, and sampled ones with which too few can be found are rejected.
+        Feasible nodes without which fewer than ``min_edges`` neighbours can be found are accepted though not sampled,
+        and sampled ones with which too few can be found are rejected.
         """
         if min_edges <= 0:
             return self._accept([node for node in range(self._new) if sampled[node]])
@@ -289,20 +264,16 @@ class PlanarRow:
 
 
 class NodePermutation:
-    """Random decoding orders of the nodes of a batch of graphs, and their inverses.
+    """Random decoding orders of the nodes of a batch of graphs, padding last, and their inverses.
 
     Arguments:
         sizes: The number of nodes of each graph, with shape :math:`(B,)`.
         keys: Noise in [0, 1), with shape :math:`(B, N)`.
         device: The device of the permutations.
-        requirements: The requirements on each graph; None for no constraints.
+        requirements: The requirements on each graph; ``constraints`` are those in decoding order. None for no
+            constraints.
         by_degree: Whether nodes of higher maximum degree come first: with unequal degrees this usually has fewer dead
             ends than a random order.
-
-    Attributes:
-        order: The node at each position, padding last, with shape :math:`(B, N)`.
-        sizes: The number of nodes of each graph, with shape :math:`(B,)`.
-        constraints: The constraints in decoding order, or None.
     """
 
     def __init__(
@@ -322,7 +293,10 @@ class NodePermutation:
             if by_degree:
                 row[: requirement.nodes] -= requirement.max_degree
         order = np.argsort(keys, axis=1)
-        self.order = torch.from_numpy(order).to(device)
+        index = torch.from_numpy(order).to(device)
+        rows = torch.arange(len(order), device=device).unsqueeze(-1)
+        self._nodes = rows, index
+        self._pairs = rows.unsqueeze(-1), index.unsqueeze(-1), index.unsqueeze(-2)
         self.sizes = torch.from_numpy(sizes).to(device)
         self.constraints = None
         if requirements is not None:
@@ -331,18 +305,12 @@ class NodePermutation:
 
     def nodes(self, values: Tensor) -> Tensor:
         """Permute node values, with shape :math:`(B, N, *)`."""
-        return values[torch.arange(len(values), device=values.device).unsqueeze(-1), self.order]
+        return values[self._nodes]
 
     def pairs(self, values: Tensor) -> Tensor:
         """Permute pair values, with shape :math:`(B, N, N)`."""
-        return _permute_pairs(values, self.order)
+        return values[self._pairs]
 
     def invert(self, values: Tensor) -> Tensor:
         """Undo the permutation of pair values, with shape :math:`(B, N, N)`."""
-        return _permute_pairs(values, self.order.argsort(-1))
-
-
-def _permute_pairs(values: Tensor, order: Tensor) -> Tensor:
-    rows = torch.arange(len(values), device=values.device)[:, None, None]
-
-    return values[rows, order.unsqueeze(-1), order.unsqueeze(-2)]
+        return torch.empty_like(values).index_put(self._pairs, values)

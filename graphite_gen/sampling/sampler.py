@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,10 +27,10 @@ from ..nn.distributions import EdgeBernoulli
 from ..rng import stream
 from ..training.checkpoint import TrainedModel
 from .conditional import exact_sampler, sample_constrained
-from .constraints import AllOf, Connected, Constraint, Requirements
+from .constraints import AllOf, Connected, Constraint
 from .feasibility import NodePermutation
 
-__all__ = ["Sampler"]
+__all__ = ["Sampler", "check_model"]
 
 # Graphs are sampled in blocks of fixed size with one random stream each: graph i is the same graph for any number of
 # graphs and workers. A block is halved while its padded matrices exceed the budget.
@@ -51,6 +52,10 @@ MAX_REDRAWS = 50
 MAX_FAILURES = 200
 
 
+# The graphs of a block, and the counts of the sampler and why graphs are missing, if any are.
+_Block = tuple[list[SimpleGraph], list[Any]]
+
+
 class Sampler:
     """Iterable over sampled graphs.
 
@@ -58,35 +63,20 @@ class Sampler:
     while edges are sampled. The graph attributes ``constraints`` and ``enforced`` record which:
 
     - ``exact``: an unconstrained sample that was accepted.
-    - ``exact given latents``: an exact conditional sample of a one-shot model given latents from the prior; for trees
-      and for a number of edges.
+    - ``exact given latents``: an exact conditional sample of a one-shot model given latents from the prior.
     - ``masks``: infeasible edges were masked.
+
+    Under constraints, infeasible sizes are not sampled, and an autoregressive model decodes nodes one at a time,
+    whatever the number of decoding steps. The arguments are those of :meth:`graphite_gen.Model.sample`; of the
+    processes of ``group``, rank 0 gets the graphs and the counts.
 
     On a CPU, an autoregressive model samples several blocks in parallel, on ``torch.get_num_threads()`` threads. In the
     meantime that number is 1; it is restored before the first graph of these blocks is yielded, and after an error.
-
-    Arguments:
-        model: A variational model.
-        count: The number of graphs.
-        nodes: Their number of nodes, or a range to sample it from uniformly; None for the training distribution.
-        seed: The seed.
-        connected: Whether to add ``Connected()`` to the constraints.
-        constraints: Constraints on every graph. Infeasible sizes are not sampled, and an autoregressive model then
-            decodes nodes one at a time, whatever the number of decoding steps.
-        largest: Keep the largest component of each graph.
-        latents: Keep each node's latents as node attributes ``z0``, ``z1``, ….
-        features: Graphs whose node features condition the model, used in turn.
-        decoding_steps: The number of decoding steps of an autoregressive model, 0 for one pair at a time; None for its
-            default.
-        group: The processes that share the blocks; rank 0 gets the graphs and the counts.
 
     Attributes:
         drawn: The number of unconstrained samples so far.
         accepted: The number of those that were accepted.
         masked: The number of graphs that were sampled in one of the other ways.
-
-    Raises:
-        SamplingError: The model cannot be sampled with these arguments, or the constraints are infeasible.
     """
 
     def __init__(
@@ -104,39 +94,32 @@ class Sampler:
         decoding_steps: int | None = None,
         group: ProcessGroup = SINGLE_PROCESS,
     ) -> None:
-        self.model = model
-        self.count = count
-        self.seed = seed
+        self.model, self.count, self.seed = model, count, seed
+        self.largest, self.latents, self.features = largest, latents, features
         self.constraint = AllOf((*constraints, Connected()) if connected else tuple(constraints))
-        self.largest = largest
-        self.latents = latents
-        self.features = features
         self.schedule = Schedule(model.config.decoding_steps if decoding_steps is None else decoding_steps)
         self.drawn = self.accepted = self.masked = 0
         self._group = group
         self._range = _node_range(self.constraint.nodes if nodes is None and not features else nodes)
+        if features:
+            self._max_nodes = max(graph.nodes for graph in features)
+        else:
+            self._max_nodes = self._range[1] if self._range else model.sizes.largest
+        self._block_size = BLOCK
+        while self._block_size > 1 and self._block_size * self._max_nodes**2 > BLOCK_CELLS:
+            self._block_size //= 2
         self._check()
-        self._requirements: dict[int, Requirements] = {}
+        self._requirements = cache(self.constraint.requirements)
         self._possible = self._possible_sizes()
         if self.constraint.constraints and self.schedule.decoding_steps:
-            self.schedule = Schedule(max(self.schedule.decoding_steps, self._max_nodes()))
+            self.schedule = Schedule(max(self.schedule.decoding_steps, self._max_nodes))
 
     def _check(self) -> None:
         config, name = self.model.config, self.model.name
-        if not config.is_variational:
-            raise SamplingError(
-                f"'{name}' is a {config.kind}: an autoencoder has no prior to sample from.", reason="no-prior"
-            )
-        if not config.is_autoregressive and self.schedule.decoding_steps != 1:
-            raise SamplingError(
-                f"'{name}' is a one-shot model, which has one decoding step; 'decoding_steps' is "
-                f"{self.schedule.decoding_steps}.",
-                reason="one-shot-decoding-steps",
-            )
+        check_model(self.model, self.schedule, self._max_nodes)
         if config.node_features and not self.features:
             raise SamplingError(
-                f"'{name}' is conditioned on {config.node_features} node features, and no graphs with features were "
-                f"given.",
+                f"'{name}' is conditioned on {config.node_features} node features, and no graphs have any.",
                 reason="features-required",
             )
         widths = {0 if graph.features is None else graph.features.shape[1] for graph in self.features}
@@ -148,25 +131,14 @@ class Sampler:
         if self.count < 0:
             raise SamplingError(f"The number of graphs is {self.count}; it should be at least 0.")
         if self._range and not 1 <= self._range[0] <= self._range[1]:
-            raise SamplingError(
-                f"'nodes' ranges from {self._range[0]} to {self._range[1]}; it should start at 1 or more and not end "
-                f"below its start."
-            )
+            low, high = self._range
+            raise SamplingError(f"'nodes' ranges from {low} to {high}; it should be a range of positive numbers.")
         self._check_memory()
-        if "identity" in config.decoder_features and self._max_nodes() > config.max_nodes:
-            raise SamplingError(
-                f"Graphs on {self._max_nodes()} nodes cannot be sampled from '{name}', whose identity features "
-                f"distinguish at most {config.max_nodes} nodes.",
-                reason="identity-features",
-            )
         if self.constraint.constraints and self.largest:
             raise SamplingError(
-                f"The largest component of a graph need not satisfy '{self.constraint.label}'. "
-                f"Give 'largest' or constraints, not both."
+                f"The largest component of a graph need not be '{self.constraint.label}': give one of the two options."
             )
-        if config.observation == "normal" and any(
-            not isinstance(part, Connected) for part in self.constraint.constraints
-        ):
+        if config.observation == "normal" and set(self.constraint.constraints) - {Connected()}:
             raise SamplingError(
                 f"'{name}' samples a weight for every pair, so its graphs are complete and never "
                 f"'{self.constraint.label}'.",
@@ -178,8 +150,8 @@ class Sampler:
         if self.model.device.type != "cpu" or not self.count:
             return
         shared = self._group.world_size > 1
-        most, workers = self._max_nodes(), self._group.local_world_size if shared else self._workers()
-        block = self._block_size()
+        most, workers = self._max_nodes, self._group.local_world_size if shared else self._workers()
+        block = self._block_size
         drawn = min(block, self.count) * most**2
         needed = block * most**2 * RANDOM_BYTES + drawn * ONE_SHOT_BYTES
         if self.model.config.is_autoregressive:
@@ -187,13 +159,6 @@ class Sampler:
         kind = "" if workers == 1 else "-workers" if shared else "-threads"
         what = f"Sampling graphs on {most} nodes from '{self.model.name}', with matrices over all pairs of nodes,"
         check_memory(needed * workers, what, "", partial(SamplingError, reason=f"sampling-memory{kind}", nodes=most))
-
-    def _block_size(self) -> int:
-        block = BLOCK
-        while block > 1 and block * self._max_nodes() ** 2 > BLOCK_CELLS:
-            block //= 2
-
-        return block
 
     def _possible_sizes(self) -> list[int]:
         """The requested numbers of nodes for which the constraints are feasible."""
@@ -215,39 +180,40 @@ class Sampler:
 
         return possible
 
-    def _requirements_on(self, size: int) -> Requirements:
-        if size not in self._requirements:
-            self._requirements[size] = self.constraint.requirements(size)
-
-        return self._requirements[size]
-
-    def _max_nodes(self) -> int:
-        if self.features:
-            return max(graph.nodes for graph in self.features)
-        return self._range[1] if self._range else self.model.sizes.largest
-
     def __iter__(self) -> Iterator[SimpleGraph]:
         self.drawn = self.accepted = self.masked = 0
-        size = self._block_size()
-        for block in self._blocks(range(-(-self.count // size)), lambda number: self._block(number, size)):
-            self.drawn += block.drawn
-            self.accepted += block.accepted
-            self.masked += block.masked
-            if block.failure is not None:
+        for graphs, (drawn, accepted, masked, failure) in self._blocks(-(-self.count // self._block_size)):
+            self.drawn += drawn
+            self.accepted += accepted
+            self.masked += masked
+            if failure is not None:
                 found = self.accepted + self.masked
                 raise SamplingError(
-                    f"Only {found} of {self.count} graphs were found: {block.failure}", reason="constraints-not-met"
+                    f"Only {found} of {self.count} graphs were found: {failure}", reason="constraints-not-met"
                 )
-            yield from block.graphs
+            yield from graphs
 
-    def _blocks(self, numbers: range, draw: Callable[[int], _Block]) -> Iterator[_Block]:
+    def _blocks(self, count: int) -> Iterator[_Block]:
         """The blocks in order, sampled by several processes or on several threads."""
         if self._group.world_size > 1:
-            yield from self._group.gather_in_order(len(numbers), draw)
+            yield from self._group.gather_in_order(count, self._block)
             return
         workers = self._workers()
-        for start in range(0, len(numbers), workers):
-            yield from _in_threads(draw, numbers[start : start + workers])
+        for start in range(0, count, workers):
+            numbers = range(start, min(start + workers, count))
+            if len(numbers) == 1:
+                yield self._block(start)
+                continue
+            # Each block has its own thread, with torch itself single-threaded meanwhile.
+            threads = torch.get_num_threads()
+            torch.set_num_threads(1)
+            try:
+                with ThreadPoolExecutor(len(numbers)) as pool:
+                    blocks = [pool.submit(self._block, number) for number in numbers]
+            finally:
+                torch.set_num_threads(threads)
+            # Blocks before one that failed are yielded first, as with a single thread.
+            yield from (block.result() for block in blocks)
 
     def _workers(self) -> int:
         """The number of threads; the operations of autoregressive decoding are too small to be parallel themselves."""
@@ -255,9 +221,12 @@ class Sampler:
 
         return min(MAX_PARALLEL, torch.get_num_threads()) if is_parallel else 1
 
-    def _sizes(self, number: int, block: int) -> NDArray[np.int64]:
+    def _sizes(self, number: int) -> NDArray[np.int64]:
+        block = self._block_size
         if self.features:
-            return np.array([self._conditioning(number * block + row).nodes for row in range(block)])
+            return np.array([graph.nodes for graph in self.features])[
+                (number * block + np.arange(block)) % len(self.features)
+            ]
         rng = stream(self.seed, "sizes", number)
         if self._range:
             return np.array(self._possible)[rng.integers(0, len(self._possible), size=block)]
@@ -266,12 +235,12 @@ class Sampler:
 
         return SizeDistribution(*possible).sample(block, rng)
 
-    def _conditioning(self, index: int) -> SimpleGraph:
-        return self.features[index % len(self.features)]
+    def _conditioning(self, index: int) -> NDArray[np.float32] | None:
+        return self.features[index % len(self.features)].features if self.features else None
 
-    def _block(self, number: int, block: int) -> _Block:
+    def _block(self, number: int) -> _Block:
         """Sample the graphs of one block, again where they violate the constraints, and in the end under masks."""
-        sizes = self._sizes(number, block)
+        block, sizes = self._block_size, self._sizes(number)
         graphs: list[SimpleGraph | None] = [None] * block
         wanted = min(block, self.count - number * block)
         pilot = min(block, PILOT) if self.constraint.constraints else 0
@@ -280,7 +249,7 @@ class Sampler:
         drawn = accepted = masked = 0
         for attempt in itertools.count():
             is_free = attempt < redraws
-            samples = self._draw(number, attempt, sizes, rows, block, is_free)
+            samples = self._draw(number, attempt, sizes, rows, is_free)
             holds = np.array([self.constraint.holds(graph) for graph in samples], dtype=np.bool_)
             for k in np.flatnonzero(holds):
                 graphs[rows[k]] = self._labelled(samples[k], is_free)
@@ -303,36 +272,26 @@ class Sampler:
                     f"the last {failures} samples under masks, on {low if low == high else f'{low} to {high}'} nodes, "
                     f"violate '{self.constraint.label}'."
                 )
-                return _Block([], drawn, accepted, masked, failure)
+                return [], [drawn, accepted, masked, failure]
 
-        return _Block([graph for graph in graphs[:wanted] if graph is not None], drawn, accepted, masked)
+        return [graph for graph in graphs[:wanted] if graph is not None], [drawn, accepted, masked, None]
 
     def _labelled(self, graph: SimpleGraph, is_free: bool) -> SimpleGraph:
         if not self.constraint.constraints:
             return graph
         method = "exact" if is_free else "masks"
-        if (
-            not is_free
-            and not self.model.config.is_autoregressive
-            and exact_sampler(self._requirements_on(graph.nodes))
-        ):
+        if not (is_free or self.model.config.is_autoregressive) and exact_sampler(self._requirements(graph.nodes)):
             method = "exact given latents"
 
         return replace(graph, attributes={**graph.attributes, "constraints": self.constraint.label, "enforced": method})
 
     @torch.inference_mode()
     def _draw(
-        self,
-        number: int,
-        attempt: int,
-        sizes: NDArray[np.int64],
-        rows: NDArray[np.int64],
-        block: int,
-        is_free: bool = True,
+        self, number: int, attempt: int, sizes: NDArray[np.int64], rows: NDArray[np.int64], is_free: bool = True
     ) -> list[SimpleGraph]:
         """Sample some graphs of a block once, without or with constraints."""
         config, device = self.model.config, self.model.device
-        most = self._max_nodes()
+        block, most = self._block_size, self._max_nodes
         rng = stream(self.seed, "sample", number, attempt)
         noise = rng.standard_normal((block, most, config.latent), dtype=np.float32)[rows]
         uniform = torch.from_numpy(rng.random((block, most, most), dtype=np.float32)[rows]).to(device)
@@ -341,7 +300,7 @@ class Sampler:
         mask = node_mask(torch.from_numpy(sizes[rows]), most).to(device)
         z = self.model.network.prior(mask).sample(torch.from_numpy(noise).to(device))
         x = self._feature_tensor(number * block + rows, most).to(z)
-        requirements = None if is_free else [self._requirements_on(size) for size in sizes[rows].tolist()]
+        requirements = None if is_free else [self._requirements(size) for size in sizes[rows].tolist()]
         # Which orders have dead ends depends on the degrees: every other attempt uses the other kind.
         by_degree = attempt % 2 == 0
         if config.is_autoregressive:
@@ -370,49 +329,37 @@ class Sampler:
         return [largest_component(graph) for graph in samples] if self.largest else samples
 
     def _feature_tensor(self, indices: NDArray[np.int64], most: int) -> Tensor:
-        width = self.model.config.node_features
-        x = torch.zeros(len(indices), most, width)
-        if width:
-            for row, index in zip(x, indices.tolist(), strict=True):
-                features = self._conditioning(index).features
-                assert features is not None
+        x = torch.zeros(len(indices), most, self.model.config.node_features)
+        for row, index in zip(x, indices.tolist(), strict=True):
+            features = self._conditioning(index)
+            if features is not None:
                 row[: len(features)] = torch.from_numpy(features)
 
         return x
 
     def _with_node_data(self, graph: SimpleGraph, z: NDArray[np.float32], index: int) -> SimpleGraph:
         columns = {f"z{d}": z[: graph.nodes, d].tolist() for d in range(z.shape[1])} if self.latents else {}
-        features = self._conditioning(index).features if self.features else None
 
-        return SimpleGraph(graph.nodes, graph.edges, graph.weights, features, node_attributes=columns)
-
-
-@dataclass(frozen=True)
-class _Block:
-    """The graphs of a block, the counts of :class:`Sampler`, and why graphs are missing, if any are."""
-
-    graphs: list[SimpleGraph]
-    drawn: int
-    accepted: int
-    masked: int
-    failure: str | None = None
+        return SimpleGraph(graph.nodes, graph.edges, graph.weights, self._conditioning(index), node_attributes=columns)
 
 
-def _in_threads(draw: Callable[[int], _Block], numbers: Sequence[int]) -> Iterator[_Block]:
-    """The blocks of some numbers, each sampled in its own thread, with torch itself single-threaded meanwhile."""
-    if len(numbers) == 1:
-        yield draw(numbers[0])
-        return
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with ThreadPoolExecutor(len(numbers)) as pool:
-            blocks = [pool.submit(draw, number) for number in numbers]
-    finally:
-        torch.set_num_threads(threads)
-    # Blocks before one that failed are yielded first, as with a single thread.
-    for block in blocks:
-        yield block.result()
+def check_model(model: TrainedModel, schedule: Schedule, nodes: int) -> None:
+    """Refuse models that are not distributions over graphs with this number of nodes, or not with this schedule."""
+    config, name, steps = model.config, model.name, schedule.decoding_steps
+    if not config.is_variational:
+        raise SamplingError(
+            f"'{name}' is a {config.kind}: an autoencoder has no prior to sample from.", reason="no-prior"
+        )
+    if not config.is_autoregressive and steps != 1:
+        raise SamplingError(
+            f"'{name}' is a one-shot model, which has one decoding step; 'decoding_steps' is {steps}.",
+            reason="one-shot-decoding-steps",
+        )
+    if "identity" in config.decoder_features and nodes > config.max_nodes:
+        raise SamplingError(
+            f"The identity features of '{name}' distinguish at most {config.max_nodes} nodes, not {nodes}.",
+            reason="identity-features",
+        )
 
 
 def _node_range(nodes: int | tuple[int, int] | None) -> tuple[int, int] | None:

@@ -58,13 +58,7 @@ class GraphNetwork(nn.Module):
         return NodeNormal.standard(mask, self.config.latent, next(self.parameters()).dtype)
 
     def decode(self, z: Tensor, x: Tensor, mask: Tensor) -> EdgeDistribution:
-        """The one-shot distribution over graphs given latents (eqs. 8-10).
-
-        Arguments:
-            z: Latents, with shape :math:`(*, N, D)`.
-            x: Node features, with shape :math:`(*, N, F)`.
-            mask: True for real nodes, with shape :math:`(*, N)`.
-        """
+        """The one-shot distribution over graphs given latents of shape :math:`(*, N, D)` (eqs. 8-10)."""
         assert isinstance(self.decoder, GraphiteDecoder), "the decoder is autoregressive"
         logits = self.decoder(z, x, mask)
 
@@ -75,14 +69,7 @@ class GraphNetwork(nn.Module):
     def decode_autoregressive(
         self, z: Tensor, x: Tensor, sizes: Tensor, schedule: Schedule = FINEST
     ) -> AutoregressiveGraphs:
-        """The autoregressive distribution over graphs given latents.
-
-        Arguments:
-            z: Latents in decoding order, with shape :math:`(B, N, D)`.
-            x: Node features in decoding order, with shape :math:`(B, N, F)`.
-            sizes: The number of nodes of each graph, with shape :math:`(B,)`.
-            schedule: Which pairs are decoded in the same step.
-        """
+        """The autoregressive distribution over graphs, given latents and node features in decoding order."""
         assert isinstance(self.decoder, AutoregressiveDecoder), "the decoder is one-shot"
 
         return AutoregressiveGraphs(self.decoder, z, x, sizes, schedule)

@@ -31,6 +31,8 @@ def describe_model(model: TrainedModel, folder: Path) -> dict[str, Any]:
 def model_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """A description for people of :func:`describe_model`, as pairs of a name and a value."""
     config, training, results = facts["config"], facts["training"], facts["results"]
+    trained_on = count_of(results.get("training_graphs", "?"), "graph")
+    nats = results.get("validation")
 
     return [
         ("model", facts["name"]),
@@ -41,16 +43,16 @@ def model_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("decoder", _decoder(config)),
         ("node features", str(config["node_features"] or "none")),
         ("exchangeable", "yes" if facts["exchangeable"] else "no: the NLL depends on the numbering of the nodes"),
-        (
-            "trained on",
-            f"{count_of(results.get('training_graphs', '?'), 'graph')} from {origin_in_words(facts['provenance'])}",
-        ),
+        ("trained on", f"{trained_on} from {origin_in_words(facts['provenance'])}"),
         ("nodes", f"{facts['nodes']['min']} to {facts['nodes']['max']}"),
         (
             "training",
             f"{results.get('epochs', '?')} of {count_of(training['epochs'], 'epoch')}, seed {training['seed']}",
         ),
-        ("validation", f"{_nats(results.get('validation'))} nats per graph (epoch {results.get('best_epoch', '?')})"),
+        (
+            "validation",
+            f"{'-' if nats is None else f'{nats:.2f}'} nats per graph (epoch {results.get('best_epoch', '?')})",
+        ),
     ]
 
 
@@ -80,10 +82,6 @@ def _decoder(config: Mapping[str, Any]) -> str:
         f"autoregressive, {f'{steps} steps' if steps else 'one pair at a time'}, node ordering '{config['ordering']}', "
         f"{latent}, {layers}"
     )
-
-
-def _nats(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
 
 
 def origin_in_words(provenance: Mapping[str, Any]) -> str:

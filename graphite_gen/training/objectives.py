@@ -60,9 +60,7 @@ def elbo(
         The log-likelihood and the KL divergence, each with shape :math:`(B,)`.
     """
     posterior = network.encode(batch, noise)
-    z = posterior.sample(epsilon)
-
-    graphs = network.decode(z, batch.x, batch.mask)
+    graphs = network.decode(posterior.sample(epsilon), batch.x, batch.mask)
 
     return _log_likelihood(graphs, batch.adj, convention), posterior.kl_to_standard()
 
@@ -70,11 +68,9 @@ def elbo(
 def weight_terms(
     network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: Tensor, convention: str = "pairs"
 ) -> tuple[Tensor, Tensor]:
-    r"""The two terms of the importance weights of :func:`log_weights`.
+    r"""The two terms of :func:`log_weights`, :math:`\log p(A | Z_k)` and :math:`\log \bar{q}(Z_k | A) - \log p(Z_k)`.
 
-    Returns:
-        :math:`\log p(A | Z_k)` and :math:`\log \bar{q}(Z_k | A) - \log p(Z_k)`, each with shape :math:`(M S, B)`; the
-        mean of the second estimates the KL divergence of the mixture from the prior.
+    The mean of the second estimates the KL divergence of the mixture from the prior.
     """
     mixture = network.encode(batch, noise)
     each = NodeNormal(mixture.mu.unsqueeze(1), mixture.log_sigma.unsqueeze(1), batch.mask)
@@ -101,15 +97,8 @@ def log_weights(
     whole mixture (the balance heuristic of Veach & Guibas, 1995) keeps the mean weight equal to :math:`p(A)` and covers
     posterior modes that single proposals miss.
 
-    Arguments:
-        network: The model.
-        batch: The graphs.
-        noise: Noise for ``random`` features, with shape :math:`(M, B, N, R)`.
-        epsilon: Standard normal noise, with shape :math:`(M, S, B, N, D)`: S samples per proposal.
-        convention: ``pairs``, or ``paper`` to score all cells of the padded matrix.
-
-    Returns:
-        Log-weights with shape :math:`(M S, B)`.
+    ``noise`` has shape :math:`(M, B, N, R)` and ``epsilon``, with S samples per proposal, :math:`(M, S, B, N, D)`; the
+    log-weights have shape :math:`(M S, B)`.
     """
     log_likelihood, log_ratio = weight_terms(network, batch, noise, epsilon, convention)
 
@@ -117,27 +106,14 @@ def log_weights(
 
 
 def autoregressive_bound(
-    network: GraphNetwork,
-    batch: GraphBatch,
-    noise: Tensor,
-    epsilon: Tensor,
-    rows: Tensor,
-    schedule: Schedule = FINEST,
+    network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: Tensor, rows: Tensor, schedule: Schedule = FINEST
 ) -> tuple[Tensor, Tensor]:
     r"""An unbiased estimate of the log-likelihood of an autoregressive model from one row, and the KL divergence.
 
     .. math:: \log p(A | Z) = \sum_{k=1}^{n-1} \log p(A_k | A_{<k}, Z) = (n - 1) E_k[\log p(A_k | A_{<k}, Z)]
 
-    Arguments:
-        network: An autoregressive model.
-        batch: Graphs with their nodes in decoding order.
-        noise: Noise for ``random`` features, with shape :math:`(B, N, R)`.
-        epsilon: Standard normal noise, with shape :math:`(B, N, D)`.
-        rows: The row :math:`k`, uniform among those after the first, with shape :math:`(B,)`.
-        schedule: Which pairs are decoded in the same step.
-
-    Returns:
-        The estimate and the KL divergence, each with shape :math:`(B,)`.
+    The graphs have their nodes in decoding order. The row :math:`k` of each graph is uniform among those after the
+    first; like it, the results have shape :math:`(B,)`. Other arguments are those of :func:`elbo`.
     """
     posterior = network.encode(batch, noise)
     graphs = network.decode_autoregressive(posterior.sample(epsilon), batch.x, batch.sizes, schedule)
@@ -155,13 +131,8 @@ def autoregressive_log_weights(
     The mean weight is :math:`\frac{1}{n!} \sum_\sigma p(A_\sigma)` over the orderings that the rule can produce: a
     lower bound on the exchangeable :math:`p(A)`, tight if the model has learned the rule.
 
-    Arguments:
-        network: An autoregressive model.
-        batch: Graphs with their nodes in decoding order.
-        noise: Noise for ``random`` features, with shape :math:`(B, N, R)`.
-        epsilon: Standard normal noise, with shape :math:`(B, N, D)`.
-        log_q: The log-probability of the orderings, with shape :math:`(B,)`.
-        schedule: Which pairs are decoded in the same step.
+    The graphs have their nodes in decoding order, and ``log_q`` is the log-probability of that ordering, with shape
+    :math:`(B,)`. Other arguments are those of :func:`elbo`.
     """
     posterior = network.encode(batch, noise)
     z = posterior.sample(epsilon)

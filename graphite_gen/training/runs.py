@@ -1,11 +1,9 @@
-"""Training runs in folders: start, find and resume them.
-
-A run stores how to read or sample its graphs again, and their fingerprint, so that it is resumed with the same graphs.
-"""
+"""Training runs in folders: start, find and resume them with the same graphs, which are read or sampled again."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,7 +25,7 @@ from ..io.locks import HIDDEN, is_locked
 from ..memory import check_memory
 from ..records import Provenance, Record, typed
 from .checkpoint import check_writable, is_checkpoint, last_started, load_checkpoint, recover_save
-from .torchrun import launch, restarts
+from .torchrun import launch
 from .trainer import FIRST_SAVE, RUN, Trainer, prepare, read_run, resolve_device
 
 __all__ = [
@@ -50,16 +48,10 @@ class TrainingData(Record):
     """The source of training graphs: a family or a file.
 
     Attributes:
-        family: The family, or None for a file.
-        parameters: The parameters of the family.
         graphs: The number of training graphs of a family; None for the preset's.
         nodes: The minimum and maximum number of nodes of a family's graphs.
-        file: The file, or None for a family.
         format: The format of the file; None to infer it from the suffix.
         simplify: Whether to drop directions, self-loops and repeated edges of the file.
-        ignore_weights: Whether to drop the edge weights of the file.
-        preset: The preset of the run.
-        seed: The seed of the run.
     """
 
     family: str | None = None
@@ -81,7 +73,10 @@ class TrainingData(Record):
             data = training_set(family, preset_name=self.preset, count=self.graphs, nodes=self.nodes, seed=self.seed)
             graphs, provenance = data.graphs, data.provenance
         else:
-            _check_file(self.file, self.format)
+            if Path(self.file).is_file():
+                # Arrays take at least as much memory as in HDF5; an edge takes about twenty times as much in text.
+                needed = Path(self.file).stat().st_size * (1 if format_of(self.file, self.format) == "h5" else 0.05)
+                check_memory(needed, f"Reading '{self.file}'", "Use a file with fewer graphs.", DatasetError)
             reader = read_graphs(self.file, format=self.format, simplify=self.simplify)
             provenance = replace(reader.provenance, source=reader.provenance.source or Path(self.file).name)
             graphs = [graph.unweighted() if self.ignore_weights else graph for graph in reader]
@@ -91,14 +86,6 @@ class TrainingData(Record):
     def share(self, group: ProcessGroup) -> tuple[list[SimpleGraph], list[SimpleGraph], Provenance]:
         """The same on every rank: rank 0 reads or draws the graphs and broadcasts them."""
         return group.broadcast(self.load() if group.is_rank_zero else ([], [], Provenance()))
-
-
-def _check_file(file: str, format: str | None) -> None:
-    """Refuse a file whose graphs do not fit in memory, judging by its length."""
-    if Path(file).is_file():
-        # Arrays take at least as much memory as in HDF5; an edge takes about twenty times as much in text.
-        needed = Path(file).stat().st_size * (1 if format_of(file, format) == "h5" else 0.05)
-        check_memory(needed, f"Reading '{file}'", "Use a file with fewer graphs.", DatasetError)
 
 
 def fingerprint(graphs: Iterable[SimpleGraph]) -> str:
@@ -123,20 +110,9 @@ def start_run(
     force: bool = False,
     group: ProcessGroup = SINGLE_PROCESS,
 ) -> Trainer:
-    """Prepare a new run.
+    """Prepare a new run with some settings that differ from the preset's; only rank 0 needs the folder and the file.
 
-    Arguments:
-        name: The name of the model.
-        folder: The folder of its checkpoint.
-        data: What to train on.
-        settings: Settings that differ from the preset's.
-        device: ``auto``, ``cpu`` or ``cuda``.
-        force: Whether to replace an existing checkpoint.
-        group: The processes that train together; only rank 0 needs the folder and the file.
-
-    Raises:
-        CheckpointError: The folder exists.
-        ConfigError: A setting is unknown, has no effect or does not fit.
+    An existing checkpoint is replaced by force only.
     """
     if group.is_rank_zero:
         claim_folder(folder, force)
@@ -162,16 +138,9 @@ def start_run(
 
 
 def claim_folder(folder: Path, force: bool, *, resumes: bool = True) -> None:
-    """Check, before any work, that a new model can be written to a folder.
+    """Check, before any work, that a new model can be written to a folder, by force if it has a model already.
 
-    Arguments:
-        folder: The folder.
-        force: Whether to replace a model in it.
-        resumes: Whether runs of this kind can be resumed.
-
-    Raises:
-        CheckpointError: The folder exists, or has files that are not a model.
-        OutputError: It cannot be written to.
+    ``resumes`` tells whether runs of this kind can be resumed.
     """
     if _is_taken(folder) and not force:
         reason = "folder-exists-resume" if resumes else "folder-exists"
@@ -199,18 +168,10 @@ def resume_run(
     device: str = "cpu",
     group: ProcessGroup = SINGLE_PROCESS,
 ) -> Trainer:
-    """Resume the run in a folder.
+    """Resume the run in a folder; only rank 0 needs the folder and the file.
 
-    Arguments:
-        folder: The checkpoint of the run.
-        given: Settings of the model, the run or its data, which must be those of the run.
-        file: The file of the training graphs, if it has moved.
-        device: ``auto``, ``cpu`` or ``cuda``.
-        group: The processes that train together; only rank 0 needs the folder and the file.
-
-    Raises:
-        CheckpointError: There is no run, its settings differ, or its graphs have changed.
-        ConfigError: A given setting has no effect on the model.
+    The given settings of the model, the run or its data must be those of the run. ``file`` is the file of the training
+    graphs if it has moved.
     """
     with _at_hand(folder, group) as place:
         data, expected = _read_data(place)
@@ -219,7 +180,7 @@ def resume_run(
         for key, value in given.items():
             if key in model.config.unused:
                 raise UnusedSettingError(key, model.config.unused[key])
-            if _plain(value) != _plain(known[key]):
+            if (tuple(value) if isinstance(value, list) else value) != known[key]:
                 raise CheckpointError(
                     f"The run in '{folder}' has {key}={_shown(known[key])}, not {_shown(value)}.",
                     reason="resume-other-setting",
@@ -281,7 +242,6 @@ def _read_data(folder: Path) -> tuple[TrainingData, str]:
 
 # The maximum number of graphs to sample again for a checkpoint, which may be damaged.
 MOST_DRAWN = 10_000_000
-_RESULTS = {"train": "training", "validation": "validation"}
 
 
 @dataclass(frozen=True)
@@ -305,19 +265,19 @@ def find_training_graphs(folder: Path) -> TrainingGraphs:
         return TrainingGraphs(fingerprint=expected)
     model = load_checkpoint(folder)
     own = model.provenance
-    counts = {split: model.results.get(f"{key}_graphs") for split, key in _RESULTS.items()}
-    splits = {split: n for split, n in counts.items() if isinstance(n, int) and 0 <= n <= MOST_DRAWN}
-    if splits != counts or own.source != "generate" or own.family is None or own.seed is None:
+    counts = [model.results.get(key) for key in ("training_graphs", "validation_graphs")]
+    splits = {
+        split: count
+        for split, count in zip(("train", "validation"), counts, strict=True)
+        if isinstance(count, int) and 0 <= count <= MOST_DRAWN
+    }
+    if len(splits) < 2 or own.source != "generate" or own.family is None or own.seed is None:
         return TrainingGraphs()
     nodes = min(model.sizes.graphs), model.sizes.largest
     drawn = generate(family_of(own.family, **own.parameters), sum(splits.values()), nodes, own.seed, splits=splits)
     train, validation = split_graphs(drawn.graphs, model.training.seed)
 
     return TrainingGraphs(train, validation, fingerprint(drawn.graphs))
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _shown(value: Any) -> str:
@@ -341,7 +301,7 @@ def free_folder(out: Path, name: str) -> Path:
 
 def lost_run(out: Path, name: str) -> Path | None:
     """The run among ``name``, ``name-2``, … to continue after a restart by torchrun; None if there is none."""
-    if not restarts():
+    if os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0":
         return None
     ours = []
     for folder in _runs(out, name):

@@ -1,7 +1,6 @@
 """One training step: its random numbers, its loss, and the gradients, which several ranks compute together.
 
-Every rank draws the random numbers of the whole batch, named by the number of the step, and computes the gradients of
-some parts of the batch, which are then summed over all ranks.
+Every rank draws the random numbers of the whole batch and computes the gradients of some of its parts.
 """
 
 from __future__ import annotations
@@ -13,18 +12,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..autoregressive.distribution import FINEST, Schedule, row_chunks
 from ..autoregressive.ordering import permute_to_ordering
-from ..config import ModelConfig, TrainConfig
+from ..config import TrainConfig
 from ..data.batch import GraphBatch
 from ..distributed import ProcessGroup
 from ..rng import derive_seed, stream
 from .model import GraphNetwork
 from .objectives import autoregressive_bound, elbo, reconstruction, weight_terms
 
-__all__ = ["BatchLoss", "Step", "StepLoss", "assign_parts", "draw_step", "normal_noise"]
+__all__ = ["Step", "assign_parts", "backward", "draw_step", "normal_noise", "step_loss"]
 
 # The smallest part of a batch for a one-shot decoder, in matrix cells, and the largest number of parts of a batch.
 PART_CELLS = 1 << 14
@@ -38,13 +37,11 @@ class Step:
     r"""A batch and its random numbers.
 
     Attributes:
-        batch: The graphs; for an autoregressive decoder, with their nodes in decoding order.
+        batch: The graphs, with their nodes in decoding order for an autoregressive decoder.
         noise: Noise for ``random`` features, with shape :math:`(B, N, R)`, or :math:`(K, B, N, R)` for K samples.
         epsilon: Standard normal noise, with shape :math:`(B, N, D)`, or :math:`(K, 1, B, N, D)`.
-        kl_weight: The weight of the KL divergence.
         rows: The row that is sampled to estimate the loss of its graph, with shape :math:`(B,)`; autoregressive only.
         log_orders: :math:`\log n! + \log q(\sigma | A)` of the node ordering, with shape :math:`(B,)`.
-        schedule: Which pairs are decoded in one step.
     """
 
     batch: GraphBatch
@@ -62,7 +59,7 @@ class Step:
             return [self._select(chunk) for chunk in chunks] if len(chunks) > 1 else [self]
         sizes = self.batch.sizes.cpu().numpy()
         order = np.argsort(sizes, kind="stable")
-        cells = np.cumsum(np.square(sizes[order], dtype=np.float64)) * (len(self.noise) if self.is_sampled else 1)
+        cells = np.cumsum(np.square(sizes[order], dtype=np.float64)) * self.samples
         # A power of two divides evenly among most world sizes.
         count = 2 ** int(np.log2(np.clip(cells[-1] / PART_CELLS, 1, min(MOST_PARTS, len(sizes)))))
         if count == 1:
@@ -72,17 +69,16 @@ class Step:
         return [self._select(part) for part in np.split(order, ends) if len(part)]
 
     @property
-    def is_sampled(self) -> bool:
-        """Whether there are several samples of the latents."""
-        return self.noise.dim() == 4
+    def samples(self) -> int:
+        """The number of samples of the latents."""
+        return len(self.noise) if self.noise.dim() == 4 else 1
 
     @property
     def cost(self) -> float:
         """An estimate of the computing time, in matrix cells."""
         sizes = self.batch.sizes if self.rows is None else self.rows + 1
-        samples = len(self.noise) if self.is_sampled else 1
 
-        return CALL_CELLS + samples * len(sizes) * float(sizes.max()) ** 2
+        return CALL_CELLS + self.samples * len(sizes) * float(sizes.max()) ** 2
 
     def _select(self, graphs: NDArray[np.int64]) -> Step:
         at = torch.from_numpy(graphs).to(self.batch.adj.device)
@@ -98,20 +94,12 @@ class Step:
 
 
 def draw_step(network: GraphNetwork, batch: GraphBatch, training: TrainConfig, number: int, fraction: float) -> Step:
-    """Draw the random numbers of a step.
-
-    Arguments:
-        network: The model.
-        batch: The graphs.
-        training: The settings of the run.
-        number: The index of the step, which names its random streams.
-        fraction: The fraction of the run that is done.
-    """
+    """Draw the random numbers of a step, named by its number, when some fraction of the run is done."""
     config = network.config
     generator = torch.Generator().manual_seed(derive_seed(training.seed, "step", number))
     kl_weight = min(1.0, fraction / training.kl_warmup) if training.kl_warmup else 1.0
     if config.is_autoregressive:
-        return _draw_autoregressive(network, batch, training, number, generator, kl_weight)
+        return replace(_draw_autoregressive(network, batch, training, number, generator), kl_weight=kl_weight)
     samples = training.samples if config.is_variational and fraction >= training.samples_from else 1
     several, one = ((samples,), (samples, 1)) if samples > 1 else ((), ())
     noise = normal_noise(generator, batch, *several, *batch.mask.shape, network.noise_features)
@@ -123,22 +111,15 @@ def draw_step(network: GraphNetwork, batch: GraphBatch, training: TrainConfig, n
 
 
 def _draw_autoregressive(
-    network: GraphNetwork,
-    batch: GraphBatch,
-    training: TrainConfig,
-    number: int,
-    generator: torch.Generator,
-    kl_weight: float,
+    network: GraphNetwork, batch: GraphBatch, training: TrainConfig, number: int, generator: torch.Generator
 ) -> Step:
     """Draw one node ordering of each graph, and one row of it as an unbiased estimate of the sum over its rows."""
-    config: ModelConfig = network.config
+    config = network.config
     # The names of streams stay as they are, since they determine the random numbers.
     rng = stream(training.seed, "growth", number)
     ordered, log_q = permute_to_ordering(batch, config.ordering, rng)
     sizes = batch.sizes.cpu().numpy()
-    rows = torch.from_numpy(1 + np.floor(rng.random(len(sizes)) * (sizes - 1)).astype(np.int64)).clamp_max(
-        torch.from_numpy(sizes - 1)
-    )
+    rows = np.minimum(1 + np.floor(rng.random(len(sizes)) * (sizes - 1)).astype(np.int64), sizes - 1)
     schedule = Schedule(config.decoding_steps)
     if rng.random() < training.coarse:
         # Some steps train a coarser schedule, so that a model can be sampled with any number of decoding steps.
@@ -148,7 +129,7 @@ def _draw_autoregressive(
     epsilon = normal_noise(generator, batch, *batch.mask.shape, config.latent)
     log_orders = torch.lgamma(batch.sizes.to(batch.adj) + 1) + log_q.to(batch.adj)
 
-    return Step(ordered, noise, epsilon, kl_weight, rows.to(batch.adj.device), log_orders, schedule)
+    return Step(ordered, noise, epsilon, 1.0, torch.from_numpy(rows).to(batch.adj.device), log_orders, schedule)
 
 
 def normal_noise(generator: torch.Generator, batch: GraphBatch, *shape: int) -> Tensor:
@@ -157,74 +138,52 @@ def normal_noise(generator: torch.Generator, batch: GraphBatch, *shape: int) -> 
     return torch.randn(*shape, generator=generator, dtype=batch.adj.dtype).to(batch.adj.device)
 
 
-class StepLoss(nn.Module):
+def step_loss(network: GraphNetwork, step: Step, convention: str) -> tuple[Tensor, Tensor]:
     """The loss and the KL divergence of every graph of a batch or a part of it, each with shape :math:`(B,)`."""
+    batch, noise, epsilon = step.batch, step.noise, step.epsilon
+    if step.rows is not None and step.log_orders is not None:
+        log_likelihood, kl = autoregressive_bound(network, batch, noise, epsilon, step.rows, step.schedule)
+        return step.kl_weight * kl + step.log_orders - log_likelihood, kl
+    if not network.config.is_variational:
+        return -reconstruction(network, batch, noise, convention), batch.adj.new_zeros(len(batch.mask))
+    if step.samples > 1:
+        log_likelihood, log_ratio = weight_terms(network, batch, noise, epsilon, convention)
+        return math.log(len(noise)) - (log_likelihood - log_ratio).logsumexp(0), log_ratio.mean(0)
+    log_likelihood, kl = elbo(network, batch, noise, epsilon, convention)
 
-    def __init__(self, network: GraphNetwork, convention: str) -> None:
-        super().__init__()
-
-        self.network = network
-        self.convention = convention
-
-    def forward(self, step: Step) -> tuple[Tensor, Tensor]:
-        network, batch, noise, epsilon = self.network, step.batch, step.noise, step.epsilon
-        if step.rows is not None and step.log_orders is not None:
-            log_likelihood, kl = autoregressive_bound(network, batch, noise, epsilon, step.rows, step.schedule)
-            return step.kl_weight * kl + step.log_orders - log_likelihood, kl
-        if not network.config.is_variational:
-            return -reconstruction(network, batch, noise, self.convention), batch.adj.new_zeros(len(batch.mask))
-        if step.is_sampled:
-            log_likelihood, log_ratio = weight_terms(network, batch, noise, epsilon, self.convention)
-            return math.log(len(noise)) - (log_likelihood - log_ratio).logsumexp(0), log_ratio.mean(0)
-        log_likelihood, kl = elbo(network, batch, noise, epsilon, self.convention)
-
-        return step.kl_weight * kl - log_likelihood, kl
+    return step.kl_weight * kl - log_likelihood, kl
 
 
-class BatchLoss:
-    """The loss of batches that the ranks of a group compute together, each some parts of every batch.
+def backward(
+    network: GraphNetwork, step: Step, convention: str, graphs: int, group: ProcessGroup
+) -> tuple[float, float]:
+    """Set the gradients of a batch, and return the sums of its loss and KL divergence over the graphs.
 
-    Arguments:
-        network: The model, whose gradients it sets.
-        convention: ``pairs``, or ``paper`` to score all cells of the padded matrix.
-        group: The process group.
+    Every rank computes some parts. The gradients, but not the sums, are divided by a number of graphs.
     """
+    network.zero_grad()
+    parts, sums = step.parts(), [0.0, 0.0]
+    for part in assign_parts([part.cost for part in parts], group.world_size)[group.rank]:
+        loss, kl = step_loss(network, parts[part], convention)
+        torch.autograd.backward(loss.sum() / graphs)
+        sums[0] += float(loss.detach().double().sum())
+        sums[1] += float(kl.detach().double().sum())
+    if group.world_size > 1:
+        _sum_gradients(list(network.parameters()), group)
+    total, divergence = group.all_reduce_sum(sums)
 
-    def __init__(self, network: GraphNetwork, convention: str, group: ProcessGroup) -> None:
-        self._loss = StepLoss(network, convention)
-        self._parameters = list(network.parameters())
-        self._group = group
+    return total, divergence
 
-    def backward(self, step: Step, graphs: int) -> tuple[float, float]:
-        """Set the gradients of a batch, and return the sums of its loss and KL divergence over the graphs.
 
-        Arguments:
-            step: The batch.
-            graphs: The number of graphs that the gradients, but not the sums, are divided by.
-        """
-        self._loss.zero_grad()
-        parts, sums = step.parts(), [0.0, 0.0]
-        for part in assign_parts([part.cost for part in parts], self._group.world_size)[self._group.rank]:
-            loss, kl = self._loss(parts[part])
-            (loss.sum() / graphs).backward()
-            sums[0] += float(loss.detach().double().sum())
-            sums[1] += float(kl.detach().double().sum())
-        if self._group.world_size > 1:
-            self._sum_gradients()
-        total, divergence = self._group.all_reduce_sum(sums)
-
-        return total, divergence
-
-    def _sum_gradients(self) -> None:
-        """Sum the gradients over all ranks; a parameter without a gradient on any rank still has none afterwards."""
-        parameters = self._parameters
-        is_set = parameters[0].new_tensor([parameter.grad is not None for parameter in parameters])
-        gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
-        flat = torch.cat([is_set, *(gradient.flatten() for gradient in gradients)])
-        self._group.all_reduce(flat)
-        counts, *sums = torch.split(flat, [len(parameters), *(parameter.numel() for parameter in parameters)])
-        for parameter, count, gradient in zip(parameters, counts.tolist(), sums, strict=True):
-            parameter.grad = gradient.view_as(parameter) if count else None
+def _sum_gradients(parameters: Sequence[Tensor], group: ProcessGroup) -> None:
+    """Sum the gradients over all ranks; a parameter without a gradient on any rank still has none afterwards."""
+    is_set = parameters[0].new_tensor([parameter.grad is not None for parameter in parameters])
+    gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+    flat = torch.cat([is_set, *(gradient.flatten() for gradient in gradients)])
+    group.all_reduce(flat)
+    counts, *sums = torch.split(flat, [len(parameters), *(parameter.numel() for parameter in parameters)])
+    for parameter, count, gradient in zip(parameters, counts.tolist(), sums, strict=True):
+        parameter.grad = gradient.view_as(parameter) if count else None
 
 
 def assign_parts(costs: Sequence[float], world_size: int) -> list[list[int]]:

@@ -5,14 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["launch", "local_rank", "restarts"]
-
-
-def restarts() -> int:
-    """How often torchrun has restarted this run after a failure."""
-    count = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-
-    return int(count) if count.isdecimal() else 0
+__all__ = ["launch"]
 
 
 def launch() -> str | None:
@@ -34,10 +27,3 @@ def _start_of(process: int) -> str:
         return ""
 
     return f" from {ticks} of {boot}"
-
-
-def local_rank() -> int | None:
-    """The rank of this process on its host, which is also the index of its device; None without torchrun."""
-    rank = os.environ.get("LOCAL_RANK", "")
-
-    return int(rank) if rank.isdecimal() else None

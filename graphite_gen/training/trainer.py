@@ -1,7 +1,6 @@
 """Training runs that validate, keep the best weights, and can be stopped and resumed bit for bit.
 
-All random numbers of a run are named by its seed, epoch and step, so resuming needs no generator state: only the
-weights, the moments of the optimiser and the position in the epoch.
+Random numbers are named by seed, epoch and step, so a run is resumed without the state of any generator.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -23,7 +23,7 @@ from torch import Tensor
 from ..autoregressive.distribution import Schedule
 from ..autoregressive.ordering import permute_to_ordering
 from ..config import ModelConfig, TrainConfig, current_names, preset
-from ..data.batch import GraphBatch, bucket, collate, consecutive_batches
+from ..data.batch import bucket, collate, consecutive_batches
 from ..data.sizes import SizeDistribution
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import CheckpointError, ConfigError, DatasetError, TrainingError, UnusedSettingError
@@ -46,8 +46,8 @@ from .checkpoint import (
 )
 from .model import GraphNetwork, build_network
 from .objectives import autoregressive_log_weights, log_weights, reconstruction
-from .step import BatchLoss, draw_step, normal_noise
-from .torchrun import launch, local_rank
+from .step import backward, draw_step, normal_noise
+from .torchrun import launch
 
 __all__ = [
     "FIRST_SAVE",
@@ -80,11 +80,7 @@ _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 
 def resolve_device(name: str) -> torch.device:
-    """The device called ``auto``, ``cpu``, ``cuda`` or ``cuda:1``; under torchrun, each rank has its own CUDA device.
-
-    Raises:
-        TrainingError: It does not exist.
-    """
+    """The device called ``auto``, ``cpu``, ``cuda`` or ``cuda:1``; each rank of torchrun has its own CUDA device."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -93,23 +89,19 @@ def resolve_device(name: str) -> torch.device:
         raise TrainingError(f"Unknown device '{name}'. Use auto, cpu or cuda.") from error
     if device.type == "cuda" and not torch.cuda.is_available():
         raise TrainingError("This machine has no CUDA device.", reason="no-cuda")
-    own = local_rank()
-    if device.type != "cuda" or device.index is not None or own is None:
+    own = os.environ.get("LOCAL_RANK", "")
+    if device.type != "cuda" or device.index is not None or not own.isdecimal():
         return device
-    if own >= (count := torch.cuda.device_count()):
+    if int(own) >= (count := torch.cuda.device_count()):
         raise TrainingError(
             f"This machine has {count} CUDA devices, fewer than processes of this run.", reason="few-cuda-devices"
         )
 
-    return torch.device("cuda", own)
+    return torch.device("cuda", int(own))
 
 
 def adapt_config(config: ModelConfig, graphs: Sequence[SimpleGraph]) -> ModelConfig:
-    """The config with observation, sizes and node features set from the graphs; weights that are all one are ignored.
-
-    Raises:
-        DatasetError: There are no graphs, or they are of different kinds.
-    """
+    """The config with observation, sizes and node features of the graphs; weights that are all one are ignored."""
     if not graphs:
         raise DatasetError("There are no graphs to train on.", reason="empty-dataset")
     if min(graph.nodes for graph in graphs) < 1:
@@ -134,17 +126,7 @@ def configure(
     """The settings of a preset with some changed, adapted to the graphs.
 
     Weighted graphs get a one-shot decoder. The node ordering is the one recommended for the family, and ``uniform`` for
-    graphs with node features.
-
-    Arguments:
-        name: The preset.
-        graphs: Training and validation graphs.
-        family: The family they come from.
-        changes: The settings that differ from the preset's.
-
-    Raises:
-        ConfigError: The preset or a setting is unknown, a value does not fit, or a setting would have no effect.
-        DatasetError: There are no graphs, or they are of different kinds.
+    graphs with node features. Settings without effect are refused.
     """
     changes = current_names(changes)
     given = tuple(changes)
@@ -168,15 +150,11 @@ class TrainingPlan(Record):
     """What a run is about to do.
 
     Attributes:
-        graphs: The number of training graphs.
-        validation_graphs: The number of validation graphs.
-        parameters: The number of parameters of the network.
         epochs: The number of epochs left.
-        epoch_graphs: The number of graphs in an epoch.
-        requested_epoch_graphs: The same by the settings; larger if epochs are shortened because graphs are large.
+        requested_epoch_graphs: ``epoch_graphs`` by the settings; larger if epochs are shortened for large graphs.
         batch_size: The number of graphs in a batch, unless they are large.
         steps: About how many optimiser steps are left.
-        seconds: The estimated time left, from timing a few steps.
+        seconds: The estimated time left.
         memory: The estimated memory of a step, in bytes.
     """
 
@@ -213,8 +191,7 @@ class _Progress:
 class Trainer:
     """A training run in a folder.
 
-    Iterating trains and yields a :class:`TrainRecord` per epoch. ``model`` is the best model so far, and ``has_saved``
-    tells whether the folder has a run to resume.
+    Iterating trains and yields a :class:`TrainRecord` per epoch. ``has_saved`` is true if there is a run to resume.
     """
 
     def __init__(
@@ -234,23 +211,8 @@ class Trainer:
     ) -> None:
         """Prepare a run, or resume one.
 
-        Arguments:
-            name: The name of the model.
-            config: The architecture, as :func:`adapt_config` returns it.
-            training: The settings of the run.
-            graphs: Training graphs.
-            validation: Validation graphs; if there are none, the last weights are kept.
-            folder: Where checkpoints are saved; None to keep the model in memory only.
-            provenance: Where the graphs come from.
-            data: How to read or sample the graphs again, as JSON; saved with the run for resuming it.
-            device: Where to train.
-            resume: Whether to continue the run in the folder.
-            group: The processes that train together; rank 0 saves.
-
-        Raises:
-            CheckpointError: There is no run to resume, or it has other settings.
-            DatasetError: The validation graphs are of another kind than the training graphs.
-            TrainingError: A step does not fit in memory.
+        The config is that of :func:`adapt_config`. Without validation graphs the last weights are kept, and without a
+        folder, to which rank 0 saves, nothing is saved. ``data`` tells how to read or sample the graphs again, as JSON.
         """
         if validation:
             fitted = adapt_config(config, [*graphs, *validation])
@@ -281,7 +243,7 @@ class Trainer:
         )
         # The network that is validated and kept: the weights or their moving average.
         self._validated = copy.deepcopy(self.network) if training.average else self.network
-        self._best = _copy(self._validated.state_dict())
+        self._best = copy.deepcopy(self._validated.state_dict())
         self._sketch = TrainedModel(
             name, self.network, SizeDistribution.of(graphs), training, provenance or Provenance()
         )
@@ -292,7 +254,6 @@ class Trainer:
         self._group = group
         # An error of one rank is raised here, before the others wait for it.
         group.barrier()
-        self._loss = BatchLoss(self.network, training.convention, group)
 
     def stop(self) -> None:
         """Save and raise ``KeyboardInterrupt`` after the current step; for signal handlers."""
@@ -305,7 +266,6 @@ class Trainer:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the run is complete."""
         return self._progress.finished
 
     @property
@@ -327,7 +287,11 @@ class Trainer:
         epochs = training.epochs - progress.epoch
         steps = epochs * len(batches) - progress.batch
         # The first step warms up; the multi-sample bound takes longer than the ELBO.
-        timed = [self._time_step(batches[number // 2 % len(batches)], number > 1) for number in (0, 1, 2)]
+        timed = []
+        for number in (0, 1, 2):
+            started = time.monotonic()
+            self._gradients(batches[number // 2 % len(batches)], float(number > 1))
+            timed.append(time.monotonic() - started)
         late = 1 - training.samples_from if self._samples > 1 else 0.0
         seconds = steps * ((1 - late) * timed[1] + late * timed[2])
         if self.validation:
@@ -350,12 +314,6 @@ class Trainer:
             memory=self._step_memory[1],
         )
 
-    def _time_step(self, indices: list[int], late: bool) -> float:
-        started = time.monotonic()
-        self._gradients(indices, float(late))
-
-        return time.monotonic() - started
-
     def __iter__(self) -> Iterator[TrainRecord]:
         try:
             while self._progress.epoch < self.training.epochs and not self._progress.finished:
@@ -375,26 +333,23 @@ class Trainer:
 
     @property
     def _step_memory(self) -> tuple[int, int]:
-        """The number of graphs in the largest batch, and the bytes that a step on it takes."""
+        """The bytes that a step takes on one graph and on the largest batch."""
+        each = AUTOREGRESSIVE_BYTES if self.config.is_autoregressive else ONE_SHOT_BYTES
         one = self.config.max_nodes**2 * self._samples
         cells = one * self.training.batch_size
         # Batches of convention 'paper' are padded after they are split.
         cells = cells if self.training.convention == "paper" else max(one, min(cells, BATCH_CELLS))
 
-        return max(1, cells // one), cells * self._bytes_per_cell
-
-    @property
-    def _bytes_per_cell(self) -> int:
-        return AUTOREGRESSIVE_BYTES if self.config.is_autoregressive else ONE_SHOT_BYTES
+        return one * each, cells * each
 
     def _check_memory(self) -> None:
-        graphs, needed = self._step_memory
+        one, needed = self._step_memory
 
         def remedy(available: int) -> str:
-            fitting = available // (self.config.max_nodes**2 * self._samples * self._bytes_per_cell)
+            fitting = available // one
             return f"A batch size of {fitting} would fit." if fitting else "Train on graphs with fewer nodes."
 
-        what = f"A step on {graphs} graphs of {self.config.max_nodes} nodes"
+        what = f"A step on {needed // one} graphs of {self.config.max_nodes} nodes"
         check_memory(needed, what, remedy, partial(TrainingError, reason="training-memory"))
 
     def _start_at_the_density(self) -> None:
@@ -430,7 +385,11 @@ class Trainer:
             seconds=progress.seconds,
         )
         validates = record.epoch == self.training.epochs or record.epoch % self.training.validate_every == 0
-        nll = self._validate(record.epoch) if validates and self.validation else None
+        nll = None
+        if validates and self.validation:
+            nll = validation_nll(self._validated, self.validation, self.training, self._group)
+            if not math.isfinite(nll):
+                raise self._diverged(f"The validation NLL became {nll} after epoch {record.epoch}")
 
         self._is_consistent = False
         if validates:
@@ -477,7 +436,7 @@ class Trainer:
         step = draw_step(self.network, batch, self.training, self._progress.step, fraction)
 
         # Batches of large graphs are smaller: dividing by the nominal size gives every graph the same weight.
-        return self._loss.backward(step, self.training.batch_size)
+        return backward(self.network, step, self.training.convention, self.training.batch_size, self._group)
 
     def _step(self, indices: list[int], fraction: float) -> None:
         """One optimiser step."""
@@ -486,8 +445,7 @@ class Trainer:
         norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), training.clip)
         if not (math.isfinite(loss) and norm.isfinite()):
             raise self._diverged(
-                f"The loss became {loss / training.batch_size:g} and its gradient {float(norm):g} at step "
-                f"{progress.step}"
+                f"The loss became {loss / training.batch_size:g} and its gradient {norm:g} at step {progress.step}"
             )
         rate = training.learning_rate * _schedule(fraction, progress.step, training.warmup_steps)
         for group in self._optimiser.param_groups:
@@ -495,7 +453,12 @@ class Trainer:
 
         self._is_consistent = False
         self._optimiser.step()
-        self._update_average()
+        # The decay of the moving average increases at the start of the run.
+        decay = min(training.average, (1 + progress.step) / (10 + progress.step))
+        if self._validated is not self.network:
+            with torch.no_grad():
+                for mean, weight in zip(self._validated.parameters(), self.network.parameters(), strict=True):
+                    mean.lerp_(weight, 1 - decay)
         progress.step += 1
         progress.batch += 1
         progress.loss_sum += loss
@@ -508,28 +471,12 @@ class Trainer:
         rate = self.training.learning_rate
         return TrainingError(f"{what}, at a learning rate of {rate:g}.", reason="training-diverged", learning_rate=rate)
 
-    def _update_average(self) -> None:
-        """Update the moving average of the weights, whose decay increases at the start of the run."""
-        if self._validated is self.network:
-            return
-        decay = min(self.training.average, (1 + self._progress.step) / (10 + self._progress.step))
-        with torch.no_grad():
-            for mean, weight in zip(self._validated.parameters(), self.network.parameters(), strict=True):
-                mean.lerp_(weight, 1 - decay)
-
-    def _validate(self, epoch: int) -> float:
-        nll = validation_nll(self._validated, self.validation, self.training, self._group)
-        if not math.isfinite(nll):
-            raise self._diverged(f"The validation NLL became {nll} after epoch {epoch}")
-
-        return nll
-
     def _keep_best(self, record: TrainRecord, nll: float | None) -> TrainRecord:
         """Keep the weights with the best validation NLL, and stop when patience ends."""
         progress = self._progress
         if nll is None or progress.best is None or nll < progress.best:
             progress.best, progress.best_epoch, progress.stale = nll, record.epoch, 0
-            self._best = _copy(self._validated.state_dict())
+            self._best = copy.deepcopy(self._validated.state_dict())
         else:
             progress.stale += 1
         if self.training.patience and progress.stale >= self.training.patience:
@@ -593,7 +540,16 @@ class Trainer:
         path = self.folder / RUN
         state = read_run(self.folder)
         saved = load_checkpoint(self.folder, self.device)
-        self._check_same_run(saved)
+        unused = self.config.unused
+        then = saved.config.to_json() | saved.training.to_json(unused)
+        now = self.config.to_json() | self.training.to_json(unused)
+        other = next((name for name in now if now[name] != then.get(name)), None)
+        if other is not None:
+            raise CheckpointError(
+                f"The run in '{self.folder}' has '{other}' {then.get(other)}, not {now[other]}.", reason="other-run"
+            )
+        if saved.sizes != self._sketch.sizes:
+            raise CheckpointError(f"The run in '{self.folder}' was started on other graphs.", reason="other-run")
         tensors, _ = read_tensors(path)
         self._data = state["data"]
         try:
@@ -612,21 +568,8 @@ class Trainer:
                 self._optimiser.state[parameter] = {
                     key: value if key == "step" else value.to(parameter) for key, value in moments.items()
                 }
-        self._best = _copy(saved.network.state_dict())
+        self._best = saved.network.state_dict()
         self.history = read_history(self.folder, self._progress.epoch)
-
-    def _check_same_run(self, saved: TrainedModel) -> None:
-        """Refuse to resume with other settings or other graphs."""
-        unused = self.config.unused
-        then = saved.config.to_json() | saved.training.to_json(unused)
-        now = self.config.to_json() | self.training.to_json(unused)
-        other = next((name for name in now if now[name] != then.get(name)), None)
-        if other is not None:
-            raise CheckpointError(
-                f"The run in '{self.folder}' has '{other}' {then.get(other)}, not {now[other]}.", reason="other-run"
-            )
-        if saved.sizes != self._sketch.sizes:
-            raise CheckpointError(f"The run in '{self.folder}' was started on other graphs.", reason="other-run")
 
 
 def prepare(
@@ -638,27 +581,13 @@ def prepare(
     preset_name: str = "default",
     seed: int = 0,
     family: Family | None = None,
-    folder: Path | None = None,
-    provenance: Provenance | None = None,
-    data: Mapping[str, Any] | None = None,
     device: str = "cpu",
-    group: ProcessGroup = SINGLE_PROCESS,
+    **others: Any,
 ) -> Trainer:
-    """A new run with the settings of :func:`configure`; the other arguments are those of :class:`Trainer`."""
+    """A new run with the settings of :func:`configure`; the others are arguments of :class:`Trainer`."""
     config, training = configure(preset_name, [*graphs, *validation], family, seed=seed, **settings)
 
-    return Trainer(
-        name,
-        config,
-        training,
-        graphs,
-        validation,
-        folder=folder,
-        provenance=provenance,
-        data=data,
-        device=resolve_device(device),
-        group=group,
-    )
+    return Trainer(name, config, training, graphs, validation, device=resolve_device(device), **others)
 
 
 def _damaged(message: str) -> CheckpointError:
@@ -666,11 +595,7 @@ def _damaged(message: str) -> CheckpointError:
 
 
 def read_run(folder: Path) -> dict[str, Any]:
-    """The state of a run: its ``progress``, its ``data``, its ``threads``, and the ``launch`` of torchrun it is from.
-
-    Raises:
-        CheckpointError: There is no run to resume, or it is damaged.
-    """
+    """The state of a run: its ``progress``, ``data`` and ``threads``, and the ``launch`` of torchrun it is from."""
     path = folder / RUN
     if not path.exists():
         reason = "no-run-but-model" if is_checkpoint(folder) else "no-run"
@@ -733,10 +658,17 @@ def _validation_nats(
     batch = collate([graphs[index] for index in indices], _width(network.config, training)).to(device)
     generator = torch.Generator().manual_seed(derive_seed(training.seed, "validation", start))
     count, nodes = batch.mask.shape
+    samples = training.validation_samples
     if network.config.is_autoregressive:
-        values = _autoregressive_values(network, batch, training, start, generator)
+        rng, each = stream(training.seed, "validation orders", start), []
+        for _ in range(samples):
+            ordered, log_q = permute_to_ordering(batch, network.config.ordering, rng)
+            noise = normal_noise(generator, batch, count, nodes, network.noise_features)
+            epsilon = normal_noise(generator, batch, count, nodes, network.config.latent)
+            schedule = Schedule(network.config.decoding_steps)
+            each.append(autoregressive_log_weights(network, ordered, noise, epsilon, log_q.to(noise), schedule))
+        values = torch.stack(each).logsumexp(0) - math.log(samples)
     elif network.config.is_variational:
-        samples = training.validation_samples
         noise = normal_noise(generator, batch, samples, count, nodes, network.noise_features)
         epsilon = normal_noise(generator, batch, samples, 1, count, nodes, network.config.latent)
         weights = log_weights(network, batch, noise, epsilon, training.convention)
@@ -746,21 +678,6 @@ def _validation_nats(
         values = reconstruction(network, batch, noise, training.convention)
 
     return -values.double()
-
-
-def _autoregressive_values(
-    network: GraphNetwork, batch: GraphBatch, training: TrainConfig, start: int, generator: torch.Generator
-) -> Tensor:
-    """The log-likelihoods under an autoregressive model by a few node orderings, with shape :math:`(B,)`."""
-    rng, weights = stream(training.seed, "validation orders", start), []
-    for _ in range(training.validation_samples):
-        ordered, log_q = permute_to_ordering(batch, network.config.ordering, rng)
-        noise = normal_noise(generator, batch, *batch.mask.shape, network.noise_features)
-        epsilon = normal_noise(generator, batch, *batch.mask.shape, network.config.latent)
-        schedule = Schedule(network.config.decoding_steps)
-        weights.append(autoregressive_log_weights(network, ordered, noise, epsilon, log_q.to(noise), schedule))
-
-    return torch.stack(weights).logsumexp(0) - math.log(len(weights))
 
 
 def _width(config: ModelConfig, training: TrainConfig) -> int | None:
@@ -773,24 +690,12 @@ def _schedule(fraction: float, step: int, warmup_steps: int) -> float:
     return min(1.0, (step + 1) / (warmup_steps + 1)) * 0.5 * (1 + math.cos(math.pi * fraction))
 
 
-def _copy(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name: tensor.detach().clone() for name, tensor in weights.items()}
-
-
 def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
 def read_history(folder: Path, epochs: int | None = None) -> list[TrainRecord]:
-    """The records of a run's epochs.
-
-    Arguments:
-        folder: Its checkpoint.
-        epochs: The number of epochs that were saved; later records are dropped.
-
-    Raises:
-        CheckpointError: The records are missing or damaged.
-    """
+    """The records of a run's epochs, up to a last one."""
     path = folder / "history.jsonl"
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

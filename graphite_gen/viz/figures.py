@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
     from .decoding_steps import DecodingStepsPoint
 
+    Graphs = Iterable[SimpleGraph | nx.Graph]
+
 # The blue and orange of Okabe and Ito and a light grey differ in lightness too, for colour-blind readers and print.
 SAMPLES = "#0072B2"
 SECOND = "#D55E00"
@@ -81,11 +83,7 @@ def save_picture(figure: Figure, target: Path, *, force: bool = False) -> None:
 
 
 def plot_gallery(
-    graphs: Iterable[SimpleGraph | nx.Graph],
-    reference: Iterable[SimpleGraph | nx.Graph] = (),
-    *,
-    count: int = 12,
-    titles: tuple[str, str] = ("sampled", "true"),
+    graphs: Graphs, reference: Graphs = (), *, count: int = 12, titles: tuple[str, str] = ("sampled", "true")
 ) -> Figure:
     """Drawings of the first ``count`` graphs, beside those of a reference; nodes are coloured by degree."""
     sides = _drawable_sides(graphs, reference, count)
@@ -111,7 +109,6 @@ def plot_gallery(
 
 def plot_graph(graph: SimpleGraph, scale: Normalize) -> Figure:
     """One graph without a margin, coloured on a scale of :func:`degree_scale`."""
-    check_drawable(graph, 0)
     figure = new_figure(GRAPH_SIDE, GRAPH_SIDE, layout=None)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
@@ -169,11 +166,7 @@ def _add_degree_key(part: Figure | SubFigure, scale: Normalize) -> None:
 
 
 def plot_adjacency(
-    graphs: Iterable[SimpleGraph | nx.Graph],
-    reference: Iterable[SimpleGraph | nx.Graph] = (),
-    *,
-    count: int = 6,
-    titles: tuple[str, str] = ("sampled", "true"),
+    graphs: Graphs, reference: Graphs = (), *, count: int = 6, titles: tuple[str, str] = ("sampled", "true")
 ) -> Figure:
     """Adjacency matrices of the first ``count`` graphs, above those of a reference, after the mean over all graphs.
 
@@ -221,9 +214,7 @@ def _draw_matrix(axes: Axes, matrix: NDArray[np.float64], title: str) -> None:
     axes.spines[:].set_color(GREY)
 
 
-def _drawable_sides(
-    graphs: Iterable[SimpleGraph | nx.Graph], reference: Iterable[SimpleGraph | nx.Graph], most: int | None = None
-) -> list[list[SimpleGraph]]:
+def _drawable_sides(graphs: Graphs, reference: Graphs, most: int | None = None) -> list[list[SimpleGraph]]:
     """The first ``most`` graphs of both sets, checked; one list if the reference is empty."""
     sides = [[as_simple_graph(graph) for graph in islice(side, most)] for side in (graphs, reference)]
     if not sides[0]:
@@ -235,9 +226,7 @@ def _drawable_sides(
     return [side for side in sides if side]
 
 
-def plot_distributions(
-    samples: Iterable[SimpleGraph | nx.Graph], reference: Iterable[SimpleGraph | nx.Graph] = ()
-) -> Figure:
+def plot_distributions(samples: Graphs, reference: Graphs = ()) -> Figure:
     """Histograms of descriptors, sizes and path lengths: samples as a line, the reference as bars."""
     figure = new_figure(10, 5.4)
     own, known = ([as_simple_graph(graph) for graph in side] for side in (samples, reference))

@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from graphite_gen.autoregressive import ordering
 from graphite_gen.autoregressive.distribution import Schedule
@@ -80,45 +80,37 @@ def test_proposal_ratios_satisfy_detailed_balance(edges: int) -> None:
     row = np.arange(6) < edges
     chains = Chains(autoregressive("uniform"), partial, row[None], schedule=Schedule(), rng=np.random.default_rng(0))
 
-    there = move_frequencies(chains, row)
+    there = proposals(chains, row)
 
     assert len(there) > 1
-    for new, (frequency, weighted) in there.items():
-        frequency_back, weighted_back = move_frequencies(chains, np.array(new))[tuple(row.tolist())]
+    for new, ratios in there.items():
+        back = proposals(chains, np.array(new))[tuple(row.tolist())]
         # An edge may move to the same pair by two kinds of moves with ratios of their own: both are counted.
-        assert_equal_means(weighted, frequency_back)
-        assert_equal_means(weighted_back, frequency)
+        assert_equal_sums(ratios, np.ones(len(back)))
+        assert_equal_sums(back, np.ones(len(ratios)))
 
 
-Mean = tuple[float, float]
-"""A mean and its standard error."""
+DRAWS = 4000
 
 
-def assert_equal_means(one: Mean, other: Mean) -> None:
-    error = np.hypot(one[1], other[1])
-
-    assert error < 0.012
-    assert abs(one[0] - other[0]) < 4 * error
-
-
-def move_frequencies(
-    chains: Chains, row: NDArray[np.bool_], draws: int = 4000
-) -> dict[tuple[bool, ...], tuple[Mean, Mean]]:
-    """How often each other row is proposed, plainly and weighted by its proposal ratio."""
+def proposals(chains: Chains, row: NDArray[np.bool_]) -> dict[tuple[bool, ...], NDArray[np.float64]]:
+    """The proposal ratios of all moves to each other row."""
     found: dict[tuple[bool, ...], list[float]] = {}
-    for _ in range(draws):
+    for _ in range(DRAWS):
         new, log_ratio = chains._move(row)
         found.setdefault(tuple(new.tolist()), []).append(np.exp(log_ratio))
     found.pop(tuple(row.tolist()), None)
 
-    return {new: (mean_of(np.ones(len(ratios)), draws), mean_of(ratios, draws)) for new, ratios in found.items()}
+    return {new: np.array(ratios) for new, ratios in found.items()}
 
 
-def mean_of(values: ArrayLike, draws: int) -> Mean:
-    """The mean over all draws, with 0 for those that have no value."""
-    mean, square = np.sum(values) / draws, np.sum(np.square(values)) / draws
+def assert_equal_sums(one: NDArray[np.float64], other: NDArray[np.float64]) -> None:
+    """Sums over all draws, of which those not listed have the value 0."""
+    variances = [np.square(values).sum() - values.sum() ** 2 / DRAWS for values in (one, other)]
+    error = np.sqrt(sum(variances))
 
-    return float(mean), float(np.sqrt((square - mean**2) / draws))
+    assert error < 0.012 * DRAWS
+    assert abs(one.sum() - other.sum()) < 4 * error
 
 
 def test_regular_completions_have_attachment_orderings_more_often_than_random_ones() -> None:

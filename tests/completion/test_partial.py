@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -12,40 +14,35 @@ from graphite_gen.errors import DatasetError
 from graphite_gen.graph import SimpleGraph
 
 
-def marked(*states: str | None, names: tuple[str, ...] | None = None) -> SimpleGraph:
+def marked(*states: str | None) -> SimpleGraph:
     """A path whose edges have the given states in turn."""
-    plain = path(len(states) + 1)
-
-    return SimpleGraph(plain.nodes, plain.edges, names=names, edge_attributes={"state": list(states)})
+    return replace(path(len(states) + 1), edge_attributes={"state": list(states)})
 
 
 def pairs(partial: PartialGraph) -> set[tuple[int, ...]]:
     return {tuple(pair) for pair in partial.unknown.tolist()}
 
 
-def test_states_determine_known_edges_and_unknown_pairs() -> None:
-    partial = PartialGraph.from_marks(marked("present", "unknown", "absent", None, " Unknown "))
+@pytest.mark.parametrize(
+    ("states", "unlisted", "unknown"),
+    [
+        (("present", "unknown", "absent", None, " Unknown "), None, {(1, 2), (4, 5)}),
+        # Unlisted pairs are unknown by default only if absent but no unknown pairs are listed.
+        (("present", "absent", None), None, {(0, 2), (0, 3), (1, 3)}),
+        (("unknown", "absent", None), None, {(0, 1)}),
+        (("unknown", None, None), "unknown", {(0, 2), (0, 3), (1, 3), (0, 1)}),
+        ((None, None, None), "unknown", {(0, 2), (0, 3), (1, 3)}),
+    ],
+)
+def test_states_determine_known_edges_and_unknown_pairs(
+    states: tuple[str | None, ...], unlisted: str | None, unknown: set[tuple[int, int]]
+) -> None:
+    partial = PartialGraph.from_marks(marked(*states), unlisted=unlisted)
 
-    assert partial.graph.edges.tolist() == [[0, 1], [3, 4]]
-    assert pairs(partial) == {(1, 2), (4, 5)}
+    assert partial.graph.edges.tolist() == [[i, i + 1] for i, s in enumerate(states) if s in ("present", None)]
+    assert pairs(partial) == unknown == {(i, j) for i, j in np.argwhere(~partial.known()).tolist() if i < j}
+    assert (partial.known() == partial.known().T).all()
     assert "state" not in partial.graph.edge_attributes
-
-
-def test_unlisted_pairs_are_unknown_only_if_absent_but_no_unknown_pairs_are_listed() -> None:
-    everything = {(0, 2), (0, 3), (1, 3)}
-
-    assert pairs(PartialGraph.from_marks(marked("present", "absent", None))) == everything
-    assert pairs(PartialGraph.from_marks(marked("unknown", "absent", None))) == {(0, 1)}
-    assert pairs(PartialGraph.from_marks(marked("unknown", None, None), unlisted="unknown")) == everything | {(0, 1)}
-    assert pairs(PartialGraph.from_marks(path(4), unlisted="unknown")) == everything
-
-
-def test_all_other_pairs_are_known() -> None:
-    known = PartialGraph.from_marks(marked("unknown", "absent", "present")).known()
-
-    assert not known[0, 1]
-    assert not known[1, 0]
-    assert known.sum() == 14
 
 
 def test_unknown_pairs_are_given_by_name_and_may_be_edges() -> None:
@@ -62,20 +59,18 @@ def test_invalid_pairs_are_refused(pair: tuple[str, ...]) -> None:
         PartialGraph.from_pairs(SimpleGraph(3, path(3).edges, names=("a", "b", "c")), [pair])
 
 
-def test_pairs_of_added_nodes_are_unknown() -> None:
-    partial = PartialGraph.from_marks(path(3), add_nodes=2)
-
-    assert partial.nodes == 5
-    assert pairs(partial) == {(i, j) for j in (3, 4) for i in range(j)}
-    assert partial.graph.node_attributes["added"] == [False] * 3 + [True] * 2
-
-
 @pytest.mark.parametrize(
     ("names", "new"),
     [(None, (0, 1, 2, 3, 4)), ((7, 3, 5), (7, 3, 5, 8, 9)), (("a", "new1", 2), ("a", "new1", 2, "new2", "new3"))],
 )
-def test_added_nodes_get_unused_names(names: tuple[object, ...] | None, new: tuple[object, ...]) -> None:
-    assert PartialGraph.from_marks(SimpleGraph(3, path(3).edges, names=names), add_nodes=2).names == new
+def test_added_nodes_have_unused_names_and_unknown_pairs(
+    names: tuple[object, ...] | None, new: tuple[object, ...]
+) -> None:
+    partial = PartialGraph.from_marks(SimpleGraph(3, path(3).edges, names=names), add_nodes=2)
+
+    assert partial.names == new
+    assert pairs(partial) == {(i, j) for j in (3, 4) for i in range(j)}
+    assert partial.graph.node_attributes["added"] == [False] * 3 + [True] * 2
 
 
 def test_completed_graphs_keep_attributes_and_mark_new_edges() -> None:
@@ -102,6 +97,8 @@ def test_completed_graphs_keep_attributes_and_mark_new_edges() -> None:
         (marked("unknown"), {"unlisted": "missing"}, "'missing'"),
         (path(3), {"add_nodes": -1}, "-1"),
         (path(3), {"add_nodes": 10_000}, "at most 200"),
+        (SimpleGraph(3, path(3).edges, node_attributes={"added": [1, 2, 3]}), {"add_nodes": 1}, "'added'"),
+        (SimpleGraph(3, path(3).edges, edge_attributes={"sampled": [1, 2]}), {"unlisted": "unknown"}, "'sampled'"),
     ],
 )
 def test_invalid_partial_graphs_are_refused(graph: SimpleGraph, options: dict[str, object], message: str) -> None:
@@ -110,27 +107,20 @@ def test_invalid_partial_graphs_are_refused(graph: SimpleGraph, options: dict[st
 
 
 def test_new_edges_get_unit_weights() -> None:
-    plain = path(4)
-    graph = SimpleGraph(4, plain.edges, weights=np.ones(3))
-    partial = PartialGraph.from_pairs(graph, [(0, 2), (1, 2)])
+    partial = PartialGraph.from_pairs(SimpleGraph(4, path(4).edges, weights=np.ones(3)), [(0, 2), (1, 2)])
 
     completed = partial.completed(np.array([True, False]))
 
     assert completed.edges.tolist() == [[0, 1], [0, 2], [2, 3]]
     assert completed.weights is not None
     assert completed.weights.tolist() == [1, 1, 1]
-    assert completed.to_networkx().size(weight="weight") == 3
 
 
-def test_reserved_attributes_are_refused() -> None:
-    edges = SimpleGraph(3, path(3).edges, edge_attributes={"sampled": [1, 2], "state": ["unknown", None]})
+def test_reserved_attributes_are_kept_where_nothing_overwrites_them() -> None:
     nodes = SimpleGraph(3, path(3).edges, node_attributes={"added": ["May", "June", None]})
 
-    with pytest.raises(DatasetError, match="'sampled'"):
-        PartialGraph.from_marks(edges)
-    with pytest.raises(DatasetError, match="'added'"):
-        PartialGraph.from_marks(nodes, add_nodes=1)
     kept = PartialGraph.from_marks(nodes, unlisted="unknown").completed(np.array([True]))
+
     assert kept.node_attributes["added"] == ["May", "June", None]
 
 

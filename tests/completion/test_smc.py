@@ -12,6 +12,7 @@ from tiny import all_graphs, autoregressive_model, path
 
 from graphite_gen.autoregressive.distribution import Schedule
 from graphite_gen.completion.partial import PartialGraph
+from graphite_gen.completion.posterior import Posterior
 from graphite_gen.completion.smc import NextNodeProposal, extend_particles
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.training.checkpoint import TrainedModel
@@ -45,17 +46,17 @@ def exact(
     return joint, np.stack([adj[tuple(partial.unknown.T)] for adj in graphs])
 
 
-def completions(model: TrainedModel, partial: PartialGraph, decoding_steps: int = 0, particles: int = 1000):  # type: ignore[no-untyped-def]
+def completions(model: TrainedModel, partial: PartialGraph, steps: int = 0, particles: int = 1000) -> Posterior:
     rng = np.random.default_rng(5)
 
-    return extend_particles(model, partial, runs=4, particles=particles, schedule=Schedule(decoding_steps), rng=rng)
+    return extend_particles(model, partial, runs=4, particles=particles, schedule=Schedule(steps), rng=rng)
 
 
 @pytest.mark.parametrize(
     ("order", "decoding_steps"),
     [("bfs", 0), ("degeneracy", 0), ("uniform", 0), ("dfs", 0), ("bfs", 2), ("degeneracy", 9)],
 )
-def test_unknownfollow_the_exact_posterior(order: str, decoding_steps: int) -> None:
+def test_unknown_pairs_follow_the_exact_posterior(order: str, decoding_steps: int) -> None:
     model, partial = autoregressive(order), PartialGraph.from_pairs(PAW, HIDDEN)
     joint, unknown = exact(model, partial, decoding_steps)
     posterior = completions(model, partial, decoding_steps)
@@ -89,19 +90,8 @@ def test_node_features_are_permuted_with_their_nodes() -> None:
 def test_the_marginal_likelihood_of_no_known_pairs_is_one() -> None:
     partial = PartialGraph.from_marks(SimpleGraph.from_pairs(5, []), unlisted="unknown")
 
-    posterior = completions(autoregressive("degeneracy"), partial)
-
-    assert posterior.log_evidence == pytest.approx(0, abs=0.1)
-
-
-def test_one_particle_is_enough() -> None:
-    partial = PartialGraph.from_pairs(PAW, HIDDEN)
-    rng = np.random.default_rng(0)
-
-    posterior = extend_particles(autoregressive(), partial, runs=1, particles=1, schedule=Schedule(), rng=rng)
-
-    assert posterior.probabilities.shape == (1, 1, 3)
-    assert posterior.weights == pytest.approx(np.ones((1, 1)))
+    assert completions(autoregressive("degeneracy"), partial).log_evidence == pytest.approx(0, abs=0.1)
+    assert completions(autoregressive(), partial, particles=1).probabilities.shape == (4, 1, 10)
 
 
 @pytest.mark.parametrize("rule", ["bfs", "degeneracy"])

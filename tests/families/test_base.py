@@ -78,14 +78,6 @@ def test_a_new_family_only_needs_its_class() -> None:
         base._registry.pop("empty", None)
 
 
-@pytest.mark.parametrize(
-    ("alias", "name"),
-    [("er", "erdos-renyi"), ("tree", "powerlaw-tree"), ("ba", "barabasi"), ("Barabasi_Albert", "barabasi")],
-)
-def test_aliases_name_the_same_family(alias: str, name: str) -> None:
-    assert family_of(alias) == family_of(name)
-
-
 @pytest.mark.parametrize("name", FAMILIES)
 def test_parameters_are_frozen_and_rebuild_the_family_even_as_strings(name: str) -> None:
     family = family_of(name)
@@ -96,7 +88,10 @@ def test_parameters_are_frozen_and_rebuild_the_family_even_as_strings(name: str)
         setattr(family, next(iter(family.parameters())), 1)
 
 
-def test_values_are_parsed_as_the_type_of_the_parameter() -> None:
+def test_aliases_name_the_same_family_and_values_are_parsed_as_the_type_of_the_parameter() -> None:
+    aliases = {"er": "erdos-renyi", "tree": "powerlaw-tree", "ba": "barabasi", "Barabasi_Albert": "barabasi"}
+
+    assert all(family_of(alias) == family_of(name) for alias, name in aliases.items())
     assert family_of("er", p="0.3", largest_component="yes").parameters() == {"p": 0.3, "largest_component": True}
     assert family_of("ba", m="3").parameters() == family_of("ba", m=np.int64(3)).parameters() == {"m": 3}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
@@ -27,10 +28,10 @@ from graphite_gen.sampling import Sampler
 from graphite_gen.training.checkpoint import TrainedModel
 
 
-def simulated(model: TrainedModel, index: int, seed: int = 0) -> tuple[GraphBatch, torch.Tensor]:
+def simulated(model: TrainedModel, index: int) -> tuple[GraphBatch, torch.Tensor]:
     """The graph that is sampled for the bounds, and its latents."""
     autoregressive = model.config.is_autoregressive
-    rng = stream(seed, "growth bounds" if autoregressive else "sandwich graph", index)
+    rng = stream(0, "growth bounds" if autoregressive else "sandwich graph", index)
 
     return _simulate(model, rng, None, Schedule(0) if autoregressive else None)
 
@@ -54,37 +55,22 @@ def test_the_bounds_of_independent_edges_are_their_closed_form(monkeypatch: pyte
 def test_the_exact_nll_lies_between_the_bounds() -> None:
     graphs = [SimpleGraph.from_pairs(3, [(0, 1)])] * 3
     model = poor_model(latent=1, graphs=graphs)
-    lower, upper, exact = [], [], []
-    for index, row in enumerate(bdmc_nll(model, 6, NLLOptions(50, chains=16, steps=10)).per_graph):
-        graph = as_graph(simulated(model, index)[0])
-        assert (row.nodes, row.edges) == (3, len(graph.edges))
-        exact.append(exact_nll(model, graph))
-        lower.append(row.lower)
-        upper.append(row.upper)
+    result = bdmc_nll(model, 6, NLLOptions(50, chains=16, steps=10))
+    sampled = [as_graph(simulated(model, index)[0]) for index in range(6)]
 
+    assert [(row.nodes, row.edges) for row in result.per_graph] == [(3, len(graph.edges)) for graph in sampled]
     # The bounds hold on average.
-    assert np.mean(lower) - 0.05 < np.mean(exact) < np.mean(upper) + 0.05
-    assert np.mean(upper) - np.mean(lower) < 0.5
-
-
-def test_graphs_are_sampled_with_their_latents() -> None:
-    model = small_model()
-
-    batch, z = simulated(model, 7, seed=3)
-    again, _ = simulated(model, 7, seed=3)
-    other, _ = simulated(model, 8, seed=3)
-
-    assert torch.equal(batch.adj, again.adj)
-    assert batch.adj.shape != other.adj.shape or not torch.equal(batch.adj, other.adj)
-    assert z.shape == (1, batch.mask.shape[-1], model.config.latent)
-    assert batch.mask.shape[-1] in model.sizes.graphs
-    assert torch.equal(batch.adj, batch.adj.mT)
-    assert set(batch.adj.unique().tolist()) <= {0.0, 1.0}
+    exact = np.mean([exact_nll(model, graph) for graph in sampled])
+    assert result.lower - 0.05 < exact < result.upper + 0.05
+    assert result.gap < 0.5
 
 
 def test_samples_follow_the_distribution_of_the_model() -> None:
-    graphs = [SimpleGraph.from_pairs(2, [])]
-    model = mild_model(latent=1, graphs=graphs)
+    model = mild_model(latent=1, graphs=[SimpleGraph.from_pairs(2, [])])
+    batch, z = simulated(model, 7)
+    assert batch.adj.shape == (1, 2, 2)
+    assert z.shape == (1, 2, 1)
+    assert torch.equal(batch.adj, batch.adj.mT)
 
     edges = np.mean([float(simulated(model, index)[0].adj[0, 0, 1]) for index in range(4000)])
 
@@ -115,11 +101,8 @@ def test_the_means_are_over_graphs_and_the_gap_is_paired() -> None:
     assert result.importance_distance == pytest.approx(17.1 - 15.75)
     assert result.auto_distance == 0
     assert (result.samples, result.chains, result.steps) == (9, 8, 7)
-
-
-def test_auto_is_annealed_only_for_one_shot_models() -> None:
+    # Only one-shot models are annealed.
     poor, orderings = (GraphBDMC(3, 1, 10.0, 11.0, 14.0, 0.9, anneals=anneals) for anneals in (True, False))
-
     assert (poor.auto, orderings.auto) == (11.0, 14.0)
     result = summarise_bdmc("tiny", NLLOptions(9), [orderings])
     assert (result.chains, result.steps, result.auto) == (None, None, 14.0)
@@ -159,15 +142,6 @@ def exact_log_prob(model: TrainedModel, graph: SimpleGraph, decoding_steps: int 
     graphs = model.network.decode_autoregressive(z, ordered.x, ordered.sizes, Schedule(decoding_steps))
 
     return float(graphs.log_prob(ordered.adj).logsumexp(0)) - math.lgamma(n + 1)
-
-
-@pytest.mark.parametrize("decoding_steps", [0, 1, 2])
-def test_exchangeable_probabilities_sum_to_one_over_all_graphs_on_four_nodes(decoding_steps: int) -> None:
-    model = autoregressive()
-
-    total = sum(math.exp(exact_log_prob(model, graph, decoding_steps)) for graph in all_graphs(4))
-
-    assert total == pytest.approx(1, abs=1e-9)
 
 
 @pytest.mark.parametrize("order", ORDERINGS)
@@ -232,27 +206,6 @@ def test_weights_of_an_encoder_agree_with_quadrature_over_the_latents() -> None:
         assert abs(float(ratios.mean()) - 1) < 5 * float(ratios.std()) / math.sqrt(len(ratios))
 
 
-def test_weights_of_an_encoder_sum_to_one_over_all_graphs_on_three_nodes() -> None:
-    model, total, variance = encoding("uniform"), 0.0, 0.0
-    for edges, copies in (([], 1), ([(0, 1)], 3), ([(0, 1), (1, 2)], 3), ([(0, 1), (1, 2), (0, 2)], 1)):
-        batch = collate([SimpleGraph.from_pairs(3, edges)])
-        weights = graph_log_weights(model.network, batch, 3000, 0, len(edges)).exp()
-        total += copies * float(weights.mean())
-        variance += copies**2 * float(weights.var()) / len(weights)
-
-    assert variance**0.5 < 0.05
-    assert abs(total - 1) < 5 * variance**0.5
-
-
-def test_renumbering_nodes_does_not_change_the_nll() -> None:
-    model, graph = autoregressive("uniform"), random_graph(4, 3)
-    other = graph.permuted(np.array([3, 0, 1, 2]))
-
-    first, second = (estimate_nll(model, [copy], NLLOptions(3000)).nll for copy in (graph, other))
-
-    assert first == pytest.approx(second, abs=0.1)
-
-
 def test_fewer_decoding_steps_have_their_own_probabilities() -> None:
     model, graph = autoregressive("uniform"), random_graph(4, 1)
 
@@ -302,17 +255,10 @@ def test_the_inverse_weight_of_an_exact_ordering_is_unbiased() -> None:
     exact, posterior = float(weights.logsumexp(0)), weights.softmax(0)
 
     # E[1/w] over the posterior of orderings is 1/p(A).
-    means = [
-        float(
-            posterior
-            @ torch.from_numpy(np.exp(proposal_log_prob(adj, sizes, "attachment", orders, rng))).div(weights.exp())
-        )
-        for _ in range(600)
-    ]
+    ratios = (posterior / weights.exp() * math.exp(exact)).numpy()
+    means = [ratios @ np.exp(proposal_log_prob(adj, sizes, "attachment", orders, rng)) for _ in range(600)]
 
-    assert np.mean(means) * math.exp(exact) == pytest.approx(
-        1, abs=5 * np.std(means) * math.exp(exact) / math.sqrt(600)
-    )
+    assert np.mean(means) == pytest.approx(1, abs=5 * np.std(means) / math.sqrt(600))
 
 
 def test_larger_graphs_are_scored_in_smaller_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -333,16 +279,14 @@ def test_larger_graphs_are_scored_in_smaller_blocks(monkeypatch: pytest.MonkeyPa
 
 def test_samples_follow_the_exchangeable_distribution() -> None:
     model, draws = autoregressive("bfs"), 4000
-    classes = {(len(graph.edges), tuple(sorted(graph.degrees().tolist()))): 0.0 for graph in all_graphs(4)}
+    classes, seen, labels = defaultdict[tuple[int, ...], float](float), Counter[tuple[int, ...]](), np.zeros(4)
     for graph in all_graphs(4):
-        classes[len(graph.edges), tuple(sorted(graph.degrees().tolist()))] += math.exp(exact_log_prob(model, graph))
-
-    seen = dict.fromkeys(classes, 0)
-    labels = np.zeros(4)
+        classes[tuple(sorted(graph.degrees()))] += math.exp(exact_log_prob(model, graph))
     for graph in Sampler(model, draws, nodes=4):
-        seen[len(graph.edges), tuple(sorted(graph.degrees().tolist()))] += 1
+        seen[tuple(sorted(graph.degrees()))] += 1
         labels += graph.degrees()
 
+    # On four nodes degrees determine the isomorphism class.
     for key, probability in classes.items():
         assert abs(seen[key] - draws * probability) < 5 * math.sqrt(draws * probability) + 3
     # The number of a node is independent of its position in the ordering.

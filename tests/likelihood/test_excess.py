@@ -31,16 +31,6 @@ def test_the_entropy_is_the_mean_over_these_graphs_and_the_excess_is_paired() ->
     assert paired_entropy(family("ego"), [STAR], [4.0]).excess_standard_error is None
 
 
-def test_a_graph_outside_the_family_is_named() -> None:
-    with pytest.raises(DatasetError, match="Graph 1"):
-        paired_entropy(family("tree"), [STAR, COMPLETE], [1.0, 1.0])
-
-
-def test_a_family_without_probabilities_has_no_paired_entropy() -> None:
-    with pytest.raises(FamilyError, match="geometric"):
-        paired_entropy(family("geometric"), [STAR], [1.0])
-
-
 PATH = SimpleGraph.from_pairs(3, [(0, 1), (1, 2)])
 
 
@@ -66,26 +56,21 @@ def test_an_expected_entropy_is_of_the_sizes_and_its_error_is_part_of_the_excess
     assert entropy.excess_standard_error == pytest.approx(math.hypot(spread, entropy.standard_error))
     assert not entropy.paired
     assert entropy.per_graph == (None, None, None)
+    classes = entropy_of_classes(entropy, [1.0, 2.0, 6.0])
+    assert classes.nats == pytest.approx(entropy.nats - 3)
+    assert (classes.excess, classes.per_graph) == (entropy.excess, entropy.per_graph)
     assert expected_entropy(family("geometric"), [PATH], [3.0]).excess_standard_error is None
 
 
 @pytest.mark.usefixtures("table")
-def test_classes_shift_an_expected_entropy_by_their_mean() -> None:
-    entropy = expected_entropy(family("geometric"), [STAR, PATH], [8.0, 3.0])
-
-    classes = entropy_of_classes(entropy, [1.0, 2.0])
-
-    assert classes.nats == pytest.approx(entropy.nats - 1.5)
-    assert (classes.excess, classes.per_graph) == (entropy.excess, (None, None))
-
-
-@pytest.mark.usefixtures("table")
-def test_a_graph_outside_the_support_has_no_expected_entropy() -> None:
+def test_a_graph_outside_the_support_is_named() -> None:
     # K(2, 3) as an induced subgraph is impossible in the plane.
     crossed = SimpleGraph.from_pairs(5, [(i, j) for i in (0, 1) for j in (2, 3, 4)])
 
     with pytest.raises(DatasetError, match="Graph 1"):
         expected_entropy(family("geometric"), [STAR, crossed], [1.0, 1.0])
+    with pytest.raises(DatasetError, match="Graph 1"):
+        paired_entropy(family("tree"), [STAR, COMPLETE], [1.0, 1.0])
 
 
 def test_an_unknown_entropy_is_refused_with_the_facts_to_estimate_it() -> None:

@@ -31,7 +31,7 @@ from graphite_gen.training.runs import (
     resume_run,
     start_run,
 )
-from graphite_gen.training.trainer import RUN
+from graphite_gen.training.trainer import RUN, Trainer
 
 DATA = TrainingData(family="ego", parameters={"p": 0.5}, graphs=8, nodes=(3, 5), preset="paper", seed=3)
 SETTINGS = {"epochs": 2, "width": 4, "latent": 2, "validation_samples": 1}
@@ -39,20 +39,28 @@ PATH = SimpleGraph.from_pairs(3, [(0, 1), (1, 2)])
 
 
 @pytest.fixture(scope="module")
-def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def first_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Trainer, Path]:
+    """A finished run and its folder."""
     folder = tmp_path_factory.mktemp("runs") / "a"
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
-    list(start_run("a", folder, DATA, SETTINGS))
+    run = start_run("a", folder, DATA, SETTINGS)
+    assert not folder.exists(), "a run that has not saved leaves no files"
+    list(run)
     torch.set_default_dtype(before)
 
-    return folder
+    return run, folder
 
 
 @pytest.fixture
-def finished(finished_run: Path, tmp_path: Path) -> Path:
+def first(first_run: tuple[Trainer, Path]) -> Trainer:
+    return first_run[0]
+
+
+@pytest.fixture
+def finished(first_run: tuple[Trainer, Path], tmp_path: Path) -> Path:
     """A copy of the folder of a finished run."""
-    return Path(shutil.copytree(finished_run, tmp_path / "a"))
+    return Path(shutil.copytree(first_run[1], tmp_path / "a"))
 
 
 def test_a_fingerprint_covers_edges_weights_and_features() -> None:
@@ -67,12 +75,10 @@ def test_a_fingerprint_covers_edges_weights_and_features() -> None:
     assert len({fingerprint([graph]) for graph in (PATH, *others)} | {fingerprint([PATH, PATH]), fingerprint([])}) == 7
 
 
-def test_a_run_is_resumed_with_its_graphs(tmp_path: Path) -> None:
-    first = start_run("a", tmp_path / "a", DATA, SETTINGS)
-    list(first)
-    again = resume_run(tmp_path / "a", {"epochs": 2, "family": "ego", "nodes": (3, 5), "graphs": 8})
+def test_a_run_is_resumed_with_its_graphs(first: Trainer, finished: Path) -> None:
+    again = resume_run(finished, {"epochs": 2, "family": "ego", "nodes": [3, 5], "graphs": 8})
 
-    assert is_finished(tmp_path / "a")
+    assert is_finished(finished)
     assert fingerprint(again.graphs) == fingerprint(first.graphs)
     assert fingerprint(again.validation) == fingerprint(first.validation)
     assert again.config == first.config
@@ -103,14 +109,11 @@ def test_an_interrupted_save_is_completed_before_it_is_copied_to_other_ranks(
 
 
 @pytest.mark.parametrize("given", [{"epochs": 3}, {"family": "regular"}, {"nodes": (3, 6)}, {"parameters": {"p": 0.1}}])
-def test_a_run_is_not_resumed_with_other_settings(finished: Path, given: dict[str, object]) -> None:
+def test_a_run_is_not_resumed_with_settings_that_are_other_or_unused(finished: Path, given: dict[str, object]) -> None:
     with pytest.raises(CheckpointError) as error:
         resume_run(finished, given)
 
     assert error.value.reason == "resume-other-setting"
-
-
-def test_a_setting_without_effect_is_refused_when_resuming(finished: Path) -> None:
     with pytest.raises(UnusedSettingError):
         resume_run(finished, {"ordering": "bfs"})
 
@@ -139,19 +142,15 @@ def test_an_existing_folder_is_refused_unless_forced_and_intact_until_the_first_
     assert load_checkpoint(finished).config.width == 5
 
 
-def test_files_that_are_not_a_model_are_never_replaced(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text('{"mine": true}')
+def test_a_model_without_its_run_and_files_that_are_not_a_model_are_not_replaced(finished: Path) -> None:
+    (finished / RUN).unlink()
+    with pytest.raises(CheckpointError, match="exists"):
+        start_run("a", finished, DATA, SETTINGS)
 
+    (finished / "config.json").write_text('{"mine": true}')
     with pytest.raises(CheckpointError) as error:
-        start_run("a", tmp_path, DATA, SETTINGS, force=True)
-
+        start_run("a", finished, DATA, SETTINGS, force=True)
     assert error.value.reason == "folder-not-a-model"
-
-
-def test_a_run_that_has_not_saved_leaves_no_files(tmp_path: Path) -> None:
-    start_run("a", tmp_path / "a", DATA, SETTINGS)
-
-    assert not (tmp_path / "a").exists()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -171,13 +170,6 @@ def test_a_run_killed_in_its_first_save_can_be_resumed_or_started_again(tmp_path
 
     assert set(endings) == {(False, False), (True, False), (True, True)}
     assert not [path for path in folder.iterdir() if path.name.startswith(HIDDEN)]
-
-
-def test_a_model_without_its_run_is_not_mistaken_for_a_first_save(finished: Path) -> None:
-    (finished / RUN).unlink()
-
-    with pytest.raises(CheckpointError, match="exists"):
-        start_run("a", finished, DATA, SETTINGS)
 
 
 def test_names_are_numbered_and_the_last_run_is_found(tmp_path: Path) -> None:
@@ -204,25 +196,21 @@ def test_a_run_is_continued_only_by_the_launch_that_started_it(tmp_path: Path, m
     assert lost_run(tmp_path, "a") is None
 
 
-def test_training_graphs_are_found_from_the_run_or_the_seed(tmp_path: Path) -> None:
-    folder = tmp_path / "a"
-    run = start_run("a", folder, DATA, SETTINGS)
-    list(run)
-    by_run = find_training_graphs(folder)
-    for name in ("optimizer.safetensors", "state.json"):
-        (folder / name).unlink()
-    by_seed = find_training_graphs(folder)
+def test_training_graphs_are_found_from_the_run_or_the_seed(first: Trainer, finished: Path) -> None:
+    by_run = find_training_graphs(finished)
+    (finished / RUN).unlink()
+    by_seed = find_training_graphs(finished)
 
     for found in (by_run, by_seed):
-        assert fingerprint(found.train) == fingerprint(run.graphs)
-        assert fingerprint(found.validation) == fingerprint(run.validation)
-        assert found.fingerprint == fingerprint([*run.graphs, *run.validation])
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        assert fingerprint(found.train) == fingerprint(first.graphs)
+        assert fingerprint(found.validation) == fingerprint(first.validation)
+        assert found.fingerprint == fingerprint([*first.graphs, *first.validation])
+    config = json.loads((finished / "config.json").read_text(encoding="utf-8"))
     del config["checksum"]
     for part, key, value in (("provenance", "source", "mine.h5"), ("results", "training_graphs", 10**12)):
         changed = config | {part: config[part] | {key: value}}
-        (folder / "config.json").write_text(json.dumps(changed), encoding="utf-8")
-        assert find_training_graphs(folder) == TrainingGraphs()
+        (finished / "config.json").write_text(json.dumps(changed), encoding="utf-8")
+        assert find_training_graphs(finished) == TrainingGraphs()
 
 
 def test_changed_training_graphs_are_not_returned(tmp_path: Path) -> None:

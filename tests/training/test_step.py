@@ -17,7 +17,7 @@ from graphite_gen.distributed import ProcessGroup
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.training import step as steps
 from graphite_gen.training.model import GraphNetwork, build_network
-from graphite_gen.training.step import BatchLoss, Step, StepLoss, assign_parts, draw_step
+from graphite_gen.training.step import Step, assign_parts, backward, draw_step, step_loss
 from graphite_gen.training.trainer import configure
 
 GRAPHS = [random_graph(nodes, seed) for nodes in (1, 2, 3, 5, 6, 9) for seed in range(3)]
@@ -63,7 +63,7 @@ def gradients(
     total: list[Tensor | None] = [None] * len(list(network.parameters()))
     sums = [0.0, 0.0]
     for rank in range(world_size):
-        found = BatchLoss(network, training.convention, FakeGroup(rank, world_size)).backward(step, 7)
+        found = backward(network, step, training.convention, 7, FakeGroup(rank, world_size))
         sums = [ours + theirs for ours, theirs in zip(sums, found, strict=True)]
         own = [parameter.grad for parameter in network.parameters()]
         total = [b if a is None else a if b is None else a + b for a, b in zip(total, own, strict=True)]
@@ -82,7 +82,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_parts_have_the_gradients_of_the_whole_batch(kind: str, world_size: int) -> None:
     network, training, step = drawn(kind)
     # The oracle is autograd on the undivided batch.
-    loss, kl = StepLoss(network, training.convention)(step)
+    loss, kl = step_loss(network, step, training.convention)
     expected = torch.autograd.grad(loss.sum() / 7, list(network.parameters()), allow_unused=True)
 
     found, sums = gradients(network, training, step, world_size)

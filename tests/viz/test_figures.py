@@ -16,8 +16,9 @@ from graphite_gen.errors import ConfigError, DatasetError, OutputError
 from graphite_gen.evaluation import Proportion
 from graphite_gen.families.simulate import generate
 from graphite_gen.records import TrainRecord
-from graphite_gen.viz import figures, save_picture
+from graphite_gen.viz import figures
 from graphite_gen.viz.decoding_steps import DecodingStepsPoint
+from graphite_gen.viz.figures import save_picture
 
 pytest.importorskip("matplotlib")
 

@@ -424,7 +424,6 @@ class Planetoid:
 
 _TINY = {
     "width": 4,
-    "latent": 2,
     "rounds": 1,
     "head_rank": 2,
     "epochs": 1,
@@ -518,9 +517,7 @@ class Checkpoint:
         self._load: Callable[[Path], Any] = load_network if single else load_checkpoint
         if single:
             graph = Network(generate("barabasi", 1, nodes=(8, 8), seed=2).graphs[0])
-            save_network(
-                fit_network_model(graph, replace(GENERATION, epochs=2, latent=3), name="tiny"), self._root
-            )
+            save_network(fit_network_model(graph, replace(GENERATION, epochs=2, latent=3), name="tiny"), self._root)
         else:
             _train(self._root)
         self._names = [path.name for path in self._root.iterdir() if path.is_file()]
@@ -538,7 +535,8 @@ class Checkpoint:
         """All that the part says, as the program reads it."""
         if self._part == "optimizer.safetensors":
             trainer = resume_run(folder, {})
-            moments = [{key: value.tolist() for key, value in each.items()} for each in trainer._moments()]
+            states = trainer._optimiser.state.values()
+            moments = [{key: value.tolist() for key, value in each.items()} for each in states]
             return read_run(folder), find_training_graphs(folder).fingerprint, vars(trainer._progress), moments
         if self._part == "history.jsonl":
             return [record.to_json() for record in read_history(folder)]
