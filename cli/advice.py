@@ -18,9 +18,8 @@ from .command import Option
 if TYPE_CHECKING:
     from graphite_gen.errors import GraphiteError
 
-__all__ = ["advice", "explain"]
-
-_IO: dict[str, str] = {
+ADVICE: dict[str, str] = {
+    # Files.
     "embedding-not-graphs": "'graphite-gen embed' wrote it: pass the file of the graph instead.",
     "file-damaged": "Write the file again, or pass '{input_format}' if its suffix does not match its content.",
     "format-mismatch": "Pass '{input_format}' with the right format.",
@@ -34,14 +33,10 @@ _IO: dict[str, str] = {
     "needs-simplify": "Pass '--simplify' to ignore edge directions and drop self-loops and repeated edges.",
     "no-graphs": "Pass another file, or make one with 'graphite-gen generate --family NAME -o FILE'.",
     "output-exists": "Pass '--force' to replace it, or another name.",
-}
-
-_DATA_AND_FAMILIES: dict[str, str] = {
+    # Data and families.
     "unknown-family": "'graphite-gen families' lists them.",
     "unknown-parameter": "'graphite-gen families' lists the parameters.",
-}
-
-_MODELS_AND_TRAINING: dict[str, str] = {
+    # Models and training.
     "training-diverged": "Start again with a lower '--learning-rate' (now {learning_rate:g}).",
     "few-cuda-devices": "Lower '--nproc-per-node' of torchrun, or use '--device cpu'.",
     "folder-exists": "Pass '--force' to replace it, or another '--name'.",
@@ -62,9 +57,7 @@ _MODELS_AND_TRAINING: dict[str, str] = {
     "model-unknown": "Pass a folder that 'graphite-gen train' wrote, or a bundled name.",
     "network-model": "Pass a model of many graphs, such as '{model}bundled:barabasi'.",
     "not-a-model": "Pass a folder that 'graphite-gen train' wrote.",
-}
-
-_SAMPLING_AND_COMPLETION: dict[str, str] = {
+    # Sampling and completion.
     "constraints-not-met": "Relax the constraints, or try another number of nodes with '--nodes'.",
     "features-required": "Pass graphs that have them with '--features FILE'.",
     "identity-features": "Use smaller graphs, or a model trained with '--preset default'.",
@@ -79,9 +72,7 @@ _SAMPLING_AND_COMPLETION: dict[str, str] = {
     "sampling-memory-workers": "Pass smaller '--nodes', or fewer '--workers'.",
     "weighted-graph": "Pass '--ignore-weights'.",
     "weighted-model": "Train with '--ignore-weights'.",
-}
-
-_LIKELIHOOD: dict[str, str] = {
+    # Likelihood.
     "entropy-unknown": "Estimate it with 'graphite-gen families --entropy {family}{parameters} --nodes {nodes}'.",
     "identity-too-small": "Train with '--preset default', or on graphs of that size.",
     "needs-pairs": "Use '--convention pairs'.",
@@ -89,13 +80,9 @@ _LIKELIHOOD: dict[str, str] = {
     "one-shot-decoding": "Omit '--stages'.",
     "nll-memory": "Pass fewer '--samples'.",
     "weighted-unlike-model": "Train on such graphs with 'graphite-gen train FILE', or pass '--ignore-weights'.",
-}
-
-_EVALUATION_AND_PICTURES: dict[str, str] = {
+    # Evaluation and pictures.
     "graph-too-large-to-draw": "'graphite-gen plot distributions' has no such limit.",
-}
-
-_NETWORKS: dict[str, str] = {
+    # Networks.
     "diverged": "Pass a lower '--learning-rate'.",
     "more-than-one-graph": "Write each to a file of its own with 'graphite-gen convert', and pass one of them.",
     "no-features": "Pass a file with '--node-features', or '--no-features'.",
@@ -103,23 +90,10 @@ _NETWORKS: dict[str, str] = {
     "no-labels": "Pass a file with '--node-labels'.",
     "split-disconnects": "Pass '--split random'.",
     "uninformative-features": "Pass '--no-features', or others with '--node-features'.",
-}
-
-_DISTRIBUTED: dict[str, str] = {
+    # Distributed runs.
     "not-connected": "Start all of them with torchrun, or use '--workers'.",
     "worker-died": "No output file was written.",
 }
-
-ADVICE = (
-    _IO
-    | _DATA_AND_FAMILIES
-    | _MODELS_AND_TRAINING
-    | _SAMPLING_AND_COMPLETION
-    | _LIKELIHOOD
-    | _EVALUATION_AND_PICTURES
-    | _NETWORKS
-    | _DISTRIBUTED
-)
 
 
 def advice(error: GraphiteError) -> str:

@@ -8,8 +8,7 @@ from inspect import cleandoc
 from typing import Any
 
 import click
-
-__all__ = ["Command", "CommandGroup", "Option"]
+from click.core import ParameterSource
 
 EXAMPLE = "\b\nExample:"
 # Click shows a range such as '[x>=1]' for every number.
@@ -17,19 +16,56 @@ RANGE = re.compile(r"  \[[-\d.e<=]*x[-\d.e<>=]*\]|; [-\d.e<=]*x[-\d.e<>=]*(?=\])
 WIDEST_TERM = 26
 
 
+def is_given(name: str) -> bool:
+    """Whether an option was passed on the command line."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def flag_of(name: str) -> str:
+    """The long flag of an option of the current command, as in ``--samples`` or ``--mlp/--no-mlp``."""
+    option = next(option for option in click.get_current_context().command.params if option.name == name)
+    flag = next(flag for flag in option.opts if flag.startswith("--"))
+
+    return "/".join([flag, *option.secondary_opts])
+
+
+def shown_default(flag: str, value: Any) -> str:
+    """A default as the help shows it; that of a switch is the name of the state."""
+    if isinstance(value, bool):
+        return flag.split("/")[not value].removeprefix("--")
+    if isinstance(value, tuple):
+        return ",".join(value) or "none"
+
+    return f"{value:g}" if isinstance(value, float) else "auto" if value is None else str(value)
+
+
 class Command(click.Command):
     """A command whose help shows options in named groups and ends with the example of its docstring.
 
     Arguments:
         groups: The parameter names of each group, separated by spaces; all other options are 'Advanced'.
+        needs: For some options, the option without which they have no effect.
     """
 
     def __init__(
-        self, name: str | None, *, help: str | None = None, groups: Mapping[str, str] | None = None, **kwargs: Any
+        self,
+        name: str | None,
+        *,
+        help: str | None = None,
+        groups: Mapping[str, str] | None = None,
+        needs: Mapping[str, str] | None = None,
+        **kwargs: Any,
     ) -> None:
         text, mark, example = cleandoc(help or "").partition(EXAMPLE)
         super().__init__(name, help=text.rstrip(), epilog=mark + example, **kwargs)
-        self.groups = groups or {}
+        self.groups, self.needs = groups or {}, needs or {}
+
+    def invoke(self, ctx: click.Context) -> Any:
+        for name, other in self.needs.items():
+            if is_given(name) and not ctx.params[other]:
+                raise click.UsageError(f"'{flag_of(name)}' needs '{flag_of(other)}'.")
+
+        return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         records = {
@@ -48,11 +84,7 @@ class Command(click.Command):
 
 
 class CommandGroup(Command, click.Group):
-    """A group of commands whose help lists them in named sections.
-
-    Arguments:
-        sections: The names of the commands of each section.
-    """
+    """A group of commands whose help lists them in named sections."""
 
     def __init__(self, *args: Any, sections: Mapping[str, Sequence[str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -65,10 +97,9 @@ class CommandGroup(Command, click.Group):
         width = max(map(len, self.list_commands(ctx)))
         for title, names in self.sections.items():
             commands = [(name, self.get_command(ctx, name)) for name in names]
+            rows = [(name.ljust(width), command.get_short_help_str()) for name, command in commands if command]
             with formatter.section(title):
-                formatter.write_dl(
-                    [(name.ljust(width), command.get_short_help_str()) for name, command in commands if command]
-                )
+                formatter.write_dl(rows)
         super().format_options(ctx, formatter)
 
 
@@ -91,9 +122,7 @@ class Option(click.Option):
         **attributes: Any,
     ) -> None:
         super().__init__([*declarations, *earlier], **attributes)
-        self.earlier = tuple(earlier)
-        self.find_default = find_default
-        self.role = role
+        self.earlier, self.find_default, self.role = earlier, find_default, role
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         every = self.opts

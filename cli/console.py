@@ -12,24 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from graphite_gen.records import count_of
+from graphite_gen.records import count_of as count_of
 
 if TYPE_CHECKING:
     from rich.progress import Progress
-
-__all__ = [
-    "count_of",
-    "counting",
-    "duration",
-    "nats",
-    "note",
-    "progress_bar",
-    "show",
-    "show_facts",
-    "show_json",
-    "show_rows",
-    "track",
-]
 
 T = TypeVar("T")
 
@@ -99,10 +85,7 @@ def show(renderable: Any) -> None:
 
 def nats(value: float | None, error: float | None = None) -> str:
     """Format a number in nats with its standard error; a dash if unknown."""
-    if value is None:
-        return "-"
-
-    return f"{value:.2f}" if error is None else f"{value:.2f} ± {error:.2f}"
+    return "-" if value is None else f"{value:.2f}" if error is None else f"{value:.2f} ± {error:.2f}"
 
 
 def duration(seconds: float) -> str:

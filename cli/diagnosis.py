@@ -4,50 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from graphite_gen.completion import Completion
+from graphite_gen.errors import GraphiteError
+from graphite_gen.families import family as family_of
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.likelihood.bdmc import BDMCEstimate
+from graphite_gen.likelihood.excess import Entropy, expected_entropy, paired_entropy
+from graphite_gen.records import NLLEstimate, Provenance, mean_with_error
+from graphite_gen.training.checkpoint import TrainedModel
+from graphite_gen.training.trainer import Trainer
 
 from .console import count_of, nats
 
-if TYPE_CHECKING:
-    from graphite_gen.completion import Completion
-    from graphite_gen.graph import SimpleGraph
-    from graphite_gen.likelihood.bdmc import BDMCEstimate
-    from graphite_gen.likelihood.excess import Entropy
-    from graphite_gen.records import NLLEstimate, Provenance
-    from graphite_gen.training.checkpoint import TrainedModel
-    from graphite_gen.training.trainer import Trainer
-
-__all__ = [
-    "MIN_MARGIN",
-    "bdmc_verdict",
-    "completion_diagnosis",
-    "is_reliable",
-    "nll_diagnosis",
-    "nll_finding",
-    "training_finding",
-]
-
-TOLERANCE = 1.0
-"""Nats by which a reliable estimate may differ from its bound."""
-
-SIGNIFICANT = 2.0
-"""Standard errors beyond which a difference is significant."""
-
-ROUNDING = 0.005
-"""Nats that are shown as 0.00."""
-
-MIN_MARGIN = 0.5
-"""Nats between baseline and entropy below which no model can be much better than the baseline."""
-
-MIN_EXCESS = 0.05
-"""Nats above the baseline that are worth reporting."""
-
-MAX_ERROR = 0.1
-"""The largest standard error of the probabilities of a converged completion."""
-
-MAX_DISAGREEMENT = 0.25
-"""The largest fraction of the variance between the runs of a converged completion."""
+TOLERANCE = 1.0  # nats by which a reliable estimate may differ from its bound
+SIGNIFICANT = 2.0  # standard errors beyond which a difference is significant
+ROUNDING = 0.005  # nats that are shown as 0.00
+MIN_MARGIN = 0.5  # nats between baseline and entropy below which no model is much better than the baseline
+MIN_EXCESS = 0.05  # nats above the baseline that are worth reporting
+# The largest standard error of the probabilities of a converged completion, and fraction of variance between its runs.
+MAX_ERROR, MAX_DISAGREEMENT = 0.1, 0.25
 
 
 def nll_diagnosis(estimate: NLLEstimate, *, anneals: bool = True) -> str:
@@ -65,39 +41,18 @@ def nll_diagnosis(estimate: NLLEstimate, *, anneals: bool = True) -> str:
     return f"k̂ ≤ 0.7 for all {estimate.graphs} graphs: no sign of an unreliable estimate."
 
 
-@dataclass(frozen=True)
 class _Distance:
-    """The mean distance of an estimate above a bound, in nats per graph, and its standard error if known."""
+    """The mean distance of an estimate above a BDMC bound, in nats per graph, and its standard error if known."""
 
-    nats: float
-    error: float | None
-
-    @classmethod
-    def of_method(cls, bdmc: BDMCEstimate, method: str, bound: str = "lower") -> _Distance:
-        from graphite_gen.records import mean_with_error
-
+    def __init__(self, bdmc: BDMCEstimate, method: str, bound: str = "lower") -> None:
         name = {"is": "importance", "auto": "auto", "ais": "upper"}[method]
-
-        return cls(*mean_with_error([getattr(row, name) - getattr(row, bound) for row in bdmc.per_graph]))
-
-    @property
-    def is_small(self) -> bool:
-        return self.error is not None and abs(self.nats) + SIGNIFICANT * self.error < TOLERANCE
-
-    @property
-    def is_large(self) -> bool:
-        if not math.isfinite(self.nats):
-            return True
-
-        return self.error is not None and abs(self.nats) - SIGNIFICANT * self.error >= TOLERANCE
-
-    @property
-    def significance(self) -> str:
-        """The end of a phrase; empty if the standard error is not known."""
-        if self.error is None:
-            return ""
-
-        return ", within noise" if abs(self.nats) <= SIGNIFICANT * self.error else ", significantly"
+        distances = [getattr(row, name) - getattr(row, bound) for row in bdmc.per_graph]
+        self.nats, self.error = mean_with_error(distances)
+        noise = math.inf if self.error is None else SIGNIFICANT * self.error
+        self.is_small = abs(self.nats) + noise < TOLERANCE
+        self.is_large = not math.isfinite(self.nats) or abs(self.nats) - noise >= TOLERANCE
+        known = ", within noise" if abs(self.nats) <= noise else ", significantly"
+        self.significance = "" if self.error is None else known
 
     def __str__(self) -> str:
         return nats(abs(self.nats), self.error)
@@ -105,20 +60,19 @@ class _Distance:
 
 def is_reliable(bdmc: BDMCEstimate, method: str) -> bool:
     """Whether the estimate of a method agrees with the lower bound, and the bounds do not cross significantly."""
-    return _Distance.of_method(bdmc, method).is_small and not _cross(bdmc, method)
+    return _Distance(bdmc, method).is_small and not _cross(bdmc, method)
 
 
 def _cross(bdmc: BDMCEstimate, method: str) -> bool:
     """Whether an estimate at the lower bound is far above the upper bound."""
-    off, above = _Distance.of_method(bdmc, method), _Distance.of_method(bdmc, method, "upper")
+    above = _Distance(bdmc, method, "upper")
 
-    return off.is_small and above.is_large and above.nats > 0
+    return _Distance(bdmc, method).is_small and above.is_large and above.nats > 0
 
 
 def bdmc_verdict(bdmc: BDMCEstimate, method: str, *, anneals: bool = True) -> str:
     """Whether the estimate of a method is reliable, with advice; an autoregressive model cannot be annealed."""
-    off, gap = _Distance.of_method(bdmc, method), _Distance.of_method(bdmc, "ais")
-    above = _Distance.of_method(bdmc, method, "upper")
+    off, above, gap = _Distance(bdmc, method), _Distance(bdmc, method, "upper"), _Distance(bdmc, "ais")
     where = f"on {count_of(bdmc.graphs, 'graph')} sampled from the model"
     again = "Check again with more " + ("'--steps' or '--chains'." if anneals else "samples ('-k').")
     if off.nats <= -ROUNDING:
@@ -163,31 +117,19 @@ def completion_diagnosis(completion: Completion) -> str:
 
 def nll_finding(estimate: NLLEstimate, entropy: Entropy | None) -> str | None:
     """A finding about an NLL above the ER baseline; None if it is below, or if no model can do better."""
-    from graphite_gen.records import mean_with_error
-
     if estimate.baseline is None or (entropy is not None and estimate.baseline - entropy.nats < MIN_MARGIN):
         return None
-    excess, error = mean_with_error([row.nll - row.baseline for row in estimate.per_graph if row.baseline is not None])
-    if excess < MIN_EXCESS:
+    excess = [row.nll - row.baseline for row in estimate.per_graph if row.baseline is not None]
+    if sum(excess) / len(excess) < MIN_EXCESS:
         return None
     doubtful = estimate.flagged or any(row.khat is None for row in estimate.per_graph)
     first = "The estimate may be too high: see the diagnosis. Otherwise use" if doubtful else "Use"
 
-    return (
-        f"The NLL is {_above(excess, error)}. {first} a model that was trained on such graphs, or train one for longer "
-        f"('train --epochs')."
-    )
+    return f"The NLL is {_above(excess)}. {first} a model trained on such graphs, or train longer ('train --epochs')."
 
 
 def training_finding(trainer: Trainer, model: TrainedModel, baselines: Sequence[float]) -> str | None:
-    """A finding about a run whose best validation NLL is above the ER baseline; None if it is below.
-
-    Arguments:
-        trainer: The run.
-        model: Its best model.
-        baselines: The ER baseline of each validation graph; empty if it cannot be compared.
-    """
-    from graphite_gen.records import mean_with_error
+    """A finding about a run whose best model is above the ER baselines of the validation graphs, if these are known."""
     from graphite_gen.training.trainer import validation_nats
 
     nll = model.results["validation"]
@@ -197,34 +139,28 @@ def training_finding(trainer: Trainer, model: TrainedModel, baselines: Sequence[
     if margin is not None and margin < MIN_MARGIN:
         return None
     own = validation_nats(model, trainer.validation)
-    excess, error = mean_with_error([value - baseline for value, baseline in zip(own, baselines, strict=True)])
+    excess = [value - baseline for value, baseline in zip(own, baselines, strict=True)]
     # Only a Graphite-VAE can be autoregressive.
     one_shot = model.config.kind == "graphite-vae" and not model.config.is_autoregressive
     instead = ", use an autoregressive decoder ('--preset default')" if one_shot else ""
 
     return (
-        f"The validation NLL is {_above(excess, error)}. Train for longer ('--epochs', now "
-        f"{trainer.training.epochs}){instead}, or on more than {count_of(len(trainer.graphs), 'graph')}."
+        f"The validation NLL is {_above(excess)}. Train longer ('--epochs', now {trainer.training.epochs}){instead}, "
+        f"or on more than {count_of(len(trainer.graphs), 'graph')}."
     )
 
 
-def _above(excess: float, error: float | None) -> str:
-    if error is None:
-        noise, does = ", possibly by noise", "as well as"
-    elif excess <= SIGNIFICANT * error:
-        noise, does = ", within noise", "as well as"
-    else:
-        noise, does = "", "better than"
+def _above(excess: Sequence[float]) -> str:
+    mean, error = mean_with_error(excess)
+    is_significant = error is not None and mean > SIGNIFICANT * error
+    noise = "" if is_significant else ", possibly by noise" if error is None else ", within noise"
+    does = "better than" if is_significant else "as well as"
 
-    return f"{nats(excess, error)} above the ER baseline{noise}: one edge probability per size does {does} the model"
+    return f"{nats(mean, error)} above the ER baseline{noise}: one edge probability per size does {does} the model"
 
 
 def _margin(provenance: Provenance, graphs: Sequence[SimpleGraph], baselines: Sequence[float]) -> float | None:
     """Nats between the baseline and the entropy of the family of graphs; None if it is not known."""
-    from graphite_gen.errors import GraphiteError
-    from graphite_gen.families import family as family_of
-    from graphite_gen.likelihood.excess import expected_entropy, paired_entropy
-
     if provenance.family is None:
         return None
     try:

@@ -2,105 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rich.columns import Columns
+from rich.panel import Panel
+from rich.text import Text
+
+from graphite_gen.evaluation.histograms import distributions
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.records import TrainRecord
+from graphite_gen.viz.figures import ordered_adjacency
+from graphite_gen.viz.terminal import bar, draw_curve, draw_graph, draw_matrix
 
 from .console import nats, show, show_rows
 
-if TYPE_CHECKING:
-    from graphite_gen.graph import SimpleGraph
-    from graphite_gen.records import TrainRecord
-    from graphite_gen.viz.decoding_steps import DecodingStepsPoint
-
-__all__ = ["show_adjacency", "show_decoding_steps", "show_distributions", "show_gallery", "show_training"]
+Graphs = Sequence[SimpleGraph]
 
 
-def show_gallery(graphs: Sequence[SimpleGraph], reference: Sequence[SimpleGraph], count: int) -> None:
+def show_gallery(graphs: Graphs, reference: Graphs, *, count: int) -> None:
     """Print drawings of graphs side by side."""
-    from graphite_gen.viz.terminal import draw_graph
-
-    for title, side in (("sampled", graphs), ("true", reference)):
-        _show_panels(title if reference else "", [(_facts(graph), draw_graph(graph)) for graph in side[:count]])
+    _show_panels(graphs, reference, count, draw_graph)
 
 
-def show_adjacency(graphs: Sequence[SimpleGraph], reference: Sequence[SimpleGraph], count: int) -> None:
+def show_adjacency(graphs: Graphs, reference: Graphs, *, count: int) -> None:
     """Print adjacency matrices side by side."""
-    from graphite_gen.viz.figures import ordered_adjacency
-    from graphite_gen.viz.terminal import draw_matrix
+    _show_panels(graphs, reference, count, lambda graph: draw_matrix(ordered_adjacency(graph)))
+
+
+def _show_panels(graphs: Graphs, reference: Graphs, count: int, draw: Callable[[SimpleGraph], list[str]]) -> None:
+    def panel(graph: SimpleGraph) -> Panel:
+        drawing = Text("\n".join(draw(graph)), no_wrap=True)
+        return Panel(drawing, title=f"n={graph.nodes} m={len(graph.edges)}", expand=False)
 
     for title, side in (("sampled", graphs), ("true", reference)):
-        drawn = [(_facts(graph), draw_matrix(ordered_adjacency(graph))) for graph in side[:count]]
-        _show_panels(title if reference else "", drawn)
+        if reference:
+            show(Text(title, style="bold"))
+        if side:
+            show(Columns([panel(graph) for graph in side[:count]]))
 
 
-def _facts(graph: SimpleGraph) -> str:
-    return f"n={graph.nodes} m={len(graph.edges)}"
-
-
-def _show_panels(title: str, drawings: Sequence[tuple[str, list[str]]]) -> None:
-    from rich.columns import Columns
-    from rich.panel import Panel
-    from rich.text import Text
-
-    if not drawings:
-        return
-    if title:
-        show(Text(title, style="bold"))
-    show(Columns([Panel(Text("\n".join(lines), no_wrap=True), title=name, expand=False) for name, lines in drawings]))
-
-
-def show_distributions(graphs: Sequence[SimpleGraph], reference: Sequence[SimpleGraph]) -> None:
+def show_distributions(graphs: Graphs, reference: Graphs) -> None:
     """Print a histogram of each descriptor, samples beside the reference."""
-    from rich.text import Text
-
-    from graphite_gen.evaluation.histograms import distributions
-    from graphite_gen.viz.terminal import bar
-
     for found in distributions(graphs, reference):
         show(Text(f"{found.label}" + (", mean count" if found.logarithmic else ", proportion"), style="bold"))
-        known = found.reference or ()
-        most = max((*found.samples, *known)) or 1.0
+        sides = [found.samples, *([found.reference] if found.reference else [])]
+        most = max(map(max, sides)) or 1.0
         form = ".2f" if found.name in ("clustering", "spectrum", "path length") else "g"
-        columns = ("", "samples", " ", *(("reference", "  ") if known else ()))
         rows = [
-            [f"{place:{form}}", f"{own:.3g}", bar(own / most)]
-            + ([f"{known[k]:.3g}", bar(known[k] / most)] if known else [])
-            for k, (place, own) in enumerate(zip(found.places, found.samples, strict=True))
-            if own or (known and known[k])
+            [f"{place:{form}}", *(cell for value in values for cell in (f"{value:.3g}", bar(value / most)))]
+            for place, *values in zip(found.places, *sides, strict=True)
+            if any(values)
         ]
+        columns = ("", "samples", " ", "reference", "  ")[: 1 + 2 * len(sides)]
         show_rows(columns, rows, numbers=("", "samples", "reference"))
         show(Text(""))
 
 
-def show_training(history: Sequence[TrainRecord]) -> None:
+def show_training(history: Sequence[TrainRecord], *, title: str) -> None:
     """Print training loss and validation NLL by epoch."""
-    from rich.text import Text
-
-    from graphite_gen.viz.terminal import draw_curve
-
-    curves: list[tuple[str, list[float]]] = [
-        ("training loss", [record.loss for record in history]),
-        ("validation", [record.validation for record in history if record.validation is not None]),
-    ]
-    for name, values in curves:
+    validation = [record.validation for record in history if record.validation is not None]
+    for name, values in (("training loss", [record.loss for record in history]), ("validation", validation)):
         if values:
-            show(Text(f"{name}, nats per graph, epochs {history[0].epoch} to {history[-1].epoch}", style="bold"))
+            epochs = f"epochs {history[0].epoch} to {history[-1].epoch}"
+            show(Text(f"{title}: {name}, nats per graph, {epochs}", style="bold"))
             show(Text("\n".join(draw_curve(values)), no_wrap=True))
 
 
-def show_decoding_steps(points: Sequence[DecodingStepsPoint], entropy: float | None) -> None:
+def show_decoding_steps(points: Sequence[Any], *, entropy: float | None, title: str) -> None:
     """Print validity and NLL by the number of decoding steps."""
-    from graphite_gen.viz.terminal import bar
-
-    rows: list[Any] = [
-        (
-            str(point.decoding_steps or "all"),
-            "-" if point.valid is None or point.valid.value is None else f"{point.valid.value:.1%}",
-            "" if point.valid is None else bar(point.valid.value or 0.0, 16),
-            nats(point.nll, point.nll_error),
-            nats(entropy),
-        )
-        for point in points
-    ]
     columns = ("decoding steps", "valid", "", "NLL", "entropy")
+    rows = []
+    for point in points:
+        valid = point.valid and point.valid.value
+        text = "-" if valid is None else f"{valid:.1%}"
+        drawn = "" if point.valid is None else bar(valid or 0.0, 16)
+        nll = nats(point.nll, point.nll_error)
+        rows.append((str(point.decoding_steps or "all"), text, drawn, nll, nats(entropy)))
     show_rows(columns, rows, numbers=columns)

@@ -7,6 +7,8 @@ import os
 import signal
 import sys
 import traceback
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -17,8 +19,6 @@ from .advice import explain
 from .command import CommandGroup
 from .sharing import ARGUMENTS, end_with_error, end_worker, end_workers, watch_parent
 from .signals import exit_code, raise_on_signals
-
-__all__ = ["main", "run"]
 
 SECTIONS = {
     "Models": ("train", "sample", "complete", "nll", "evaluate", "plot", "report"),
@@ -66,7 +66,9 @@ class Program(CommandGroup):
         except (click.exceptions.Exit, click.Abort):
             raise
         except BrokenPipeError:
-            _discard_stdout()
+            # The reader has closed the pipe: discard the rest of the buffer.
+            with suppress(OSError, ValueError), Path(os.devnull).open("w") as devnull:
+                os.dup2(devnull.fileno(), sys.stdout.fileno())
             ctx.exit(0)
         except (Exception, KeyboardInterrupt) as error:
             if ctx.params["debug"]:
@@ -169,14 +171,3 @@ def _shortened(text: str) -> str:
     line = " ".join(text.split())
 
     return line if len(line) <= 2000 else f"{line[:1500]} … {line[-400:]}"
-
-
-def _discard_stdout() -> None:
-    """Discard the rest of the buffer: the reader has closed the pipe."""
-    devnull = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(devnull, sys.stdout.fileno())
-    except (OSError, ValueError):
-        pass
-    finally:
-        os.close(devnull)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from graphite_gen.api import LOCAL
+from graphite_gen.training import checkpoint
+from graphite_gen.training.checkpoint import TrainedModel, bundled_names, find_checkpoint, load_checkpoint
+from graphite_gen.training.runs import is_finished
+from graphite_gen.training.trainer import resolve_device
 
 from .console import note
-
-if TYPE_CHECKING:
-    from graphite_gen.training.checkpoint import TrainedModel
-
-__all__ = ["choose_folder", "choose_model", "load_model", "use_threads"]
 
 
 def choose_model(name: str | None, device: str, prefer: str | None = None) -> TrainedModel:
@@ -20,29 +20,20 @@ def choose_model(name: str | None, device: str, prefer: str | None = None) -> Tr
 
 def choose_folder(name: str | None, prefer: str | None = None) -> tuple[Path, str]:
     """The folder of a model, and why it was chosen."""
-    from graphite_gen.api import LOCAL
-    from graphite_gen.training.checkpoint import bundled_folder, bundled_names, find_checkpoint
-
     folder = find_checkpoint(name, LOCAL, prefer)
+    is_bundled = folder.parent == checkpoint.bundled_folder()
     if name is not None:
-        reason = f"passed as '{name}'"
-        if name in bundled_names() and folder.parent != bundled_folder():
-            reason += f"; the bundled one is 'bundled:{name}'"
-    elif folder.parent == bundled_folder():
+        other = f"; the bundled one is 'bundled:{name}'" if name in bundled_names() and not is_bundled else ""
+        return folder, f"passed as '{name}'{other}"
+    if is_bundled:
         family = " of the graphs' family" if folder.name == prefer else ""
-        reason = f"the bundled model{family}, as none was trained under '{LOCAL}'"
-    else:
-        reason = f"the last one trained under '{LOCAL}'"
+        return folder, f"the bundled model{family}, as none was trained under '{LOCAL}'"
 
-    return folder, reason
+    return folder, f"the last one trained under '{LOCAL}'"
 
 
 def load_model(folder: Path, reason: str, device: str) -> TrainedModel:
     """Load the model of many graphs in a folder, and say which one and why."""
-    from graphite_gen.training.checkpoint import load_checkpoint
-    from graphite_gen.training.runs import is_finished
-    from graphite_gen.training.trainer import resolve_device
-
     model = load_checkpoint(folder, resolve_device(device))
     note(f"Model '{model.name}' in '{folder}': {reason}.")
     if (folder / "state.json").exists() and not is_finished(folder):

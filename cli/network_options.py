@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import shlex
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from . import options
+from .command import Option, shown_default
 from .types import PATH, PATH_OR_DASH
 
 if TYPE_CHECKING:
     from graphite_gen.network.fitting import TrainedAutoencoder
     from graphite_gen.network.hyperparameters import LinkSettings
     from graphite_gen.network.network import Network
-
-__all__ = [
-    "KINDS",
-    "SettingOption",
-    "autoencoder",
-    "graph",
-    "link_settings",
-    "percent",
-    "read",
-    "refuse_idle",
-    "refuse_settings",
-    "runs_caption",
-    "settings",
-    "train_network",
-    "train_on_all",
-    "warn_few",
-]
 
 KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
 
@@ -41,45 +29,29 @@ FEW = 30
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class SettingOption(click.Option):
-    """An option whose default is that of a settings class of the library, looked up when help is shown."""
-
-    def __init__(self, *args: Any, owner: str, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.owner = owner
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        # Imports nothing heavy.
-        from graphite_gen.network import hyperparameters
-
-        record = super().get_help_record(ctx)
-        if record is None:
-            return None
-        value = getattr(getattr(hyperparameters, self.owner)(), str(self.name))
-        if isinstance(value, bool):
-            shown = (self.opts if value else self.secondary_opts)[0].removeprefix("--")
-        else:
-            shown = f"{value:g}" if isinstance(value, float) else "auto" if value is None else str(value)
-        # Click appends the range.
-        text, _, bounds = record[1].partition("  [")
-
-        return record[0], f"{text}  [default: {shown}{'; ' + bounds if bounds else ']'}"
-
-
 def settings(owner: str, rows: Iterable[tuple[str, Any, str]]) -> Callable[[F], F]:
     """Options for fields of a settings class, by flag, type (None for a switch) and help; None if not given."""
 
-    def decorate(command: F) -> F:
-        for flag, kind, text in reversed(tuple(rows)):
-            metavar = None if kind is None or isinstance(kind, click.Choice) else "N"
-            shown = {"type": kind, "default": None, "metavar": metavar, "help": text}
-            command = click.option(flag, cls=SettingOption, owner=owner, **shown)(command)
-        return command
+    def option(flag: str, kind: Any, text: str) -> Callable[[F], F]:
+        metavar = None if kind is None or isinstance(kind, click.Choice) else "N"
+        shown = {"type": kind, "default": None, "metavar": metavar, "help": text}
+        return click.option(flag, cls=Option, find_default=partial(_default, owner, flag), **shown)
 
-    return decorate
+    return options.all_of(*(option(*row) for row in rows))
 
 
-_READING = (
+def _default(owner: str, flag: str) -> str:
+    # Imports nothing heavy.
+    from graphite_gen.network import hyperparameters
+
+    return shown_default(flag, getattr(getattr(hyperparameters, owner)(), _name(flag)))
+
+
+def _name(flag: str) -> str:
+    return flag.partition("/")[0].removeprefix("--").replace("-", "_")
+
+
+graph = options.all_of(
     click.argument("graph", type=PATH_OR_DASH),
     click.option("--features/--no-features", default=None, help="Use node features.  [default: if there are any]"),
     click.option(
@@ -123,41 +95,28 @@ _AUTOENCODER = (
     ("--learning-rate", click.FloatRange(1e-9, 10), "Learning rate of Adam."),
 )
 
+autoencoder = settings("LinkSettings", _AUTOENCODER)
+
 # Settings that only some kinds of autoencoder use.
 _USED_BY = {
-    ("--rounds", "--skip", "--skip-weight"): {"graphite-vae", "graphite-ae"},
-    ("--kl-weight",): {"graphite-vae", "vgae"},
+    ("rounds", "skip", "skip_weight"): {"graphite-vae", "graphite-ae"},
+    ("kl_weight",): {"graphite-vae", "vgae"},
 }
 
 
-def graph(command: F) -> F:
-    """The argument GRAPH and the options for reading it."""
-    for decorate in reversed(_READING):
-        command = decorate(command)
-
-    return command
-
-
-autoencoder = settings("LinkSettings", _AUTOENCODER)
-
-
-def refuse_idle(kinds: Iterable[str]) -> None:
+def refuse_idle(kinds: Sequence[str]) -> None:
     """Raise UsageError for given settings that none of the chosen kinds of model uses."""
-    chosen = tuple(kinds)
-    on = " and ".join(f"'{kind}'" for kind in chosen)
-    for flags, users in _USED_BY.items():
-        if not users & set(chosen):
-            options.refuse_without_effect({_name(flag): flag for flag in flags}, on)
+    on = " and ".join(f"'{kind}'" for kind in kinds)
+    for names, users in _USED_BY.items():
+        # 'train' has no '--kl-weight'.
+        known = [name for name in names if name in click.get_current_context().params]
+        if not users & set(kinds):
+            options.refuse_without_effect(known, on)
 
 
 def refuse_settings(on: str) -> None:
     """Raise UsageError for given settings of the autoencoder and options of features."""
-    flags = [flag for flag, _, _ in _AUTOENCODER] + ["--features/--no-features", "--node-features"]
-    options.refuse_without_effect({_name(flag): flag for flag in flags}, on)
-
-
-def _name(flag: str) -> str:
-    return flag.partition("/")[0].removeprefix("--").replace("-", "_")
+    options.refuse_without_effect([*(_name(flag) for flag, *_ in _AUTOENCODER), "features", "node_features"], on)
 
 
 def read(path: Path, rest: dict[str, Any]) -> tuple[Network, bool]:
@@ -167,14 +126,9 @@ def read(path: Path, rest: dict[str, Any]) -> tuple[Network, bool]:
 
     from .console import count_of, note
 
-    features = rest.pop("features")
-    found = read_network(
-        path,
-        format=rest.pop("format"),
-        simplify=rest.pop("simplify"),
-        features=rest.pop("node_features"),
-        labels=rest.pop("node_labels"),
-    )
+    features, format, simplify = (rest.pop(name) for name in ("features", "format", "simplify"))
+    files = {"features": rest.pop("node_features"), "labels": rest.pop("node_labels")}
+    found = read_network(path, format=format, simplify=simplify, **files)
     width = 0 if found.features is None else found.features.shape[1]
     if features and not width:
         raise DatasetError("The graph has no node features.", reason="no-features")
@@ -208,16 +162,12 @@ def train_network(
     source: Path, folder: Path, format: str | None, simplify: bool, given: Mapping[str, Any], seed: int, as_json: bool
 ) -> None:
     """Train a generative model of one network ('train --single') and save it."""
-    import shlex
-    import time
-    from dataclasses import replace
-
     from graphite_gen.network.generation import MOST_NODES, fit_network_model
     from graphite_gen.network.hyperparameters import GENERATION
     from graphite_gen.network.storage import save_network
     from graphite_gen.records import Provenance
 
-    from .console import count_of, counting, note, show_facts, show_json
+    from .console import count_of, counting, duration, note, show_facts, show_json
 
     reading = {"features": False, "format": format, "simplify": simplify, "node_features": None, "node_labels": None}
     graph, _ = read(source, reading)
@@ -225,41 +175,48 @@ def train_network(
     if graph.nodes > MOST_NODES:
         note(f"With more than {MOST_NODES} nodes only the mean degree is calibrated, not that of each node.")
     started = time.monotonic()
-    provenance = Provenance(source=source.name, seed=None)
+    about: dict[str, Any] = {"name": folder.name, "seed": seed, "provenance": Provenance(source=source.name, seed=None)}
     with counting(f"Training {settings.kind}") as count_epochs:
-        model = fit_network_model(
-            graph, settings, name=folder.name, seed=seed, provenance=provenance, progress=count_epochs
-        )
+        model = fit_network_model(graph, settings, progress=count_epochs, **about)
     save_network(model, folder)
-    minutes, seconds = divmod(round(time.monotonic() - started), 60)
     if as_json:
         results = {"nodes": model.nodes, "edges": model.edges, "epochs": settings.epochs}
         return show_json({"name": model.name, "folder": str(folder), "results": results})
     size = f"{count_of(model.nodes, 'node')}, {count_of(model.edges, 'edge')}, mean degree {model.mean_degree:.3g}"
-    duration = f"{count_of(settings.epochs, 'epoch')}, {minutes} min {seconds} s"
-    show_facts([("model", str(folder)), ("graph", size), ("trained", duration)])
+    trained = f"{count_of(settings.epochs, 'epoch')}, {duration(time.monotonic() - started)}"
+    show_facts([("model", str(folder)), ("graph", size), ("trained", trained)])
 
     return note(f"Next: graphite-gen sample --model {shlex.quote(str(folder))} -o like-it.graphml")
 
 
-def runs_caption(runs: int, what: str) -> str:
-    """Caption of a table of scores over runs."""
-    from .console import count_of
+def show_scores(rows: Sequence[Any], figures: Mapping[str, str], what: str, as_json: bool) -> None:
+    """Print scores of models in percent, given as attribute by column, with standard errors over runs."""
+    from .console import count_of, note, show_json, show_rows
 
-    if runs == 1:
-        return f"From one {what}; '--runs 2' or more gives a standard error."
+    if as_json:
+        return show_json([row.to_json() for row in rows])
+    cells = [
+        (row.model, "yes" if row.features else "no", *(percent(row, name) for name in figures.values())) for row in rows
+    ]
+    show_rows(("model", "features", *figures), cells, numbers=tuple(figures))
+    if rows[0].runs == 1:
+        return note(f"From one {what}; '--runs 2' or more gives a standard error.")
 
-    return f"Mean ± standard error of {count_of(runs, what)}."
+    return note(f"Mean ± standard error of {count_of(rows[0].runs, what)}.")
 
 
-def warn_few(number: int, what: str) -> None:
-    """Note that a score of few test edges or nodes is noisy."""
+def note_split(what: str, split: Any, item: str) -> None:
+    """Print the sizes of a split, and whether a score of its test items is noisy."""
     from .console import count_of, note
 
-    if number < FEW:
-        note(f"The score is noisy: it comes from {count_of(number, what)}.")
+    train, validation, test = (len(part) for part in (split.train, split.validation, split.test))
+    note(f"{what}: {train} for training, {validation} for validation, {test} for test.")
+    if test < FEW:
+        note(f"The score is noisy: it comes from {count_of(test, item)}.")
 
 
-def percent(value: float, error: float | None) -> str:
-    """A fraction in percent, with its standard error if any."""
+def percent(result: Any, name: str) -> str:
+    """A score in percent, with its standard error if any."""
+    value, error = getattr(result, name), getattr(result, f"{name}_se")
+
     return f"{100 * value:.2f}" + ("" if error is None else f" ± {100 * error:.2f}")

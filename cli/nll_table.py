@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+
+from graphite_gen.likelihood.bdmc import BDMCEstimate
+from graphite_gen.likelihood.excess import Entropy
+from graphite_gen.records import NLLEstimate
 
 from .console import nats, show_facts, show_json, show_rows
 from .diagnosis import MIN_MARGIN, bdmc_verdict, is_reliable, nll_diagnosis, nll_finding
 
-if TYPE_CHECKING:
-    from graphite_gen.likelihood.bdmc import BDMCEstimate
-    from graphite_gen.likelihood.excess import Entropy
-    from graphite_gen.records import NLLEstimate
-
-__all__ = ["NLLTable"]
-
 
 @dataclass(frozen=True)
 class NLLTable:
-    """An NLL estimate with all that is shown beside it.
+    """An NLL estimate with the entropy of the family, and the BDMC bounds on graphs sampled from the model.
 
-    Attributes:
-        estimate: The NLL.
-        entropy: The entropy of the family and the excess NLL.
-        bdmc: The bounds on graphs sampled from the model.
-        unlabelled: Whether all values are per isomorphism class.
-        anneals: Whether the model has a method ``ais``, which an autoregressive one has not.
+    All values are per isomorphism class if ``unlabelled``; ``anneals`` is false for an autoregressive model.
     """
 
     estimate: NLLEstimate
@@ -45,9 +37,16 @@ class NLLTable:
 
         return (baseline - self.estimate.nll) / (baseline - self.entropy.nats)
 
+    @property
+    def verdict(self) -> str | None:
+        """Whether the method is reliable by BDMC."""
+        bdmc, method = self.bdmc, self.estimate.method
+
+        return None if bdmc is None else bdmc_verdict(bdmc, method, anneals=self.anneals)
+
     def show_json(self, per_graph: bool) -> None:
         """Print everything as one JSON object."""
-        estimate, entropy = self.estimate, self.entropy
+        estimate, entropy, bdmc = self.estimate, self.entropy, self.bdmc
         known = estimate.to_json()
         rows, curve = known.pop("per_graph"), known.pop("curve")
         value: dict[str, Any] = {
@@ -67,103 +66,80 @@ class NLLTable:
         }
         if curve:
             value["curve"] = curve
-        if self.bdmc is not None:
-            value["check"] = {
-                "trusted": is_reliable(self.bdmc, estimate.method),
-                "verdict": bdmc_verdict(self.bdmc, estimate.method, anneals=self.anneals),
-                **self.bdmc.to_json(),
-            }
+        if bdmc is not None:
+            trusted = is_reliable(bdmc, estimate.method)
+            value["check"] = {"trusted": trusted, "verdict": self.verdict, **bdmc.to_json()}
         if per_graph:
-            entropies = entropy.per_graph if entropy else [None] * len(rows)
-            pairs = zip(rows, entropies, strict=True)
+            pairs = zip(rows, self._entropies(), strict=True)
             value["per_graph"] = [{**row, "entropy": own, "floor": own} for row, own in pairs]
         show_json(value)
 
     def show_table(self, per_graph: bool) -> None:
         """Print a table, the most important values first."""
-        show_facts([*self._figures(), *self._diagnostics()])
+        show_facts((name, value) for name, value in self._facts().items() if value)
         if self.estimate.curve:
             click.echo()
-            show_rows(
-                ("samples", "NLL"),
-                [(f"{point.samples}", nats(point.nll, point.standard_error)) for point in self.estimate.curve],
-                numbers=("samples", "NLL"),
-            )
+            points = [(str(point.samples), nats(point.nll, point.standard_error)) for point in self.estimate.curve]
+            show_rows(("samples", "NLL"), points, numbers=("samples", "NLL"))
         if per_graph:
             click.echo()
-            self._show_graphs()
+            columns = ("graph", "nodes", "edges", "NLL", "-ELBO", "entropy", "ER", "-log p(n)", "ESS", "k̂", "method")
+            rows = [
+                (
+                    *map(str, (index, row.nodes, row.edges)),
+                    *map(nats, (row.nll, -row.elbo, own, row.baseline, row.size_nats)),
+                    f"{row.ess:.1f}",
+                    nats(row.khat),
+                    row.method,
+                )
+                for index, (row, own) in enumerate(zip(self.estimate.per_graph, self._entropies(), strict=True))
+            ]
+            show_rows(columns, rows, numbers=columns[:-1])
 
-    def _figures(self) -> list[tuple[str, str]]:
-        estimate, entropy = self.estimate, self.entropy
+    def _entropies(self) -> list[float | None]:
+        return list(self.entropy.per_graph) if self.entropy else [None] * self.estimate.graphs
+
+    def _facts(self) -> dict[str, str | None]:
+        estimate, entropy, bdmc = self.estimate, self.entropy, self.bdmc
         unit = "nats per isomorphism class" if self.unlabelled else "nats per graph"
-        facts = [
-            ("model", estimate.model),
-            ("graphs", str(estimate.graphs)),
-            ("NLL", f"{nats(estimate.nll, estimate.standard_error)} {unit}"),
-        ]
+        true = excess = bounds = covered = None
         if entropy is not None:
             which, how = ("same graphs", "paired") if entropy.paired else ("expected for these sizes", "not paired")
-            facts += [
-                ("entropy", f"{nats(entropy.nats, entropy.standard_error)} (true process, {which})"),
-                ("excess NLL", f"{nats(entropy.excess, entropy.excess_standard_error)} above the entropy, {how}"),
-            ]
-        facts.append(("ER baseline", nats(estimate.baseline)))
+            true = f"{nats(entropy.nats, entropy.standard_error)} (true process, {which})"
+            excess = f"{nats(entropy.excess, entropy.excess_standard_error)} above the entropy, {how}"
         if self.covered is not None:
-            facts.append(("covered", f"{self.covered:.0%} of the way from the baseline to the entropy"))
-        if finding := nll_finding(estimate, entropy):
-            facts.append(("finding", finding))
-        facts += [
-            ("-log p(n)", f"{nats(estimate.size_nats)} (size distribution, not part of the NLL)"),
-            ("-ELBO", nats(-estimate.elbo)),
-        ]
-        if estimate.convention == "paper":
-            facts.append(("convention", "paper: all cells of the padded matrix, not a distribution over graphs"))
+            covered = f"{self.covered:.0%} of the way from the baseline to the entropy"
+        if bdmc is not None:
+            bounds = f"{bdmc.lower:.2f} to {bdmc.upper:.2f}, gap {nats(bdmc.gap, bdmc.gap_standard_error)}; "
+            bounds += f"'is' gives {bdmc.importance:.2f}"
+            bounds += f", 'auto' {bdmc.auto:.2f}, 'ais' {bdmc.upper:.2f}" if self.anneals else ""
 
-        return facts
-
-    def _diagnostics(self) -> list[tuple[str, str]]:
-        estimate = self.estimate
-        facts = [
-            ("method", _method(estimate)),
-            ("median ESS", f"{estimate.ess:.1f}"),
-            ("diagnosis", nll_diagnosis(estimate, anneals=self.anneals)),
-        ]
-        if self.bdmc is not None:
-            bounds = self.bdmc
-            facts += [
-                ("check", bdmc_verdict(bounds, estimate.method, anneals=self.anneals)),
-                (
-                    "",
-                    f"Bounds {bounds.lower:.2f} to {bounds.upper:.2f}, gap "
-                    f"{nats(bounds.gap, bounds.gap_standard_error)}; 'is' gives {bounds.importance:.2f}"
-                    + (f", 'auto' {bounds.auto:.2f}, 'ais' {bounds.upper:.2f}." if self.anneals else "."),
-                ),
-            ]
-
-        return facts
-
-    def _show_graphs(self) -> None:
-        columns = ("graph", "nodes", "edges", "NLL", "-ELBO", "entropy", "ER", "-log p(n)", "ESS", "k̂", "method")
-        entropies = self.entropy.per_graph if self.entropy else [None] * self.estimate.graphs
-        rows = [
-            (
-                *map(str, (index, row.nodes, row.edges)),
-                *map(nats, (row.nll, -row.elbo, own, row.baseline, row.size_nats)),
-                f"{row.ess:.1f}",
-                nats(row.khat),
-                row.method,
-            )
-            for index, (row, own) in enumerate(zip(self.estimate.per_graph, entropies, strict=True))
-        ]
-        show_rows(columns, rows, numbers=columns[:-1])
+        return {
+            "model": estimate.model,
+            "graphs": str(estimate.graphs),
+            "NLL": f"{nats(estimate.nll, estimate.standard_error)} {unit}",
+            "entropy": true,
+            "excess NLL": excess,
+            "ER baseline": nats(estimate.baseline),
+            "covered": covered,
+            "finding": nll_finding(estimate, entropy),
+            "-log p(n)": f"{nats(estimate.size_nats)} (size distribution, not part of the NLL)",
+            "-ELBO": nats(-estimate.elbo),
+            "convention": "paper: all cells of the padded matrix, not a distribution over graphs"
+            if estimate.convention == "paper"
+            else None,
+            "method": _method(estimate),
+            "median ESS": f"{estimate.ess:.1f}",
+            "diagnosis": nll_diagnosis(estimate, anneals=self.anneals),
+            "check": self.verdict,
+            "bounds": bounds,
+        }
 
 
 def _method(estimate: NLLEstimate) -> str:
     plain = f"importance sampling, K = {estimate.samples}"
     chains = f"{estimate.chains} annealed chains of {estimate.steps} temperatures"
-    if estimate.method == "is":
-        return plain
-    if estimate.method == "ais":
-        return chains
+    if estimate.method == "auto":
+        return f"{plain}; for {estimate.annealed} of {estimate.graphs} graphs {chains}"
 
-    return f"{plain}; for {estimate.annealed} of {estimate.graphs} graphs {chains}"
+    return plain if estimate.method == "is" else chains

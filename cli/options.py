@@ -2,56 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, TypeVar
 
 import click
-from click.core import ParameterSource
 
-from .command import Option
+from .command import Option, flag_of, is_given
 from .types import DECODING_STEPS, NODES, PARAMETER, PATH_OR_DASH, PATH_OR_NAME, SEED
-
-__all__ = [
-    "FORMATS",
-    "as_json",
-    "decoding_steps",
-    "device",
-    "family",
-    "force",
-    "ignore_weights",
-    "input_format",
-    "is_given",
-    "model",
-    "nodes",
-    "number",
-    "output",
-    "output_format",
-    "parameters",
-    "refuse_without_effect",
-    "seed",
-    "simplify",
-    "threads",
-    "union",
-    "workers",
-]
 
 FORMATS = ("graphml", "h5", "g6", "s6", "jsonl", "gml", "edgelist")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def is_given(name: str) -> bool:
-    """Whether an option was passed on the command line."""
-    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
-
-
-def refuse_without_effect(flags: Mapping[str, str], on: str) -> None:
-    """Raise a usage error if one of the options, given as flag by name, was passed."""
-    for name, flag in flags.items():
+def refuse_without_effect(names: Iterable[str], on: str) -> None:
+    """Raise a usage error if one of the options was passed."""
+    for name in names:
         if is_given(name):
-            raise click.UsageError(f"'{flag}' has no effect on {on}. Leave it out.")
+            raise click.UsageError(f"'{flag_of(name)}' has no effect on {on}. Leave it out.")
 
+
+def all_of(*decorators: Callable[[F], F]) -> Callable[[F], F]:
+    """One decorator for several options, in the order of the help."""
+
+    def decorate(command: F) -> F:
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
+
+    return decorate
+
+
+def number(*names: str, low: int = 1, high: int | None = None, metavar: str = "N", **rest: Any) -> Callable[[F], F]:
+    """A whole number in a range."""
+    return click.option(*names, type=click.IntRange(low, high), metavar=metavar, show_default=True, **rest)
+
+
+def choice(*names: str, of: Iterable[str], **rest: Any) -> Callable[[F], F]:
+    """One of some words."""
+    return click.option(*names, type=click.Choice(tuple(of)), show_default=True, **rest)
+
+
+flag = partial(click.option, is_flag=True)
 
 _format = partial(click.option, cls=Option, type=click.Choice(FORMATS, case_sensitive=False))
 
@@ -64,13 +57,6 @@ def input_format(flag: str = "--format") -> Callable[[F], F]:
 def output_format(flag: str = "--format", default: str = "by suffix") -> Callable[[F], F]:
     """The format of the graphs written."""
     return _format(flag, role="output_format", help=f"Output format.  [default: {default}]")
-
-
-def number(*names: str, help: str, low: int = 1, default: int | None = None, metavar: str = "N") -> Callable[[F], F]:
-    """A whole number with a lower bound."""
-    return click.option(
-        *names, type=click.IntRange(low), metavar=metavar, default=default, show_default=True, help=help
-    )
 
 
 def nodes(default: str | None, help: str) -> Callable[[F], F]:
@@ -97,33 +83,6 @@ model = click.option(
     metavar="PATH_OR_NAME",
     help="Model.  [default: the last one trained under ./checkpoints, else a bundled one]",
 )
-seed = click.option("--seed", type=SEED, metavar="N", default=0, show_default=True, help="Random seed.")
-device = click.option(
-    "--device", type=click.Choice(("auto", "cpu", "cuda")), default="auto", show_default=True, help="Device."
-)
-threads = click.option("--threads", type=click.IntRange(1, 4096), metavar="N", help="CPU threads.  [default: all]")
-workers = click.option(
-    "--workers",
-    type=click.IntRange(1, 256),
-    metavar="N",
-    default=1,
-    show_default=True,
-    help="Worker processes on this machine; the result does not depend on their number.",
-)
-simplify = click.option(
-    "--simplify",
-    is_flag=True,
-    help="Ignore edge directions, self-loops and repeated edges.  [default: such graphs are an error]",
-)
-ignore_weights = click.option(
-    "--ignore-weights", is_flag=True, help="Ignore edge weights.  [default: weighted graphs need a weighted model]"
-)
-force = click.option("--force", is_flag=True, help="Overwrite existing files.")
-decoding_steps = click.option("--stages", "decoding_steps", type=DECODING_STEPS, hidden=True)
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-union = click.option(
-    "--union", is_flag=True, help="Write one graph, the disjoint union, with a node attribute 'graph'."
-)
 output = click.option(
     "-o",
     "--output",
@@ -131,3 +90,20 @@ output = click.option(
     required=True,
     help="File, '-' for stdout, or a template such as 'out/{index:04d}.graphml' for one file per graph.",
 )
+seed = click.option("--seed", type=SEED, metavar="N", default=0, show_default=True, help="Random seed.")
+device = choice("--device", of=("auto", "cpu", "cuda"), default="auto", help="Device.")
+threads = number("--threads", high=4096, help="CPU threads.  [default: all]")
+workers = number(
+    "--workers",
+    high=256,
+    default=1,
+    help="Worker processes on this machine; the result does not depend on their number.",
+)
+simplify = flag(
+    "--simplify", help="Ignore edge directions, self-loops and repeated edges.  [default: such graphs are an error]"
+)
+ignore_weights = flag("--ignore-weights", help="Ignore edge weights.  [default: weighted graphs need a weighted model]")
+force = flag("--force", help="Overwrite existing files.")
+decoding_steps = click.option("--stages", "decoding_steps", type=DECODING_STEPS, hidden=True)
+as_json = flag("--json", "as_json", help="Print JSON instead of a table.")
+union = flag("--union", help="Write one graph, the disjoint union, with a node attribute 'graph'.")

@@ -5,20 +5,17 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from graphite_gen.training.trainer import Trainer, TrainingPlan
 
 from .console import count_of, duration, nats, note, progress_bar, show_facts, show_json
 from .diagnosis import training_finding
 from .signals import stop_gracefully
 
-if TYPE_CHECKING:
-    from graphite_gen.records import TrainRecord
-    from graphite_gen.training.trainer import Trainer, TrainingPlan
-
-__all__ = ["show_plan", "show_results", "train_with_progress"]
-
 LINES = 20
 """The approximate number of lines of progress without a terminal."""
+COLUMNS = "loss {task.fields[loss]}  KL {task.fields[kl]}  validation {task.fields[validation]}"
 
 
 def show_plan(plan: TrainingPlan) -> None:
@@ -48,32 +45,25 @@ def train_with_progress(trainer: Trainer) -> None:
 
 
 def _show_bar(trainer: Trainer) -> None:
-    figures = "loss {task.fields[loss]}  KL {task.fields[kl]}  validation {task.fields[validation]}"
-    with progress_bar(figures) as progress:
-        done = len(trainer.history)
-        task = progress.add_task(
-            "Epoch", total=trainer.training.epochs, completed=done, loss="-", kl="-", validation="-"
-        )
+    figures: dict[str, Any] = {"loss": "-", "kl": "-", "validation": "-"}
+    with progress_bar(COLUMNS) as progress:
+        task = progress.add_task("Epoch", total=trainer.training.epochs, completed=len(trainer.history), **figures)
         for record in trainer:
-            fields: dict[str, Any] = {"loss": nats(record.loss), "kl": nats(record.kl)}
+            figures |= {"loss": nats(record.loss), "kl": nats(record.kl)}
             if record.validation is not None:
-                fields["validation"] = f"{nats(record.validation)} (best {nats(record.best)})"
-            progress.update(task, completed=record.epoch, **fields)
+                figures["validation"] = f"{nats(record.validation)} (best {nats(record.best)})"
+            progress.update(task, completed=record.epoch, **figures)
 
 
 def _show_lines(trainer: Trainer) -> None:
     epochs, due = trainer.training.epochs, 0.0
     for record in trainer:
         if record.validation is not None and (record.epoch >= due or record.epoch == epochs):
-            note(_line(record, epochs))
+            note(
+                f"epoch {record.epoch}/{epochs}  loss {nats(record.loss)}  KL {nats(record.kl)}  "
+                f"validation {nats(record.validation)} (best {nats(record.best)})  {record.seconds:.0f} s"
+            )
             due = record.epoch + epochs / LINES
-
-
-def _line(record: TrainRecord, epochs: int) -> str:
-    return (
-        f"epoch {record.epoch}/{epochs}  loss {nats(record.loss)}  KL {nats(record.kl)}  "
-        f"validation {nats(record.validation)} (best {nats(record.best)})  {record.seconds:.0f} s"
-    )
 
 
 def show_results(trainer: Trainer, folder: Path, as_json: bool) -> None:

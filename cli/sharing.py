@@ -28,19 +28,6 @@ from graphite_gen.distributed import (
     report_failure,
 )
 
-__all__ = [
-    "ARGUMENTS",
-    "connect_ranks",
-    "end_with_error",
-    "end_worker",
-    "end_workers",
-    "process_group",
-    "program",
-    "spawn_workers",
-    "use_one_thread",
-    "watch_parent",
-]
-
 # Seconds to wait until a process that should end has ended, and until rank 0 has reported the error of a worker.
 GRACE = 5.0
 REPORT_TIMEOUT = 600.0
@@ -53,17 +40,11 @@ def process_group(workers: int) -> ProcessGroup:
     """Connect the processes of this command; those that it has to start end with it.
 
     From here on, only rank 0 reads standard input, writes and reports errors.
-
-    Raises:
-        click.UsageError: The command was started by torchrun, and '--workers' was given.
     """
     context = click.get_current_context()
     group = group_from_environment()
     if workers > 1 and group.world_size > 1 and not is_spawned():
-        raise click.UsageError(
-            f"'--workers' has no effect under torchrun, which has started {group.world_size} processes already. "
-            f"Leave it out."
-        )
+        raise click.UsageError(f"'--workers' has no effect under torchrun with {group.world_size} processes.")
     if workers == 1 or group.world_size > 1:
         return connect_ranks()
     arguments = context.meta[ARGUMENTS]
@@ -73,17 +54,7 @@ def process_group(workers: int) -> ProcessGroup:
 
 @contextmanager
 def spawn_workers(world_size: int, arguments: Sequence[str], *, show_stderr: bool = False) -> Iterator[ProcessGroup]:
-    """Start the other processes of a group on this host; they end with the context, and with this process.
-
-    Arguments:
-        world_size: The number of processes, including this one, which is rank 0.
-        arguments: The command-line arguments that each of them runs with.
-        show_stderr: Whether workers write to stderr.
-
-    Raises:
-        DistributedError: A worker did not start.
-        OSError: The system cannot start another process.
-    """
+    """Start the other processes of a group on this host, with the same command-line arguments, and end them with it."""
     # The same modules, whatever the working directory holds.
     code = f"import sys; sys.path[:] = {sys.path!r}; from graphite_gen.cli.main import run; run()"
     group, workers = ProcessGroup(0, world_size), list[subprocess.Popen[bytes]]()
@@ -196,9 +167,5 @@ def program() -> str:
 
 
 def use_one_thread() -> None:
-    """Let numpy multiply matrices on one thread, unless the user has chosen a number of threads.
-
-    The last digits of a product depend on the number of threads, which depends on the number of processes. It has no
-    effect after the first product.
-    """
+    """Let numpy use one thread by default, as the last digits of a product depend on it; call before importing it."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -7,18 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["Stopped", "exit_code", "raise_on_signals", "stop_gracefully"]
-
 # By name, since not every system has all of them.
 NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal that stops the program.
-
-    Attributes:
-        number: The number of the signal.
-    """
+    """A signal, by its number, that stops the program."""
 
     def __init__(self, number: int) -> None:
         super().__init__()

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from graphite_gen.api import LOCAL
+from graphite_gen.errors import GraphiteError
+from graphite_gen.io import read_graphs
+from graphite_gen.network.network import count_features
+from graphite_gen.network.storage import load_network
+from graphite_gen.training import checkpoint
+from graphite_gen.training.checkpoint import is_network_model, load_checkpoint, read_config
+from graphite_gen.training.model_card import describe_model, model_facts, origin_in_words
 
 from .advice import explain
 from .console import count_of, nats, note, show_facts, show_json, show_rows, track
 
-__all__ = ["is_model", "list_models", "show_summary", "summarise_graphs", "summarise_model"]
-
 
 def summarise_graphs(path: Path, format: str | None, simplify: bool) -> dict[str, Any]:
     """Summary of the graphs of a file, in one pass."""
-    from graphite_gen.io import read_graphs
-    from graphite_gen.network.network import count_features
-
+    sizes: list[tuple[int, int, float]] = []
+    weighted, named = 0, 0
+    features: set[int] = set()
+    splits: Counter[str] = Counter()
+    attributes: dict[str, dict[str, None]] = {"graph": {}, "node": {}, "edge": {}}
     with read_graphs(path, format=format, simplify=simplify) as reader:
-        sizes: list[tuple[int, int, float]] = []
-        weighted, named = 0, 0
-        features: set[int] = set()
-        splits: Counter[str] = Counter()
-        attributes: dict[str, dict[str, None]] = {"graph": {}, "node": {}, "edge": {}}
         for graph in track(reader, None, "Reading"):
             pairs = graph.nodes * (graph.nodes - 1) // 2
             sizes.append((graph.nodes, len(graph.edges), len(graph.edges) / pairs if pairs else 0.0))
@@ -35,28 +39,25 @@ def summarise_graphs(path: Path, format: str | None, simplify: bool) -> dict[str
             attributes["graph"].update(dict.fromkeys(graph.attributes))
             attributes["node"].update(dict.fromkeys(graph.node_attributes))
             attributes["edge"].update(dict.fromkeys(graph.edge_attributes))
-        nodes, edges, density = zip(*sizes, strict=True)
-        if reader.format == "h5" and features == {0}:
-            features = {count_features(path, max(nodes))}
+    ranges = [
+        {"min": min(values), "max": max(values), "mean": sum(values) / len(values)}
+        for values in zip(*sizes, strict=True)
+    ]
+    if reader.format == "h5" and features == {0}:
+        features = {count_features(path, int(ranges[0]["max"]))}
 
-        return {
-            "file": str(path),
-            "format": reader.format,
-            "graphs": len(nodes),
-            "nodes": _range(nodes),
-            "edges": _range(edges),
-            "density": _range(density),
-            "weighted": weighted,
-            "named": named,
-            "features": sorted(features),
-            "attributes": {kind: list(names) for kind, names in attributes.items()},
-            "splits": dict(splits),
-            "provenance": reader.provenance.to_json(),
-        }
-
-
-def _range(values: Sequence[float]) -> dict[str, float]:
-    return {"min": min(values), "max": max(values), "mean": sum(values) / len(values)}
+    return {
+        "file": str(path),
+        "format": reader.format,
+        "graphs": len(sizes),
+        **dict(zip(("nodes", "edges", "density"), ranges, strict=True)),
+        "weighted": weighted,
+        "named": named,
+        "features": sorted(features),
+        "attributes": {kind: list(names) for kind, names in attributes.items()},
+        "splits": dict(splits),
+        "provenance": reader.provenance.to_json(),
+    }
 
 
 def is_model(thing: str) -> bool:
@@ -68,19 +69,8 @@ def is_model(thing: str) -> bool:
     return thing != "-" and not path.suffix
 
 
-def summarise_model(thing: str) -> dict[str, Any]:
-    """Summary of a checkpoint given by path or name."""
-    from graphite_gen.api import LOCAL
-    from graphite_gen.training.checkpoint import find_checkpoint
-
-    return _summarise_folder(find_checkpoint(thing, LOCAL))
-
-
-def _summarise_folder(folder: Path) -> dict[str, Any]:
-    from graphite_gen.network.storage import load_network
-    from graphite_gen.training.checkpoint import is_network_model, load_checkpoint, read_config
-    from graphite_gen.training.model_card import describe_model
-
+def summarise_model(folder: Path) -> dict[str, Any]:
+    """Summary of a checkpoint."""
     if not is_network_model(read_config(folder)):
         return describe_model(load_checkpoint(folder), folder)
     model = load_network(folder)
@@ -103,8 +93,6 @@ def _summarise_folder(folder: Path) -> dict[str, Any]:
 
 def show_summary(summary: Mapping[str, Any], as_json: bool) -> None:
     """Print the summary of a file or a model."""
-    from graphite_gen.training.model_card import model_facts
-
     if as_json:
         show_json(summary)
     else:
@@ -113,31 +101,31 @@ def show_summary(summary: Mapping[str, Any], as_json: bool) -> None:
 
 
 def _graph_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    from graphite_gen.training.model_card import origin_in_words
+    def span(values: Mapping[str, float], form: str = "g", mean: str = ".1f") -> str:
+        return f"{values['min']:{form}} to {values['max']:{form}}, mean {values['mean']:{mean}}"
 
-    count = facts["graphs"]
-    features = [width for width in facts["features"] if width]
+    def part(count: int) -> str:
+        return "no" if not count else "yes" if count == facts["graphs"] else f"{count} of {facts['graphs']} graphs"
+
     rows = [
         ("file", facts["file"]),
         ("format", facts["format"]),
-        ("graphs", str(count)),
-        ("nodes", _in_words(facts["nodes"])),
-        ("edges", _in_words(facts["edges"])),
-        ("density", _in_words(facts["density"], ".3f")),
-        ("weighted", _part(facts["weighted"], count)),
-        ("features", ", ".join(f"{width} per node" for width in features) or "none"),
-        ("node names", _part(facts["named"], count)),
+        ("graphs", str(facts["graphs"])),
+        ("nodes", span(facts["nodes"])),
+        ("edges", span(facts["edges"])),
+        ("density", span(facts["density"], ".3f", ".3f")),
+        ("weighted", part(facts["weighted"])),
+        ("features", ", ".join(f"{width} per node" for width in facts["features"] if width) or "none"),
+        ("node names", part(facts["named"])),
+        *((f"{kind} attributes", ", ".join(names)) for kind, names in facts["attributes"].items()),
+        ("splits", ", ".join(f"{name} {number}" for name, number in facts["splits"].items())),
+        ("from", origin_in_words(facts["provenance"])),
     ]
-    rows += [(f"{kind} attributes", ", ".join(names)) for kind, names in facts["attributes"].items() if names]
-    if facts["splits"]:
-        rows.append(("splits", ", ".join(f"{name} {number}" for name, number in facts["splits"].items())))
 
-    return [*rows, ("from", origin_in_words(facts["provenance"]))]
+    return [(name, text) for name, text in rows if text]
 
 
 def _network_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    from graphite_gen.training.model_card import origin_in_words
-
     config = facts["config"]
     rounds = f"{count_of(config['rounds'], 'round')}, {config['skip']} skip, λ = {config['skip_weight']:g}"
 
@@ -155,54 +143,35 @@ def _network_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _in_words(values: Mapping[str, float], form: str = "g") -> str:
-    mean = f"{values['mean']:.3f}" if form == ".3f" else f"{values['mean']:.1f}"
-
-    return f"{values['min']:{form}} to {values['max']:{form}}, mean {mean}"
-
-
-def _part(part: int, whole: int) -> str:
-    return "no" if not part else "yes" if part == whole else f"{part} of {whole} graphs"
-
-
 def list_models(as_json: bool) -> None:
     """List the models under './checkpoints' and the bundled ones."""
-    from graphite_gen.api import LOCAL
-    from graphite_gen.errors import GraphiteError
-    from graphite_gen.training.checkpoint import bundled_folder
-
     rows: list[dict[str, Any]] = []
-    seen: set[Path] = set()
-    bundled = bundled_folder().resolve()
-    for parent in (LOCAL, bundled_folder()):
-        for path in sorted(parent.glob("*/config.json")):
-            folder = path.parent
-            if folder.resolve() in seen:
-                continue
-            seen.add(folder.resolve())
-            # In a checkout, './checkpoints' also holds the bundled models, which have no 'state.json'.
-            is_local = parent is LOCAL and (folder.resolve().parent != bundled or (folder / "state.json").exists())
-            try:
-                rows.append({"place": "local" if is_local else "bundled", **_summarise_folder(folder)})
-            except GraphiteError as error:
-                note(f"Skipped: {explain(error)}")
+    bundled = checkpoint.bundled_folder()
+    places: dict[Path, Path] = {}
+    for folder in (path.parent for parent in (LOCAL, bundled) for path in sorted(parent.glob("*/config.json"))):
+        places.setdefault(folder.resolve(), folder)
+    # In a checkout, './checkpoints' also holds the bundled models, which have no 'state.json'.
+    for place, folder in places.items():
+        is_local = folder.parent == LOCAL and (place.parent != bundled.resolve() or (folder / "state.json").exists())
+        try:
+            rows.append({"place": "local" if is_local else "bundled", **summarise_model(folder)})
+        except GraphiteError as error:
+            note(f"Skipped: {explain(error)}")
     if as_json:
         return show_json(rows)
     if not rows:
         return note("No models found. Train one with 'graphite-gen train --family barabasi'.")
+    cells = [
+        (
+            Path(row["folder"]).name,
+            row["place"],
+            row["kind"],
+            row["provenance"]["family"] or row["provenance"]["source"] or "",
+            f"{row['nodes']['min']}:{row['nodes']['max']}",
+            nats(row["results"].get("validation")),
+        )
+        for row in rows
+    ]
+    columns = ("model", "place", "kind", "trained on", "nodes", "validation")
 
-    return show_rows(
-        ("model", "place", "kind", "trained on", "nodes", "validation"),
-        [
-            (
-                Path(row["folder"]).name,
-                row["place"],
-                row["kind"],
-                row["provenance"]["family"] or row["provenance"]["source"] or "",
-                f"{row['nodes']['min']}:{row['nodes']['max']}",
-                nats(row["results"].get("validation")),
-            )
-            for row in rows
-        ],
-        numbers=("nodes", "validation"),
-    )
+    return show_rows(columns, cells, numbers=columns[-2:])

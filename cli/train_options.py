@@ -9,10 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
-from .command import Option
+from .command import Option, shown_default
 from .types import DECODER, FEATURES
-
-__all__ = ["NETWORK_SETTINGS", "SETTINGS", "naming_options", "settings"]
 
 # Written out because importing the library would slow down every '--help'; a test compares them with the library.
 KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
@@ -71,18 +69,11 @@ def settings(command: F) -> F:
     """Add an option for each setting; None is the preset's value."""
     for name, flag, kind, text in reversed(_TABLE):
         metavar = {DECODER: "[autoregressive|one-shot]", FEATURES: "LIST", None: None}.get(kind, "N")
-        option = click.option(
-            flag,
-            name,
-            cls=Option,
-            earlier=EARLIER.get(name, ()),
-            find_default=partial(_defaults, name),
-            type=kind,
-            default=None,
-            metavar=None if isinstance(kind, click.Choice) else metavar,
-            help=text,
-        )
-        command = option(command)
+        shown = {"type": kind, "metavar": None if isinstance(kind, click.Choice) else metavar, "help": text}
+        find = partial(_defaults, name)
+        command = click.option(
+            flag, name, cls=Option, earlier=EARLIER.get(name, ()), find_default=find, default=None, **shown
+        )(command)
 
     return command
 
@@ -119,11 +110,7 @@ def _defaults(name: str) -> str:
 def _shown(name: str, value: Any) -> str:
     if name == "decoding_steps":
         return {0: "autoregressive", 1: "one-shot"}.get(value, str(value))
-    if isinstance(value, bool):
-        return name if value else f"no-{name}"
-    if isinstance(value, tuple):
-        return ",".join(value) or "none"
     if name == "width" and not value:
         return "none"
 
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return shown_default(next(flag for key, flag, *_ in _TABLE if key == name), value)

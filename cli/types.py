@@ -15,21 +15,6 @@ else:
     # Not generic in older versions of click.
     ParamType = click.ParamType
 
-__all__ = [
-    "DECODER",
-    "DECODING_STEPS",
-    "DEGREES",
-    "FEATURES",
-    "LIMIT",
-    "NAME",
-    "NODES",
-    "PARAMETER",
-    "PATH",
-    "PATH_OR_DASH",
-    "PATH_OR_NAME",
-    "SEED",
-]
-
 LARGEST_SEED = 2**63 - 1
 LONGEST_LIST = 1 << 24
 """The most characters read from a file of degrees."""
@@ -66,8 +51,7 @@ def _nodes(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"(\d{1,9})(?::(\d{1,9}))?", text.strip(), re.ASCII)
     if match is None:
         raise ValueError(f"'{text}' is not a number of nodes: write one, as in 15, or a range, as in 10:20.")
-    low = int(match[1])
-    high = int(match[2] or low)
+    low, high = int(match[1]), int(match[2] or match[1])
     if low < 1:
         raise ValueError(f"'{text}' includes graphs without nodes: the smallest number is 1.")
     if low > high:
@@ -77,12 +61,10 @@ def _nodes(text: str) -> tuple[int, int]:
 
 
 def _decoding_steps(text: str) -> int:
-    if text.strip() == "all":
-        return 0
-    if not re.fullmatch(r"0*[1-9]\d{0,8}", text.strip(), re.ASCII):
+    if not re.fullmatch(r"all|0*[1-9]\d{0,8}", text.strip(), re.ASCII):
         raise ValueError(f"'{text}' is not a number of decoding steps: write 1 or more, as in 8, or 'all'.")
 
-    return int(text)
+    return 0 if text.strip() == "all" else int(text)
 
 
 def _decoder(text: str) -> int:
@@ -116,7 +98,7 @@ def _degrees(value: str) -> tuple[int, ...]:
     text = value if re.fullmatch(r"[\d,\s]+", value, re.ASCII) else _content(Path(value))
     if not text:
         raise ValueError(f"'{value}' is neither a list of degrees, as in 3,2,2,1, nor a file with one.")
-    words = [word for word in re.split(r"[,\s]+", text.strip()) if word]
+    words = text.replace(",", " ").split()
     wrong = next((word for word in words if not re.fullmatch(r"\d{1,9}", word, re.ASCII)), None)
     if wrong is not None or not words:
         raise ValueError(f"'{wrong or value}' is not a degree: list whole numbers, one for each node.")

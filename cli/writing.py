@@ -9,24 +9,17 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
+from graphite_gen.distributed import ProcessGroup
+from graphite_gen.errors import OutputError
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.io import check_target, dropped_by, format_of, open_output, write_graphs
+from graphite_gen.records import Provenance
+
 from .console import count_of, note, track
-
-if TYPE_CHECKING:
-    from graphite_gen.completion import EdgeScore
-    from graphite_gen.distributed import ProcessGroup
-    from graphite_gen.graph import SimpleGraph
-    from graphite_gen.network.link_prediction import PredictedLink, ScoredLink
-    from graphite_gen.records import Provenance
-
-    Ranked = Sequence[EdgeScore] | Sequence[PredictedLink] | Sequence[ScoredLink]
-
-__all__ = ["check_scores", "write", "write_scores"]
-
-PROBABILITY, SCORE, ERROR = "probability", "score", "standard_error"
 
 
 def write(
@@ -41,8 +34,6 @@ def write(
     group: ProcessGroup | None = None,
 ) -> None:
     """Write a stream of graphs with progress on stderr; ranks other than 0 only exhaust the stream."""
-    from graphite_gen.io import format_of, write_graphs
-
     if group is not None and not group.is_rank_zero:
         deque(graphs, maxlen=0)
         return
@@ -57,26 +48,19 @@ def write(
 
     note(f"Wrote {count_of(count, 'graph')} to '{output}'{' as their disjoint union' if union else ''}.")
     if count > 1 and not union and "{index" not in str(output) and name in ("graphml", "gml"):
-        _explain_reading(output, name)
-
-
-def _explain_reading(output: Path, format: str) -> None:
-    """How networkx reads many graphs in one file."""
-    if format == "graphml":
-        note(
-            "networkx.read_graphml reads only the first graph of a file. To read all of them:\n"
-            "    from networkx.readwrite.graphml import GraphMLReader\n"
-            f"    graphs = list(GraphMLReader()(path={str(output)!r}))"
-        )
-    else:
-        note("networkx.read_gml reads only files with one graph.")
-    note(f"Or write one file per graph, -o '{output.stem}/{{index:04d}}.{format}', or one graph, '--union'.")
+        if name == "graphml":
+            note(
+                "networkx.read_graphml reads only the first graph of a file. To read all of them:\n"
+                "    from networkx.readwrite.graphml import GraphMLReader\n"
+                f"    graphs = list(GraphMLReader()(path={str(output)!r}))"
+            )
+        else:
+            note("networkx.read_gml reads only files with one graph.")
+        note(f"Or write one file per graph, -o '{output.stem}/{{index:04d}}.{name}', or one graph, '--union'.")
 
 
 def _noting_losses(graphs: Iterable[SimpleGraph], format: str) -> Iterator[SimpleGraph]:
     """The graphs, with one note on what the format cannot store."""
-    from graphite_gen.io import dropped_by
-
     noted = False
     for graph in graphs:
         if not noted and (dropped := dropped_by(format, graph)):
@@ -85,43 +69,46 @@ def _noting_losses(graphs: Iterable[SimpleGraph], format: str) -> Iterator[Simpl
         yield graph
 
 
-def check_scores(path: Path, force: bool) -> None:
-    """Check that ranked pairs can be written to a file, before the work is done."""
-    from graphite_gen.errors import OutputError
-    from graphite_gen.io import check_target
-
+def check_scores(path: Path, force: bool, suffixes: Sequence[str] = (".csv", ".json")) -> None:
+    """Check that a table can be written to a file, before the work is done."""
     if str(path) == "-":
         return
-    if path.suffix.lower() not in (".csv", ".json"):
-        raise OutputError(f"Scores cannot be written to '{path}': use '.csv', '.json', or '-' for CSV on stdout.")
+    if path.suffix.lower() not in suffixes:
+        known = ", ".join(f"'{suffix}'" for suffix in suffixes)
+        raise OutputError(f"Scores cannot be written to '{path}': use {known}, or '-' for CSV on stdout.")
     if path.is_dir():
         raise OutputError(f"'{path}' is a folder: pass a file for the scores.")
     check_target(path, force)
 
 
-def write_scores(scores: Ranked, path: Path, force: bool) -> None:
+def write_scores(scores: Sequence[Any], path: Path, force: bool) -> None:
     """Write ranked pairs as CSV or JSON by suffix; CSV to stdout."""
-    from graphite_gen.io import open_output
+    # A trained autoencoder has no standard errors, and a baseline has scores instead of probabilities.
+    forms = {"score": ".6g", "probability": ".6g", "standard_error": ".3g"}
+    figures = [name for name in forms if hasattr(scores[0], name)] if scores else ["probability"]
+    rows = [
+        (score.source, score.target, *(f"{getattr(score, name):{forms[name]}}" for name in figures)) for score in scores
+    ]
+    if path.suffix.lower() == ".json":
+        write_text(json.dumps([score.to_json() for score in scores], indent=2, default=str) + "\n", path, force)
+    else:
+        write_text(as_csv(("source", "target", *figures), rows), path, force)
+    if str(path) != "-":
+        note(f"Wrote {count_of(len(scores), 'score')} to '{path}'.")
 
-    is_json = path.suffix.lower() == ".json"
-    text = json.dumps([score.to_json() for score in scores], indent=2, default=str) + "\n" if is_json else _csv(scores)
+
+def write_text(text: str, path: Path, force: bool) -> None:
+    """Write a text to a file, or to stdout if it is '-'."""
     if str(path) == "-":
         click.echo(text, nl=False)
         return
     with open_output(path, force) as stream:
         stream.write(text.encode("utf-8"))
-    note(f"Wrote {count_of(len(scores), 'score')} to '{path}'.")
 
 
-def _csv(scores: Ranked) -> str:
+def as_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """The text of a CSV file."""
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    # A trained autoencoder has no standard errors, and a baseline has scores instead of probabilities.
-    has_errors = bool(scores) and all(hasattr(score, ERROR) for score in scores)
-    figure = SCORE if scores and all(hasattr(score, SCORE) for score in scores) else PROBABILITY
-    writer.writerow(("source", "target", figure, *([ERROR] if has_errors else [])))
-    for score in scores:
-        row = [score.source, score.target, f"{getattr(score, figure):.6g}"]
-        writer.writerow([*row, f"{getattr(score, ERROR):.3g}"] if has_errors else row)
+    csv.writer(buffer, lineterminator="\n").writerows([columns, *rows])
 
     return buffer.getvalue()

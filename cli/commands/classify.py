@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from graphite_gen.network.node_classification import ClassificationResult, ClassificationScore
 
 KINDS = ("graphite", "gcn")
-SPLITS = ("own", "fresh")
 SETTINGS = (
     ("--latent", click.IntRange(1, 1024), "Latent dimensions of the hybrid."),
     ("--width", click.IntRange(1, 4096), "Units of the hidden layer."),
@@ -40,46 +39,26 @@ SETTINGS = (
     },
 )
 @network_options.graph
-@click.option(
-    "--kind",
-    "kinds",
-    type=click.Choice(KINDS),
-    multiple=True,
-    help="A model to train; may be repeated.  [default: both]",
+@options.choice(
+    *("--kind", "kinds"), of=KINDS, multiple=True, help="A model to train; may be repeated.  [default: both]"
 )
-@click.option(
+@options.choice(
     "--split",
-    type=click.Choice(SPLITS),
-    default=SPLITS[0],
-    show_default=True,
+    of=("own", "fresh"),
+    default="own",
     help="The same split in all runs, that of GRAPH if it has one, or a random one in each run.",
 )
-@click.option("--runs", type=click.IntRange(1), metavar="N", default=10, show_default=True, help="Number of runs.")
+@options.number("--runs", default=10, help="Number of runs.")
 @click.option(
-    "-o",
-    "--output",
+    *("-o", "--output"),
     type=PATH_OR_DASH,
     metavar="FILE",
     help="Write the class of each node as CSV: its label, or else the prediction of the first model's best run, with "
     "its probability; '-' is stdout.",
 )
 @network_options.settings("ClassifierSettings", SETTINGS)
-@options.force
-@options.seed
-@options.threads
-@options.as_json
-def classify(
-    graph: Path,
-    kinds: tuple[str, ...],
-    split: str,
-    runs: int,
-    output: Path | None,
-    force: bool,
-    seed: int,
-    threads: int | None,
-    as_json: bool,
-    **rest: Any,
-) -> None:
+@options.all_of(options.force, options.seed, options.threads, options.as_json)
+def classify(graph: Path, kinds: tuple[str, ...], output: Path | None, force: bool, as_json: bool, **rest: Any) -> None:
     """Train a node classifier on the labels of GRAPH, and report its accuracy on test nodes.
 
     'gcn' is a graph convolutional network; 'graphite' also trains an autoencoder with the same encoder. Without a
@@ -91,27 +70,26 @@ def classify(
         graphite-gen classify cora.h5 --runs 100
         graphite-gen classify friends.graphml --node-labels clubs.csv -o classes.csv
     """
-    if output is not None and str(output) == "-" and as_json:
+    split, runs, seed, threads = (rest.pop(name) for name in ("split", "runs", "seed", "threads"))
+    to_stdout = str(output) == "-"
+    if to_stdout and as_json:
         raise click.UsageError("'-o -' and '--json' both print to stdout: write the classes to a file.")
     if set(kinds) == {"gcn"}:
-        options.refuse_without_effect({"latent": "--latent", "reconstruction": "--reconstruction"}, "'gcn'")
+        options.refuse_without_effect(("latent", "reconstruction"), "'gcn'")
 
     from graphite_gen.network.hyperparameters import ClassifierSettings
     from graphite_gen.network.node_classification import run_classification, run_nodes, summarise_classification
 
-    from ..console import note, track
+    from ..console import count_of, note, track
     from ..model_choice import use_threads
+    from ..writing import check_scores
 
     if output is not None:
-        _check(output, force)
+        check_scores(output, force, (".csv",))
     use_threads(threads)
     found, features = network_options.read(graph, rest)
     parts = run_nodes(found, split, seed, 0)
-    note(
-        f"Nodes{' of each run' * (split == 'fresh')}: {len(parts.train)} for training, {len(parts.validation)} for "
-        f"validation, {len(parts.test)} for test."
-    )
-    network_options.warn_few(len(parts.test), "test node")
+    network_options.note_split("Nodes of each run" if split == "fresh" else "Nodes", parts, "test node")
     given = {name: value for name, value in rest.items() if value is not None}
     results: list[ClassificationResult] = []
     best: ClassificationScore | None = None
@@ -123,58 +101,30 @@ def classify(
         results.append(summarise_classification(kind, features, scores))
     if output is not None and best is not None:
         _write(found, best, results[0].model, output, force)
-    _show(results, as_json, on_stderr=str(output) == "-")
-
-
-def _show(rows: list[ClassificationResult], as_json: bool, on_stderr: bool) -> None:
-    from ..console import count_of, note, show_json, show_rows
-
-    percent = network_options.percent
-    if on_stderr:
-        for row in rows:
-            accuracy = percent(row.accuracy, row.accuracy_se)
+    if to_stdout:
+        for row in results:
+            accuracy = network_options.percent(row, "accuracy")
             note(f"Accuracy of {row.model}, {count_of(row.runs, 'run')}: {accuracy} %.")
-    elif as_json:
-        show_json([row.to_json() for row in rows])
     else:
-        cells = [(row.model, "yes" if row.features else "no", percent(row.accuracy, row.accuracy_se)) for row in rows]
-        show_rows(("model", "features", "accuracy, %"), cells, numbers=("accuracy, %",))
-        note(network_options.runs_caption(rows[0].runs, "run"))
-
-
-def _check(output: Path, force: bool) -> None:
-    from graphite_gen.errors import OutputError
-    from graphite_gen.io.files import check_target
-
-    if str(output) == "-":
-        return
-    if output.suffix.lower() != ".csv":
-        raise OutputError(f"'{output}' has no suffix '.csv': pass a '.csv' file, or '-' for CSV on stdout.")
-    check_target(output, force)
+        network_options.show_scores(results, {"accuracy, %": "accuracy"}, "run", as_json)
 
 
 def _write(graph: Network, score: ClassificationScore, model: str, output: Path, force: bool) -> None:
-    import csv
-    import io
-
     import numpy as np
 
-    from graphite_gen.io.files import open_output
-
     from ..console import count_of, note
+    from ..writing import as_csv, write_text
 
     assert graph.labels is not None
     is_known = graph.labels >= 0
     # Known labels take precedence over predictions.
     codes = np.where(is_known, graph.labels, score.predictions).tolist()
     probabilities = np.where(is_known, 1, score.probabilities).tolist()
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("node", "label", "known", "probability"))
-    for node, (code, known, p) in enumerate(zip(codes, is_known.tolist(), probabilities, strict=True)):
-        writer.writerow((graph.name(node), graph.classes[code], str(known).lower(), f"{p:.6g}"))
-    with open_output(None if str(output) == "-" else output, force) as stream:
-        stream.write(text.getvalue().encode())
+    rows = [
+        (graph.name(node), graph.classes[code], str(known).lower(), f"{p:.6g}")
+        for node, (code, known, p) in enumerate(zip(codes, is_known.tolist(), probabilities, strict=True))
+    ]
+    write_text(as_csv(("node", "label", "known", "probability"), rows), output, force)
     labelled = int(is_known.sum())
     place = "" if str(output) == "-" else f" to '{output}'"
     note(

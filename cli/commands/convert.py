@@ -15,20 +15,9 @@ from ..types import PATH_OR_DASH
 @click.command(cls=Command, short_help="Convert graphs to another format.")
 @click.argument("source", metavar="IN", type=PATH_OR_DASH)
 @click.argument("target", metavar="OUT", type=PATH_OR_DASH)
-@options.input_format("--input-format")
-@options.output_format("--output-format")
-@options.simplify
-@options.union
-@options.force
-def convert(
-    source: Path,
-    target: Path,
-    input_format: str | None,
-    output_format: str | None,
-    simplify: bool,
-    union: bool,
-    force: bool,
-) -> None:
+@options.all_of(options.input_format("--input-format"), options.output_format("--output-format"), options.simplify)
+@options.all_of(options.union, options.force)
+def convert(source: Path, target: Path, simplify: bool, union: bool, force: bool, **formats: str | None) -> None:
     """Write the graphs of IN, a file or a folder of files, to OUT, with their provenance.
 
     OUT may be '-' for stdout, or a template such as 'out/{index:04d}.graphml' for one file per graph. For a network in
@@ -46,8 +35,8 @@ def convert(
     from ..console import count_of, note
     from ..writing import write
 
-    output_format = check_output(target, format=output_format, force=force)
-    with read_graphs(source, format=input_format, simplify=simplify) as graphs:
+    output_format = check_output(target, format=formats["output_format"], force=force)
+    with read_graphs(source, format=formats["input_format"], simplify=simplify) as graphs:
         first = next(graphs)
         if graphs.format == "h5" and source.is_file() and (count := count_features(source, first.nodes)):
             note(

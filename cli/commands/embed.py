@@ -18,10 +18,7 @@ MANY_NODES = 2000
 @click.command(
     cls=Command,
     short_help="Embed the nodes of a network.",
-    groups={
-        "Model": "kind latent epochs features node_features seed",
-        "Output": "output output_format plot force",
-    },
+    groups={"Model": "kind latent epochs features node_features seed", "Output": "output output_format plot force"},
 )
 @network_options.graph
 @click.option(
@@ -39,28 +36,10 @@ MANY_NODES = 2000
     metavar="FILE",
     help="File for a t-SNE figure, coloured by label: '.png', '.svg' or '.pdf'. Needs scikit-learn and matplotlib.",
 )
-@click.option(
-    "--kind",
-    type=click.Choice(network_options.KINDS),
-    default="graphite-vae",
-    show_default=True,
-    help="Model to train.",
-)
+@options.choice("--kind", of=network_options.KINDS, default="graphite-vae", help="Model to train.")
 @network_options.autoencoder
-@options.force
-@options.seed
-@options.threads
-def embed(
-    graph: Path,
-    output: Path | None,
-    output_format: str | None,
-    plot: Path | None,
-    kind: str,
-    force: bool,
-    seed: int,
-    threads: int | None,
-    **rest: Any,
-) -> None:
+@options.all_of(options.force, options.seed, options.threads)
+def embed(graph: Path, output: Path | None, plot: Path | None, kind: str, force: bool, seed: int, **rest: Any) -> None:
     """Train an autoencoder on all edges of GRAPH, and write the posterior mean of the node latents.
 
     \b
@@ -68,6 +47,7 @@ def embed(
         graphite-gen embed cora.h5 -o z.h5 --plot tsne.png
         graphite-gen embed friends.graphml -o friends-z.graphml --latent 8
     """
+    output_format, threads = rest.pop("output_format"), rest.pop("threads")
     if output is None and plot is None:
         raise click.UsageError("Nothing to write: pass '-o FILE', '--plot FILE' or both.")
     network_options.refuse_idle([kind])

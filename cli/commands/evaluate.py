@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,9 +17,7 @@ from ..types import LIMIT, PATH, PATH_OR_DASH
 if TYPE_CHECKING:
     from graphite_gen.evaluation import ClassifierScore, Evaluation, Proportion
 
-VALIDITIES = ("planar", "sbm", "tree")
 CONVENTIONS = ("tv", "emd", "rbf")
-
 
 _limit = partial(click.option, type=LIMIT, metavar="FIGURE=X", multiple=True)
 
@@ -31,6 +30,7 @@ _limit = partial(click.option, type=LIMIT, metavar="FIGURE=X", multiple=True)
         "Validity": "family parameters valid_if",
         "Output": "conventions as_json fail_above fail_below",
     },
+    needs={"parameters": "family"},
 )
 @click.argument("samples", type=PATH_OR_DASH)
 @click.option(
@@ -43,39 +43,18 @@ _limit = partial(click.option, type=LIMIT, metavar="FIGURE=X", multiple=True)
 )
 @options.family("Family whose graphs are valid.  [default: the one recorded in the reference's file]")
 @options.parameters
-@click.option("--valid-if", type=click.Choice(VALIDITIES), help="Valid graphs, where there is no family.")
-@click.option(
-    "--convention",
-    "conventions",
-    type=click.Choice(CONVENTIONS),
+@options.choice("--valid-if", of=("planar", "sbm", "tree"), help="Valid graphs, where there is no family.")
+@options.choice(
+    *("--convention", "conventions"),
+    of=CONVENTIONS,
     multiple=True,
     help="MMD convention to show; may be repeated.  [default: all]",
 )
 @options.number("--most", low=2, default=1000, help="Graphs of each set for the MMD; larger sets are subsampled.")
 @_limit("--fail-above", help="Exit with 1 if 'ratio', 'discrepancy' or 'auc' is above X; may be repeated.")
 @_limit("--fail-below", help="Exit with 1 if 'valid', 'unique', 'novel' or 'vun' is below X; may be repeated.")
-@options.input_format()
-@options.simplify
-@options.seed
-@options.workers
-@options.as_json
-def evaluate(
-    samples: Path,
-    reference: Path,
-    train: Path | None,
-    family: str | None,
-    parameters: tuple[tuple[str, str], ...],
-    valid_if: str | None,
-    conventions: tuple[str, ...],
-    most: int,
-    fail_above: tuple[tuple[str, float], ...],
-    fail_below: tuple[tuple[str, float], ...],
-    format: str | None,
-    simplify: bool,
-    seed: int,
-    workers: int,
-    as_json: bool,
-) -> None:
+@options.all_of(options.input_format(), options.simplify, options.seed, options.workers, options.as_json)
+def evaluate(samples: Path, **values: Any) -> None:
     """Compare SAMPLES with test graphs: MMDs, and the proportions that are valid, unique and novel.
 
     The MMDs are over degrees, clustering, orbits and spectra. Conventions 'tv' and 'emd' are those of published tables
@@ -88,15 +67,14 @@ def evaluate(
         graphite-gen evaluate samples.h5 --reference test.h5 --train train.h5 --family barabasi
         graphite-gen evaluate samples.h5 --reference test.h5 --json --fail-above ratio=3 --fail-below novel=0.5
     """
-    if parameters and family is None:
-        raise click.UsageError("'--param' needs '--family'.")
-    if family is not None and valid_if is not None:
+    given = SimpleNamespace(**values)
+    if given.family is not None and given.valid_if is not None:
         raise click.UsageError("Pass '--family' or '--valid-if', not both.")
 
     from ..sharing import process_group, use_one_thread
 
     use_one_thread()
-    group = process_group(workers)
+    group = process_group(given.workers)
 
     from graphite_gen.evaluation import VALIDITY
     from graphite_gen.evaluation import evaluate as evaluate_samples
@@ -104,52 +82,47 @@ def evaluate(
     from ..console import show_json
     from ..reading import find_family, read_for_all, read_sets
 
-    drawn, _ = read_for_all(group, samples, format=format, simplify=simplify)
-    test, seen, provenance = read_sets(reference, train, simplify=simplify, group=group)
+    drawn, _ = read_for_all(group, samples, format=given.format, simplify=given.simplify)
+    test, seen, provenance = read_sets(given.reference, given.train, simplify=given.simplify, group=group)
+    conventions = given.conventions or CONVENTIONS
     evaluation = evaluate_samples(
         drawn,
         test,
         seen,
-        family=None if valid_if else find_family(family, dict(parameters), provenance),
-        validity=VALIDITY[valid_if] if valid_if else None,
-        conventions=conventions or CONVENTIONS,
-        most=most,
-        seed=seed,
+        family=None if given.valid_if else find_family(given.family, given.parameters, provenance),
+        validity=VALIDITY[given.valid_if] if given.valid_if else None,
+        conventions=conventions,
+        most=given.most,
+        seed=given.seed,
         group=group,
     )
     if not group.is_rank_zero:
         return
-    if as_json:
+    if given.as_json:
         show_json(evaluation.to_json())
     else:
-        _show(evaluation, conventions or CONVENTIONS)
-    _check_limits(evaluation, fail_above, fail_below)
+        _show(evaluation, conventions)
+    _check_limits(evaluation, given.fail_above, given.fail_below)
 
 
 def _show(evaluation: Evaluation, conventions: Sequence[str]) -> None:
     from ..console import show_facts, show_rows
 
-    for line in evaluation.findings:
-        click.echo(line)
-    click.echo()
-    ratio = "-" if evaluation.ratio is None else f"{evaluation.ratio:.2f}, the mean over the 'rbf' rows below"
-    vun, usual = evaluation.vun, evaluation.reference_vun
-    proportions = [
-        ("valid", vun.valid, None),
-        ("unique", vun.unique, usual.unique),
-        ("novel", vun.novel, usual.novel),
-        ("V.U.N.", vun.vun, None),
-    ]
-    facts = [
-        ("graphs", f"{evaluation.samples} samples, {evaluation.reference} reference, {evaluation.train} training"),
-        ("ratio", ratio),
-        *((name, _proportion(own, other)) for name, own, other in proportions if own is not None),
-    ]
+    click.echo("\n".join(evaluation.findings) + "\n")
+    ratio, vun, usual = evaluation.ratio, evaluation.vun, evaluation.reference_vun
+    facts = {
+        "graphs": f"{evaluation.samples} samples, {evaluation.reference} reference, {evaluation.train} training",
+        "ratio": "-" if ratio is None else f"{ratio:.2f}, the mean over the 'rbf' rows below",
+        "valid": _proportion(vun.valid),
+        "unique": _proportion(vun.unique, usual.unique),
+        "novel": _proportion(vun.novel, usual.novel),
+        "V.U.N.": _proportion(vun.vun),
+    }
     if evaluation.classifier is not None:
         other = evaluation.attainable_classifier
         beside = "" if other is None else f"; training graphs {_score(other)}"
-        facts.append(("classifier", f"discrepancy {_score(evaluation.classifier)}{beside}"))
-    show_facts(facts)
+        facts["classifier"] = f"discrepancy {_score(evaluation.classifier)}{beside}"
+    show_facts((name, text) for name, text in facts.items() if text)
     click.echo()
     columns: tuple[str, ...] = ("MMD²", "convention", "samples", "95 % interval", "training", "ratio")
     rows = [
@@ -174,9 +147,9 @@ def _show(evaluation: Evaluation, conventions: Sequence[str]) -> None:
     show_rows(columns, means, numbers=columns[1:])
 
 
-def _proportion(own: Proportion, reference: Proportion | None) -> str:
-    if own.value is None:
-        return "-"
+def _proportion(own: Proportion | None, reference: Proportion | None = None) -> str:
+    if own is None or own.value is None:
+        return "" if own is None else "-"
     text = f"{own.value:.1%} ({own.low:.1%} to {own.high:.1%}), {own.count} of {own.total}"
 
     return text if reference is None or reference.value is None else f"{text}; reference {reference.value:.1%}"
@@ -190,27 +163,21 @@ def _mean(value: float | None, deviation: float | None) -> str:
     return "-" if value is None or deviation is None else f"{value:.3g} ± {deviation:.2g}"
 
 
-def _check_limits(
-    evaluation: Evaluation, above: Sequence[tuple[str, float]], below: Sequence[tuple[str, float]]
-) -> None:
-    """Raise an error if a figure is beyond its limit, or not known."""
+def _check_limits(evaluation: Evaluation, *limits: Sequence[tuple[str, float]]) -> None:
+    """Raise an error if a figure is above or below its limit, or not known."""
     from graphite_gen.errors import QualityError
 
+    train = "pass training graphs with '--train'"
+    missing = {"ratio": train, "novel": train, "valid": "pass '--family' or '--valid-if'"}
     figures = evaluation.figures()
     failures = []
-    for limits, word in ((above, "above"), (below, "below")):
-        for name, limit in limits:
+    for word, pairs in zip(("above", "below"), limits, strict=True):
+        for name, limit in pairs:
             value = figures[name]
             if value is None:
-                raise QualityError(f"'{name}' is not known, so it cannot be compared with {limit:g}: {_missing(name)}.")
+                why = missing.get(name, "it takes at least 8 graphs in each set")
+                raise QualityError(f"'{name}' is not known, so it cannot be compared with {limit:g}: {why}.")
             if (value > limit) if word == "above" else (value < limit):
                 failures.append(f"{name} is {value:.3g}, {word} {limit:g}")
     if failures:
         raise QualityError(f"The samples are not good enough: {'; '.join(failures)}.")
-
-
-def _missing(name: str) -> str:
-    if name in ("ratio", "novel"):
-        return "pass training graphs with '--train'"
-
-    return "pass '--family' or '--valid-if'" if name == "valid" else "it takes at least 8 graphs in each set"

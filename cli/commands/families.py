@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,46 +14,31 @@ if TYPE_CHECKING:
     from graphite_gen.families.entropies import EntropyEstimate
 
 SIZES = (10, 20)
-GRAPHS = 100
-BOUNDED_GRAPHS = 5
-OF_ENTROPY = {"parameters": "--param", "nodes": "--nodes", "graphs": "--graphs", "seed": "--seed"}
+GRAPHS, BOUNDED_GRAPHS = 100, 5
 
 
 @click.command(
     cls=Command,
     short_help="List the random graph families.",
-    groups={
-        "Entropy": "name parameters nodes graphs seed",
-        "Output": "as_json",
-    },
+    groups={"Entropy": "name parameters nodes graphs seed", "Output": "as_json"},
+    needs=dict.fromkeys(("parameters", "nodes", "graphs", "seed"), "name"),
 )
 @click.option(
-    "--entropy",
-    "name",
+    *("--entropy", "name"),
     cls=Option,
     earlier=("--floor",),
     metavar="NAME",
-    help="Compute the entropy of this family, size by size.",
+    help="Compute the entropy of this family for each size.",
 )
 @options.parameters
-@options.nodes("{}:{}".format(*SIZES), "Sizes.")
-@click.option(
+@options.nodes("{}:{}".format(*SIZES), "Number of nodes.")
+@options.number(
     "--graphs",
-    type=click.IntRange(1),
-    metavar="N",
     help="Simulated graphs per size, where there is no closed form.  "
-    f"[default: {GRAPHS}, or {BOUNDED_GRAPHS} for 'geometric', at some seconds each]",
+    f"[default: {GRAPHS}, or {BOUNDED_GRAPHS} for 'geometric', which takes seconds per graph]",
 )
-@options.seed
-@options.as_json
-def families(
-    name: str | None,
-    parameters: tuple[tuple[str, str], ...],
-    nodes: tuple[int, int],
-    graphs: int | None,
-    seed: int,
-    as_json: bool,
-) -> None:
+@options.all_of(options.seed, options.as_json)
+def families(name: str | None, as_json: bool, **values: Any) -> None:
     """List the families with their parameters and entropies, or compute the entropy of one of them.
 
     The entropy is the expected -log p(A|n) under the true process in nats per graph, a lower bound on the NLL of any
@@ -68,15 +52,8 @@ def families(
         graphite-gen families --entropy geometric --param r=0.3 --nodes 12 --graphs 20
     """
     if name is not None:
-        return _show_entropy(name, dict(parameters), nodes, graphs, seed, as_json)
-    for key, option in OF_ENTROPY.items():
-        if options.is_given(key):
-            raise click.UsageError(f"'{option}' needs '--entropy'.")
+        return _show_entropy(name, as_json, **values)
 
-    return _show_families(as_json)
-
-
-def _show_families(as_json: bool) -> None:
     from graphite_gen.families import FAMILIES
 
     from ..console import nats, show_json, show_rows
@@ -84,27 +61,28 @@ def _show_families(as_json: bool) -> None:
     rows = [_describe(kind()) for kind in FAMILIES.values()]
     if as_json:
         return show_json(rows)
-
     entropy = "entropy, nats\n{}–{} nodes".format(*SIZES)
+    cells = [
+        (
+            "\n".join((row["name"], *(f"  or {alias}" for alias in row["aliases"]))),
+            "\n".join(f"{key}={_shown(value)}" for key, value in row["parameters"].items()),
+            nats(row["entropy"], row["entropy_standard_error"]),
+            row["summary"],
+        )
+        for row in rows
+    ]
+    columns = ("family", "parameters", entropy, "description")
 
-    return show_rows(
-        ("family", "parameters", entropy, "description"),
-        [
-            (
-                "\n".join((row["name"], *(f"  or {alias}" for alias in row["aliases"]))),
-                "\n".join(f"{key}={_shown(value)}" for key, value in row["parameters"].items()),
-                nats(row["entropy"], row["entropy_standard_error"]),
-                row["summary"],
-            )
-            for row in rows
-        ],
-        numbers=(entropy,),
-        whole=("family", "parameters"),
-    )
+    return show_rows(columns, cells, numbers=(entropy,), whole=("family", "parameters"))
 
 
 def _describe(family: Family) -> dict[str, Any]:
-    entropy = _known_entropy(family)
+    from graphite_gen.families.entropies import known_entropy, mean_entropy
+
+    sizes = family.sizes(*SIZES)
+    known = {n: entropy for n in sizes if (entropy := known_entropy(family, n)) is not None}
+    mean = mean_entropy(known, sizes) if len(known) == len(sizes) else None
+    nats, error = (None, None) if mean is None else (mean.nats, _error(mean))
 
     return {
         "name": family.name,
@@ -112,22 +90,12 @@ def _describe(family: Family) -> dict[str, Any]:
         "parameters": family.parameters(),
         "summary": family.summary,
         "has_log_prob": family.has_log_prob,
-        "entropy": entropy and entropy.nats,
-        "entropy_standard_error": entropy and _error(entropy),
+        "entropy": nats,
+        "entropy_standard_error": error,
         # Former names of the two.
-        "floor": entropy and entropy.nats,
-        "floor_standard_error": entropy and _error(entropy),
+        "floor": nats,
+        "floor_standard_error": error,
     }
-
-
-def _known_entropy(family: Family) -> EntropyEstimate | None:
-    """The mean entropy over the default sizes; None unless all are known."""
-    from graphite_gen.families.entropies import known_entropy, mean_entropy
-
-    sizes = family.sizes(*SIZES)
-    entropies = {n: entropy for n in sizes if (entropy := known_entropy(family, n)) is not None}
-
-    return mean_entropy(entropies, sizes) if len(entropies) == len(sizes) else None
 
 
 def _error(entropy: EntropyEstimate) -> float | None:
@@ -135,79 +103,62 @@ def _error(entropy: EntropyEstimate) -> float | None:
     return entropy.standard_error if entropy.graphs else None
 
 
+def _shown(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}"
+
+
 def _show_entropy(
-    name: str, parameters: dict[str, str], nodes: tuple[int, int], graphs: int | None, seed: int, as_json: bool
+    name: str, as_json: bool, *, parameters: Any, nodes: tuple[int, int], graphs: int | None, seed: int
 ) -> None:
     """Print the entropy for each size and its mean."""
     from graphite_gen.families import family as family_of
     from graphite_gen.families.entropies import mean_entropy
 
-    from ..console import nats, show_json, show_rows
+    from ..console import nats, note, show_json, show_rows
 
-    family = family_of(name, **parameters)
+    family = family_of(name, **dict(parameters))
     sizes = family.sizes(*nodes)
-    entropies = _compute_entropies(family, sizes, graphs or (GRAPHS if family.has_log_prob else BOUNDED_GRAPHS), seed)
+    is_exact = family.has_log_prob
+    entropies = _compute_entropies(family, sizes, graphs or (GRAPHS if is_exact else BOUNDED_GRAPHS), seed)
     mean = mean_entropy(entropies, sizes)
     if as_json:
-        value = {
-            "family": family.name,
-            "parameters": family.parameters(),
-            "seed": seed,
-            **_entropy_row(mean),
-            "sizes": [{"nodes": n, **_entropy_row(entropy)} for n, entropy in entropies.items()],
-        }
-        return show_json(value)
-
-    lines = [*((str(n), entropy) for n, entropy in entropies.items()), ("mean", mean)]
-    columns = ("nodes", "entropy, nats per graph", "method") + (() if family.has_log_prob else ("bounds", "gap"))
-
-    show_rows(
-        columns,
-        [
-            (
-                label,
-                nats(entropy.nats, _error(entropy)),
-                f"{entropy.graphs} graphs" if entropy.graphs else "closed form",
-                *(
-                    ()
-                    if family.has_log_prob
-                    else (f"{entropy.lower:.2f} to {entropy.upper:.2f}", nats(entropy.gap, entropy.gap_standard_error))
-                ),
-            )
-            for label, entropy in lines
-        ],
-        numbers=columns,
-    )
-    _note_crossed_bounds(entropies)
+        rows = [{"nodes": n, **_entropy_json(entropy)} for n, entropy in entropies.items()]
+        about = {"family": family.name, "parameters": family.parameters(), "seed": seed}
+        return show_json({**about, **_entropy_json(mean), "sizes": rows})
+    columns = ("nodes", "entropy, nats per graph", "method", "bounds", "gap")[: 3 if is_exact else None]
+    cells = [
+        (
+            str(label),
+            nats(entropy.nats, _error(entropy)),
+            f"{entropy.graphs} graphs" if entropy.graphs else "closed form",
+            f"{entropy.lower:.2f} to {entropy.upper:.2f}",
+            nats(entropy.gap, entropy.gap_standard_error),
+        )[: len(columns)]
+        for label, entropy in (*entropies.items(), ("mean", mean))
+    ]
+    show_rows(columns, cells, numbers=columns)
+    crossed = [
+        f"{nats(-entropy.gap, entropy.gap_standard_error)} at {n} nodes"
+        for n, entropy in entropies.items()
+        if entropy.gap < 0
+    ]
+    if crossed:
+        note(
+            f"The lower bound exceeds the upper bound by {', '.join(crossed)}: Monte Carlo noise, as both hold in "
+            f"expectation. Pass a larger '--graphs', or use the midpoint with its standard error."
+        )
 
     return None
 
 
-def _note_crossed_bounds(entropies: Mapping[int, EntropyEstimate]) -> None:
-    """Explain bounds that are in the wrong order."""
-    from ..console import nats, note
+def _entropy_json(entropy: EntropyEstimate) -> dict[str, Any]:
+    names = ("lower", "upper", "gap", "gap_standard_error", "graphs")
 
-    crossed = {n: entropy for n, entropy in entropies.items() if entropy.gap < 0}
-    if crossed:
-        listed = ", ".join(
-            f"{nats(-entropy.gap, entropy.gap_standard_error)} at {n} nodes" for n, entropy in crossed.items()
-        )
-        note(
-            f"The lower bound exceeds the upper bound by {listed}: Monte Carlo noise, as both hold in expectation. "
-            f"Pass a larger '--graphs', or use the midpoint with its standard error."
-        )
-
-
-def _entropy_row(entropy: EntropyEstimate) -> dict[str, Any]:
     return {
         "entropy": entropy.nats,
         "floor": entropy.nats,  # former name
         "standard_error": _error(entropy),
-        "lower": entropy.lower,
-        "upper": entropy.upper,
-        "gap": entropy.gap,
-        "gap_standard_error": entropy.gap_standard_error,
-        "graphs": entropy.graphs,
+        **{name: getattr(entropy, name) for name in names},
     }
 
 
@@ -226,7 +177,3 @@ def _compute_entropies(family: Family, sizes: list[int], graphs: int, seed: int)
     found = {n: EntropyEstimate.of(bounds[i * graphs : (i + 1) * graphs]) for i, n in enumerate(drawn)}
 
     return {n: found[n] if value is None else EntropyEstimate.exact(value) for n, value in exact.items()}
-
-
-def _shown(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else f"{value:g}"

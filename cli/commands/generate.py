@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -19,24 +20,8 @@ from ..command import Command
 @options.parameters
 @options.number("-n", "--graphs", default=300, help="Number of graphs.")
 @options.nodes("10:20", "Nodes per graph, at most 5000 (2000 in trees); sizes of a range are uniform.")
-@options.output
-@options.output_format()
-@options.union
-@options.force
-@options.seed
-@options.workers
-def generate(
-    family: str,
-    parameters: tuple[tuple[str, str], ...],
-    graphs: int,
-    nodes: tuple[int, int],
-    output: Path,
-    format: str | None,
-    union: bool,
-    force: bool,
-    seed: int,
-    workers: int,
-) -> None:
+@options.all_of(options.output, options.output_format(), options.union, options.force, options.seed, options.workers)
+def generate(output: Path, workers: int, **values: Any) -> None:
     """Generate graphs from the true process of a family: one third each for training, validation and test.
 
     With '--param largest_component=true' the families 'erdos-renyi', 'geometric' and 'regular' keep only the largest
@@ -55,15 +40,9 @@ def generate(
     from ..sharing import process_group
     from ..writing import write
 
-    chosen = family_of(family, **dict(parameters))
-    group = process_group(workers)
-    write(
-        generate_graphs(chosen, graphs, nodes, seed, group=group),
-        output,
-        format=format,
-        provenance=Provenance(chosen.name, chosen.parameters(), seed, "generate"),
-        force=force,
-        union=union,
-        total=graphs,
-        group=group,
-    )
+    family = family_of(values["family"], **dict(values["parameters"]))
+    group, count, seed = process_group(workers), values["graphs"], values["seed"]
+    graphs = generate_graphs(family, count, values["nodes"], seed, group=group)
+    provenance = Provenance(family.name, family.parameters(), seed, "generate")
+    target = {name: values[name] for name in ("format", "force", "union")}
+    write(graphs, output, provenance=provenance, total=count, group=group, **target)

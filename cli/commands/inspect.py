@@ -13,9 +13,7 @@ from ..types import PATH_OR_NAME
 
 @click.command(cls=Command, short_help="Summarise a file of graphs or a model.")
 @click.argument("thing", metavar="[FILE_OR_MODEL]", type=PATH_OR_NAME, required=False)
-@options.input_format()
-@options.simplify
-@options.as_json
+@options.all_of(options.input_format(), options.simplify, options.as_json)
 def inspect(thing: str | None, format: str | None, simplify: bool, as_json: bool) -> None:
     """Summarise a file of graphs or a model; without an argument, list all models.
 
@@ -25,10 +23,14 @@ def inspect(thing: str | None, format: str | None, simplify: bool, as_json: bool
         graphite-gen inspect test.h5
         graphite-gen inspect barabasi
     """
+    from graphite_gen.api import LOCAL
+    from graphite_gen.training.checkpoint import find_checkpoint
+
     from ..summaries import is_model, list_models, show_summary, summarise_graphs, summarise_model
 
     if thing is None:
         return list_models(as_json)
-    summary = summarise_model(thing) if is_model(thing) else summarise_graphs(Path(thing), format, simplify)
+    if is_model(thing):
+        return show_summary(summarise_model(find_checkpoint(thing, LOCAL)), as_json)
 
-    return show_summary(summary, as_json)
+    return show_summary(summarise_graphs(Path(thing), format, simplify), as_json)

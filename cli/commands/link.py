@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 BASELINES = ("spectral", "deepwalk", "node2vec", "adamic-adar", "pagerank")
 RANKER = "pagerank"
 """The baseline that can rank missing edges."""
-HELD_OUT = {"runs": "--runs", "split": "--split", "as_json": "--json"}
 
 
 @click.command(
@@ -34,28 +33,25 @@ HELD_OUT = {"runs": "--runs", "split": "--split", "as_json": "--json"}
     },
 )
 @network_options.graph
-@click.option(
-    "--kind",
-    "kinds",
-    type=click.Choice(network_options.KINDS),
+@options.choice(
+    *("--kind", "kinds"),
+    of=network_options.KINDS,
     multiple=True,
     help="A model to train; may be repeated.  [default: graphite-vae]",
 )
-@click.option(
-    "--baseline",
-    "baselines",
-    type=click.Choice(BASELINES),
+@options.choice(
+    *("--baseline", "baselines"),
+    of=BASELINES,
     multiple=True,
     help="A baseline to score on the same splits; may be repeated. DeepWalk and node2vec need gensim. With '--predict' "
     "only 'pagerank', instead of a model.",
 )
-@click.option("--compare", is_flag=True, help="All four models, and the baselines that need no extra package.")
-@click.option("--runs", type=click.IntRange(1), metavar="N", default=3, show_default=True, help="Number of splits.")
-@click.option(
+@options.flag("--compare", help="All four models, and the baselines that need no extra package.")
+@options.number("--runs", default=3, help="Number of splits.")
+@options.choice(
     "--split",
-    type=click.Choice(("connected", "random")),
+    of=("connected", "random"),
     default="connected",
-    show_default=True,
     help="Hold out edges that keep components connected, as in the paper, or any edges.",
 )
 @click.option(
@@ -64,33 +60,11 @@ HELD_OUT = {"runs": "--runs", "split": "--split", "as_json": "--json"}
     metavar="FILE",
     help="Train on all edges instead, and write the most likely missing edges as '.csv' or '.json'.",
 )
-@click.option(
-    "--top",
-    type=click.IntRange(1, 10**7),
-    metavar="N",
-    default=100,
-    show_default=True,
-    help="Number of edges '--predict' writes.",
-)
+@options.number("--top", high=10**7, default=100, help="Number of edges '--predict' writes.")
 @network_options.autoencoder
-@options.force
-@options.seed
-@options.threads
-@options.as_json
+@options.all_of(options.force, options.seed, options.threads, options.as_json)
 def link(
-    graph: Path,
-    kinds: tuple[str, ...],
-    baselines: tuple[str, ...],
-    compare: bool,
-    runs: int,
-    split: str,
-    predict: Path | None,
-    top: int,
-    force: bool,
-    seed: int,
-    threads: int | None,
-    as_json: bool,
-    **rest: Any,
+    graph: Path, kinds: tuple[str, ...], baselines: tuple[str, ...], compare: bool, predict: Path | None, **rest: Any
 ) -> None:
     """Score link prediction on held-out edges of GRAPH, by AUC and average precision (AP).
 
@@ -108,54 +82,43 @@ def link(
         graphite-gen link friends.graphml --predict missing.csv --top 50
         graphite-gen link friends.graphml --predict missing.csv --baseline pagerank
     """
+    runs, split, top, force, seed, threads, as_json = (
+        rest.pop(name) for name in ("runs", "split", "top", "force", "seed", "threads", "as_json")
+    )
     by_baseline = set(baselines) == {RANKER}
     if predict is not None and (compare or len(kinds) + by_baseline > 1 or (baselines and not by_baseline)):
         raise click.UsageError(f"'--predict' takes one '--kind', or '--baseline {RANKER}', and no '--compare'.")
-    options.refuse_without_effect({"node_labels": "--node-labels"}, "links")
+    options.refuse_without_effect(("node_labels",), "links")
     if predict is None:
-        options.refuse_without_effect({"top": "--top"}, "held-out scores")
+        options.refuse_without_effect(("top",), "held-out scores")
     else:
-        options.refuse_without_effect(HELD_OUT, "'--predict'")
+        options.refuse_without_effect(("runs", "split", "as_json"), "'--predict'")
         if by_baseline:
             network_options.refuse_settings(f"'{RANKER}', which is not trained")
     chosen = network_options.KINDS if compare else tuple(dict.fromkeys(kinds)) or network_options.KINDS[:1]
     network_options.refuse_idle(chosen)
 
+    from graphite_gen.network.baselines import check_baseline
+    from graphite_gen.network.link_prediction import run_split
+
     from ..model_choice import use_threads
+    from ..writing import check_scores
 
     use_threads(threads)
     if predict is not None:
-        from ..writing import check_scores
-
         check_scores(predict, force)
     others = tuple(dict.fromkeys([*baselines, *(("spectral", "adamic-adar", "pagerank") if compare else ())]))
-    if others:
-        from graphite_gen.network.baselines import check_baseline
-
-        for name in others:
-            check_baseline(name)
+    for name in others:
+        check_baseline(name)
     found, features = network_options.read(graph, rest)
     if predict is not None:
         settings = None if by_baseline else network_options.link_settings(chosen[0], rest)
-        _predict(found, features, settings, predict, top, force, seed)
-        return
-    _note_split(found, split, seed)
+        return _predict(found, features, settings, predict, top, force, seed)
+    network_options.note_split("Edges of each run", run_split(found, split, seed, 0), "test edge")
     rows = [_score(found, features, network_options.link_settings(kind, rest), runs, seed, split) for kind in chosen]
     rows += [_score(found, False, name, runs, seed, split) for name in others]
-    _show(rows, as_json)
 
-
-def _note_split(graph: Network, split: str, seed: int) -> None:
-    from graphite_gen.network.link_prediction import run_split
-
-    from ..console import note
-
-    parts = run_split(graph, split, seed, 0)
-    note(
-        f"Edges of each run: {len(parts.train)} for training, {len(parts.validation)} for validation, "
-        f"{len(parts.test)} for test."
-    )
-    network_options.warn_few(len(parts.test), "test edge")
+    return network_options.show_scores(rows, {"AUC, %": "auc", "AP, %": "ap"}, f"{split} split", as_json)
 
 
 def _score(graph: Network, features: bool, method: LinkSettings | str, runs: int, seed: int, split: str) -> LinkResult:
@@ -171,21 +134,6 @@ def _score(graph: Network, features: bool, method: LinkSettings | str, runs: int
     scores = (score(run, seed, split=split) for run in range(runs))
 
     return summarise_links(name, features, split, list(track(scores, runs, name)))
-
-
-def _show(rows: list[LinkResult], as_json: bool) -> None:
-    from ..console import note, show_json, show_rows
-
-    if as_json:
-        show_json([row.to_json() for row in rows])
-        return
-    percent = network_options.percent
-    cells = [
-        (row.model, "yes" if row.features else "no", percent(row.auc, row.auc_se), percent(row.ap, row.ap_se))
-        for row in rows
-    ]
-    show_rows(("model", "features", "AUC, %", "AP, %"), cells, numbers=("AUC, %", "AP, %"))
-    note(network_options.runs_caption(rows[0].runs, f"{rows[0].split} split"))
 
 
 def _predict(

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import Any
 
 import click
 
 from .. import options
 from ..command import Command
 from ..types import PATH, PATH_OR_NAME
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from graphite_gen.graph import SimpleGraph
-    from graphite_gen.records import TrainRecord
-    from graphite_gen.viz.decoding_steps import DecodingStepsPoint
 
 KINDS = ("gallery", "distributions", "adjacency", "training", "decoding-steps")
 
@@ -30,75 +24,23 @@ class _Kind(click.Choice):  # type: ignore[type-arg]
 @click.command(
     cls=Command,
     short_help="Plot graphs, distributions and curves.",
-    groups={
-        "Graphs": "reference count family parameters",
-        "Output": "output terminal force",
-    },
+    groups={"Graphs": "reference count family parameters", "Output": "output terminal force"},
+    needs={"parameters": "family"},
 )
 @click.argument("kind", type=_Kind(KINDS))
 @click.argument("source", metavar="GRAPHS|MODEL", type=PATH_OR_NAME)
-@click.option(
-    "--reference",
-    type=PATH,
-    help="Reference graphs: the test split of the file, or all its graphs if it has none.",
-)
-@click.option(
-    "-o",
-    "--output",
-    type=PATH,
-    help="The picture to write: '.png', '.svg' or '.pdf' (needs matplotlib).",
-)
-@click.option("--terminal", is_flag=True, help="Draw in the terminal instead of to a file.")
-@click.option(
-    "-n",
-    "--count",
-    type=click.IntRange(1, 100),
-    metavar="N",
-    default=6,
-    show_default=True,
-    help="Maximum number of graphs.",
-)
-@click.option(
-    "--samples",
-    type=click.IntRange(1),
-    metavar="N",
-    default=64,
-    show_default=True,
-    help="For 'decoding-steps': samples per number of steps.",
-)
-@click.option(
-    "-k",
-    "--orders",
-    type=click.IntRange(1),
-    metavar="K",
-    default=10,
-    show_default=True,
-    help="For 'decoding-steps': node orderings per reference graph.",
+@click.option("--reference", type=PATH, help="Reference graphs: the split 'test' of the file, else all graphs.")
+@click.option("-o", "--output", type=PATH, help="Picture to write: '.png', '.svg' or '.pdf' (needs matplotlib).")
+@options.flag("--terminal", help="Draw in the terminal instead of to a file.")
+@options.number("-n", "--count", high=100, default=6, help="Maximum number of graphs.")
+@options.number("--samples", default=64, help="For 'decoding-steps': samples per number of steps.")
+@options.number(
+    *("-k", "--orders"), metavar="K", default=10, help="For 'decoding-steps': node orderings per reference graph."
 )
 @options.family("For 'decoding-steps': the family of valid samples.  [default: that of the reference file]")
-@options.parameters
-@options.input_format()
-@options.simplify
-@options.seed
-@options.threads
+@options.all_of(options.parameters, options.input_format(), options.simplify, options.seed, options.threads)
 @options.force
-def plot(
-    kind: str,
-    source: str,
-    reference: Path | None,
-    output: Path | None,
-    terminal: bool,
-    count: int,
-    samples: int,
-    orders: int,
-    family: str | None,
-    parameters: tuple[tuple[str, str], ...],
-    format: str | None,
-    simplify: bool,
-    seed: int,
-    threads: int | None,
-    force: bool,
-) -> None:
+def plot(kind: str, source: str, output: Path | None, terminal: bool, force: bool, **values: Any) -> None:
     """Draw a figure to a file or to the terminal.
 
     \b
@@ -119,116 +61,65 @@ def plot(
     """
     if (output is None) == (not terminal):
         raise click.UsageError("Pass either '-o FILE' or '--terminal'.")
-    if parameters and family is None:
-        raise click.UsageError("'--param' needs '--family'.")
 
-    from graphite_gen.viz.figures import check_picture, save_picture
+    from graphite_gen.viz import figures
 
+    from .. import drawing
     from ..console import note
 
     if output is not None:
-        check_picture(output, force)
-        _need_matplotlib()
-    if kind == "training":
-        figure = _training(source, terminal)
-    elif kind == "decoding-steps":
-        figure = _decoding_steps(
-            source, reference, family, dict(parameters), samples, orders, simplify, seed, threads, terminal
-        )
+        figures.check_picture(output, force)
+        figures.new_figure(1, 1)  # fails early without matplotlib
+    given = SimpleNamespace(**values)
+    collect = {"training": _training, "decoding-steps": _decoding_steps}.get(kind, _graphs)
+    data, settings = collect(source, given, kind)
+    name = kind.replace("-", "_")
+    if output is None:
+        getattr(drawing, f"show_{name}")(*data, **settings)
     else:
-        figure = _graphs(kind, source, reference, format, simplify, count, terminal)
-    if figure is not None and output is not None:
-        save_picture(figure, output, force=force)
+        figures.save_picture(getattr(figures, f"plot_{name}")(*data, **settings), output, force=force)
         note(f"Drew '{output}'.")
 
 
-def _need_matplotlib() -> None:
-    """Fail before any work is done if matplotlib is not installed."""
-    from graphite_gen.viz.figures import new_figure
-
-    new_figure(1, 1)
-
-
-def _graphs(
-    kind: str, source: str, reference: Path | None, format: str | None, simplify: bool, count: int, terminal: bool
-) -> Figure | None:
+def _graphs(source: str, given: SimpleNamespace, kind: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
     from graphite_gen.io import read_graphs
-    from graphite_gen.viz.figures import plot_adjacency, plot_distributions, plot_gallery
 
-    from ..drawing import show_adjacency, show_distributions, show_gallery
-    from ..reading import marked_or_all
+    from ..reading import read_split
 
-    graphs = list(read_graphs(source, format=format, simplify=simplify))
-    true: list[SimpleGraph] = []
-    if reference is not None:
-        true = marked_or_all(list(read_graphs(reference, simplify=simplify)), "test", reference)
-    if kind == "distributions":
-        if not terminal:
-            return plot_distributions(graphs, true)
-        show_distributions(graphs, true)
-        return None
-    show, draw = (show_gallery, plot_gallery) if kind == "gallery" else (show_adjacency, plot_adjacency)
-    if not terminal:
-        return draw(graphs, true, count=count)
-    show(graphs, true, count)
+    graphs = list(read_graphs(source, format=given.format, simplify=given.simplify))
+    reference = read_split(given.reference, "test", given.simplify) if given.reference else []
 
-    return None
+    return (graphs, reference), {} if kind == "distributions" else {"count": given.count}
 
 
-def _training(source: str, terminal: bool) -> Figure | None:
+def _training(source: str, given: SimpleNamespace, kind: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
     from graphite_gen.api import LOCAL
     from graphite_gen.training.checkpoint import find_checkpoint, load_checkpoint
     from graphite_gen.training.trainer import read_history
-    from graphite_gen.viz.figures import plot_training
-
-    from ..drawing import show_training
 
     folder = find_checkpoint(source, LOCAL)
-    name = load_checkpoint(folder).name
-    history: list[TrainRecord] = read_history(folder)
+    model = load_checkpoint(folder)
 
-    if not terminal:
-        return plot_training(history, title=name)
-    show_training(history)
-
-    return None
+    return (read_history(folder),), {"title": model.name}
 
 
-def _decoding_steps(
-    source: str,
-    reference: Path | None,
-    family: str | None,
-    parameters: dict[str, str],
-    samples: int,
-    orders: int,
-    simplify: bool,
-    seed: int,
-    threads: int | None,
-    terminal: bool,
-) -> Figure | None:
+def _decoding_steps(source: str, given: SimpleNamespace, kind: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
     from graphite_gen.io import read_graphs
     from graphite_gen.viz.decoding_steps import DECODING_STEPS, iterate_decoding_steps
-    from graphite_gen.viz.figures import plot_decoding_steps
 
     from ..console import track
-    from ..drawing import show_decoding_steps
     from ..model_choice import choose_model, use_threads
     from ..reading import find_entropy, find_family, marked_or_all
 
-    if reference is None:
+    if given.reference is None:
         raise click.UsageError("'decoding-steps' needs graphs to score: pass '--reference FILE'.")
-    use_threads(threads)
-    reader = read_graphs(reference, simplify=simplify)
-    found_family = find_family(family, parameters, reader.provenance)
-    graphs = marked_or_all(list(reader), "test", reference)
+    use_threads(given.threads)
+    reader = read_graphs(given.reference, simplify=given.simplify)
+    family = find_family(given.family, given.parameters, reader.provenance)
+    graphs = marked_or_all(list(reader), "test", given.reference)
     model = choose_model(source, "cpu")
-    found = iterate_decoding_steps(model, graphs, found_family, samples=samples, orders=orders, seed=seed)
-    points: list[DecodingStepsPoint] = list(track(found, len(DECODING_STEPS), "Decoding steps"))
-    entropy = find_entropy(found_family, graphs, [0.0] * len(graphs))
-    level = None if entropy is None else entropy.nats
+    found = iterate_decoding_steps(model, graphs, family, samples=given.samples, orders=given.orders, seed=given.seed)
+    points = list(track(found, len(DECODING_STEPS), "Decoding steps"))
+    entropy = find_entropy(family, graphs, [0.0] * len(graphs))
 
-    if not terminal:
-        return plot_decoding_steps(points, entropy=level, title=model.name)
-    show_decoding_steps(points, level)
-
-    return None
+    return (points,), {"entropy": entropy and entropy.nats, "title": model.name}

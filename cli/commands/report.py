@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import click
 
@@ -16,10 +18,8 @@ from ..types import PATH, PATH_OR_NAME
 @click.command(
     cls=Command,
     short_help="Write an HTML report on a model.",
-    groups={
-        "Graphs": "reference train samples count",
-        "Output": "output force",
-    },
+    groups={"Graphs": "reference train samples count", "Output": "output force"},
+    needs={"parameters": "family"},
 )
 @click.argument("model", metavar="MODEL", type=PATH_OR_NAME)
 @click.option(
@@ -30,38 +30,11 @@ from ..types import PATH, PATH_OR_NAME
 @click.option("--train", type=PATH, help="Training graphs.  [default: those of the model]")
 @click.option("--samples", type=PATH, help="Samples of the model.  [default: draw new ones]")
 @click.option("-o", "--output", type=PATH, required=True, help="The page to write, '.html'.")
-@click.option(
-    "-n", "--count", type=click.IntRange(2), metavar="N", default=100, show_default=True, help="Samples to draw."
-)
-@click.option(
-    "--nll-graphs",
-    type=click.IntRange(0),
-    metavar="N",
-    default=25,
-    show_default=True,
-    help="Reference graphs to score; 0 skips the NLL.",
-)
+@options.number("-n", "--count", low=2, default=100, help="Samples to draw.")
+@options.number("--nll-graphs", low=0, default=25, help="Reference graphs to score; 0 skips the NLL.")
 @options.family("The family that samples should belong to.  [default: the model's]")
-@options.parameters
-@options.simplify
-@options.seed
-@options.threads
-@options.force
-def report(
-    model: str,
-    reference: Path | None,
-    train: Path | None,
-    samples: Path | None,
-    output: Path,
-    count: int,
-    nll_graphs: int,
-    family: str | None,
-    parameters: tuple[tuple[str, str], ...],
-    simplify: bool,
-    seed: int,
-    threads: int | None,
-    force: bool,
-) -> None:
+@options.all_of(options.parameters, options.simplify, options.seed, options.threads, options.force)
+def report(model: str, output: Path, force: bool, **values: Any) -> None:
     """Sample from MODEL, evaluate the samples and write an HTML report: verdict, NLL, metrics, drawings, distributions,
     training history, provenance, and a table of all samples to search and download.
 
@@ -72,8 +45,6 @@ def report(
         graphite-gen report barabasi -o report.html
         graphite-gen report mine --reference test.h5 --train train.h5 -o mine.html
     """
-    if parameters and family is None:
-        raise click.UsageError("'--param' needs '--family'.")
     if output.suffix.lower() not in (".html", ".htm"):
         raise click.UsageError(f"'{output}' is not an HTML file: the suffix should be '.html'.")
 
@@ -86,25 +57,27 @@ def report(
 
     from ..console import count_of, note
     from ..model_choice import use_threads
-    from ..reading import marked_or_all, read_sets
+    from ..reading import read_sets, read_split
 
+    given = SimpleNamespace(**values)
     check_target(output, force)
     new_figure(1, 1)  # fails early without matplotlib
-    use_threads(threads)
+    use_threads(given.threads)
     folder = find_checkpoint(model, LOCAL)
-    known, seen, _ = read_sets(reference, train, simplify=simplify) if reference else ([], [], None)
-    if reference is None and train is not None:
-        seen = marked_or_all(list(read_graphs(train, simplify=simplify)), "train", train)
+    if given.reference is not None:
+        reference, train, _ = read_sets(given.reference, given.train, simplify=given.simplify)
+    else:
+        reference, train = [], read_split(given.train, "train", given.simplify) if given.train else []
     data = collect_report(
         folder,
-        reference=known,
-        reference_source=f"{count_of(len(known), 'graph')} of '{reference}'",
-        train=seen,
-        samples=list(read_graphs(samples, simplify=simplify)) if samples else (),
-        family=None if family is None else family_of(family, **dict(parameters)),
-        count=count,
-        nll_graphs=nll_graphs,
-        seed=seed,
+        reference=reference,
+        reference_source=f"{count_of(len(reference), 'graph')} of '{given.reference}'",
+        train=train,
+        samples=list(read_graphs(given.samples, simplify=given.simplify)) if given.samples else (),
+        family=None if given.family is None else family_of(given.family, **dict(given.parameters)),
+        count=given.count,
+        nll_graphs=given.nll_graphs,
+        seed=given.seed,
         command=shlex.join(["graphite-gen", *sys.argv[1:]]),
         progress=lambda step: note(f"{step} …"),
     )

@@ -102,6 +102,13 @@ def groups(own_folder: Path) -> Path:
     return path
 
 
+def assert_error(result: Result, *words: str, code: int = 1) -> None:
+    """Assert that a command failed with a message that has these words; one the user can fix is one line."""
+    assert result.exit_code == code, result.stderr
+    assert code == 2 or is_one_line(result.stderr)
+    assert all(word in result.stderr for word in words), result.stderr
+
+
 def is_one_line(text: str) -> bool:
     """Whether an error is a single line without a traceback."""
     return text.startswith("Error: ") and text.count("\n") == 1 and "Traceback" not in text

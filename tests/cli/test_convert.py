@@ -11,7 +11,7 @@ import pytest
 from graphite_gen.io import read_graphs
 from graphite_gen.network.network import read_network
 
-from .conftest import Invoke, is_one_line
+from .conftest import Invoke, assert_error
 
 
 @pytest.mark.parametrize("suffix", ["graphml", "g6", "s6", "jsonl", "gml", "graphml.gz", "h5"])
@@ -44,8 +44,7 @@ def test_pipes_need_a_format(invoke: Invoke, graphs: Path) -> None:
 def test_simplify_reads_graphs_that_are_otherwise_refused(invoke: Invoke) -> None:
     Path("loop.edgelist").write_text("0 0\n0 1\n1 0\n1 2\n")
     refused = invoke("convert", "loop.edgelist", "a.g6")
-    assert refused.exit_code == 1
-    assert is_one_line(refused.stderr)
+    assert_error(refused)
     assert invoke("convert", "loop.edgelist", "a.g6", "--simplify").exit_code == 0
 
     assert next(read_graphs("a.g6")).edges.tolist() == [[0, 1], [1, 2]]
@@ -69,11 +68,7 @@ def test_simplify_reads_graphs_that_are_otherwise_refused(invoke: Invoke) -> Non
 def test_a_missing_or_damaged_input_is_reported_on_one_line(invoke: Invoke, name: str, content: bytes | None) -> None:
     if content is not None:
         Path(name).write_bytes(content)
-    result = invoke("convert", name, "out.g6")
-
-    assert result.exit_code == 1
-    assert is_one_line(result.stderr)
-    assert name in result.stderr
+    assert_error(invoke("convert", name, "out.g6"), name)
     assert not Path("out.g6").exists()
 
 
@@ -107,9 +102,7 @@ def test_advice_names_the_format_option_of_the_right_side(invoke: Invoke, graphs
         ((graphs, "-"), "--output-format"),
     ):
         result = invoke("convert", *line)
-        assert result.exit_code == 1
-        assert is_one_line(result.stderr)
-        assert flag in result.stderr
+        assert_error(result, flag)
         assert "--format" not in result.stderr
 
 

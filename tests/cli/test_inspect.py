@@ -9,7 +9,7 @@ import pytest
 
 from graphite_gen.io import read_graphs
 
-from .conftest import Invoke, is_one_line, only_json
+from .conftest import Invoke, assert_error, only_json
 
 
 def test_the_summary_of_a_file(invoke: Invoke, graphs: Path) -> None:
@@ -48,8 +48,7 @@ def test_features_of_a_network_are_counted_and_latents_recognised(invoke: Invoke
     assert invoke("embed", groups, "-o", "z.h5", "--epochs", 1, "--latent", 2, "--threads", 1).exit_code == 0
     result = invoke("inspect", "z.h5")
 
-    assert result.exit_code == 1
-    assert is_one_line(result.stderr)
+    assert_error(result)
     assert "latents" in result.stderr or "embed" in result.stderr
 
 
@@ -90,8 +89,4 @@ def test_without_an_argument_all_models_are_listed(
 @pytest.mark.parametrize("thing", ["missing.h5", "nobody", "no/such.graphml", "folder"])
 def test_a_missing_file_or_model_is_reported_on_one_line(invoke: Invoke, thing: str) -> None:
     Path("folder").mkdir()
-    result = invoke("inspect", thing)
-
-    assert result.exit_code == 1
-    assert is_one_line(result.stderr)
-    assert thing in result.stderr
+    assert_error(invoke("inspect", thing), thing)

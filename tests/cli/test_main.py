@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from graphite_gen.cli.main import COMMANDS, main
 from graphite_gen.errors import GraphiteError
 
-from .conftest import Invoke, is_one_line, program
+from .conftest import Invoke, assert_error, is_one_line, program
 
 
 @pytest.fixture
@@ -79,11 +79,7 @@ def test_debug_shows_the_traceback_before_or_after_the_command(
 )
 def test_any_other_error_is_one_line_too(invoke: Invoke, failing: Any, error: BaseException, words: str) -> None:
     failing(error)
-    result = invoke("families")
-
-    assert result.exit_code == 1
-    assert is_one_line(result.stderr)
-    assert words in result.stderr
+    assert_error(invoke("families"), words)
 
 
 def test_an_unexpected_error_suggests_debug(invoke: Invoke, failing: Any) -> None:
@@ -152,7 +148,4 @@ def test_an_error_that_quotes_an_argument_is_one_line_of_bounded_length(invoke: 
 
 
 def test_degrees_are_not_read_from_a_device(invoke: Invoke) -> None:
-    result = invoke("sample", "-o", "a.g6", "--degrees", "/dev/zero")
-
-    assert result.exit_code == 2
-    assert "list of degrees" in result.stderr
+    assert_error(invoke("sample", "-o", "a.g6", "--degrees", "/dev/zero"), "list of degrees", code=2)

@@ -15,27 +15,12 @@ from graphite_gen.families.entropies import known_entropy
 from graphite_gen.families.simulate import generate_graphs
 from graphite_gen.io import read_graphs, write_graphs
 
-from .conftest import TINY, Invoke, is_one_line, only_json
+from .conftest import TINY, Invoke, assert_error, is_one_line, only_json
 
-KEYS = {
-    "model",
-    "convention",
-    "graphs",
-    "samples",
-    "nll",
-    "standard_error",
-    "elbo",
-    "ess",
-    "khat",
-    "size_nats",
-    "baseline",
-    "entropy",
-    "entropy_standard_error",
-    "floor",
-    "floor_standard_error",
-    "excess",
-    "excess_standard_error",
-}
+KEYS = (
+    "model convention graphs samples nll standard_error elbo ess khat size_nats baseline entropy "
+    "entropy_standard_error floor floor_standard_error excess excess_standard_error"
+)
 
 
 def test_json_has_the_librarys_estimate_and_the_exact_entropy(invoke: Invoke, graphs: Path, model: Path) -> None:
@@ -45,7 +30,7 @@ def test_json_has_the_librarys_estimate_and_the_exact_entropy(invoke: Invoke, gr
     entropies = [-family("ego").log_prob(graph) for graph in test]
     excess = np.array([row.nll for row in expected.per_graph]) - entropies
 
-    assert set(value) >= KEYS
+    assert set(value) >= set(KEYS.split())
     assert value["khat"] == pytest.approx(expected.khat)
     assert (value["graphs"], value["samples"], value["model"]) == (4, 50, "ego")
     assert value["nll"] == pytest.approx(expected.nll)
@@ -53,6 +38,7 @@ def test_json_has_the_librarys_estimate_and_the_exact_entropy(invoke: Invoke, gr
     assert value["entropy"] == value["floor"] == pytest.approx(np.mean(entropies))
     assert value["excess"] == pytest.approx(excess.mean())
     assert value["excess_standard_error"] == pytest.approx(excess.std(ddof=1) / 2)
+    assert (value["paired"], value["floor_standard_error"]) == (True, None)
 
 
 def test_values_per_graph_average_to_the_total(invoke: Invoke, graphs: Path, model: Path) -> None:
@@ -165,13 +151,6 @@ def test_an_unknown_entropy_is_null_and_the_command_to_estimate_it_is_printed(
     assert "graphite-gen families --entropy geometric --param r=0.6 --nodes 10:12" in notes[0]
 
 
-def test_an_exact_entropy_is_paired(invoke: Invoke, graphs: Path, model: Path) -> None:
-    value = only_json(invoke("nll", graphs, "--model", model, "-k", 2, "--json"))
-
-    assert value["paired"] is True
-    assert value["floor_standard_error"] is None
-
-
 def test_convention_paper_is_declared_not_to_be_a_distribution(invoke: Invoke, graphs: Path, model: Path) -> None:
     result = invoke("nll", graphs, "--model", model, "-k", 2, "--convention", "paper")
 
@@ -218,10 +197,7 @@ def test_stdin_is_read(invoke: Invoke, graphs: Path, model: Path) -> None:
 
 @pytest.mark.parametrize("line", [("missing.h5",), (".",), ("a.txt",)])
 def test_an_unreadable_file_is_reported_in_one_line(invoke: Invoke, model: Path, line: tuple[str, ...]) -> None:
-    result = invoke("nll", *line, "--model", model)
-
-    assert result.exit_code == 1
-    assert is_one_line(result.stderr)
+    assert_error(invoke("nll", *line, "--model", model))
 
 
 def test_wrong_usage_is_exit_two(invoke: Invoke, graphs: Path) -> None:
@@ -229,6 +205,8 @@ def test_wrong_usage_is_exit_two(invoke: Invoke, graphs: Path) -> None:
     assert invoke("nll", graphs, "-k", 0).exit_code == 2
     assert invoke("nll", graphs, "--param", "m=3").exit_code == 2
     assert invoke("nll", graphs, "--split", "most").exit_code == 2
+    for option in (("--method", "ais"), ("--check",), ("--unlabelled",)):
+        assert invoke("nll", graphs, "--convention", "paper", *option).exit_code == 2
 
 
 @pytest.fixture
@@ -282,7 +260,7 @@ def test_the_check_has_bounds_and_a_verdict(invoke: Invoke, graphs: Path, model:
     assert check["gap"] == pytest.approx(check["upper"] - check["lower"])
     assert check["trusted"] == check["verdict"].startswith("reliable")
     assert check["verdict"] in text
-    assert f"Bounds {check['lower']:.2f} to {check['upper']:.2f}" in text
+    assert f"bounds {check['lower']:.2f} to {check['upper']:.2f}" in text
 
 
 def test_a_model_worse_than_the_baseline_gets_a_finding(invoke: Invoke, model: Path) -> None:
@@ -347,7 +325,7 @@ def test_a_model_of_another_family_is_mentioned_with_the_one_to_use(
 
     assert "was trained on 'ego' graphs, but these are 'powerlaw-tree' graphs" in none.stderr
     assert "graphite-gen train --family powerlaw-tree" in none.stderr
-    assert "Use '--model powerlaw-tree', the bundled model" in bundled.stderr
+    assert "Use '--model powerlaw-tree'" in bundled.stderr
 
 
 def test_an_empty_file_and_weighted_graphs_are_refused_with_advice(invoke: Invoke, model: Path) -> None:
@@ -363,11 +341,6 @@ def test_an_empty_file_and_weighted_graphs_are_refused_with_advice(invoke: Invok
     assert "graphite-gen generate" in empty.stderr
     assert "is weighted, but 'ego' was trained on unweighted graphs" in other.stderr
     assert "graphite-gen train" in other.stderr
-
-
-def test_convention_paper_needs_importance_sampling(invoke: Invoke, graphs: Path) -> None:
-    for option in (("--method", "ais"), ("--check",), ("--unlabelled",)):
-        assert invoke("nll", graphs, "--convention", "paper", *option).exit_code == 2
 
 
 def test_defaults_are_the_librarys() -> None:
@@ -395,8 +368,7 @@ def test_an_autoregressive_model_is_scored_and_checked_with_fewer_decoding_steps
     assert "anneal" in invoke("nll", graphs, "--model", "ar", "--method", "ais").stderr
     for option in ("--chains", "--steps"):
         refused = invoke("nll", graphs, "--model", "ar", "--check", option, 5)
-        assert refused.exit_code == 2
-        assert f"'{option}' has no effect on an autoregressive model" in refused.stderr
+        assert_error(refused, f"'{option}' has no effect on an autoregressive model", code=2)
 
 
 @pytest.mark.parametrize(
@@ -409,7 +381,4 @@ def test_an_autoregressive_model_is_scored_and_checked_with_fewer_decoding_steps
     ],
 )
 def test_an_option_without_effect_is_refused(invoke: Invoke, graphs: Path, line: tuple[object, ...], what: str) -> None:
-    result = invoke("nll", graphs, *line)
-
-    assert result.exit_code == 2
-    assert what in result.stderr
+    assert_error(invoke("nll", graphs, *line), what, code=2)

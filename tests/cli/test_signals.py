@@ -10,7 +10,7 @@ import pytest
 from graphite_gen.cli.signals import Stopped, exit_code, raise_on_signals, stop_gracefully
 from graphite_gen.io.locks import locked
 
-from .conftest import TINY, Invoke, is_one_line, program
+from .conftest import TINY, Invoke, assert_error, program
 
 SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 
@@ -91,15 +91,13 @@ def test_a_second_training_in_a_folder_is_refused(own_folder: Path, invoke: Invo
             "train", "--family", "ego", *(() if options == ("--resume",) else TINY), "--name", "run", *options
         )
 
-    assert result.exit_code == 1
-    assert is_one_line(result.stderr)
-    assert "'checkpoints/run' is locked by another run (pid " in result.stderr
+    assert_error(result, "'checkpoints/run' is locked by another run (pid ")
 
 
 def test_a_folder_of_a_run_that_was_killed_before_it_saved_is_reused(own_folder: Path, invoke: Invoke) -> None:
     folder = own_folder / "checkpoints" / "ego"
-    folder.mkdir(parents=True)
-    for name in ("lock", "0123456789abcdef.tmp", "0123456789abcdef.safetensors"):
+    (folder / ".graphite-gen.0123456789abcdef.tmp").mkdir(parents=True)
+    for name in ("lock", "0123456789abcdef.safetensors"):
         (folder / f".graphite-gen.{name}").touch()
 
     assert invoke("train", "--family", "ego", *TINY).exit_code == 0
