@@ -17,7 +17,7 @@ from graphite_gen.distributed import group_from_environment, is_spawned
 
 from .advice import explain
 from .command import CommandGroup
-from .sharing import ARGUMENTS, end_with_error, end_worker, end_workers, watch_parent
+from .sharing import ARGUMENTS, end_with_error, end_worker, end_workers, wait_for_parent, watch_parent
 from .signals import exit_code, raise_on_signals
 
 SECTIONS = {
@@ -71,6 +71,7 @@ class Program(CommandGroup):
                 os.dup2(devnull.fileno(), sys.stdout.fileno())
             ctx.exit(0)
         except (Exception, KeyboardInterrupt) as error:
+            wait_for_parent(error)
             if ctx.params["debug"]:
                 traceback.print_exc()
             if isinstance(error, Exception):

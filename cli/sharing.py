@@ -27,6 +27,7 @@ from graphite_gen.distributed import (
     is_spawned,
     report_failure,
 )
+from graphite_gen.errors import DistributedError
 
 # Seconds to wait until a process that should end has ended, and until rank 0 has reported the error of a worker.
 GRACE = 5.0
@@ -120,6 +121,13 @@ def end_workers(code: int) -> None:
     sys.stderr.flush()
     # Without the cleanup of the interpreter, which would wait for pending communication.
     os._exit(code)
+
+
+def wait_for_parent(error: BaseException) -> None:
+    """Let a worker of :func:`spawn_workers` that has lost its connection end with rank 0, which reports the error."""
+    if is_spawned() and isinstance(error, DistributedError):
+        # See watch_parent.
+        threading.Event().wait(GRACE)
 
 
 def end_with_error(error: Exception) -> None:
