@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -170,6 +172,47 @@ def test_hostile_pickles_end_quickly_in_one_line(tmp_path: Path, attack: bytes) 
     assert "\n" not in str(error.value)
     path.write_bytes(pickle.dumps(np.arange(3), protocol=2))
     assert (read_pickle(path) == np.arange(3)).all(), "stand-ins are unchanged"
+
+
+# [[[], []], [[], []]] and so on: 2**40 lists in 401 bytes.
+SHARED = b"]" + b"q\x000](h\x00h\x00e" * 40
+
+
+@pytest.mark.parametrize(
+    ("attack", "problem"),
+    [
+        (b"\x80\x02cnumpy\ndtype\n" + SHARED + b"\x85R.", "type list"),
+        (b"\x80\x02cnumpy\ndtype\nX\x02\0\0\0f8\x85R(K\x03" + SHARED + b"tb.", "byte order list"),
+        (b"\x80\x02c_codecs\nencode\nX\x01\0\0\0a" + SHARED + b"\x86R.", "bytes in list"),
+        (
+            b"\x80\x02cnumpy\nndarray\n)R(K\x01" + SHARED + b"cnumpy\ndtype\nX\x02\0\0\0f8\x85R\x89X\0\0\0\0tb.",
+            "without a type or shape",
+        ),
+        (
+            b"\x80\x02cnumpy\nndarray\n)R(K\x01" + SHARED + b"\x85cnumpy\ndtype\nX\x02\0\0\0f8\x85R\x89X\0\0\0\0tb.",
+            "without a type or shape",
+        ),
+    ],
+)
+def test_lists_that_share_lists_are_not_formatted(tmp_path: Path, attack: bytes, problem: str) -> None:
+    path = tmp_path / "array"
+    path.write_bytes(attack)
+    # In another process: formatting them would not end, and could not be interrupted.
+    code = f"""
+import signal
+from pathlib import Path
+from graphite_gen.errors import FormatError
+from graphite_gen.network.planetoid import read_pickle
+signal.signal(signal.SIGALRM, signal.SIG_DFL)
+signal.alarm(1)
+try:
+    read_pickle(Path({str(path)!r}))
+except FormatError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+
+    assert problem in done.stdout
 
 
 def test_long_names_are_shortened_in_errors(tmp_path: Path) -> None:
