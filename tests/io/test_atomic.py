@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import itertools
 import json
+import os
 import shutil
 import stat
 from pathlib import Path
@@ -292,3 +293,28 @@ def test_without_support_for_locks_nothing_is_removed(tmp_path: Path, monkeypatc
 
     write_file(tmp_path / "a", "a")
     assert not left.exists()
+
+
+def test_the_stage_of_another_user_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = tmp_path / ".graphite-gen.0123456789abcdef.tmp"
+    left.mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getuid", lambda: left.stat().st_uid + 1)
+        sweep(tmp_path)
+        assert left.exists()
+    sweep(tmp_path)
+    assert not left.exists()
+
+
+def test_a_file_is_on_disk_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced, fsync = list[tuple[bool, bool]](), os.fsync
+
+    def spy(descriptor: int) -> None:
+        synced.append((stat.S_ISREG(os.fstat(descriptor).st_mode), (tmp_path / "a").exists()))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", spy)
+    with replacing(tmp_path / "a") as stream:
+        stream.write(b"abc")
+    # The file, then the folder.
+    assert synced == [(True, False), (False, True)]

@@ -98,3 +98,21 @@ def test_a_folder_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
         pass
     assert caught.value.reason == "folder-not-writable"
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_testing_a_lock_creates_nothing(tmp_path: Path) -> None:
+    assert not is_locked(tmp_path)
+    assert not is_locked(tmp_path / "none")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_lock_file_is_removed_while_the_lock_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    release, found = FileLock.release, list[bool]()
+
+    def spy(lock: FileLock, force: bool = False) -> None:
+        found.append((tmp_path / LOCK).exists())
+        release(lock, force)
+
+    with locked(tmp_path):
+        monkeypatch.setattr(FileLock, "release", spy)
+    assert found[0] is False
