@@ -3,11 +3,13 @@
 The library states facts in the terms of its Python API; every key below is the ``reason`` of a
 :class:`graphite_gen.errors.GraphiteError`. A text may use the facts of the error, and three placeholders for what
 differs between commands: ``{input_format}`` and ``{output_format}`` are the options for the format of files read and
-written, and ``{model}`` is what comes before the name of a model. A command without such an option gives no advice.
+written, and ``{model}`` is what comes before the name of a model. A command without such an option gives no advice, or
+leaves out the part in square brackets that needs it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +20,15 @@ from .command import Option
 if TYPE_CHECKING:
     from graphite_gen.errors import GraphiteError
 
+OPTIONAL = re.compile(r"\[(.*?)\]")
+
 ADVICE: dict[str, str] = {
     # Files.
     "embedding-not-graphs": "'graphite-gen embed' wrote it: pass the file of the graph instead.",
-    "file-damaged": "Write the file again, or pass '{input_format}' if its suffix does not match its content.",
+    "file-damaged": "Write the file again.[ If its suffix does not match its content, pass '{input_format}'.]",
     "format-mismatch": "Pass '{input_format}' with the right format.",
     "format-unknown": "Rename the file, or pass '{input_format}'.",
-    "output-format-unknown": "Pass another name, or '{output_format}'.",
+    "output-format-unknown": "Pass another name.[ Or pass '{output_format}'.]",
     "folder-locked": "Wait for it or stop it, or train under another '--name'.",
     "folder-not-writable": "Choose another folder with '--out'.",
     "h5-not-seekable": "Pass a file, or another '{output_format}'.",
@@ -32,8 +36,10 @@ ADVICE: dict[str, str] = {
     "model-not-graphs": "Pass it with '--model', and a file of graphs here.",
     "needs-simplify": "Pass '--simplify' to ignore edge directions and drop self-loops and repeated edges.",
     "no-graphs": "Pass another file, or make one with 'graphite-gen generate --family NAME -o FILE'.",
+    "output-not-writable": "Check the folder, or pass another file.",
     "output-exists": "Pass '--force' to replace it, or another name.",
     # Data and families.
+    "family-size": "Change '--nodes' or '--param'.",
     "unknown-family": "'graphite-gen families' lists them.",
     "unknown-parameter": "'graphite-gen families' lists the parameters.",
     # Models and training.
@@ -52,7 +58,7 @@ ADVICE: dict[str, str] = {
     "resume-other-graphs": "Restore them to resume, or start another run with a new '--name'.",
     "resume-other-setting": "Omit that option to resume, or start another run with a new '--name'.",
     "run-damaged": "Restore the file, or start again with '--force'.",
-    "training-memory": "Pass a smaller '--batch-size'.",
+    "training-memory": "Pass '--batch-size {fitting}'.",
     "weighted-is-one-shot": "Pass '--decoder one-shot', or '--ignore-weights'.",
     "model-unknown": "Pass a folder that 'graphite-gen train' wrote, or a bundled name.",
     "network-model": "Pass a model of many graphs, such as '{model}bundled:barabasi'.",
@@ -75,16 +81,18 @@ ADVICE: dict[str, str] = {
     # Likelihood.
     "entropy-unknown": "Estimate it with 'graphite-gen families --entropy {family}{parameters} --nodes {nodes}'.",
     "identity-too-small": "Train with '--preset default', or on graphs of that size.",
+    "no-annealing": "Omit '--method', and raise '--samples'.",
     "needs-pairs": "Use '--convention pairs'.",
     "no-likelihood": "Train with '--kind graphite-vae'.",
-    "one-shot-decoding": "Omit '--stages'.",
-    "nll-memory": "Pass fewer '--samples'.",
+    "one-shot-decoding": "Omit '--decoding-steps'.",
+    "nll-memory": "Pass '--samples {fitting}'.",
     "weighted-unlike-model": "Train on such graphs with 'graphite-gen train FILE', or pass '--ignore-weights'.",
     # Evaluation and pictures.
     "graph-too-large-to-draw": "'graphite-gen plot distributions' has no such limit.",
     # Networks.
+    "step-memory": "Pass a smaller '--latent'.",
     "diverged": "Pass a lower '--learning-rate'.",
-    "more-than-one-graph": "Write each to a file of its own with 'graphite-gen convert', and pass one of them.",
+    "more-than-one-graph": "Write each to its own file, as in 'graphite-gen convert FILE out/{{index:04d}}.graphml'.",
     "no-features": "Pass a file with '--node-features', or '--no-features'.",
     "no-hidden-edges": "Pass '--targets all', or an '--edge-dropout' above 0.",
     "no-labels": "Pass a file with '--node-labels'.",
@@ -99,8 +107,16 @@ ADVICE: dict[str, str] = {
 def advice(error: GraphiteError) -> str:
     """What to pass to fix an error; empty if its message says all, or if the command has no such option."""
     facts = {name: _as_options(fact) if isinstance(fact, Mapping) else fact for name, fact in error.facts.items()}
+    known = {**_placeholders(), **facts}
+    text = OPTIONAL.sub(lambda part: _filled(part[1], known), ADVICE.get(error.reason, ""))
+
+    return _filled(text, known)
+
+
+def _filled(text: str, known: Mapping[str, Any]) -> str:
+    """A text with its placeholders filled in; empty if one of them is not known."""
     try:
-        return ADVICE.get(error.reason, "").format_map({**_placeholders(), **facts})
+        return text.format_map(known)
     except KeyError:
         return ""
 

@@ -91,7 +91,7 @@ class Program(CommandGroup):
 @click.version_option(package_name="graphite-gen")
 @click.option("--debug", is_flag=True, help="Show the whole traceback of an error.")
 def main(debug: bool) -> None:
-    """Generative models of graphs, with honest likelihoods.
+    """Generative models of graphs, with held-out likelihood estimates.
 
     \b
     Example:

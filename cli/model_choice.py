@@ -21,7 +21,7 @@ def choose_model(name: str | None, device: str, prefer: str | None = None) -> Tr
 def choose_folder(name: str | None, prefer: str | None = None) -> tuple[Path, str]:
     """The folder of a model, and why it was chosen."""
     folder = find_checkpoint(name, LOCAL, prefer)
-    is_bundled = folder.parent == checkpoint.bundled_folder()
+    is_bundled = folder.resolve().parent == checkpoint.bundled_folder().resolve()
     if name is not None:
         other = f"; the bundled one is 'bundled:{name}'" if name in bundled_names() and not is_bundled else ""
         return folder, f"passed as '{name}'{other}"

@@ -104,6 +104,13 @@ simplify = flag(
 )
 ignore_weights = flag("--ignore-weights", help="Ignore edge weights.  [default: weighted graphs need a weighted model]")
 force = flag("--force", help="Overwrite existing files.")
-decoding_steps = click.option("--stages", "decoding_steps", type=DECODING_STEPS, hidden=True)
+decoding_steps = click.option(
+    "--decoding-steps",
+    cls=Option,
+    earlier=("--stages",),
+    type=DECODING_STEPS,
+    metavar="N|all",
+    help="Steps in which an autoregressive model decodes; 'all' is one pair at a time.  [default: that of the model]",
+)
 as_json = flag("--json", "as_json", help="Print JSON instead of a table.")
 union = flag("--union", help="Write one graph, the disjoint union, with a node attribute 'graph'.")

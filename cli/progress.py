@@ -25,7 +25,7 @@ def show_plan(plan: TrainingPlan) -> None:
     note(
         f"Plan: {count_of(plan.epochs, 'epoch')} of {count_of(plan.epoch_graphs, 'graph')}, about "
         f"{count_of(plan.steps, 'step')} of up to {count_of(plan.batch_size, 'graph')}, {parameters} parameters; about "
-        f"{duration(plan.seconds)} and {memory} of memory per step."
+        f"{duration(plan.seconds)} in total, and {memory} of memory per step."
     )
     if plan.epoch_graphs < plan.requested_epoch_graphs:
         note(

@@ -100,9 +100,9 @@ def _defaults(name: str) -> str:
         (source, _shown(name, getattr(config, name)))
         for source, configs in sources.items()
         for config in configs
-        if hasattr(config, name)
+        if hasattr(config, name) and name not in getattr(configs[0], "unused", ())
     ]
-    default = values[0][1]
+    default = values[0][1] if values[0][0] == "default" else "not used"
 
     return "; ".join([default, *(f"{source}: {value}" for source, value in values if value != default)])
 

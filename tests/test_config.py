@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphite_gen.config import KINDS, PRESETS, ModelConfig, TrainConfig, preset
+from graphite_gen.config import KINDS, ORDERINGS, PRESETS, ModelConfig, TrainConfig, current_names, preset
 from graphite_gen.errors import ConfigError
 
 
@@ -158,3 +158,25 @@ def test_an_autoregressive_model_with_an_encoder_has_that_of_the_one_shot_preset
     assert (model.encoder, model.encoder_features, training.kl_warmup) == ("gcn", one.encoder_features, run.kl_warmup)
     assert {"kl_warmup", "latent"} <= preset("default")[0].unused.keys()
     assert not {"kl_warmup", "latent"} & model.unused.keys()
+
+
+@pytest.mark.parametrize(
+    ("earlier", "current"),
+    [
+        ("breadth", "bfs"),
+        ("cardinality", "max-cardinality"),
+        ("depth", "dfs"),
+        ("even", "attachment"),
+        ("hub", "max-degree"),
+        ("peel", "degeneracy"),
+    ],
+)
+def test_earlier_names_of_orderings_are_mapped(earlier: str, current: str) -> None:
+    assert current in ORDERINGS
+    assert current_names({"ordering": earlier}) == {"ordering": current}
+
+
+def test_earlier_names_of_settings_are_mapped() -> None:
+    found = current_names({"order": "peel", "stages": 4, "seed": 1})
+    assert found == {"ordering": "degeneracy", "decoding_steps": 4, "seed": 1}
+    assert preset("default", order="hub", stages=4) == preset("default", ordering="max-degree", decoding_steps=4)

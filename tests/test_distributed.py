@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -245,3 +246,18 @@ def test_processes_that_cannot_connect_raise(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(DistributedError, match="MASTER_ADDR") as error:
         connect()
     assert error.value.reason == "not-connected"
+
+
+def test_a_lack_of_memory_is_not_taken_for_a_dead_worker() -> None:
+    work: Future[None] = Future()
+    work.set_exception(RuntimeError("DefaultCPUAllocator: can't allocate memory"))
+    with pytest.raises(RuntimeError, match="allocate memory"):
+        ProcessGroup(0, 2)._wait(work)
+
+
+@pytest.mark.parametrize(("local", "expected"), [("2", 2), ("9", 4), ("", 4), ("x", 4)])
+def test_processes_on_this_host_are_those_of_torchrun(
+    monkeypatch: pytest.MonkeyPatch, local: str, expected: int
+) -> None:
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", local)
+    assert ProcessGroup(0, 4).local_world_size == expected

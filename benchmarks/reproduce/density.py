@@ -260,7 +260,7 @@ def main() -> None:
     if paper.runs and not arguments.quick:
         header, columns = zip(*summary(paper, strong), strict=True)
         body = [[column(name) for column in columns] for name in FAMILIES]
-        runs = f"mean of {paper}" + (f", pairs of {strong}" if strong.runs else "")
+        runs = f"mean of {paper}" + (f" ({strong} for the 'pairs' column)" if strong.runs else "")
         publish("density", f"Nats per graph, all 400 cells, {runs}", header, body, {"runs": [paper.runs, strong.runs]})
 
 

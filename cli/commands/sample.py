@@ -134,7 +134,7 @@ def sample(
     )
     if decoding_steps is not None and sampler.schedule.decoding_steps != decoding_steps:
         steps = sampler.schedule.decoding_steps
-        note(f"'--stages' is raised to {steps}: constraints are enforced node by node.")
+        note(f"'--decoding-steps' is raised to {steps}: constraints are enforced node by node.")
     provenance = Provenance(source="sample", model=trained.name, seed=seed)
     write(sampler, output, provenance=provenance, total=count, **target)
     if constraints and group.is_rank_zero:
@@ -144,4 +144,4 @@ def sample(
 
 
 def _flag(name: str) -> str:
-    return "--stages" if name == "decoding_steps" else f"--{name.replace('_', '-')}"
+    return f"--{name.replace('_', '-')}"

@@ -81,8 +81,7 @@ def train(ctx: click.Context, /, **values: Any) -> None:
     may mark its graphs as 'train' and 'validation'; otherwise a random 10 % are used for validation.
 
     With '--single' the model is trained on the edges of one large network, and 'sample' generates networks like it, of
-    any size. Such a run cannot be resumed; it takes the settings '--kind', '--epochs', '--learning-rate', '--latent',
-    '--width', '--rounds', '--skip', '--skip-weight' and '--subsample'.
+    any size. Such a run cannot be resumed, and takes only some of the settings; others are refused.
 
     'torchrun --nproc-per-node 2 -m graphite_gen train' trains data-parallel with two processes, on one host or more,
     to the same result up to rounding. A run can be resumed with another number of processes.
@@ -105,6 +104,7 @@ def train(ctx: click.Context, /, **values: Any) -> None:
     from graphite_gen.training.runs import resume_run, start_run
     from graphite_gen.training.trainer import RUN, read_run
 
+    from ..advice import explain
     from ..console import note
     from ..model_choice import use_threads
     from ..progress import show_plan, show_results, train_with_progress
@@ -142,8 +142,9 @@ def train(ctx: click.Context, /, **values: Any) -> None:
     except OutputError as error:
         if trainer is None or not (trainer.has_saved and (folder / RUN).exists()):
             raise
-        text = f"{error} The last save is intact; continue with: {_resume_command(given, folder)}"
-        raise OutputError(text, reason=error.reason, **error.facts) from error
+        # With the advice for the error before the command, which comes last so that it can be copied.
+        text = f"{explain(error)} The last save is intact; continue with: {_resume_command(given, folder)}"
+        raise OutputError(text) from error
     except (KeyboardInterrupt, DistributedError) as error:
         # An interrupt may come while graphs are read, before there is a run.
         saved = resumes or (trainer is not None and trainer.has_saved)

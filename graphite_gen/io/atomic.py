@@ -11,6 +11,7 @@ import json
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -29,14 +30,18 @@ _LOCK, _PLAN, _NEW, _OLD = "lock", "plan.json", "new", "old"
 
 @contextmanager
 def staging(folder: Path) -> Iterator[Path]:
-    """A stage inside ``folder``, which is created if needed; both are removed at the end, the folder if it is empty."""
+    """A stage inside ``folder``, which is created if needed; both are removed at the end, the folder if it is empty.
+
+    A stage that still has a plan stays: it may hold the only copy of replaced files, and the next sweep completes it.
+    """
     with created(folder):
         sweep(folder)
         stage, lock = _locked_stage(folder)
         try:
             yield stage
         finally:
-            shutil.rmtree(stage, ignore_errors=True)
+            if not os.path.lexists(stage / _PLAN):
+                shutil.rmtree(stage, ignore_errors=True)
             if lock is not None:
                 lock.release()
 
@@ -69,6 +74,9 @@ def filling(folder: Path, replaced: Callable[[], Sequence[Path]]) -> Iterator[Pa
     A new folder appears by one rename. In an existing folder the files are moved one by one, according to a plan that
     is written first: if their writer is killed, the next writer completes the plan. When all new files are written,
     ``replaced`` is called and returns the files to be replaced.
+
+    Raises:
+        FileExistsError: Another file appeared under the name of a new one.
     """
     is_new = not folder.exists()
     # The stage of a writer that was killed after creating this folder is beside it.
@@ -83,38 +91,78 @@ def filling(folder: Path, replaced: Callable[[], Sequence[Path]]) -> Iterator[Pa
             new.rename(folder)
             _sync(folder.parent)
             return
-        with replacing(stage / _PLAN) as stream:
-            stream.write(json.dumps(plan).encode())
         try:
-            move_all(_planned_moves(stage))
-        finally:
-            (stage / _PLAN).unlink()
+            with replacing(stage / _PLAN) as stream:
+                stream.write(json.dumps(plan).encode())
+        except BaseException:
+            # Nothing has moved yet, so nothing is to be completed.
+            (stage / _PLAN).unlink(missing_ok=True)
+            raise
+        aside, into = _planned_moves(stage)
+        move_all([*aside, *into], (stage / _PLAN).unlink)
 
 
-def _planned_moves(stage: Path) -> list[tuple[Path, Path]]:
-    """The moves of a plan, all of them between the stage and the folder around it; ValueError for any other plan."""
+_Moves = list[tuple[Path, Path]]
+
+
+def _planned_moves(stage: Path) -> tuple[_Moves, _Moves]:
+    """The moves of a plan: old files from the folder into the stage, then new ones back; ValueError for other plans."""
     plan = json.loads((stage / _PLAN).read_text(encoding="utf-8"))
     folder, new, old = stage.parent, stage / _NEW, stage / _OLD
     names = [*plan["old"], *plan["new"]]
     if new.is_symlink() or old.is_symlink() or not all(isinstance(n, str) and n == Path(n).name for n in names):
         raise ValueError("not a plan of this program")
 
-    return [(folder / name, old / name) for name in plan["old"]] + [(new / name, folder / name) for name in plan["new"]]
+    aside = [(folder / name, old / name) for name in plan["old"]]
+
+    return aside, [(new / name, folder / name) for name in plan["new"]]
 
 
-def move_all(moves: Sequence[tuple[Path, Path]]) -> None:
-    """Rename files in order, skipping those already renamed; if one fails, all get their old names back."""
+def move_all(moves: Sequence[tuple[Path, Path]], settled: Callable[[], object] = lambda: None) -> None:
+    """Rename files in order, skipping those that are gone; if one fails, all get their old names back.
 
-    def move(pairs: Sequence[tuple[Path, Path]]) -> None:
-        for old, new in pairs:
-            if os.path.lexists(old) and not os.path.lexists(new):
-                old.rename(new)
+    ``settled`` is called when all files have their new names, or all their old names; not if moving back fails too.
 
+    Raises:
+        FileExistsError: A new name is taken.
+    """
+    tried: _Moves = []
     try:
-        move(moves)
+        for old, new in moves:
+            if os.path.lexists(old):
+                _refuse_existing(new)
+                tried.append((old, new))
+                old.rename(new)
     except BaseException:
-        move([(new, old) for old, new in reversed(moves)])
+        # The last one tried may have failed before or after it was renamed.
+        for old, new in reversed(tried):
+            if os.path.lexists(new):
+                _refuse_existing(old)
+                new.rename(old)
+        settled()
         raise
+    settled()
+
+
+def _refuse_existing(path: Path) -> None:
+    # A rename would replace the file without a word.
+    if os.path.lexists(path):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+
+
+def _complete(stage: Path) -> None:
+    """Carry out the rest of a plan. If it fails, the plan stays for the next sweep."""
+    aside, into = _planned_moves(stage)
+    waiting = {target for source, target in into if os.path.lexists(source)}
+    arrived = {target for _, target in into} - waiting
+    for source, target in aside:
+        # What has the name of an old file may be the new one already, or a file that appeared later.
+        if source not in arrived and os.path.lexists(source) and not os.path.lexists(target):
+            source.rename(target)
+    for source, target in into:
+        if target in waiting:
+            source.replace(target)
+    (stage / _PLAN).unlink()
 
 
 def is_full(error: OSError) -> bool:
@@ -128,7 +176,10 @@ def is_settled(folder: Path) -> bool:
 
 
 def sweep(folder: Path) -> None:
-    """Complete or remove the stages of killed writers in a folder; those still in use stay."""
+    """Complete or remove the stages of killed writers in a folder; those still in use stay.
+
+    Earlier versions wrote to a single locked file instead of a stage: it is removed as well.
+    """
     with suppress(OSError):
         for stage in list(folder.glob(f"{HIDDEN}*{_SUFFIX}")):
             with suppress(OSError, ValueError, KeyError, TypeError):
@@ -136,16 +187,20 @@ def sweep(folder: Path) -> None:
 
 
 def _remove_abandoned(stage: Path) -> None:
+    facts = stage.lstat()
+    is_file = stat.S_ISREG(facts.st_mode)
     # Other users may write to the same folder: their stages are theirs to remove.
-    if stage.is_symlink() or stage.stat().st_uid != os.getuid():
+    if not (is_file or stat.S_ISDIR(facts.st_mode)) or facts.st_uid != os.getuid():
         return
-    lock = acquire(stage / _LOCK)
+    lock = acquire(stage if is_file else stage / _LOCK)
     if lock is None:
         return
     try:
+        if is_file:
+            stage.unlink()
+            return
         if (stage / _PLAN).exists():
-            move_all(_planned_moves(stage))
-            (stage / _PLAN).unlink()
+            _complete(stage)
         shutil.rmtree(stage)
     finally:
         lock.release()

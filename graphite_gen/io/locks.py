@@ -26,7 +26,8 @@ _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 def acquire(path: Path, timeout: float = 0) -> FileLock | None:
     """Create and lock a file; None where the file system has no locks, Timeout if another process holds the lock."""
-    lock = FileLock(path, timeout=timeout)
+    # The fallback is a marker file, which would outlive a killed process and count as held.
+    lock = FileLock(path, timeout=timeout, fallback_to_soft=False)
     try:
         lock.acquire()
     except OSError as error:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import starmap
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -92,7 +92,8 @@ class NLLOptions:
             return replace(self, samples=samples, decoding_steps=1)
         if self.method == "ais":
             raise ConfigError(
-                f"'{model.name}' is autoregressive, and node orderings cannot be annealed. Use method 'is'."
+                f"'{model.name}' is autoregressive, and node orderings cannot be annealed. Use method 'is'.",
+                reason="no-annealing",
             )
         steps = config.decoding_steps if self.decoding_steps is None else self.decoding_steps
 
@@ -198,7 +199,12 @@ def _check_memory(model: TrainedModel, nodes: int, index: int, samples: int, pro
         fewer = "Use fewer processes, or leave" if processes > 1 else "Leave"
         return f"{fitting} samples would fit." if fitting > 0 else f"{fewer} out graphs of that size."
 
-    error = partial(DatasetError, reason="nll-memory")
+    def error(text: str, *, available: int, **facts: Any) -> DatasetError:
+        fitting = (available // processes - fixed) // one
+        return DatasetError(
+            text, reason="nll-memory" if fitting > 0 else "", fitting=fitting, available=available, **facts
+        )
+
     check_memory(processes * (fixed + proposals * one), f"Graph {index}, on {nodes} nodes,", remedy, error)
 
 

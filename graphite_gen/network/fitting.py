@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -115,7 +116,7 @@ def check_step_memory(settings: LinkSettings, edges: int, nodes: int) -> None:
     what = (
         f"A step on {count_of(nodes, 'node')} and {count_of(edges, 'edge')} with {count_of(settings.latent, 'latent')}"
     )
-    check_memory(rows * settings.latent, what, "Use a smaller 'latent'.", TrainingError)
+    check_memory(rows * settings.latent, what, "", partial(TrainingError, reason="step-memory"))
 
 
 def link_loss(

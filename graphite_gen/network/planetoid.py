@@ -208,9 +208,18 @@ class _Stub:
         raise _RefusedError("a bare class")
 
 
+def _text(value: Any, what: str) -> str:
+    """Text of a pickle. Lists that share lists would take exponential time to format, even for an error message."""
+    if not isinstance(value, (str, bytes)):
+        raise _RefusedError(f"{what} {type(value).__name__}")
+
+    return value if isinstance(value, str) else value.decode("latin-1")
+
+
 class _DType(_Stub):
     def build(self) -> np.dtype[Any]:
-        code, order = str(self.arguments[0]), str(self.state[1]) if self.state else "="
+        code = _text(self.arguments[0], "an array of type")
+        order = _text(self.state[1], "an array with byte order") if self.state else "="
         # Numbers only: 'O' would be objects.
         if re.fullmatch("[biuf][0-9]+", code) is None or order not in ("<", ">", "=", "|"):
             raise _RefusedError(f"an array of type '{code}'")
@@ -221,6 +230,8 @@ class _DType(_Stub):
 class _Array(_Stub):
     def build(self) -> NDArray[Any]:
         _, shape, kind, is_fortran, content = self.state
+        if not isinstance(kind, _DType) or not isinstance(shape, tuple) or not all(type(n) is int for n in shape):
+            raise _RefusedError("an array without a type or shape")
         dtype = kind.build()
         # Python 2, and protocols below 3, store bytes as text.
         data = content.encode("latin-1") if isinstance(content, str) else content
@@ -252,8 +263,8 @@ class _Dict(dict[Any, Any]):
 class _Text:
     """Stand-in for ``codecs.encode`` of bytes, which protocols below 3 write as text."""
 
-    def __new__(cls, text: str, encoding: str) -> Any:
-        if encoding not in ("latin1", "latin-1"):
+    def __new__(cls, text: str, encoding: Any) -> Any:
+        if _text(encoding, "bytes in") not in ("latin1", "latin-1"):
             raise _RefusedError(f"bytes in '{encoding}'")
         return text
 

@@ -12,7 +12,6 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -350,7 +349,14 @@ class Trainer:
             return f"A batch size of {fitting} would fit." if fitting else "Train on graphs with fewer nodes."
 
         what = f"A step on {needed // one} graphs of {self.config.max_nodes} nodes"
-        check_memory(needed, what, remedy, partial(TrainingError, reason="training-memory"))
+
+        def error(text: str, *, available: int, **facts: Any) -> TrainingError:
+            fitting = available // one
+            return TrainingError(
+                text, reason="training-memory" if fitting else "", fitting=fitting, available=available, **facts
+            )
+
+        check_memory(needed, what, remedy, error)
 
     def _start_at_the_density(self) -> None:
         """Set the bias of the decoder to the log-odds of an edge in the training graphs."""

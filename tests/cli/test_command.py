@@ -90,3 +90,13 @@ def test_advice_names_the_option_of_the_command(
     expected = "" if flag is None else f"Pass '{flag}' for 'a.g6', or '--model ego'."
     assert CliRunner().invoke(read).stdout.strip() == expected
     assert advice.advice(GraphiteError("Found this.")) == ""
+
+
+def test_advice_spells_parameters_as_options() -> None:
+    facts = {"family": "ego", "parameters": {"connected": True, "p": 0.5}, "nodes": 9}
+    error = GraphiteError("?", reason="entropy-unknown", **facts)
+    assert "--entropy ego --param connected=true --param p=0.5 --nodes 9'" in advice.advice(error)
+
+
+def test_optional_advice_is_left_out_where_a_command_has_no_such_option() -> None:
+    assert advice.advice(GraphiteError("?", reason="file-damaged")) == "Write the file again."

@@ -179,7 +179,7 @@ def test_the_bundled_model_of_the_files_family_is_preferred(
     invoke: Invoke, graphs: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("barabasi", "ego"):
-        shutil.copytree(model, tmp_path / "bundled" / name)
+        shutil.copytree(model, tmp_path / "bundled" / name, ignore=shutil.ignore_patterns("state.json"))
     monkeypatch.setattr("graphite_gen.training.checkpoint.bundled_folder", lambda: tmp_path / "bundled")
     result = invoke("nll", graphs, "-k", 2)
 
@@ -320,7 +320,7 @@ def test_a_model_of_another_family_is_mentioned_with_the_one_to_use(
     monkeypatch.setattr("graphite_gen.training.checkpoint.bundled_folder", lambda: tmp_path / "bundled")
     line = ("nll", "tree.h5", "--model", model, "-k", 2)
     none = invoke(*line)
-    shutil.copytree(model, tmp_path / "bundled" / "powerlaw-tree")
+    shutil.copytree(model, tmp_path / "bundled" / "powerlaw-tree", ignore=shutil.ignore_patterns("state.json"))
     bundled = invoke(*line)
 
     assert "was trained on 'ego' graphs, but these are 'powerlaw-tree' graphs" in none.stderr

@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import itertools
 import json
+import os
 import shutil
 import stat
 from pathlib import Path
@@ -77,6 +78,15 @@ def test_moves_are_all_done_or_all_undone(
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"e": "a", "f": "b", "g": "c", "a": "d"}
 
 
+def test_a_name_taken_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+    for name in "abc":
+        (tmp_path / name).write_text(name)
+
+    with pytest.raises(FileExistsError, match="c"):
+        move_all([(tmp_path / old, tmp_path / new) for old, new in (("a", "d"), ("gone", "e"), ("b", "c"))])
+    assert visible(tmp_path) == {"a": "a", "b": "b", "c": "c"}
+
+
 def visible(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in folder.iterdir() if not path.name.startswith(".")}
 
@@ -136,6 +146,109 @@ def test_files_in_an_existing_folder_are_all_replaced_or_none_after_the_next_wri
     assert visible(tmp_path) == after
 
 
+def test_a_file_that_appears_meanwhile_is_kept_and_reported(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("old")
+
+    def appear() -> list[Path]:
+        (tmp_path / "c").write_text("foreign")
+        return [tmp_path / "a"]
+
+    with pytest.raises(FileExistsError), filling(tmp_path, appear) as new:  # noqa: PT012
+        for name in "abc":
+            (new / name).write_text("new")
+
+    assert visible(tmp_path) == {"a": "old", "c": "foreign"}
+    assert len(list(tmp_path.iterdir())) == 2, "the stage is removed"
+
+
+@pytest.mark.parametrize("moved", range(6))
+def test_a_plan_is_completed_over_files_that_appeared_meanwhile(moved: int, tmp_path: Path) -> None:
+    stage = tmp_path / ".graphite-gen.0123456789abcdef.tmp"
+    for folder in (stage / "old", stage / "new"):
+        folder.mkdir(parents=True)
+    for name in "ab":
+        (tmp_path / name).write_text("old")
+    for name in "ace":
+        (stage / "new" / name).write_text("new")
+    # "e" was to be replaced too, but was removed before it could be moved.
+    (stage / "plan.json").write_text(json.dumps({"old": ["a", "b", "e"], "new": ["e", "a", "c"]}))
+    moves = [(tmp_path / name, stage / "old" / name) for name in "ab"]
+    moves += [(stage / "new" / name, tmp_path / name) for name in "eac"]
+    for old, new in moves[:moved]:
+        old.rename(new)
+    if moved < 5:
+        (tmp_path / "c").write_text("foreign")
+    if moved == 2:
+        (tmp_path / "a").write_text("foreign")
+
+    sweep(tmp_path)
+
+    assert visible(tmp_path) == {"a": "new", "c": "new", "e": "new"}
+    assert not stage.exists()
+
+
+def test_old_files_survive_when_they_cannot_be_moved_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in "ab":
+        (tmp_path / name).write_text("old")
+    rename, calls = Path.rename, 0
+
+    def fail_late(self: Path, target: Path) -> Path:
+        nonlocal calls
+        calls += 1
+        if calls > 2:
+            raise OSError(errno.EIO, "Input/output error")
+        return rename(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", fail_late)
+        with pytest.raises(OSError, match="Input/output"):
+            fill(tmp_path, {"a": "new", "c": "new"}, ("a", "b"))
+    assert not is_settled(tmp_path)
+    assert {path.name for path in tmp_path.glob(".*/old/*")} == {"a", "b"}
+
+    sweep(tmp_path)
+    assert visible(tmp_path) == {"a": "new", "c": "new"}
+    assert len(list(tmp_path.iterdir())) == 2, "the stage is removed once its plan is completed"
+
+
+def test_a_write_interrupted_before_its_first_move_leaves_no_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").write_text("old")
+    replace = Path.replace
+
+    def interrupted(self: Path, target: Path) -> Path:
+        replace(self, target)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            fill(tmp_path, {"a": "new"}, ("a",))
+
+    assert visible(tmp_path) == {"a": "old"}
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_single_files_of_earlier_versions_are_removed_unless_locked(tmp_path: Path) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    left, used, link = (tmp_path / f".graphite-gen.{name}.tmp" for name in ("left", "used", "link"))
+    (tmp_path / "target").write_text("x")
+    link.symlink_to(tmp_path / "target")
+    left.write_text("half")
+    with used.open("x") as stream:
+        stream.write("half")
+        stream.flush()
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        sweep(tmp_path)
+        assert not left.exists()
+        assert used.read_text() == "half"
+        assert link.read_text() == "x"
+
+    sweep(tmp_path)
+    assert not used.exists()
+
+
 @pytest.mark.parametrize(
     "plan",
     [
@@ -180,3 +293,28 @@ def test_without_support_for_locks_nothing_is_removed(tmp_path: Path, monkeypatc
 
     write_file(tmp_path / "a", "a")
     assert not left.exists()
+
+
+def test_the_stage_of_another_user_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = tmp_path / ".graphite-gen.0123456789abcdef.tmp"
+    left.mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getuid", lambda: left.stat().st_uid + 1)
+        sweep(tmp_path)
+        assert left.exists()
+    sweep(tmp_path)
+    assert not left.exists()
+
+
+def test_a_file_is_on_disk_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced, fsync = list[tuple[bool, bool]](), os.fsync
+
+    def spy(descriptor: int) -> None:
+        synced.append((stat.S_ISREG(os.fstat(descriptor).st_mode), (tmp_path / "a").exists()))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", spy)
+    with replacing(tmp_path / "a") as stream:
+        stream.write(b"abc")
+    # The file, then the folder.
+    assert synced == [(True, False), (False, True)]

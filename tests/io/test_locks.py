@@ -80,11 +80,13 @@ def test_a_lock_file_removed_before_it_is_locked_is_created_again(
         assert is_locked(tmp_path)
 
 
-def test_without_support_for_locks_none_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_without_support_for_locks_none_is_held(code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(descriptor: int, operation: int) -> None:
-        raise OSError(errno.ENOLCK, "No locks available")
+        raise OSError(code, "No locks available")
 
     monkeypatch.setattr(pytest.importorskip("fcntl"), "flock", refuse)
+    (tmp_path / LOCK).write_text("1\n")  # left by a killed run
     with locked(tmp_path), locked(tmp_path):
         assert not is_locked(tmp_path)
 
@@ -96,3 +98,21 @@ def test_a_folder_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
         pass
     assert caught.value.reason == "folder-not-writable"
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_testing_a_lock_creates_nothing(tmp_path: Path) -> None:
+    assert not is_locked(tmp_path)
+    assert not is_locked(tmp_path / "none")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_lock_file_is_removed_while_the_lock_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    release, found = FileLock.release, list[bool]()
+
+    def spy(lock: FileLock, force: bool = False) -> None:
+        found.append((tmp_path / LOCK).exists())
+        release(lock, force)
+
+    with locked(tmp_path):
+        monkeypatch.setattr(FileLock, "release", spy)
+    assert found[0] is False

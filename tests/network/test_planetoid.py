@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import pytest
 from scipy import sparse
 
 from graphite_gen.errors import FormatError
+from graphite_gen.network import planetoid
 from graphite_gen.network.network import read_network
 from graphite_gen.network.planetoid import read_pickle, read_planetoid
 
@@ -172,6 +175,47 @@ def test_hostile_pickles_end_quickly_in_one_line(tmp_path: Path, attack: bytes) 
     assert (read_pickle(path) == np.arange(3)).all(), "stand-ins are unchanged"
 
 
+# [[[], []], [[], []]] and so on: 2**40 lists in 401 bytes.
+SHARED = b"]" + b"q\x000](h\x00h\x00e" * 40
+
+
+@pytest.mark.parametrize(
+    ("attack", "problem"),
+    [
+        (b"\x80\x02cnumpy\ndtype\n" + SHARED + b"\x85R.", "type list"),
+        (b"\x80\x02cnumpy\ndtype\nX\x02\0\0\0f8\x85R(K\x03" + SHARED + b"tb.", "byte order list"),
+        (b"\x80\x02c_codecs\nencode\nX\x01\0\0\0a" + SHARED + b"\x86R.", "bytes in list"),
+        (
+            b"\x80\x02cnumpy\nndarray\n)R(K\x01" + SHARED + b"cnumpy\ndtype\nX\x02\0\0\0f8\x85R\x89X\0\0\0\0tb.",
+            "without a type or shape",
+        ),
+        (
+            b"\x80\x02cnumpy\nndarray\n)R(K\x01" + SHARED + b"\x85cnumpy\ndtype\nX\x02\0\0\0f8\x85R\x89X\0\0\0\0tb.",
+            "without a type or shape",
+        ),
+    ],
+)
+def test_lists_that_share_lists_are_not_formatted(tmp_path: Path, attack: bytes, problem: str) -> None:
+    path = tmp_path / "array"
+    path.write_bytes(attack)
+    # In another process: formatting them would not end, and could not be interrupted.
+    code = f"""
+import signal
+from pathlib import Path
+from graphite_gen.errors import FormatError
+from graphite_gen.network.planetoid import read_pickle
+signal.signal(signal.SIGALRM, signal.SIG_DFL)
+signal.alarm(1)
+try:
+    read_pickle(Path({str(path)!r}))
+except FormatError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+
+    assert problem in done.stdout
+
+
 def test_long_names_are_shortened_in_errors(tmp_path: Path) -> None:
     path = tmp_path / "array"
     path.write_bytes(b"c" + b"x" * 70_000 + b"\nname\n.")
@@ -179,3 +223,36 @@ def test_long_names_are_shortened_in_errors(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="which is not read") as caught:
         read_pickle(path)
     assert len(str(caught.value)) < 1000
+
+
+def test_validation_papers_may_be_the_last_known_ones(files: Path) -> None:
+    for part in ("allx", "ally"):
+        path = files.with_name(f"ind.tiny.{part}")
+        path.write_bytes(pickle.dumps(pickle.loads(path.read_bytes())[: TRAIN + 500], protocol=2))  # noqa: S301
+    split = read_planetoid(files)[3]
+    assert split[TRAIN + 499] == "validation"
+    assert split[TRAIN + 500 : KNOWN] == [None] * (KNOWN - TRAIN - 500)
+
+
+def test_the_number_of_citations_is_limited(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planetoid, "MAX_CITATIONS", 6)
+    with pytest.raises(FormatError, match="more than 6 neighbours"):
+        read_planetoid(files)
+    monkeypatch.setattr(planetoid, "MAX_CITATIONS", 7)
+    read_planetoid(files)
+
+
+def test_a_row_of_zeros_is_no_label(files: Path) -> None:
+    path = files.with_name("ind.tiny.ty")
+    rows = pickle.loads(path.read_bytes())  # noqa: S301
+    rows[0] = 0
+    path.write_bytes(pickle.dumps(rows, protocol=2))
+    labels = read_planetoid(files)[2]
+    assert labels[514] is None
+    assert labels[510] is not None
+
+
+def test_a_huge_memo_index_is_refused_before_unpickling(tmp_path: Path) -> None:
+    (tmp_path / "graph").write_bytes(b"\x80\x02Nr\xff\xff\xff\xff.")
+    with pytest.raises(FormatError, match="memo index 4294967295"):
+        read_pickle(tmp_path / "graph")

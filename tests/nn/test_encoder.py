@@ -5,7 +5,14 @@ import torch
 from tiny import normal, permuted_rows, small_batch
 
 from graphite_gen.data.batch import GraphBatch
-from graphite_gen.nn.encoder import MAX_LOG_SIGMA, GCNStack, GraphEncoder, NodeFeatures, ResidualStack
+from graphite_gen.nn.encoder import (
+    MAX_LOG_SIGMA,
+    GCNStack,
+    GraphEncoder,
+    NodeFeatures,
+    ResidualStack,
+    mean_field_posterior,
+)
 
 
 @pytest.mark.parametrize("stack", [GCNStack, ResidualStack])
@@ -89,3 +96,10 @@ def test_features_of_weighted_graphs_and_of_graphs_without_edges_are_finite() ->
 
     for batch in (small_batch(weighted=True), small_batch(density=0.0)):
         assert features(batch, torch.zeros(3, 7, 0)).isfinite().all()
+
+
+def test_moderate_standard_deviations_are_hardly_changed_by_their_bound() -> None:
+    log_sigma = torch.tensor([[[-0.5, 0.0, 0.5, 100.0]]])
+    found = mean_field_posterior(torch.zeros(1, 1, 4), log_sigma, torch.ones(1, 1, dtype=torch.bool)).log_sigma
+    assert torch.allclose(found[..., :3], log_sigma[..., :3], atol=0.01)
+    assert float(found[0, 0, 3]) == pytest.approx(MAX_LOG_SIGMA)

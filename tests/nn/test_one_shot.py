@@ -13,6 +13,7 @@ from graphite_gen.nn.one_shot import (
     ResidualRefinement,
     SignedInnerProduct,
     Skip,
+    refine_iteratively,
     size_features,
 )
 
@@ -181,3 +182,11 @@ def test_heads_with_a_bias_start_at_the_given_density() -> None:
 
     assert torch.allclose(head(h, torch.tensor([3, 3])), torch.tensor(-1.5))
     InnerProduct().start_at(-1.5)
+
+
+def test_each_round_refines_the_result_of_the_one_before() -> None:
+    z, mask = torch.ones(1, 2, 1), torch.ones(1, 2, dtype=torch.bool)
+    rounds = [lambda z, x, mask: z + x, lambda z, x, mask: 3 * z]
+    # Halfway to 1 + 2, then halfway to three times that.
+    found = refine_iteratively(rounds, Skip("convex", 0.5), z, 2 * torch.ones(1, 2, 1), mask)
+    assert torch.allclose(found, torch.full_like(z, 4.0))

@@ -652,3 +652,10 @@ def test_weighted_graphs_and_other_kinds_start_from_the_one_shot_preset() -> Non
         model, training = configure("default", graphs, **changes)
         assert not model.is_autoregressive
         assert training == preset("one-shot")[1]
+
+
+def test_a_plan_leaves_out_the_batches_that_are_done() -> None:
+    run = trainer()
+    before = run.plan().steps
+    run._progress.batch = 2
+    assert run.plan().steps == before - 2

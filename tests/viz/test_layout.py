@@ -60,3 +60,19 @@ def test_graphs_that_are_too_large_are_refused() -> None:
         check_drawable(SimpleGraph.from_pairs(MAX_NODES + 1, []), 3)
 
     assert (error.value.index, error.value.nodes) == (3, MAX_NODES + 1)
+
+
+def test_the_largest_component_is_at_the_upper_left() -> None:
+    points = place_nodes(SimpleGraph.from_networkx(nx.disjoint_union(nx.path_graph(2), nx.cycle_graph(8))))
+    assert points[2:, 0].min() == pytest.approx(points[:, 0].min())
+    assert points[2:, 1].max() == pytest.approx(points[:, 1].max())
+
+
+def test_components_are_packed_in_rows() -> None:
+    points = place_nodes(SimpleGraph.from_networkx(nx.empty_graph(9)))
+    assert len(np.unique(points[:, 0].round(6))) == len(np.unique(points[:, 1].round(6))) == 3
+
+
+def test_the_longer_side_is_horizontal() -> None:
+    width, height = np.ptp(place_nodes(SimpleGraph.from_networkx(nx.path_graph(12))), axis=0)
+    assert width > 2 * height
