@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 from contextlib import closing
 from pathlib import Path
 
@@ -130,7 +129,8 @@ def test_a_worker_that_is_killed_ends_the_run_with_one_line() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_no_worker_outlives_rank_zero(number: signal.Signals) -> None:
+def test_no_worker_outlives_rank_zero(number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     # With '--debug' both have stderr open, so it ends with the last of them.
     process = working("--debug")
     process.send_signal(number)
@@ -140,7 +140,7 @@ def test_no_worker_outlives_rank_zero(number: signal.Signals) -> None:
     assert "DistributedError" not in stderr
     if number == signal.SIGINT:
         assert (process.returncode, stderr.splitlines()[-1]) == (130, "Interrupted.")
-    assert not list(Path(tempfile.gettempdir()).glob("graphite-gen-*"))
+    assert not list(tmp_path.glob("graphite-gen-*"))
 
 
 def test_a_closed_pipe_ends_all_processes_without_an_error() -> None:
