@@ -5,6 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import pytest
 import torch
+from tiny import normal, small_network
 from torch import Tensor
 
 from graphite_gen.autoregressive.decoder import PairStates
@@ -70,3 +71,17 @@ def test_pair_states_distinguish_graphs_that_message_passing_cannot(pairs: PairS
     _, two = pairs(adjacency(triangles, 6), torch.tensor([6]))
 
     assert (one - two).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("part", ["latents", "evidence", "project"])
+def test_log_probabilities_depend_on_latents_node_features_and_the_low_rank_graph(part: str) -> None:
+    network = small_network(decoding_steps=0, encoder="none", node_features=2, scale=0.5)
+    z, x, sizes = normal(1, 6, 2), normal(1, 6, 2, seed=1), torch.tensor([6])
+    adj = adjacency(nx.cycle_graph(6), 6)
+    before = network.decode_autoregressive(z, x, sizes).log_prob(adj)
+
+    with torch.no_grad():
+        for parameter in getattr(network.decoder, part).parameters():
+            parameter.zero_()
+
+    assert (network.decode_autoregressive(z, x, sizes).log_prob(adj) - before).abs() > 1e-4
