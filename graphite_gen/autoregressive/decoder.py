@@ -1,4 +1,9 @@
-"""The autoregressive decoder: logits of a new node's candidate pairs, given the edges so far (beyond the paper)."""
+r"""The autoregressive decoder: states of the nodes so far, and logits of a new node's edges to them (beyond the paper).
+
+Latents of all nodes are known before the first node is added. They are refined over the low-rank graph of eq. 8, which
+gives a draft of the graph (eqs. 8-9). Adding a node then changes the states of its neighbours, and all other nodes
+receive it through the low-rank graph only, so that the cost follows the edges.
+"""
 
 from __future__ import annotations
 
@@ -10,379 +15,258 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..data.batch import node_mask
-from ..nn.conv import ResidualMessages, masked_mean
-from ..nn.operators import LowRankGraph, gcn_normalise
+from ..nn.one_shot import GCNRefinement, Skip, refine_iteratively
+from ..nn.operators import LowRankGraph
+from .structure import FAR, MOST_ADJACENT, RELATIONS
 
-__all__ = ["AutoregressiveDecoder", "PairStates", "PartialGraphs", "RowContext"]
+__all__ = ["AutoregressiveDecoder", "CandidateTerms", "Draft"]
 
-
-class PairStates(nn.Module):
-    r"""Hidden states of all node pairs, and their sums per node (beyond the paper).
-
-    .. math:: E' = E + W_3 \, relu(W_1 E + W_2 (W_a E)(W_b E))
-
-    The channel-wise matrix product counts paths of length two; repeated, it encodes distances between nodes, which
-    message passing between nodes alone cannot (Maron et al., 2019).
-    """
-
-    def __init__(self, channels: int, layers: int, kernels: int, width: int) -> None:
-        super().__init__()
-
-        self.first = nn.Linear(5, channels)
-        self.layers = nn.ModuleList(_PairLayer(channels) for _ in range(layers))
-        self.kernels = nn.Linear(channels, kernels)
-        self.nodes = nn.Linear(channels, width, bias=False)
-
-    def forward(self, adj: Tensor, decoded: Tensor) -> tuple[Tensor, Tensor]:
-        """Return pair weights, with shape :math:`(B, T, T, k)`, and node states, with shape :math:`(B, T, d)`."""
-        mask = node_mask(decoded, adj.shape[-1]).to(adj)
-        both = mask.unsqueeze(-1) * mask.unsqueeze(-2)
-        scale = (2 / decoded.clamp_min(1).to(adj))[:, None, None]
-        # Channels come first: a linear map of all pairs is then one matrix product.
-        e = _linear(self.first, _pair_features(adj)) * both
-        for layer in self.layers:
-            e = layer(e, scale) * both
-
-        sums = (e.sum(-1) * scale[..., 0]).movedim(0, -1)
-
-        return (_linear(self.kernels, e) * both).movedim(0, -1), self.nodes(sums)
-
-
-class _PairLayer(nn.Module):
-    """One residual layer of pair states."""
-
-    def __init__(self, channels: int) -> None:
-        super().__init__()
-
-        self.own = nn.Linear(channels, 2 * channels)
-        # Without bias, zero states of padded pairs stay zero.
-        self.factors = nn.Linear(channels, 2 * channels, bias=False)
-        self.ways = nn.Linear(channels, 2 * channels, bias=False)
-        self.out = nn.Linear(2 * channels, channels)
-
-    def forward(self, e: Tensor, scale: Tensor) -> Tensor:
-        left, right = _linear(self.factors, e).chunk(2)
-        hidden = torch.addmm(_linear(self.own, e).flatten(1), self.ways.weight, (left @ right * scale).flatten(1))
-
-        return e + _linear(self.out, torch.relu(hidden).view(-1, *e.shape[1:]))
-
-
-def _linear(layer: nn.Linear, e: Tensor) -> Tensor:
-    """Apply a linear map to the first axis."""
-    if layer.bias is None:
-        columns = layer.weight @ e.flatten(1)
-    else:
-        columns = torch.addmm(layer.bias.unsqueeze(-1), layer.weight, e.flatten(1))
-
-    return columns.view(-1, *e.shape[1:])
-
-
-def _pair_features(adj: Tensor) -> Tensor:
-    """Edge, normalised number of common neighbours, identity, and both degrees, with shape :math:`(f, B, T, T)`."""
-    degrees = adj.sum(-1)
-    scale = degrees.clamp_min(1).rsqrt()
-    common = scale.unsqueeze(-1) * (adj @ adj) * scale.unsqueeze(-2)
-    same = torch.eye(adj.shape[-1], dtype=adj.dtype, device=adj.device).expand_as(adj)
-    own = (degrees / 4).unsqueeze(-1).expand_as(adj)
-
-    return torch.stack([adj, common, same, own, own.mT])
-
-
-# Counts are encoded as ramps that saturate at these numbers: exact for small counts, smooth for large ones.
-RAMPS = (1, 2, 3, 4, 6, 8, 12, 16)
+# Counts are embedded up to these numbers.
+MOST = 24
+MOST_LEFT = 40
+# Differences between triangles and degree are embedded in this range: in a planar graph they tell inner nodes from
+# those on the boundary.
+CORNERS = 8
 SCORES = 8
-# Learned pair weights over which row edges send messages.
-KERNELS = 4
-# Scales of the messages of non-edges and edges: over all visible pairs, over those of neighbours, by pair weights.
-SCALES = ((1 / 8, 1 / 3, *[1.0] * KERNELS), (1 / 2, 1.0, *[1.0] * KERNELS))
-MESSAGES = 2 * len(SCALES[0])
-PAIR_CHANNELS = 12
-# Relative scores are clamped to this range of log-odds.
-MAX_LOG_ODDS = 15.0
+KEYS = 16
+# Scores are bounded, so that the sum of their exponentials is too.
+MAX_SCORE = 15.0
+GRAPH_FEATURES = 10
 
 
 @dataclass(frozen=True)
-class PartialGraphs:
-    """Graphs whose first rows are decoded, with their nodes in the node ordering.
+class Draft:
+    """What latents and node features tell before any edge is known.
 
     Attributes:
-        adj: The known edges, those among decoded nodes; zero elsewhere, with shape :math:`(B, T, T)`.
-        decoded: The number of nodes all of whose earlier pairs are known, with shape :math:`(B,)`.
-        active: The number of decoded nodes plus those of the current block, with shape :math:`(B,)`.
-        sizes: The final number of nodes, with shape :math:`(B,)`.
-        z: Latents, with shape :math:`(B, T, D)`.
-        x: Node features, with shape :math:`(B, T, F)`.
+        latents: The refined latents, with shape :math:`(B, N, D)`.
+        states: Their contribution to the states, with shape :math:`(B, N, d)`.
+        factor: The factor of the low-rank graph (eq. 8), with shape :math:`(B, N, D + 1)`.
     """
 
-    adj: Tensor
-    decoded: Tensor
-    active: Tensor
-    sizes: Tensor
-    z: Tensor
-    x: Tensor
+    latents: Tensor
+    states: Tensor
+    factor: Tensor
 
-    def select(self, rows: Tensor) -> PartialGraphs:
-        """Index the batch."""
-        return PartialGraphs(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+
+class CandidateTerms(NamedTuple):
+    """All of a candidate pair that does not depend on the edges of its row.
+
+    Attributes:
+        hidden: Pre-activations of the first layer, with shape :math:`(*, d)`.
+        logit: A contribution to the logit, with shape :math:`(*,)`.
+        key: The vector that the context of the row is multiplied with, with shape :math:`(*, k)`.
+    """
+
+    hidden: Tensor
+    logit: Tensor
+    key: Tensor
 
 
 class AutoregressiveDecoder(nn.Module):
-    r"""Logits of the candidate pairs of new nodes.
+    r"""States of the nodes so far, and the log-odds that a new node's next neighbour is a given one of them.
 
-    ``states`` passes messages over the known edges and over the low-rank graph :math:`\hat{A}` of the states (eq. 8);
-    ``row_context`` prepares the candidate pairs of a new node, and :meth:`RowContext.logits` conditions each pair on
-    the edges of earlier pairs of the same row.
+    The neighbours of a new node are chosen in decoding order. The logit of candidate :math:`i` given the neighbours
+    chosen before it is a two-layer network of the state of :math:`i`, the new node's query, the mean state of the
+    chosen neighbours, and relations between nodes in the partial graph.
     """
 
     def __init__(
-        self, latent: int, node_features: int, width: int, layers: int, pair_layers: int, row_layers: int, rank: int
+        self, latent: int, node_features: int, width: int, rounds: int, skip_weight: float, dropout: float = 0.0
     ) -> None:
         super().__init__()
 
-        # Attribute names are keys of saved weights. 'evidence' reads node features; 'asked', 'arriving' and 'everyone'
-        # read the earlier node of a pair, the new node, and the mean over all nodes.
-        self.nodes = nn.Linear(2 * len(RAMPS) + 6, width)
+        self.dropout = nn.Dropout(dropout)
+        # The draft (eqs. 8-9).
+        self.rounds = nn.ModuleList(GCNRefinement(latent, width, node_features) for _ in range(rounds))
+        self.skip = Skip("convex", skip_weight)
         self.latents = nn.Linear(latent, width, bias=False)
-        # Zero-initialised, so that the decoder ignores latents at first.
-        nn.init.zeros_(self.latents.weight)
-        self.evidence = nn.Linear(node_features, width, bias=False) if node_features else None
-        self.graph = nn.Sequential(nn.Linear(2 * len(RAMPS) + 9, width), nn.ReLU(), nn.Linear(width, width))
-        self.project = nn.ModuleList(nn.Linear(width, rank) for _ in range(layers))
-        self.layers = nn.ModuleList(ResidualMessages(width, graphs=3) for _ in range(layers))
-        self.norm = nn.LayerNorm(width)
-        self.pairs = PairStates(PAIR_CHANNELS, pair_layers, KERNELS, width)
-        self.asked = nn.Linear(width, width)
-        self.arriving = nn.Linear(width, width, bias=False)
-        self.everyone = nn.Linear(width, width, bias=False)
-        self.later = nn.Linear(width, width, bias=False)
-        self.scores = nn.Linear(width, SCORES)
-        self.rows = nn.ModuleList(_RowLayer(width) for _ in range(row_layers))
-        self.out = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 1))
+        self.features = nn.Linear(node_features, width, bias=False) if node_features else None
+        self.draft_weight = nn.Parameter(torch.zeros(()))
+        # The query of a new node.
+        self.graph = nn.Sequential(nn.Linear(GRAPH_FEATURES, width), nn.ReLU(), nn.Linear(width, width))
+        self.left = _table(MOST_LEFT, width)
+        self.others = nn.Linear(2 * width, width)
+        # States.
+        self.new_in, self.new_out = nn.Linear(2 * width, width), nn.Linear(width, width)
+        self.new_degree = _table(MOST + 1, width)
+        self.new_norm = nn.LayerNorm(width)
+        self.update_in, self.update_out = nn.Linear(2 * width, width), nn.Linear(width, width)
+        self.update_degree = _table(MOST + 1, width)
+        self.update_norm = nn.LayerNorm(width)
+        # Candidate pairs.
+        self.query = nn.Linear(width, width + SCORES + KEYS)
+        self.key = nn.Linear(width, width + SCORES + KEYS, bias=False)
+        self.degree = _table(MOST + 1, width + SCORES)
+        self.corners = _table(2 * CORNERS + 1, width + SCORES)
+        self.age = _table(MOST + 1, width)
+        self.place = _table(MOST + 1, width)
+        self.position = nn.Linear(4, width)
+        self.scores = nn.Linear(2 * SCORES, width)
         self.direct = nn.Linear(SCORES, 1, bias=False)
+        # The row so far.
+        self.chosen = nn.Linear(width, width + KEYS, bias=False)
+        self.count = _table(MOST + 1, width)
+        self.gap = _table(MOST + 1, width)
+        self.relation = _table(RELATIONS, width)
+        self.nearest = _table(FAR, width)
+        self.adjacent = _table(MOST_ADJACENT + 1, width)
+        self.hidden, self.out = nn.Linear(width, width), nn.Linear(width, 1)
+        # The decoder ignores latents at first, and updates start as the identity.
+        for layer in (self.latents, self.direct, self.update_out):
+            nn.init.zeros_(layer.weight)
+        nn.init.zeros_(self.update_out.bias)
+
+    @property
+    def width(self) -> int:
+        """The width d of the states."""
+        return self.hidden.in_features
 
     def start_at(self, log_odds: float) -> None:
         """Set all logits to a constant, so that training starts at the ER baseline."""
-        last = self.out[-1]
-        assert isinstance(last, nn.Linear)
-        nn.init.zeros_(last.weight)
-        nn.init.constant_(last.bias, log_odds)
-        nn.init.zeros_(self.direct.weight)
+        nn.init.zeros_(self.out.weight)
+        nn.init.constant_(self.out.bias, log_odds)
+        nn.init.zeros_(self.key.weight[-KEYS:])
 
-    def states(self, partial: PartialGraphs) -> Tensor:
-        """Return the state of every active node, zero elsewhere, with shape :math:`(B, T, d)`."""
-        mask = node_mask(partial.active, partial.adj.shape[-1])
-        real = mask.unsqueeze(-1).to(partial.adj)
-        graph_state = self.graph(_graph_features(partial)).unsqueeze(-2)
-        h = self.nodes(_node_features(partial)) + graph_state + self.latents(partial.z)
-        if self.evidence is not None:
-            h = h + self.evidence(partial.x)
-        h = h * real
-        # A third keeps sums over neighbours on the scale of the states they are added to.
-        edges = (partial.adj / 3, gcn_normalise(partial.adj, mask))
-        for project, layer in zip(self.project, self.layers, strict=True):
-            graph = LowRankGraph.from_latents(project(h), mask).normalised()
-            h = layer((*edges, graph), h, mask) * real
+    def draft(self, z: Tensor, x: Tensor, sizes: Tensor) -> Draft:
+        """Refine the latents :math:`(B, N, D)`, given node features :math:`(B, N, F)` (eqs. 8-9)."""
+        mask = node_mask(sizes, z.shape[-2])
+        z = refine_iteratively(self.rounds, self.skip, z, x, mask)
+        states = self.latents(z)
+        if self.features is not None:
+            states = states + self.features(x)
 
-        return self.norm(h) * real
+        return Draft(z, states, LowRankGraph.from_latents(z, mask, per_node=True).factor)
 
-    def row_context(self, h: Tensor, partial: PartialGraphs, rows: Tensor, prefix: Tensor) -> RowContext:
-        """Compute all that does not depend on the row's edges, for one new node per graph.
+    def prior_query(self, sizes: Tensor, t: Tensor, edges: Tensor) -> Tensor:
+        """The part of a query that depends on counts only: sizes, nodes and edges so far, each with shape (*,)."""
+        n, nodes, e = torch.broadcast_tensors(*(count.to(self.left.weight) for count in (sizes, t, edges)))
+        left = (n - nodes).clamp_min(0)
+        some = nodes.clamp_min(1)
+        features = [
+            n / 16, nodes / 16, left / 16, n.log1p(), nodes.log1p(), left.log1p(), nodes / n.clamp_min(1),
+            e / n.clamp_min(1), e / some, e / (some * (some - 1) / 2).clamp_min(1),
+        ]  # fmt: skip
+
+        return self.graph(torch.stack(features, -1).clamp(max=12)) + self.left((sizes - t).clamp(0, MOST_LEFT - 1))
+
+    def complete_query(self, prior: Tensor, factor: Tensor, sums: Tensor, t: int) -> Tensor:
+        r"""Add the mean state and the message over the low-rank graph to queries, all with shape :math:`(B, d)`.
+
+        .. math:: \frac{1}{t} \sum_{i < t} \hat{A}_{t i} h_i = f_t^T \frac{1}{t} \sum_{i < t} f_i h_i^T
 
         Arguments:
-            h: The node states of the partial graphs, with shape :math:`(B, T, d)`.
-            partial: The graphs.
-            rows: The new node, with shape :math:`(B,)`; its candidate pairs are those with earlier nodes.
-            prefix: The number of pairs, from the first on, that each pair is conditioned on, with shape :math:`(B, T)`.
+            prior: The queries without them.
+            factor: The row :math:`f_t` of the low-rank graph's factor, with shape :math:`(B, k)`.
+            sums: The sums :math:`\sum_i f_i h_i^T`, with shape :math:`(B, k, d)`.
+            t: The number of nodes so far.
         """
-        nodes = h.shape[-2]
-        positions = torch.arange(nodes, device=h.device)
-        candidates = node_mask(rows, nodes)
-        own = h[torch.arange(len(h), device=h.device), rows].unsqueeze(-2)
-        kernels, pair_sums = self.pairs(partial.adj, partial.decoded)
-        r = self.asked(h) + self.arriving(own) + self.everyone(masked_mean(h, node_mask(partial.active, nodes)))
-        r = r + pair_sums
+        sums = sums / max(t, 1)
+        message = (factor.unsqueeze(-2) @ sums).squeeze(-2)
 
-        # Later pairs enter without their edges, which no pair may see.
-        later = ((positions > positions.unsqueeze(-1)) & candidates.unsqueeze(-2)).to(h)
-        scores = self._relative_scores(r, candidates)
-        r = r + self.later(later @ r / later.sum(-1, keepdim=True).clamp_min(1))
+        # The last column of the factor is constant, so the last sum is the mean state.
+        return prior + self.others(torch.cat([message, sums[:, -1]], -1))
 
-        visible = ((positions < prefix.unsqueeze(-1)) & candidates.unsqueeze(-2) & candidates.unsqueeze(-1)).to(h)
-        graphs = None
-        if visible.any():
-            weighted = (visible.unsqueeze(-1) * kernels).unbind(-1)
-            graphs = torch.stack([visible, visible * partial.adj, *weighted], -1).flatten(-2)
-        pending = (positions - prefix).clamp_min(0).to(h).unsqueeze(-1)
-        left = _ramps((rows.unsqueeze(-1) - positions).clamp_min(0).to(h))
+    def advance(
+        self, query: Tensor, old: Tensor, owner: Tensor, counts: Tensor, degrees: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The states of new nodes, with shape :math:`(B, d)`, and the new states of their neighbours, :math:`(E, d)`.
 
-        counts = torch.cat([left, pending.clamp_max(1), torch.log1p(pending), scores], dim=-1)
-        layers = [layer for layer in self.rows if isinstance(layer, _RowLayer)]
-        count_terms = tuple(layer.count_term(counts) for layer in layers)
-        first = layers[0].precompute(r, count_terms[0], graphs) if layers else None
-
-        return RowContext(layers, self.out, r, visible, graphs, first, count_terms, self.direct(scores))
-
-    def _relative_scores(self, r: Tensor, candidates: Tensor) -> Tensor:
-        r"""Scores of pairs relative to all later ones: :math:`u_i - \log \sum_{j > i} e^{u_j}`.
-
-        These are the log-odds of choosing some of many in proportion to a weight, as in preferential attachment.
+        Arguments:
+            query: The queries of the new nodes, with shape :math:`(B, d)`.
+            old: The states of their neighbours, with shape :math:`(E, d)`.
+            owner: The graph of each neighbour, with shape :math:`(E,)`.
+            counts: The number of neighbours, with shape :math:`(B,)`.
+            degrees: The degree of each neighbour with the new edge, with shape :math:`(E,)`.
         """
-        u = self.scores(r).masked_fill(~candidates.unsqueeze(-1), -2 * MAX_LOG_ODDS)
-        rest = u.flip(-2).logcumsumexp(-2).flip(-2)
-        rest = torch.cat([rest[..., 1:, :], torch.full_like(rest[..., :1, :], -2 * MAX_LOG_ODDS)], dim=-2)
+        total = torch.zeros_like(query).index_add(0, owner, old) * (1 + counts).to(query).rsqrt().unsqueeze(-1)
+        new = self.new_in(torch.cat([query, total], -1)) + self.new_degree(counts.clamp(max=MOST))
+        new = self.new_norm(self.new_out(self.dropout(torch.relu(new))))
+        hidden = self.update_in(torch.cat([old, new[owner]], -1)) + self.update_degree(degrees.clamp(max=MOST))
 
-        return (u - rest).clamp(-MAX_LOG_ODDS, MAX_LOG_ODDS) / 3
+        return new, self.update_norm(old + self.update_out(self.dropout(torch.relu(hidden))))
 
+    def candidate_base(self, query: Tensor, key: Tensor, degrees: Tensor, triangles: Tensor) -> tuple[Tensor, Tensor]:
+        """Pre-activations and scores of pairs, from the projected queries and keys of their nodes."""
+        corners = (triangles - degrees).clamp(-CORNERS, CORNERS) + CORNERS
+        counts = self.degree(degrees.clamp(max=MOST)) + self.corners(corners)
+        base = (query + key)[..., : counts.shape[-1]] + counts
+        hidden, scores = base.split([self.width, SCORES], -1)
 
-class _Activations(NamedTuple):
-    """Activations of one layer that do not depend on the row's edges: of non-edges, the messages over all graphs."""
+        return hidden, MAX_SCORE * torch.tanh(scores / MAX_SCORE)
 
-    hidden: Tensor
-    normed: Tensor
-    messages: Tensor | None
+    def candidate_terms(
+        self,
+        hidden: Tensor,
+        scores: Tensor,
+        later: Tensor,
+        query: Tensor,
+        key: Tensor,
+        positions: Tensor,
+        draft: Tensor,
+    ) -> CandidateTerms:
+        r"""The terms of candidate pairs, flat or as a matrix.
 
+        Scores :math:`u_i` are compared with those of the later candidates of the row, :math:`\log \sum_{j > i} e^{u_j}`:
+        the difference is the log-odds of choosing one of many in proportion to a weight, as in preferential attachment.
 
-@dataclass(frozen=True)
-class RowContext:
-    """The candidate pairs of one new node per graph, with all that does not depend on the row's edges.
+        Arguments:
+            hidden: Pre-activations of :meth:`candidate_base`.
+            scores: Its scores.
+            later: The sum of the exponential scores of later candidates.
+            query: Projected queries.
+            key: Projected keys.
+            positions: The contribution of :meth:`position_terms`.
+            draft: The inner products of the refined latents, with shape :math:`(*,)`.
+        """
+        rest = torch.log(later + 1e-6)
+        odds = (scores - rest) / 3
+        hidden = hidden + positions + self.scores(torch.cat([odds, rest / 3], -1))
+        last = slice(-KEYS, None)
+        logit = self.direct(odds).squeeze(-1) + (query[..., last] * key[..., last]).sum(-1) / 4
 
-    Attributes:
-        r: The state of each pair, with shape :math:`(B, T, d)`.
-        visible: One where a pair is conditioned on another, with shape :math:`(B, T, T)`.
-        graphs: The graphs between pairs over which row edges send messages: all visible pairs, those whose nodes are
-            neighbours, and by learned weights, with shape :math:`(B, T, (2 + k) T)`; None where no pair is visible.
-        first: Activations of the first layer; None without layers.
-        count_terms: Contributions of counts to every layer, each with shape :math:`(B, T, d)`.
-        direct: Contributions of relative scores to the logits, with shape :math:`(B, T, 1)`.
-    """
+        return CandidateTerms(hidden, logit + self.draft_weight * draft, key[..., last])
 
-    layers: list[_RowLayer]
-    out: nn.Module
-    r: Tensor
-    visible: Tensor
-    graphs: Tensor | None
-    first: _Activations | None
-    count_terms: tuple[Tensor, ...]
-    direct: Tensor
+    def position_terms(self, t: Tensor, i: Tensor) -> Tensor:
+        """The contribution of the positions of new nodes and candidates, with shape :math:`(*, d)`."""
+        new, old = t.to(self.left.weight), i.to(self.left.weight)
+        features = [(new - old).log1p(), old / new.clamp_min(1), old.log1p() / 2, new.log1p() / 2]
 
-    def select(self, rows: Tensor) -> RowContext:
-        """Index the rows."""
-        graphs = None if self.graphs is None else self.graphs[rows]
-        first = None
-        if self.first is not None:
-            hidden, normed, messages = self.first
-            first = _Activations(hidden[rows], normed[rows], None if messages is None else messages[rows])
-        r, visible, direct = self.r[rows], self.visible[rows], self.direct[rows]
-        count_terms = tuple(term[rows] for term in self.count_terms)
+        return (
+            self.age((t - i).clamp(max=MOST)) + self.place(i.clamp(max=MOST)) + self.position(torch.stack(features, -1))
+        )
 
-        return RowContext(self.layers, self.out, r, visible, graphs, first, count_terms, direct)
+    def context(self, chosen: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
+        """Terms of the chosen neighbours, given the sum of their states and their number."""
+        terms = self.chosen(chosen * (1 + counts).to(chosen).rsqrt().unsqueeze(-1))
+        hidden, key = terms.split([self.width, KEYS], -1)
 
-    def logits(self, row_edges: Tensor) -> Tensor:
-        """Return the logits given the row's edges, both with shape :math:`(B, T)`; meaningless beyond candidates."""
-        r, cached = self.r, self.first
-        degrees = _ramps((self.visible @ row_edges.unsqueeze(-1)).squeeze(-1))
-        for layer, count_term in zip(self.layers, self.count_terms, strict=True):
-            activations, cached = cached or layer.precompute(r, count_term, self.graphs), None
-            r = layer(r, activations, self.graphs, row_edges, degrees)
+        return hidden + self.count(counts.clamp(max=MOST)), key
 
-        return (self.out(r) + self.direct).squeeze(-1)
+    def relation_table(self) -> Tensor:
+        """The contribution of every code of :func:`.relation_code`."""
+        table = self.relation.weight[:, None, None] + self.nearest.weight[:, None] + self.adjacent.weight
 
+        return table.flatten(0, 2)
 
-class _RowLayer(nn.Module):
-    """One residual layer of message passing from earlier to later pairs of a row.
+    def logits(self, terms: CandidateTerms, context: tuple[Tensor, Tensor], relations: Tensor, gaps: Tensor) -> Tensor:
+        """The logits of candidate pairs given the row so far.
 
-    ``counts`` reads the edges so far, the pairs left, the visible pairs, the pending ones, and the relative scores.
-    """
+        Arguments:
+            terms: The terms of the pairs.
+            context: Those of the chosen neighbours.
+            relations: Rows of :meth:`relation_table`.
+            gaps: The distance in the ordering from the last chosen neighbour.
+        """
+        hidden, key = context
+        hidden = terms.hidden + hidden + relations + self.gap(gaps.clamp(0, MOST))
+        hidden = self.dropout(torch.relu(self.hidden(self.dropout(torch.relu(hidden)))))
 
-    def __init__(self, width: int) -> None:
-        super().__init__()
-
-        self.norm = nn.LayerNorm(width)
-        self.own = nn.Linear(width, (1 + MESSAGES) * width)
-        self.counts = nn.Linear(2 * len(RAMPS) + MESSAGES + 2 + SCORES, width, bias=False)
-        self.out = nn.Linear(width, width)
-
-    def count_term(self, counts: Tensor) -> Tensor:
-        """The contribution of counts that do not depend on the row's edges."""
-        return F.linear(counts, torch.cat(self._count_weights()[1::2], dim=-1))
-
-    def precompute(self, r: Tensor, count_term: Tensor, graphs: Tensor | None) -> _Activations:
-        normed: Tensor = self.norm(r)
-        width = r.shape[-1]
-        hidden = count_term + F.linear(normed, self.own.weight[:width], self.own.bias[:width])
-
-        return _Activations(hidden, normed, None if graphs is None else F.linear(normed, *self._message_weights(0)))
-
-    def forward(
-        self, r: Tensor, activations: _Activations, graphs: Tensor | None, row_edges: Tensor, degrees: Tensor
-    ) -> Tensor:
-        hidden = activations.hidden
-        if graphs is not None and activations.messages is not None:
-            is_edge = row_edges > 0
-            of_edges = F.linear(activations.normed[is_edge], *self._message_weights(1))
-            messages = activations.messages.index_put((is_edge,), of_edges)
-            hidden = hidden + F.linear(degrees, self._count_weights()[0])
-            hidden = torch.baddbmm(hidden, graphs, messages.view(len(messages), -1, r.shape[-1]))
-
-        return r + self.out(torch.relu(hidden))
-
-    def _count_weights(self) -> tuple[Tensor, ...]:
-        """The columns of ``counts`` for edges so far, pairs left, visible pairs, and the others."""
-        return torch.split(self.counts.weight, [len(RAMPS), len(RAMPS), MESSAGES, 2 + SCORES], dim=-1)
-
-    def _message_weights(self, edge: int) -> tuple[Tensor, Tensor]:
-        """Weights and biases of the messages of non-edges (0) or edges (1); counts of visible pairs are biases."""
-        width = self.own.in_features
-        # Saved weights have those of edges first.
-        own = self.own.weight[width:].view(-1, 2, width, width)[:, 1 - edge]
-        bias = self.own.bias[width:].view(-1, 2, width)[:, 1 - edge]
-        counts = self._count_weights()[2].view(width, -1, 2)[..., 1 - edge].mT
-        scale = own.new_tensor(SCALES[edge]).unsqueeze(-1)
-
-        return (own * scale.unsqueeze(-1)).flatten(0, 1), ((bias + counts) * scale).flatten()
+        return self.out(hidden).squeeze(-1) + terms.logit + (key * terms.key).sum(-1) / 4
 
 
-def _node_features(partial: PartialGraphs) -> Tensor:
-    """Degree and position of every node, with shape :math:`(B, T, f)`."""
-    adj = partial.adj
-    positions = torch.arange(adj.shape[-1], device=adj.device).to(adj).expand(adj.shape[:-1])
-    decoded = partial.decoded.to(adj).unsqueeze(-1)
-    degrees = adj.sum(-1)
-    age = (decoded - positions).clamp_min(0)
-    scale = decoded.clamp_min(1)
-    plain = [
-        torch.log1p(degrees),
-        degrees / scale,
-        torch.log1p(age),
-        positions / scale,
-        torch.log1p(positions),
-        (positions >= decoded).to(degrees),
-    ]
+def _table(rows: int, width: int) -> nn.Embedding:
+    table = nn.Embedding(rows, width)
+    nn.init.normal_(table.weight, std=0.1)
 
-    return torch.cat([_ramps(degrees), _ramps(age), torch.stack(plain, dim=-1)], dim=-1)
-
-
-def _graph_features(partial: PartialGraphs) -> Tensor:
-    """Numbers of nodes and edges so far and in the end, with shape :math:`(B, f)`."""
-    sizes, decoded, active = (count.to(partial.adj) for count in (partial.sizes, partial.decoded, partial.active))
-    edges = partial.adj.sum((-2, -1)) / 2
-    left = sizes - active
-    plain = [
-        torch.log(sizes.clamp_min(1)),
-        torch.log1p(decoded),
-        torch.log1p(left),
-        decoded / sizes.clamp_min(1),
-        edges / sizes.clamp_min(1),
-        edges / decoded.clamp_min(1),
-        # Linear, so that a number of edges that is a function of the size can be learned exactly.
-        sizes / 16,
-        decoded / 16,
-        edges / 32,
-    ]
-
-    return torch.cat([_ramps(left), _ramps(active - decoded), torch.stack(plain, dim=-1)], dim=-1)
-
-
-def _ramps(counts: Tensor) -> Tensor:
-    """Encode counts as ramps from 0 to 1 along a new last axis."""
-    return (counts.unsqueeze(-1) / counts.new_tensor(RAMPS)).clamp_max(1)
+    return table

@@ -1,4 +1,4 @@
-"""The autoregressive distribution over graphs: rows of candidate pairs, one node at a time in a node ordering."""
+"""The autoregressive distribution over graphs: nodes are added in a node ordering, with edges to earlier ones."""
 
 from __future__ import annotations
 
@@ -11,70 +11,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
-from ..data.batch import node_mask
-from ..errors import ConfigError
-from .decoder import PartialGraphs
+from .decoder import AutoregressiveDecoder, CandidateTerms, Draft
+from .structure import FAR, NO_RELATION, PartialGraphs, relation_code
 
-__all__ = ["FINEST", "AutoregressiveGraphs", "EdgeConstraints", "RowDecoder", "Schedule", "row_chunks"]
+__all__ = ["AutoregressiveGraphs", "Decoding", "EdgeConstraints", "RowCandidates", "RowConstraints", "sample_row"]
 
-
-@dataclass(frozen=True)
-class Schedule:
-    """Which pairs are decoded in parallel, by the largest number of decoding steps; 0 decodes one pair at a time.
-
-    With at most as many steps as nodes, nodes are decoded in that many blocks, all pairs of a block in parallel. With
-    more, nodes are decoded one at a time, and the pairs of each in as many groups as the number of steps allows.
-    """
-
-    decoding_steps: int = 0
-
-    def __post_init__(self) -> None:
-        if self.decoding_steps < 0:
-            raise ConfigError(f"'decoding_steps' is {self.decoding_steps}; it should be at least 1, or 0 for all.")
-
-    def block(self, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the number of nodes per block, for graphs of these sizes."""
-        if not self.decoding_steps:
-            return np.ones_like(sizes)
-        return np.maximum(1, -(-sizes // self.decoding_steps))
-
-    def prefix(self, sizes: NDArray[np.int64], rows: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
-        """Return the number of pairs of its row, from the first on, that each pair is conditioned on, :math:`(B, T)`.
-
-        Sizes and new nodes have shape :math:`(B,)`; new node r has r candidate pairs, padded to T = ``nodes``.
-        """
-        groups = self.decoding_steps // np.maximum(sizes, 1) if self.decoding_steps else rows
-        length = np.maximum(1, -(-rows // np.maximum(1, groups)))[:, None]
-
-        return np.arange(nodes) // length * length
-
-
-FINEST = Schedule()
-
-# Rows are scored together while their padding stays small and their matrices within this many cells.
-CHUNK_CELLS = 1 << 20
-# The most cells of the matrices of rows that are sampled together, unless a single one has more.
-DRAWN_CELLS = 1 << 19
-# Converged rows are dropped from the iteration once fewer than this fraction are still changing.
-OPEN_FRACTION = 0.8
-
-
-class RowLogits(Protocol):
-    """The interface of :class:`RowContext`: the candidate pairs of one new node per graph."""
-
-    def select(self, rows: Tensor) -> RowLogits: ...
-
-    def logits(self, row_edges: Tensor) -> Tensor: ...
-
-
-class RowDecoder(Protocol):
-    """The interface of :class:`AutoregressiveDecoder`."""
-
-    def states(self, partial: PartialGraphs) -> Tensor: ...
-
-    def row_context(self, h: Tensor, partial: PartialGraphs, rows: Tensor, prefix: Tensor) -> RowLogits: ...
-
+# Pairs that are scored together; more than these are scored in chunks, whose activations are computed again for the
+# gradient, so that memory follows the edges.
+CHUNK_PAIRS = 1 << 17
+# Candidates that are evaluated at a time: those after the next neighbour are evaluated again when it is known.
+WINDOW = 32
 
 # The feasible row edges closest to sampled ones, given the indices of rows (R,), the edges sampled from the decoder
 # (R, T) and the current row edges (R, T). Pair i may depend on samples up to it and on edges before it only.
@@ -88,187 +36,386 @@ EdgeConstraints = Callable[[Tensor, Tensor, Tensor, Tensor], RowConstraints]
 class AutoregressiveGraphs:
     r"""Distribution over graphs with ordered nodes, given their latents (beyond the paper).
 
-    .. math:: p(A | Z) = \prod_t p(A_t | A_{<t}, Z)
-
-    Here :math:`A_t` are the pairs of decoding step :math:`t`.
+    .. math:: p(A | Z) = \prod_t \prod_{i < t} p(A_{t i} | A_{t, <i}, A_{<t}, Z)
 
     Attributes:
-        decoder: The decoder of rows.
+        decoder: The decoder.
         z: Latents in the node ordering, with shape :math:`(B, N, D)`.
         x: Node features in the node ordering, with shape :math:`(B, N, F)`.
         sizes: The number of nodes of each graph, with shape :math:`(B,)`.
-        schedule: Which pairs are decoded in parallel.
     """
 
-    decoder: RowDecoder
+    decoder: AutoregressiveDecoder
     z: Tensor
     x: Tensor
     sizes: Tensor
-    schedule: Schedule = FINEST
 
     def log_prob(self, adj: Tensor) -> Tensor:
-        """Return the log-probability of graphs in this node ordering, in nats, with shape :math:`(B,)`."""
-        sizes = self.sizes.cpu().numpy()
-        rows, graphs = np.nonzero(np.arange(1, sizes.max(initial=1))[:, None] < sizes)
-        total = adj.new_zeros(len(sizes))
+        """The log-probability of graphs in this node ordering, all rows in one pass, in nats, with shape :math:`(B,)`."""
+        order = torch.argsort(self.sizes, descending=True, stable=True)
+        sizes = self.sizes[order]
+        draft = self.decoder.draft(self.z[order], self.x[order], sizes)
+        known = _KnownGraphs((adj[order] > 0).cpu().numpy(), sizes.cpu().numpy())
+        states, queries = self._states(draft, sizes, known)
+        chunks = known.chunks(CHUNK_PAIRS)
+        shared = self._pair_tables(states, queries, known)
+        if len(chunks) > 1 and torch.is_grad_enabled():
+            parts = [checkpoint(self._score, draft, known, shared, part, use_reentrant=False) for part in chunks]
+        else:
+            parts = [self._score(draft, known, shared, part) for part in chunks]
+        scores = torch.cat(parts) if parts else states.new_zeros(0)
+        total = scores.new_zeros(len(sizes)).index_add(0, _tensor(known.pair_graph, scores), scores)
 
-        return total.index_add(0, torch.from_numpy(graphs).to(adj.device), self._score(adj, graphs, rows + 1))
+        return torch.empty_like(total).index_copy(0, order, total)
 
-    def row_log_prob(self, adj: Tensor, rows: Tensor) -> Tensor:
-        """Return the log-probability of one row of each graph, both with shape :math:`(B,)`."""
-        return self._score(adj, np.arange(len(adj)), rows.cpu().numpy())
+    def _states(self, draft: Draft, sizes: Tensor, known: _KnownGraphs) -> tuple[Tensor, Tensor]:
+        """All versions of node states, in the order they are computed, and the queries of all nodes."""
+        decoder, nodes = self.decoder, known.nodes
+        times = torch.arange(nodes, device=sizes.device)
+        prior = decoder.prior_query(sizes.unsqueeze(-1), times, _tensor(known.edges_before, sizes)) + draft.states
+        counts, degrees = _tensor(known.counts, sizes), _tensor(known.edge_degrees, sizes)
+        current = prior.new_zeros(prior.shape)
+        sums = prior.new_zeros(len(sizes), draft.factor.shape[-1], decoder.width)
+        versions, queries = [], []
+        for t in range(nodes):
+            live, edges = int(known.live[t]), slice(known.first_edge[t], known.first_edge[t + 1])
+            current, sums, factor = current[:live], sums[:live], draft.factor[:live]
+            owner, node = (_tensor(values[edges], sizes) for values in (known.edge_graph, known.edge_node))
+            query = decoder.complete_query(prior[:live, t], factor[:, t], sums, t)
+            old = current[owner, node]
+            new, updated = decoder.advance(query, old, owner, counts[:live, t], degrees[edges])
+            rows = torch.cat([torch.arange(live, device=sizes.device), owner])
+            current = current.index_put((rows, torch.cat([node.new_full((live,), t), node])), torch.cat([new, updated]))
+            sums = _add_states(sums, factor, t, new, owner, node, updated - old)
+            versions += [new, updated]
+            queries.append(query)
 
-    def _score(self, adj: Tensor, graphs: NDArray[np.int64], rows: NDArray[np.int64]) -> Tensor:
-        """The log-probability of each row, computed in chunks of rows of similar length."""
-        if not len(rows):
-            return adj.new_zeros(0)
-        chunks = row_chunks(rows)
-        scores = torch.cat([self._score_chunk(adj, graphs[part], rows[part]) for part in chunks])
+        return torch.cat(versions), torch.cat(queries)
 
-        return scores[torch.from_numpy(np.argsort(np.concatenate(chunks))).to(adj.device)]
+    def _pair_tables(self, states: Tensor, queries: Tensor, known: _KnownGraphs) -> tuple[Tensor, ...]:
+        """Projections of states, queries and sums of chosen neighbours, from which pairs are gathered."""
+        chosen = states[_tensor(known.edge_version, states)]
+        # Prefix sums within rows, as differences of those over all rows; in double precision nothing is lost.
+        sums = torch.cat([chosen.new_zeros(1, chosen.shape[1], dtype=torch.float64), chosen.double().cumsum(0)])
+        within = sums[1:] - sums[_tensor(known.edge_row_start, states)]
+        chosen = torch.cat([chosen.new_zeros(1, chosen.shape[1]), within.to(chosen)])
+        hidden, key = self.decoder.context(chosen, _tensor(np.append(0, known.edge_rank + 1), states))
 
-    def _score_chunk(self, adj: Tensor, graphs: NDArray[np.int64], rows: NDArray[np.int64]) -> Tensor:
-        partial = self.partial_graphs(adj, graphs, rows)
-        at, nodes = torch.from_numpy(rows).to(adj.device), partial.adj.shape[-1]
-        candidates = node_mask(at, nodes)
-        row_edges = adj[torch.from_numpy(graphs).to(adj.device), at, :nodes] * candidates
+        return self.decoder.key(states), self.decoder.query(queries), hidden, key
 
-        h = self.decoder.states(partial)
-        logits = self.decoder.row_context(h, partial, at, self._prefix(graphs, rows, nodes)).logits(row_edges)
+    def _score(self, draft: Draft, known: _KnownGraphs, tables: tuple[Tensor, ...], part: slice) -> Tensor:
+        """The log-probabilities of a part of all pairs, which consists of whole rows."""
+        decoder, like = self.decoder, tables[0]
+        graph, t, i = (_tensor(values[part], like) for values in (known.pair_graph, known.pair_row, known.pair_node))
+        version, row, last = (
+            _tensor(values[part], like) for values in (known.pair_version, known.pair_query, known.pair_last_edge)
+        )
+        keys, queries, context_hidden, context_key = tables
+        key, query = F.embedding(version, keys), F.embedding(row, queries)
+        degrees, triangles = _tensor(known.pair_degrees[part], like), _tensor(known.pair_triangles[part], like)
+        hidden, scores = decoder.candidate_base(query, key, degrees, triangles)
 
-        return ((row_edges * logits - F.softplus(logits)) * candidates).sum(-1)
+        # Rows as a matrix, for sums over their later candidates.
+        local = torch.unique_consecutive(row, return_inverse=True)[1]
+        weights = scores.exp()
+        matrix = weights.new_zeros(int(local[-1]) + 1, int(t.max()), weights.shape[-1])
+        matrix = matrix.index_put((local, i), weights)
+        later = _sum_after(matrix, 1)[local, i]
 
-    def partial_graphs(self, adj: Tensor, graphs: NDArray[np.int64], rows: NDArray[np.int64]) -> PartialGraphs:
-        """Return the graphs that rows belong to as they are before the block of the row is decoded."""
-        index = torch.from_numpy(graphs).to(adj.device)
-        sizes = self.sizes[index]
-        block = torch.from_numpy(self.schedule.block(sizes.cpu().numpy())).to(adj.device)
-        decoded = torch.from_numpy(rows).to(adj.device) // block * block
-        active = torch.minimum(decoded + block, sizes)
-        nodes = int(active.max()) if len(rows) else 1
-        known = node_mask(decoded, nodes).to(adj)
-        known_edges = adj[index, :nodes, :nodes] * known.unsqueeze(-1) * known.unsqueeze(-2)
+        # Positions are the same in all graphs.
+        nodes = int(t.max()) + 1
+        places = torch.tril_indices(nodes, nodes, -1, device=t.device)
+        positions = F.embedding(t * (t - 1) // 2 + i, decoder.position_terms(places[0], places[1]))
+        inner = (draft.latents[graph, t] * draft.latents[graph, i]).sum(-1)
+        terms = decoder.candidate_terms(hidden, scores, later, query, key, positions, inner)
+        relations = F.embedding(_tensor(known.pair_codes[part], like), decoder.relation_table())
+        gaps = _tensor(known.pair_gaps[part], like)
+        context = F.embedding(last, context_hidden), F.embedding(last, context_key)
+        logits = decoder.logits(terms, context, relations, gaps)
 
-        return PartialGraphs(known_edges, decoded, active, sizes, self.z[index, :nodes], self.x[index, :nodes])
-
-    def _prefix(self, graphs: NDArray[np.int64], rows: NDArray[np.int64], nodes: int) -> Tensor:
-        return torch.from_numpy(self.schedule.prefix(self.sizes.cpu().numpy()[graphs], rows, nodes)).to(self.z.device)
+        return -F.softplus(torch.where(_tensor(known.pair_edges[part], like), -logits, logits))
 
     def sample(self, uniform: Tensor, constraints: EdgeConstraints | None = None) -> Tensor:
         """Sample graphs from uniform noise, read below the diagonal, both with shape :math:`(B, N, N)`."""
-        sizes = self.sizes.cpu().numpy()
-        block = self.schedule.block(sizes)
-        assert constraints is None or (block == 1).all(), "constraints need blocks of one node"
-        uniform = uniform.to(self.z)
-        adj = torch.zeros_like(uniform)
-        for start in range(int(np.max(-(-sizes // block), initial=0))):
-            first, last = np.maximum(start * block, 1), np.minimum((start + 1) * block, sizes)
-            for graphs in _pieces(np.flatnonzero(first < last), int(last.max())):
-                self._sample_block(adj, graphs, first[graphs], last[graphs], uniform, constraints)
-
-        return adj
-
-    def _sample_block(
-        self,
-        adj: Tensor,
-        graphs: NDArray[np.int64],
-        first: NDArray[np.int64],
-        last: NDArray[np.int64],
-        uniform: Tensor,
-        constraints: EdgeConstraints | None,
-    ) -> None:
-        """Sample the rows of one block of nodes in some graphs, and write them into ``adj``."""
-        # All rows of a block are conditioned on the same graph: its states are computed once.
-        partial = self.partial_graphs(adj, graphs, first)
-        h = self.decoder.states(partial)
-        owners = np.repeat(np.arange(len(graphs)), last - first)
-        rows = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
-        for part in _pieces(np.arange(len(rows)), h.shape[-2]):
-            chosen = graphs[owners[part]]
-            shared, index, at = (torch.from_numpy(a).to(adj.device) for a in (owners[part], chosen, rows[part]))
-            row_edges, _ = self.sample_rows(
-                partial.select(shared), h[shared], chosen, rows[part], uniform[index, at], constraints
-            )
-            nodes = row_edges.shape[-1]
-            # Rows of one block share columns, hence the addition.
-            adj[index, at, :nodes] += row_edges
-            adj[index, :nodes, at] += row_edges
-
-    def sample_rows(
-        self,
-        partial: PartialGraphs,
-        h: Tensor,
-        graphs: NDArray[np.int64],
-        rows: NDArray[np.int64],
-        uniform: Tensor,
-        constraints: EdgeConstraints | None,
-    ) -> tuple[Tensor, Tensor]:
-        """Sample the rows of new nodes; return their edges and the logits of these, both with shape :math:`(M, T)`.
-
-        All pairs of a row are sampled in parallel given its current edges, until nothing changes. Pair i is right as
-        soon as those before it are, so the fixed point is the sequential sample (Song et al., 2021), and it is usually
-        reached in a few iterations.
-
-        Arguments:
-            partial: The graphs before the rows are decoded.
-            h: Their node states, with shape :math:`(M, T, d)`.
-            graphs: The graph in the batch that each row belongs to, with shape :math:`(M,)`.
-            rows: The new nodes, with shape :math:`(M,)`.
-            uniform: Noise in [0, 1), with shape :math:`(M, N)`.
-            constraints: Constraints on the edges.
-        """
-        nodes, device = partial.adj.shape[-1], uniform.device
-        at = torch.from_numpy(rows).to(device)
-        candidates = node_mask(at, nodes)
-        noise = uniform[:, :nodes]
-        prefix = self._prefix(graphs, rows, nodes)
-        context = self.decoder.row_context(h, partial, at, prefix)
-        enforce, iterations = None, nodes + 1
-        if constraints is not None:
-            enforce = constraints(torch.from_numpy(graphs).to(device), partial.adj, at, partial.sizes)
-        else:
-            # One iteration per group of pairs is enough.
-            iterations = int((prefix.diff(dim=-1) != 0).logical_and(candidates[:, 1:]).sum(-1).max()) + 1
-
-        # Every start leads to the same fixed point; one with the density of the graph so far usually converges sooner.
-        pairs = (partial.decoded * (partial.decoded - 1)).clamp_min(1)
-        density = (partial.adj.sum((-2, -1)) / pairs.to(noise)).unsqueeze(-1)
-        row_edges, logits = ((noise < density) & candidates).to(noise), torch.zeros_like(noise)
-        open_rows = torch.arange(len(rows), device=device)
-        for _ in range(iterations):
-            before = row_edges[open_rows]
-            found = context.logits(before)
-            after = (noise[open_rows] < torch.sigmoid(found)) & candidates[open_rows]
-            if enforce is not None:
-                after = enforce(open_rows, after, before) & candidates[open_rows]
-            logits[open_rows], row_edges[open_rows] = found, after.to(row_edges)
-            changed = (after.to(before) != before).any(-1)
-            if not changed.any():
+        order = torch.argsort(self.sizes, descending=True, stable=True)
+        uniform = uniform[order].to(self.z)
+        decoding = Decoding(self.decoder, self.z[order], self.x[order], self.sizes[order])
+        for t in range(uniform.shape[-1]):
+            live = decoding.start_row()
+            if not live:
                 break
-            # Dropping converged rows must save more than copying the others costs.
-            if changed.sum() < OPEN_FRACTION * len(changed):
-                open_rows, context = open_rows[changed], context.select(changed.nonzero().squeeze(-1))
+            enforce = None
+            if constraints is not None and t:
+                known = decoding.adj[:live, :t, :t].to(uniform)
+                enforce = constraints(order[:live], known, torch.full_like(order[:live], t), decoding.sizes[:live])
+            edges, _ = decoding.sample_row(uniform[:live, t, :t], enforce)
+            decoding.add_node(edges)
 
-        return row_edges, logits
-
-
-def _pieces(indices: NDArray[np.int64], nodes: int) -> list[NDArray[np.int64]]:
-    """Split indices of matrices of a given size into pieces of bounded memory."""
-    size = max(1, DRAWN_CELLS // nodes**2)
-
-    return [indices[start : start + size] for start in range(0, len(indices), size)]
+        return torch.empty_like(uniform).index_copy(0, order, decoding.adj.to(uniform))
 
 
-def row_chunks(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Group rows of similar length to be scored together, cut where padding would cost more than another pass."""
-    order = np.argsort(rows, kind="stable")
-    chunks, start = [], 0
-    while start < len(order):
-        shortest = int(rows[order[start]])
-        longest = shortest + 2 + shortest // 3
-        similar = int(np.searchsorted(rows[order], longest, side="right"))
-        end = min(similar, start + max(1, CHUNK_CELLS // (longest + 1) ** 2))
-        chunks.append(order[start:end])
-        start = end
+class _KnownGraphs:
+    """Complete graphs in decoding order, as the indices that scoring all their pairs at once needs.
 
-    return chunks
+    Graphs are sorted by size, largest first, so that those with a node t are the first ``live[t]``. States are numbered
+    in the order they are computed: at step t the new nodes, then their neighbours, both by graph.
+    """
+
+    def __init__(self, adj: NDArray[np.bool_], sizes: NDArray[np.int64]) -> None:
+        graphs, nodes = adj.shape[:2]
+        self.nodes = int(sizes.max(initial=0))
+        adj = adj[:, : self.nodes, : self.nodes]
+        lower = np.tril(adj, -1)
+        self.live = (sizes[:, None] > np.arange(self.nodes)).sum(0)
+        self.counts = lower.sum(-1)
+        self.edges_before = self.counts.cumsum(1) - self.counts
+
+        # Edges by step, graph and earlier node.
+        t, b, i = np.nonzero(lower.swapaxes(0, 1))
+        edges = np.arange(len(t))
+        self.edge_graph, self.edge_node = b, i
+        self.first_edge = np.searchsorted(t, np.arange(self.nodes + 1))
+        row_start = np.searchsorted(t * graphs + b, t * graphs + b)
+        self.edge_row_start, self.edge_rank = row_start, edges - row_start
+        degrees = adj.cumsum(1, dtype=np.int32) - adj
+        self.edge_degrees = degrees[b, t, i].astype(np.int64) + 1
+
+        # The number of the latest state of each node before each step.
+        first_state = (self.live.cumsum() - self.live) + self.first_edge[:-1]
+        latest = np.zeros(lower.shape, dtype=np.int32)
+        latest[b, t, i] = first_state[t] + self.live[t] + edges - self.first_edge[t]
+        diagonal = np.arange(self.nodes)
+        latest[:, diagonal, diagonal] = first_state + np.arange(graphs)[:, None]
+        np.maximum.accumulate(latest, axis=1, out=latest)
+        self.edge_version = latest[b, t - 1, i].astype(np.int64)
+
+        # Pairs by graph, row and earlier node.
+        t, i = np.tril_indices(self.nodes, -1)
+        b, at = np.nonzero(sizes[:, None] > t)
+        t, i = t[at], i[at]
+        self.pair_graph, self.pair_row, self.pair_node = b, t, i
+        self.pair_edges = lower[b, t, i]
+        self.pair_version = latest[b, t - 1, i].astype(np.int64)
+        self.pair_query = (self.live.cumsum() - self.live)[t] + b
+        self.pair_degrees = degrees[b, t, i].astype(np.int64)
+        last_edge, last_node = np.zeros(lower.shape, dtype=np.int32), np.full(lower.shape, -1, dtype=np.int32)
+        at_edges = self.edge_graph, np.repeat(np.arange(self.nodes), np.diff(self.first_edge)), self.edge_node
+        last_edge[at_edges], last_node[at_edges] = edges + 1, self.edge_node
+        for values in (last_edge, last_node):
+            np.maximum.accumulate(values, axis=2, out=values)
+        before = np.maximum(i - 1, 0)
+        self.pair_last_edge = np.where(i > 0, last_edge[b, t, before], 0).astype(np.int64)
+        self.pair_gaps = i - np.where(i > 0, last_node[b, t, before], -1).astype(np.int64)
+        self._add_structure(lower, graphs)
+
+    def _add_structure(self, lower: NDArray[np.bool_], graphs: int) -> None:
+        """Set what depends on the partial graph at each step."""
+        codes = np.full(lower.shape, NO_RELATION, dtype=np.int16)
+        triangles = np.zeros(lower.shape, dtype=np.int32)
+        before = lower.cumsum(-1) - lower
+        partial = PartialGraphs(graphs, self.nodes)
+        for t in range(self.nodes):
+            live, edges = self.live[t], slice(self.first_edge[t], self.first_edge[t + 1])
+            counts = self.counts[:live, t]
+            neighbours = np.zeros((live, counts.max(initial=0)), dtype=np.int64)
+            neighbours[self.edge_graph[edges], self.edge_rank[edges]] = self.edge_node[edges]
+            codes[:live, t, :t] = partial.row_codes(t, neighbours, counts, before[:live, t, :t])
+            triangles[:live, t, :t] = partial.triangles[:live, :t]
+            partial.add(t, neighbours, counts)
+        at = self.pair_graph, self.pair_row, self.pair_node
+        self.pair_codes, self.pair_triangles = codes[at].astype(np.int64), triangles[at].astype(np.int64)
+
+    def chunks(self, most: int) -> list[slice]:
+        """Split the pairs into parts of whole rows, of at most some number of pairs if rows allow it."""
+        starts = np.flatnonzero(self.pair_node == 0)
+        ends = np.append(starts, len(self.pair_node))[1:]
+        parts, start = [], 0
+        for low, high in zip(starts.tolist(), ends.tolist(), strict=True):
+            if high - start > most and low > start:
+                parts.append(slice(start, low))
+                start = low
+        if start < len(self.pair_node):
+            parts.append(slice(start, len(self.pair_node)))
+
+        return parts
+
+
+class RowCandidates(Protocol):
+    """The candidate pairs of one new node per graph, and the neighbours chosen among them so far."""
+
+    def logits(self, rows: Tensor, nodes: Tensor | None) -> Tensor:
+        """Logits of some rows (A,), of given candidates (A, W) or of all of them."""
+        ...
+
+    def choose(self, rows: Tensor, nodes: Tensor) -> None:
+        """Add a neighbour to each of some rows, both with shape (A,)."""
+        ...
+
+
+def sample_row(row: RowCandidates, noise: Tensor, enforce: RowConstraints | None = None) -> tuple[Tensor, Tensor]:
+    """Sample the edges of new nodes; return them and the logits of all pairs, with shape :math:`(L, t)`.
+
+    The next neighbour is the first candidate whose noise is below its probability. Candidates after it are evaluated
+    again when it is chosen, so a row takes one evaluation for each of its edges and one more.
+    """
+    graphs, candidates = noise.shape
+    edges, logits = torch.zeros_like(noise, dtype=torch.bool), torch.zeros_like(noise)
+    start = torch.zeros(graphs, dtype=torch.int64, device=noise.device)
+    rows = torch.arange(graphs, device=noise.device)
+    is_whole = enforce is not None or candidates <= WINDOW
+    offsets = torch.arange(candidates if is_whole else WINDOW, device=noise.device)
+    while len(rows) and candidates:
+        first = start[rows].unsqueeze(-1)
+        if is_whole:
+            at = offsets.expand(len(rows), -1)
+            found, hits = row.logits(rows, None), noise[rows]
+        else:
+            at = (first + offsets).clamp(max=candidates - 1)
+            found, hits = row.logits(rows, at), noise[rows.unsqueeze(-1), at]
+        hits = hits < torch.sigmoid(found)
+        if enforce is not None:
+            hits = enforce(rows, hits, edges[rows].to(noise))
+        hits = hits & (at >= first)
+        is_found, place = hits.any(-1), hits.int().argmax(-1, keepdim=True)
+        chosen = torch.where(is_found, at.gather(-1, place).squeeze(-1), at[:, -1])
+        is_decided = (at >= first) & (at <= chosen.unsqueeze(-1))
+        logits[rows.unsqueeze(-1).expand_as(at)[is_decided], at[is_decided]] = found[is_decided]
+        start[rows] = chosen + 1
+        edges[rows[is_found], chosen[is_found]] = True
+        row.choose(rows[is_found], chosen[is_found])
+        rows = rows[start[rows] < candidates]
+
+    return edges, logits
+
+
+class Decoding:
+    """Graphs that are sampled node by node; sizes are in descending order, so that unfinished graphs come first."""
+
+    def __init__(self, decoder: AutoregressiveDecoder, z: Tensor, x: Tensor, sizes: Tensor) -> None:
+        graphs, nodes = z.shape[:2]
+        self.decoder, self.sizes, self.t = decoder, sizes, 0
+        self.adj = torch.zeros(graphs, nodes, nodes, dtype=torch.bool, device=z.device)
+        self._draft = decoder.draft(z, x, sizes)
+        self._partial = PartialGraphs(graphs, nodes)
+        self._states = z.new_zeros(graphs, nodes, decoder.width)
+        self._keys = z.new_zeros(graphs, nodes, decoder.key.out_features)
+        self._sums = z.new_zeros(graphs, self._draft.factor.shape[-1], decoder.width)
+        self._relations = decoder.relation_table()
+        self._query = z.new_zeros(0)
+
+    def start_row(self) -> int:
+        """Prepare the next row; return the number of graphs that have one."""
+        live = int((self.sizes > self.t).sum())
+        edges = torch.from_numpy(self._partial.edges[:live]).to(self.sizes.device)
+        prior = self.decoder.prior_query(self.sizes[:live], torch.full_like(edges, self.t), edges)
+        prior = prior + self._draft.states[:live, self.t]
+        self._query = self.decoder.complete_query(prior, self._draft.factor[:live, self.t], self._sums[:live], self.t)
+
+        return live
+
+    def sample_row(self, noise: Tensor, enforce: RowConstraints | None = None) -> tuple[Tensor, Tensor]:
+        """Sample the edges of the new nodes; see :func:`sample_row`."""
+        return sample_row(_Candidates(self), noise, enforce)
+
+    def add_node(self, edges: Tensor) -> None:
+        """Add the new nodes with their edges to the earlier ones, with shape :math:`(L, t)`."""
+        live, t = edges.shape
+        counts = edges.sum(-1)
+        owner, node = edges.nonzero(as_tuple=True)
+        numbers = counts.cpu().numpy()
+        neighbours = np.zeros((live, numbers.max(initial=0)), dtype=np.int64)
+        ranks = np.arange(len(owner)) - np.repeat(numbers.cumsum() - numbers, numbers)
+        neighbours[owner.cpu().numpy(), ranks] = node.cpu().numpy()
+        self._partial.add(t, neighbours, numbers)
+        degrees = torch.from_numpy(self._partial.degrees).to(edges.device)[owner, node]
+
+        old = self._states[owner, node]
+        new, updated = self.decoder.advance(self._query, old, owner, counts, degrees)
+        factor = self._draft.factor[:live]
+        self._sums[:live] = _add_states(self._sums[:live], factor, t, new, owner, node, updated - old)
+        self._states[:live, t], self._keys[:live, t] = new, self.decoder.key(new)
+        self._states[owner, node], self._keys[owner, node] = updated, self.decoder.key(updated)
+        self.adj[:live, t, :t] = self.adj[:live, :t, t] = edges
+        self.t += 1
+
+    def select(self, graphs: NDArray[np.int64]) -> None:
+        """Replace the graphs by some of them, of the same sizes."""
+        at = torch.from_numpy(graphs).to(self.adj.device)
+        self._partial.select(graphs)
+        for name in ("adj", "_states", "_keys", "_sums"):
+            setattr(self, name, getattr(self, name)[at])
+        draft = self._draft
+        self._draft = Draft(draft.latents[at], draft.states[at], draft.factor[at])
+
+
+class _Candidates:
+    """The candidate pairs of the next node of each graph (see :class:`RowCandidates`)."""
+
+    def __init__(self, decoding: Decoding) -> None:
+        decoder, partial, draft, t = decoding.decoder, decoding._partial, decoding._draft, decoding.t
+        live, device = len(decoding._query), decoding.adj.device
+        self._decoder, self._partial, self._table = decoder, partial, decoding._relations
+        self._states = decoding._states[:live, :t]
+        keys, query = decoding._keys[:live, :t], decoder.query(decoding._query).unsqueeze(1)
+        degrees, triangles = (
+            torch.from_numpy(values[:live, :t]).to(device) for values in (partial.degrees, partial.triangles)
+        )
+        hidden, scores = decoder.candidate_base(query, keys, degrees, triangles)
+        self._nodes = torch.arange(t, device=device)
+        positions = decoder.position_terms(torch.full_like(self._nodes, t), self._nodes)
+        inner = (draft.latents[:live, :t] @ draft.latents[:live, t].unsqueeze(-1)).squeeze(-1)
+        later = _sum_after(scores.exp(), 1)
+        self._terms = decoder.candidate_terms(hidden, scores, later, query, keys, positions, inner)
+        self._total = hidden.new_zeros(live, decoder.width)
+        self._count = torch.zeros(live, dtype=torch.int64, device=device)
+        self._last = torch.full((live,), -1, device=device)
+        self._nearest = np.full((live, t), FAR, dtype=np.int8)
+        self._adjacent = np.zeros((live, t), dtype=np.int8)
+        self._codes = np.full((live, t), NO_RELATION, dtype=np.int16)
+
+    def logits(self, rows: Tensor, nodes: Tensor | None) -> Tensor:
+        at, codes = rows.cpu().numpy(), self._codes
+        context = self._decoder.context(self._total[rows], self._count[rows])
+        if nodes is None:
+            nodes = self._nodes
+            codes = codes[at]
+            terms = (
+                self._terms
+                if len(rows) == len(codes) == len(self._codes)
+                else CandidateTerms(*(part[rows] for part in self._terms))
+            )
+        else:
+            codes = codes[at[:, None], nodes.cpu().numpy()]
+            terms = CandidateTerms(*(part[rows.unsqueeze(-1), nodes] for part in self._terms))
+        relations = F.embedding(torch.from_numpy(codes.astype(np.int64)).to(rows.device), self._table)
+        gaps = nodes - self._last[rows].unsqueeze(-1)
+
+        return self._decoder.logits(terms, (context[0].unsqueeze(1), context[1].unsqueeze(1)), relations, gaps)
+
+    def choose(self, rows: Tensor, nodes: Tensor) -> None:
+        self._total[rows] += self._states[rows, nodes]
+        self._count[rows] += 1
+        self._last[rows] = nodes
+        at, node, t = rows.cpu().numpy(), nodes.cpu().numpy(), self._codes.shape[1]
+        distance, common = self._partial.distance[at, node, :t], self._partial.common[at, node, :t]
+        self._nearest[at] = nearest = np.minimum(self._nearest[at], np.maximum(distance, 1))
+        self._adjacent[at] = adjacent = np.minimum(self._adjacent[at], 100) + (distance == 1)
+        self._codes[at] = relation_code(distance, common, nearest, adjacent)
+
+
+def _tensor(values: NDArray[np.generic], like: Tensor) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(values)).to(like.device)
+
+
+def _sum_after(values: Tensor, dim: int) -> Tensor:
+    """The sums of later values along a dimension."""
+    return values.flip(dim).cumsum(dim).flip(dim) - values
+
+
+def _add_states(
+    sums: Tensor, factor: Tensor, t: int, new: Tensor, owner: Tensor, node: Tensor, change: Tensor
+) -> Tensor:
+    r"""The sums :math:`\sum_i f_i h_i^T` with the states of new nodes and the changes of their neighbours."""
+    added = factor[:, t].unsqueeze(-1) * new.unsqueeze(-2)
+
+    return sums + added.index_add(0, owner, factor[owner, node].unsqueeze(-1) * change.unsqueeze(-2))
