@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from ..data.batch import node_mask
 from ..nn.one_shot import GCNRefinement, Skip, refine_iteratively
@@ -32,6 +31,7 @@ KEYS = 16
 # Scores are bounded, so that the sum of their exponentials is too.
 MAX_SCORE = 15.0
 GRAPH_FEATURES = 10
+VOTES = 8
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,7 @@ class AutoregressiveDecoder(nn.Module):
         self.relation = _table(RELATIONS, width)
         self.nearest = _table(FAR, width)
         self.adjacent = _table(MOST_ADJACENT + 1, width)
+        self.votes = nn.Linear(VOTES, width, bias=False)
         self.hidden, self.out = nn.Linear(width, width), nn.Linear(width, 1)
         # The decoder ignores latents at first, and updates start as the identity.
         for layer in (self.latents, self.direct, self.update_out):
@@ -248,6 +249,18 @@ class AutoregressiveDecoder(nn.Module):
         table = self.relation.weight[:, None, None] + self.nearest.weight[:, None] + self.adjacent.weight
 
         return table.flatten(0, 2)
+
+    def vote_terms(
+        self, adjacent: Tensor, paths: Tensor, earlier: Tensor, most_paths: Tensor, counts: Tensor
+    ) -> Tensor:
+        """The contribution of the chosen among the earlier nodes that are close to a candidate."""
+        a, p, e, m, k = (count.to(self.left.weight) for count in (adjacent, paths, earlier, most_paths, counts))
+        features = [
+            a.log1p(), p.log1p() / 2, a / e.clamp_min(1), p / m.clamp_min(1), a / k.clamp_min(1), e.log1p(),
+            m.log1p() / 2, (k - a).log1p(),
+        ]  # fmt: skip
+
+        return self.votes(torch.stack(features, -1))
 
     def logits(self, terms: CandidateTerms, context: tuple[Tensor, Tensor], relations: Tensor, gaps: Tensor) -> Tensor:
         """The logits of candidate pairs given the row so far.

@@ -130,6 +130,8 @@ class AutoregressiveGraphs:
         terms = decoder.candidate_terms(hidden, scores, later, query, key, positions, inner)
         relations = F.embedding(_tensor(known.pair_codes[part], like), decoder.relation_table())
         gaps = _tensor(known.pair_gaps[part], like)
+        votes = (known.pair_adjacent, known.pair_paths, known.pair_earlier, known.pair_most_paths, known.pair_before)
+        relations = relations + decoder.vote_terms(*(_tensor(values[part], like) for values in votes))
         context = F.embedding(last, context_hidden), F.embedding(last, context_key)
         logits = decoder.logits(terms, context, relations, gaps)
 
@@ -211,7 +213,7 @@ class _KnownGraphs:
     def _add_structure(self, lower: NDArray[np.bool_], graphs: int) -> None:
         """Set what depends on the partial graph at each step."""
         codes = np.full(lower.shape, NO_RELATION, dtype=np.int16)
-        triangles = np.zeros(lower.shape, dtype=np.int32)
+        triangles, adjacent, paths, most_paths = (np.zeros(lower.shape, dtype=np.int32) for _ in range(4))
         before = lower.cumsum(-1) - lower
         partial = PartialGraphs(graphs, self.nodes)
         for t in range(self.nodes):
@@ -219,11 +221,16 @@ class _KnownGraphs:
             counts = self.counts[:live, t]
             neighbours = np.zeros((live, counts.max(initial=0)), dtype=np.int64)
             neighbours[self.edge_graph[edges], self.edge_rank[edges]] = self.edge_node[edges]
-            codes[:live, t, :t] = partial.row_codes(t, neighbours, counts, before[:live, t, :t])
+            codes[:live, t, :t], adjacent[:live, t, :t], paths[:live, t, :t] = partial.row_codes(
+                t, neighbours, counts, before[:live, t, :t]
+            )
             triangles[:live, t, :t] = partial.triangles[:live, :t]
+            most_paths[:live, t, :t] = partial.paths[:live, :t]
             partial.add(t, neighbours, counts)
         at = self.pair_graph, self.pair_row, self.pair_node
         self.pair_codes, self.pair_triangles = codes[at].astype(np.int64), triangles[at].astype(np.int64)
+        self.pair_adjacent, self.pair_paths, self.pair_most_paths = adjacent[at], paths[at], most_paths[at]
+        self.pair_earlier, self.pair_before = self.counts[at[0], at[2]], before[at]
 
     def chunks(self, most: int) -> list[slice]:
         """Split the pairs into parts of whole rows, of at most some number of pairs if rows allow it."""
@@ -370,24 +377,27 @@ class _Candidates:
         self._count = torch.zeros(live, dtype=torch.int64, device=device)
         self._last = torch.full((live,), -1, device=device)
         self._nearest = np.full((live, t), FAR, dtype=np.int8)
-        self._adjacent = np.zeros((live, t), dtype=np.int8)
+        self._adjacent, self._paths = np.zeros((live, t), dtype=np.int32), np.zeros((live, t), dtype=np.int32)
+        self._earlier, self._most_paths = partial.earlier[:live, :t], partial.paths[:live, :t]
         self._codes = np.full((live, t), NO_RELATION, dtype=np.int16)
 
     def logits(self, rows: Tensor, nodes: Tensor | None) -> Tensor:
-        at, codes = rows.cpu().numpy(), self._codes
+        at = rows.cpu().numpy()
+        pick = (at,) if nodes is None else (at[:, None], nodes.cpu().numpy())
+        codes = self._codes[pick]
+        votes = (self._adjacent, self._paths, self._earlier, self._most_paths)
         context = self._decoder.context(self._total[rows], self._count[rows])
         if nodes is None:
             nodes = self._nodes
-            codes = codes[at]
-            terms = (
-                self._terms
-                if len(rows) == len(codes) == len(self._codes)
-                else CandidateTerms(*(part[rows] for part in self._terms))
-            )
+            is_all = len(rows) == len(self._codes)
+            terms = self._terms if is_all else CandidateTerms(*(part[rows] for part in self._terms))
         else:
-            codes = codes[at[:, None], nodes.cpu().numpy()]
             terms = CandidateTerms(*(part[rows.unsqueeze(-1), nodes] for part in self._terms))
         relations = F.embedding(torch.from_numpy(codes.astype(np.int64)).to(rows.device), self._table)
+        counts = self._count[rows].unsqueeze(-1)
+        relations = relations + self._decoder.vote_terms(
+            *(_tensor(values[pick], rows) for values in votes), counts.expand(relations.shape[:-1])
+        )
         gaps = nodes - self._last[rows].unsqueeze(-1)
 
         return self._decoder.logits(terms, (context[0].unsqueeze(1), context[1].unsqueeze(1)), relations, gaps)
@@ -399,7 +409,8 @@ class _Candidates:
         at, node, t = rows.cpu().numpy(), nodes.cpu().numpy(), self._codes.shape[1]
         distance, common = self._partial.distance[at, node, :t], self._partial.common[at, node, :t]
         self._nearest[at] = nearest = np.minimum(self._nearest[at], np.maximum(distance, 1))
-        self._adjacent[at] = adjacent = np.minimum(self._adjacent[at], 100) + (distance == 1)
+        self._adjacent[at] = adjacent = self._adjacent[at] + (distance == 1)
+        self._paths[at] += common
         self._codes[at] = relation_code(distance, common, nearest, adjacent)
 
 

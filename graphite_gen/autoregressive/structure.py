@@ -52,27 +52,34 @@ class PartialGraphs:
         self.degrees = np.zeros((graphs, nodes), dtype=np.int64)
         self.triangles = np.zeros((graphs, nodes), dtype=np.int64)
         self.edges = np.zeros(graphs, dtype=np.int64)
+        # The number of edges and of paths of length two to earlier nodes.
+        self.earlier = np.zeros((graphs, nodes), dtype=np.int64)
+        self.paths = np.zeros((graphs, nodes), dtype=np.int64)
 
     def row_codes(
         self, t: int, neighbours: NDArray[np.int64], counts: NDArray[np.int64], before: NDArray[np.int64]
-    ) -> NDArray[np.int16]:
-        """Codes of all candidates of node t, each given the neighbours before it, with shape :math:`(L, t)`.
+    ) -> tuple[NDArray[np.int16], NDArray[np.int32], NDArray[np.int32]]:
+        """Codes and votes of all candidates of node t, each given the neighbours before it, with shape :math:`(L, t)`.
 
         Neighbours are ascending and padded, with shape :math:`(L, R)`; ``counts`` is their number, and ``before`` that
         of the neighbours before each candidate, with shape :math:`(L, t)`.
         """
         graphs, most = neighbours.shape
         if not most:
-            return np.full((graphs, t), NO_RELATION, dtype=np.int16)
+            zeros = np.zeros((graphs, t), dtype=np.int32)
+            return np.full((graphs, t), NO_RELATION, dtype=np.int16), zeros, zeros
         rows = np.arange(graphs)[:, None]
         distance, common = (matrix[rows, neighbours, :t] for matrix in (self.distance, self.common))
         is_earlier = (np.arange(most) < counts[:, None])[..., None] & (neighbours[..., None] < np.arange(t))
         nearest = np.where(is_earlier, distance, np.int8(FAR)).min(1)
-        adjacent = (is_earlier & (distance == 1)).sum(1, dtype=np.int8)
+        adjacent = (is_earlier & (distance == 1)).sum(1, dtype=np.int32)
+        paths = np.where(is_earlier, common, 0).sum(1, dtype=np.int32)
         last = np.maximum(before - 1, 0)[:, None]
         distance, common = (np.take_along_axis(values, last, 1)[:, 0] for values in (distance, common))
 
-        return np.where(before > 0, relation_code(distance, common, nearest, adjacent), np.int16(NO_RELATION))
+        codes = np.where(before > 0, relation_code(distance, common, nearest, adjacent), np.int16(NO_RELATION))
+
+        return codes, adjacent, paths
 
     def add(self, t: int, neighbours: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
         """Add node t with its neighbours, padded, with shape :math:`(L, R)`; ``counts`` is their number."""
@@ -80,6 +87,7 @@ class PartialGraphs:
         self.distance[:graphs, t, t] = 0
         self.edges[:graphs] += counts
         self.degrees[:graphs, t] = counts
+        self.earlier[:graphs, t] = counts
         if not most or not t:
             return
         rows = np.arange(graphs)[:, None]
@@ -101,6 +109,9 @@ class PartialGraphs:
         g, r, s = np.nonzero(is_real[:, None, :] & is_real[:, :, None])
         at = g, neighbours[g, r], neighbours[g, s]
         self.common[at] = np.minimum(self.common[at], 100) + 1
+        # Neighbours are ascending: the place of one is the number of those before it.
+        self.paths[owner, node] += place
+        self.paths[:graphs, t] = shared.sum(1)
 
         nearest = np.minimum(distance.min(1) + 1, FAR).astype(np.int8)
         self.distance[:graphs, t, :t] = nearest
