@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from ..data.batch import node_mask
 from ..nn.one_shot import GCNRefinement, Skip, refine_iteratively
@@ -28,6 +29,9 @@ MOST_LEFT = 40
 CORNERS = 8
 SCORES = 8
 KEYS = 16
+# Heads of the attention of a candidate over the earlier ones, and their width.
+HEADS = 8
+HEAD_WIDTH = 4
 # Scores are bounded, so that the sum of their exponentials is too.
 MAX_SCORE = 15.0
 GRAPH_FEATURES = 10
@@ -55,12 +59,12 @@ class CandidateTerms(NamedTuple):
     Attributes:
         hidden: Pre-activations of the first layer, with shape :math:`(*, d)`.
         logit: A contribution to the logit, with shape :math:`(*,)`.
-        key: The vector that the context of the row is multiplied with, with shape :math:`(*, k)`.
+        attend: The vectors that attend to chosen neighbours, with shape :math:`(*, a)`.
     """
 
     hidden: Tensor
     logit: Tensor
-    key: Tensor
+    attend: Tensor
 
 
 class AutoregressiveDecoder(nn.Module):
@@ -97,6 +101,8 @@ class AutoregressiveDecoder(nn.Module):
         # Candidate pairs.
         self.query = nn.Linear(width, width + SCORES + KEYS)
         self.key = nn.Linear(width, width + SCORES + KEYS, bias=False)
+        self.attend = nn.Linear(width, 2 * HEADS * HEAD_WIDTH)
+        self.attended = nn.Linear(2 * HEADS, width, bias=False)
         self.degree = _table(MOST + 1, width + SCORES)
         self.corners = _table(2 * CORNERS + 1, width + SCORES)
         self.age = _table(MOST + 1, width)
@@ -105,7 +111,7 @@ class AutoregressiveDecoder(nn.Module):
         self.scores = nn.Linear(2 * SCORES, width)
         self.direct = nn.Linear(SCORES, 1, bias=False)
         # The row so far.
-        self.chosen = nn.Linear(width, width + KEYS, bias=False)
+        self.chosen = nn.Linear(width, width, bias=False)
         self.count = _table(MOST + 1, width)
         self.gap = _table(MOST + 1, width)
         self.relation = _table(RELATIONS, width)
@@ -168,8 +174,19 @@ class AutoregressiveDecoder(nn.Module):
         # The last column of the factor is constant, so the last sum is the mean state.
         return prior + self.others(torch.cat([message, sums[:, -1]], -1))
 
+    def degree_terms(self, counts: Tensor, degrees: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The scale of sums over the neighbours of new nodes, and contributions of degrees to :meth:`advance`.
+
+        Arguments:
+            counts: The number of neighbours of new nodes, with shape :math:`(*,)`.
+            degrees: The degrees of neighbours with the new edge, with shape :math:`(E,)`.
+        """
+        scale = (1 + counts).to(self.left.weight).rsqrt().unsqueeze(-1)
+
+        return scale, self.new_degree(counts.clamp(max=MOST)), self.update_degree(degrees.clamp(max=MOST))
+
     def advance(
-        self, query: Tensor, old: Tensor, owner: Tensor, counts: Tensor, degrees: Tensor
+        self, query: Tensor, old: Tensor, owner: Tensor, degree_terms: tuple[Tensor, Tensor, Tensor]
     ) -> tuple[Tensor, Tensor]:
         """The states of new nodes, with shape :math:`(B, d)`, and the new states of their neighbours, :math:`(E, d)`.
 
@@ -177,13 +194,13 @@ class AutoregressiveDecoder(nn.Module):
             query: The queries of the new nodes, with shape :math:`(B, d)`.
             old: The states of their neighbours, with shape :math:`(E, d)`.
             owner: The graph of each neighbour, with shape :math:`(E,)`.
-            counts: The number of neighbours, with shape :math:`(B,)`.
-            degrees: The degree of each neighbour with the new edge, with shape :math:`(E,)`.
+            degree_terms: Those of :meth:`degree_terms`.
         """
-        total = torch.zeros_like(query).index_add(0, owner, old) * (1 + counts).to(query).rsqrt().unsqueeze(-1)
-        new = self.new_in(torch.cat([query, total], -1)) + self.new_degree(counts.clamp(max=MOST))
+        scale, new_degree, update_degree = degree_terms
+        total = torch.zeros_like(query).index_add(0, owner, old) * scale
+        new = self.new_in(torch.cat([query, total], -1)) + new_degree
         new = self.new_norm(self.new_out(self.dropout(torch.relu(new))))
-        hidden = self.update_in(torch.cat([old, new[owner]], -1)) + self.update_degree(degrees.clamp(max=MOST))
+        hidden = self.update_in(torch.cat([old, new[owner]], -1)) + update_degree
 
         return new, self.update_norm(old + self.update_out(self.dropout(torch.relu(hidden))))
 
@@ -205,6 +222,9 @@ class AutoregressiveDecoder(nn.Module):
         key: Tensor,
         positions: Tensor,
         draft: Tensor,
+        attend: Tensor,
+        earlier: Tensor,
+        place: Tensor,
     ) -> CandidateTerms:
         r"""The terms of candidate pairs, flat or as a matrix.
 
@@ -223,10 +243,11 @@ class AutoregressiveDecoder(nn.Module):
         rest = torch.log(later + 1e-6)
         odds = (scores - rest) / 3
         hidden = hidden + positions + self.scores(torch.cat([odds, rest / 3], -1))
+        hidden = hidden + self.heads(attend, earlier, place, 1)
         last = slice(-KEYS, None)
         logit = self.direct(odds).squeeze(-1) + (query[..., last] * key[..., last]).sum(-1) / 4
 
-        return CandidateTerms(hidden, logit + self.draft_weight * draft, key[..., last])
+        return CandidateTerms(hidden, logit + self.draft_weight * draft, attend)
 
     def position_terms(self, t: Tensor, i: Tensor) -> Tensor:
         """The contribution of the positions of new nodes and candidates, with shape :math:`(*, d)`."""
@@ -237,12 +258,18 @@ class AutoregressiveDecoder(nn.Module):
             self.age((t - i).clamp(max=MOST)) + self.place(i.clamp(max=MOST)) + self.position(torch.stack(features, -1))
         )
 
-    def context(self, chosen: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
+    def heads(self, attend: Tensor, values: Tensor, counts: Tensor, part: int) -> Tensor:
+        """Linear attention to chosen neighbours (part 0) or earlier candidates (part 1), given sums of values."""
+        products = (attend * values).unflatten(-1, (HEADS, HEAD_WIDTH)).sum(-1)
+        products = products * (1 + counts).to(products).rsqrt().unsqueeze(-1)
+
+        return F.linear(products, self.attended.weight[:, part * HEADS : (part + 1) * HEADS])
+
+    def context(self, chosen: Tensor, counts: Tensor) -> Tensor:
         """Terms of the chosen neighbours, given the sum of their states and their number."""
         terms = self.chosen(chosen * (1 + counts).to(chosen).rsqrt().unsqueeze(-1))
-        hidden, key = terms.split([self.width, KEYS], -1)
 
-        return hidden + self.count(counts.clamp(max=MOST)), key
+        return terms + self.count(counts.clamp(max=MOST))
 
     def relation_table(self) -> Tensor:
         """The contribution of every code of :func:`.relation_code`."""
@@ -262,7 +289,9 @@ class AutoregressiveDecoder(nn.Module):
 
         return self.votes(torch.stack(features, -1))
 
-    def logits(self, terms: CandidateTerms, context: tuple[Tensor, Tensor], relations: Tensor, gaps: Tensor) -> Tensor:
+    def logits(
+        self, terms: CandidateTerms, context: Tensor, values: Tensor, counts: Tensor, relations: Tensor, gaps: Tensor
+    ) -> Tensor:
         """The logits of candidate pairs given the row so far.
 
         Arguments:
@@ -271,11 +300,11 @@ class AutoregressiveDecoder(nn.Module):
             relations: Rows of :meth:`relation_table`.
             gaps: The distance in the ordering from the last chosen neighbour.
         """
-        hidden, key = context
-        hidden = terms.hidden + hidden + relations + self.gap(gaps.clamp(0, MOST))
+        hidden = terms.hidden + context + relations + self.gap(gaps.clamp(0, MOST))
+        hidden = hidden + self.heads(terms.attend, values, counts, 0)
         hidden = self.dropout(torch.relu(self.hidden(self.dropout(torch.relu(hidden)))))
 
-        return self.out(hidden).squeeze(-1) + terms.logit + (key * terms.key).sum(-1) / 4
+        return self.out(hidden).squeeze(-1) + terms.logit
 
 
 def _table(rows: int, width: int) -> nn.Embedding:

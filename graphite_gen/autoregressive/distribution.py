@@ -73,35 +73,44 @@ class AutoregressiveGraphs:
         decoder, nodes = self.decoder, known.nodes
         times = torch.arange(nodes, device=sizes.device)
         prior = decoder.prior_query(sizes.unsqueeze(-1), times, _tensor(known.edges_before, sizes)) + draft.states
-        counts, degrees = _tensor(known.counts, sizes), _tensor(known.edge_degrees, sizes)
+        scale, new_degrees, update_degrees = decoder.degree_terms(
+            _tensor(known.counts, sizes), _tensor(known.edge_degrees, sizes)
+        )
+        owners, neighbours = _tensor(known.edge_graph, sizes), _tensor(known.edge_node, sizes)
+        graphs = torch.arange(len(sizes), device=sizes.device)
         current = prior.new_zeros(prior.shape)
         sums = prior.new_zeros(len(sizes), draft.factor.shape[-1], decoder.width)
         versions, queries = [], []
         for t in range(nodes):
             live, edges = int(known.live[t]), slice(known.first_edge[t], known.first_edge[t + 1])
             current, sums, factor = current[:live], sums[:live], draft.factor[:live]
-            owner, node = (_tensor(values[edges], sizes) for values in (known.edge_graph, known.edge_node))
+            owner, node = owners[edges], neighbours[edges]
             query = decoder.complete_query(prior[:live, t], factor[:, t], sums, t)
             old = current[owner, node]
-            new, updated = decoder.advance(query, old, owner, counts[:live, t], degrees[edges])
-            rows = torch.cat([torch.arange(live, device=sizes.device), owner])
-            current = current.index_put((rows, torch.cat([node.new_full((live,), t), node])), torch.cat([new, updated]))
+            degree_terms = scale[:live, t], new_degrees[:live, t], update_degrees[edges]
+            new, updated = decoder.advance(query, old, owner, degree_terms)
+            states = torch.cat([new, updated])
+            places = torch.cat([graphs[:live], owner]), torch.cat([times[t].expand(live), node])
+            current = current.index_put(places, states)
             sums = _add_states(sums, factor, t, new, owner, node, updated - old)
-            versions += [new, updated]
+            versions.append(states)
             queries.append(query)
 
         return torch.cat(versions), torch.cat(queries)
 
     def _pair_tables(self, states: Tensor, queries: Tensor, known: _KnownGraphs) -> tuple[Tensor, ...]:
         """Projections of states, queries and sums of chosen neighbours, from which pairs are gathered."""
-        chosen = states[_tensor(known.edge_version, states)]
+        attend, values = self.decoder.attend(states).chunk(2, -1)
+        version = _tensor(known.edge_version, states)
+        chosen = torch.cat([states[version], values[version]], -1)
         # Prefix sums within rows, as differences of those over all rows; in double precision nothing is lost.
         sums = torch.cat([chosen.new_zeros(1, chosen.shape[1], dtype=torch.float64), chosen.double().cumsum(0)])
         within = sums[1:] - sums[_tensor(known.edge_row_start, states)]
         chosen = torch.cat([chosen.new_zeros(1, chosen.shape[1]), within.to(chosen)])
-        hidden, key = self.decoder.context(chosen, _tensor(np.append(0, known.edge_rank + 1), states))
+        chosen, chosen_values = chosen.split([states.shape[1], values.shape[1]], -1)
+        context = self.decoder.context(chosen, _tensor(np.append(0, known.edge_rank + 1), states))
 
-        return self.decoder.key(states), self.decoder.query(queries), hidden, key
+        return self.decoder.key(states), self.decoder.query(queries), context, chosen_values, attend, values
 
     def _score(self, draft: Draft, known: _KnownGraphs, tables: tuple[Tensor, ...], part: slice) -> Tensor:
         """The log-probabilities of a part of all pairs, which consists of whole rows."""
@@ -110,7 +119,7 @@ class AutoregressiveGraphs:
         version, row, last = (
             _tensor(values[part], like) for values in (known.pair_version, known.pair_query, known.pair_last_edge)
         )
-        keys, queries, context_hidden, context_key = tables
+        keys, queries, context, chosen_values, attend, values = tables
         key, query = F.embedding(version, keys), F.embedding(row, queries)
         degrees, triangles = _tensor(known.pair_degrees[part], like), _tensor(known.pair_triangles[part], like)
         hidden, scores = decoder.candidate_base(query, key, degrees, triangles)
@@ -121,19 +130,26 @@ class AutoregressiveGraphs:
         matrix = weights.new_zeros(int(local[-1]) + 1, int(t.max()), weights.shape[-1])
         matrix = matrix.index_put((local, i), weights)
         later = _sum_after(matrix, 1)[local, i]
+        value = F.embedding(version, values)
+        matrix = value.new_zeros(int(local[-1]) + 1, int(t.max()), value.shape[-1])
+        earlier = matrix.index_put((local, i), value).cumsum(1)[local, i] - value
 
         # Positions are the same in all graphs.
         nodes = int(t.max()) + 1
         places = torch.tril_indices(nodes, nodes, -1, device=t.device)
         positions = F.embedding(t * (t - 1) // 2 + i, decoder.position_terms(places[0], places[1]))
         inner = (draft.latents[graph, t] * draft.latents[graph, i]).sum(-1)
-        terms = decoder.candidate_terms(hidden, scores, later, query, key, positions, inner)
+        terms = decoder.candidate_terms(
+            hidden, scores, later, query, key, positions, inner, F.embedding(version, attend), earlier, i
+        )
         relations = F.embedding(_tensor(known.pair_codes[part], like), decoder.relation_table())
         gaps = _tensor(known.pair_gaps[part], like)
         votes = (known.pair_adjacent, known.pair_paths, known.pair_earlier, known.pair_most_paths, known.pair_before)
         relations = relations + decoder.vote_terms(*(_tensor(values[part], like) for values in votes))
-        context = F.embedding(last, context_hidden), F.embedding(last, context_key)
-        logits = decoder.logits(terms, context, relations, gaps)
+        counts = _tensor(known.pair_before[part], like)
+        logits = decoder.logits(
+            terms, F.embedding(last, context), F.embedding(last, chosen_values), counts, relations, gaps
+        )
 
         return -F.softplus(torch.where(_tensor(known.pair_edges[part], like), -logits, logits))
 
@@ -337,7 +353,7 @@ class Decoding:
         degrees = torch.from_numpy(self._partial.degrees).to(edges.device)[owner, node]
 
         old = self._states[owner, node]
-        new, updated = self.decoder.advance(self._query, old, owner, counts, degrees)
+        new, updated = self.decoder.advance(self._query, old, owner, self.decoder.degree_terms(counts, degrees))
         factor = self._draft.factor[:live]
         self._sums[:live] = _add_states(self._sums[:live], factor, t, new, owner, node, updated - old)
         self._states[:live, t], self._keys[:live, t] = new, self.decoder.key(new)
@@ -372,7 +388,12 @@ class _Candidates:
         positions = decoder.position_terms(torch.full_like(self._nodes, t), self._nodes)
         inner = (draft.latents[:live, :t] @ draft.latents[:live, t].unsqueeze(-1)).squeeze(-1)
         later = _sum_after(scores.exp(), 1)
-        self._terms = decoder.candidate_terms(hidden, scores, later, query, keys, positions, inner)
+        attend, self._values = decoder.attend(self._states).chunk(2, -1)
+        earlier = self._values.cumsum(1) - self._values
+        self._terms = decoder.candidate_terms(
+            hidden, scores, later, query, keys, positions, inner, attend, earlier, self._nodes
+        )
+        self._chosen_values = self._values.new_zeros(live, self._values.shape[-1])
         self._total = hidden.new_zeros(live, decoder.width)
         self._count = torch.zeros(live, dtype=torch.int64, device=device)
         self._last = torch.full((live,), -1, device=device)
@@ -400,10 +421,13 @@ class _Candidates:
         )
         gaps = nodes - self._last[rows].unsqueeze(-1)
 
-        return self._decoder.logits(terms, (context[0].unsqueeze(1), context[1].unsqueeze(1)), relations, gaps)
+        values = self._chosen_values[rows].unsqueeze(1)
+
+        return self._decoder.logits(terms, context.unsqueeze(1), values, counts, relations, gaps)
 
     def choose(self, rows: Tensor, nodes: Tensor) -> None:
         self._total[rows] += self._states[rows, nodes]
+        self._chosen_values[rows] += self._values[rows, nodes]
         self._count[rows] += 1
         self._last[rows] = nodes
         at, node, t = rows.cpu().numpy(), nodes.cpu().numpy(), self._codes.shape[1]
