@@ -130,8 +130,8 @@ class AutoregressiveDecoder(nn.Module):
         return self.hidden.in_features
 
     def start_at(self, log_odds: float) -> None:
-        """Set all logits to a constant, so that training starts at the ER baseline."""
-        nn.init.zeros_(self.out.weight)
+        """Set the mean logit, so that training starts near the ER baseline."""
+        nn.init.normal_(self.out.weight, std=0.1)
         nn.init.constant_(self.out.bias, log_odds)
         nn.init.zeros_(self.key.weight[-KEYS:])
 
