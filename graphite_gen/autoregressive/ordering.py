@@ -32,7 +32,7 @@ _BACKWARD = ("degeneracy", "attachment")
 CANDIDATES = 12
 # The fraction of proposed orderings that follow a softened rule: a model may generate graphs in orderings that its rule
 # never gives.
-SOFT_FRACTION = 0.1
+SOFT_FRACTION = 0.25
 # The probability that a step of a softened rule ignores it; every ordering has one of these.
 SOFTNESS = (0.1, 0.5)
 # The weight of a candidate that is not regular, relative to one that is.

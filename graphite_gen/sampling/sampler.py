@@ -33,7 +33,7 @@ __all__ = ["Sampler", "check_model"]
 
 # Graphs are sampled in blocks of fixed size with one random stream each: graph i is the same graph for any number of
 # graphs and workers. A block is halved while its padded matrices exceed the budget.
-BLOCK, AUTOREGRESSIVE_BLOCK = 128, 256
+BLOCK, AUTOREGRESSIVE_BLOCK = 128, 512
 BLOCK_CELLS = 1 << 23
 # The most blocks sampled in parallel, each with its own matrices, however many threads there are.
 MAX_PARALLEL = 8
