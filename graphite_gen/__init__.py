@@ -64,7 +64,6 @@ _EXPORTS = {
     "plot_adjacency": "viz.figures",
     "plot_distributions": "viz.figures",
     "plot_gallery": "viz.figures",
-    "plot_decoding_steps": "viz.figures",
     "plot_training": "viz.figures",
     "predict_links": "network.tasks",
     "read_graphs": "io",
@@ -80,7 +79,6 @@ _ALIASES = {
     "SingleGraphModel": "NetworkModel",
     "fit_single": "fit_network",
     "load_single": "load_network",
-    "plot_stages": "plot_decoding_steps",
     "read_single_graph": "read_network",
     "save_single": "save_network",
 }

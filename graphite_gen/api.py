@@ -69,7 +69,6 @@ class Model:
         largest_component: bool = False,
         with_latents: bool = False,
         features: Iterable[nx.Graph | SimpleGraph] = (),
-        decoding_steps: int | None = None,
     ) -> list[nx.Graph]:
         """Sample networkx graphs from the prior.
 
@@ -83,7 +82,6 @@ class Model:
             largest_component: Whether to keep only the largest component of each graph.
             with_latents: Whether to store the latents of each node as attributes ``z0``, ``z1``, ….
             features: Graphs whose node features condition a model trained with node features; used in turn.
-            decoding_steps: Decoding steps of an autoregressive model, 0 for one pair at a time; None for its own.
         """
         sampler = Sampler(
             self.trained,
@@ -95,7 +93,6 @@ class Model:
             largest=largest_component,
             latents=with_latents,
             features=[as_simple_graph(graph) for graph in features],
-            decoding_steps=decoding_steps,
         )
 
         return [graph.to_networkx() for graph in sampler]
@@ -112,7 +109,6 @@ class Model:
         particles: int | None = None,
         steps: int = CHAIN_STEPS,
         runs: int = RUNS,
-        decoding_steps: int | None = None,
     ) -> Completion:
         """Complete a partially observed graph: the result has samples (``graphs``) and edge probabilities (``scores``).
 
@@ -130,7 +126,6 @@ class Model:
             steps: MCMC steps per particle of an autoregressive model; more are more accurate. Enumeration is limited to
                 the same amount of work.
             runs: Independent runs, at least 2, whose differences measure the accuracy.
-            decoding_steps: Decoding steps of an autoregressive model, 0 for one pair at a time; None for its own.
         """
         if unknown is not None and unlisted is not None:
             raise ConfigError("Pass either 'unknown' or 'unlisted', not both.")
@@ -140,16 +135,7 @@ class Model:
         else:
             partial = PartialGraph.from_pairs(simple, unknown, add_nodes=add_nodes)
 
-        return complete(
-            self.trained,
-            partial,
-            count,
-            seed=seed,
-            particles=particles,
-            steps=steps,
-            runs=runs,
-            decoding_steps=decoding_steps,
-        )
+        return complete(self.trained, partial, count, seed=seed, particles=particles, steps=steps, runs=runs)
 
     def nll(
         self,
@@ -162,13 +148,12 @@ class Model:
         chains: int = CHAINS,
         steps: int = STEPS,
         curve: bool = False,
-        decoding_steps: int | None = None,
     ) -> NLLEstimate:
         """Estimate the mean NLL of graphs, in nats per graph, with standard error, diagnostics and ER baseline.
 
         The keyword arguments are those of :class:`graphite_gen.likelihood.NLLOptions`.
         """
-        options = NLLOptions(samples, seed, convention, method, chains, steps, curve, decoding_steps)
+        options = NLLOptions(samples, seed, convention, method, chains, steps, curve)
 
         return estimate_nll(self.trained, map(as_simple_graph, graphs), options)
 

@@ -38,20 +38,21 @@ ORDERINGS = {
     "dfs": "a neighbour of the latest node that has one left (depth-first search)",
     "max-cardinality": "a node with the most neighbours among the nodes so far",
     "degeneracy": "the reverse of repeatedly removing a node of the lowest remaining degree",
+    "onion": "the reverse of repeatedly removing all nodes of the lowest remaining degree (onion layers)",
     "attachment": "the reverse of removing nodes that have as many edges as every node adds if all add equally many",
 }
 ENCODER_FEATURES = ("identity", "constant", "degree", "random")
 
 # Settings that only some models read.
-_AUTOREGRESSIVE_ONLY = ("ordering", "pair_layers", "row_layers", "coarse")
+_AUTOREGRESSIVE_ONLY = ("ordering", "dropout")
 _REFINEMENT_ONLY = ("rounds", "skip", "skip_weight")
-_ONE_SHOT_ONLY = ("mlp", "refinement", "skip", "skip_weight", "head", "samples", "samples_from")
+_ONE_SHOT_ONLY = ("mlp", "refinement", "skip", "head", "head_rank", "samples", "samples_from")
 _ENCODER_ONLY = ("encoder_features", "random_features", "encoder_layers", "kl_warmup", "latent")
 # Settings without effect that still determine the shapes of weights.
 _SHAPES = ("latent",)
 
 # Earlier names of settings and values, which checkpoints and scripts may still have.
-_EARLIER_NAMES = {"stages": "decoding_steps", "order": "ordering"}
+_EARLIER_NAMES = {"stages": "decoder", "decoding_steps": "decoder", "order": "ordering"}
 _EARLIER_VALUES = {
     "ordering": {
         "breadth": "bfs",
@@ -70,10 +71,15 @@ def current_names(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings under their current names."""
     renamed = {_EARLIER_NAMES.get(name, name): value for name, value in settings.items()}
 
-    return {
-        name: _EARLIER_VALUES.get(name, {}).get(value, value) if isinstance(value, str) else value
-        for name, value in renamed.items()
-    }
+    return {name: _current_value(name, value) for name, value in renamed.items()}
+
+
+def _current_value(name: str, value: Any) -> Any:
+    if name == "decoder" and isinstance(value, Integral):
+        # Once the number of decoding steps, 0 for one pair at a time.
+        return "one-shot" if value == 1 else "autoregressive"
+
+    return _EARLIER_VALUES.get(name, {}).get(value, value) if isinstance(value, str) else value
 
 
 class Settings:
@@ -182,17 +188,14 @@ class ModelConfig(Autoencoder, Settings):
         latent: The latent dimension :math:`D`.
         mlp: Whether a two-layer MLP is applied to :math:`Z` before decoding.
         refinement: The GNN of eq. 9: ``gcn`` or ``residual``.
-        rounds: How often eqs. 8-9 are iterated (Graphite only); in an autoregressive model, the number of message
-            passing layers over the graph so far.
+        rounds: How often eqs. 8-9 are iterated (Graphite only); in an autoregressive model, before the first node.
         skip: How a round is combined with its input: ``convex`` or ``incremental``.
         skip_weight: The weight :math:`\lambda` of the skip; 0 is exactly VGAE.
         head: How node states become logits: ``inner`` product or ``signed`` inner product with biases.
-        head_rank: The rank of the signed inner product; in an autoregressive model, that of its low-rank graph.
-        decoding_steps: In how many steps edges are sampled: 1 is the paper's factorised distribution (eq. 10), any
-            other number is autoregressive, 0 for one pair at a time.
+        head_rank: The rank of the signed inner product.
+        decoder: ``one-shot`` for the paper's factorised distribution (eq. 10), or ``autoregressive``.
         ordering: The node ordering of an autoregressive model, one of ``ORDERINGS``.
-        pair_layers: The number of layers over pairs of nodes (autoregressive only).
-        row_layers: The number of layers over the edges of the current row (autoregressive only).
+        dropout: The probability of dropping a hidden unit in training (autoregressive only).
     """
 
     kind: str = "graphite-vae"
@@ -213,14 +216,14 @@ class ModelConfig(Autoencoder, Settings):
     skip_weight: float = 1.0
     head: str = "signed"
     head_rank: int = 32
-    decoding_steps: int = 1
+    decoder: str = "one-shot"
     ordering: str = "bfs"
-    pair_layers: int = 2
-    row_layers: int = 2
+    dropout: float = 0.0
 
     def __post_init__(self) -> None:
         require("kind", self.kind, KINDS)
         require("observation", self.observation, ("bernoulli", "normal"))
+        require("decoder", self.decoder, ("one-shot", "autoregressive"))
         require("encoder", self.encoder, ("gcn", "residual", "none") if self.is_autoregressive else ("gcn", "residual"))
         require("refinement", self.refinement, ("gcn", "residual"))
         require("skip", self.skip, ("convex", "incremental"))
@@ -237,20 +240,19 @@ class ModelConfig(Autoencoder, Settings):
             raise ConfigError(f"The encoder has no input: name one of {', '.join(ENCODER_FEATURES)}.")
         for name, high in (("width", 4096), ("latent", 1024), ("head_rank", 1024), ("max_nodes", 10**6)):
             require_range(name, getattr(self, name), 1, high)
-        for name in ("rounds", "encoder_layers", "pair_layers", "row_layers"):
+        for name in ("rounds", "encoder_layers"):
             require_range(name, getattr(self, name), 0, 100)
-        for name, high in (("random_features", 1024), ("node_features", 10**6), ("decoding_steps", 10**12)):
+        for name, high in (("random_features", 1024), ("node_features", 10**6)):
             require_range(name, getattr(self, name), 0, high)
         require_range("skip_weight", self.skip_weight, 0, 10)
+        require_range("dropout", self.dropout, 0, 0.9)
 
     def _check_autoregressive(self) -> None:
         """An autoregressive model is a distribution over unweighted graphs with exchangeable nodes."""
         if self.kind != "graphite-vae":
-            raise ConfigError(
-                f"A '{self.kind}' samples all pairs in one step: it needs decoding_steps=1.", reason="kind-is-one-shot"
-            )
+            raise ConfigError(f"A '{self.kind}' has a one-shot decoder.", reason="kind-is-one-shot")
         if self.observation != "bernoulli":
-            raise ConfigError("Weighted graphs need decoding_steps=1.", reason="weighted-is-one-shot")
+            raise ConfigError("Weighted graphs need a one-shot decoder.", reason="weighted-is-one-shot")
         if self.decoder_features:
             raise ConfigError(
                 "The decoder of an autoregressive model has no 'identity' features, unlike that of the preset 'paper'.",
@@ -259,8 +261,8 @@ class ModelConfig(Autoencoder, Settings):
 
     @property
     def is_autoregressive(self) -> bool:
-        """Whether edges are sampled in several steps instead of all at once."""
-        return self.decoding_steps != 1
+        """Whether nodes are added one at a time instead of all edges being sampled at once."""
+        return self.decoder == "autoregressive"
 
     def to_json(self, unused: Container[str] = ()) -> dict[str, Any]:
         """The settings that this model reads as a JSON object."""
@@ -310,7 +312,6 @@ class TrainConfig(Settings):
         samples: Importance samples per training graph of the multi-sample bound (IWAE); 1 for the ELBO.
         samples_from: The fraction of the run trained by the ELBO before the multi-sample bound.
         average: The decay of the moving average of the weights that is validated and kept; 0 keeps the weights.
-        coarse: The fraction of steps that train an autoregressive model with fewer decoding steps.
         convention: ``pairs`` to score pairs of real nodes, or ``paper`` to score all cells of the padded matrix, which
             is not a distribution over graphs.
     """
@@ -329,7 +330,6 @@ class TrainConfig(Settings):
     samples: int = 4
     samples_from: float = 0.7
     average: float = 0.0
-    coarse: float = 0.1
     convention: str = "pairs"
     seed: int = 0
 
@@ -340,7 +340,7 @@ class TrainConfig(Settings):
             require_range(name, getattr(self, name), 0, 2**63 - 1)
         require("convention", self.convention, ("pairs", "paper"))
         require_range("learning_rate", self.learning_rate, 1e-9, 10)
-        for name in ("kl_warmup", "samples_from", "coarse", "weight_decay"):
+        for name in ("kl_warmup", "samples_from", "weight_decay"):
             require_range(name, getattr(self, name), 0, 1)
         require_range("average", self.average, 0, 0.9999999)
         require_range("clip", self.clip, 1e-6, 1e6)
@@ -375,15 +375,13 @@ _PAPER_TRAINING = TrainConfig(
 )
 
 # Autoregressive decoding without encoder: the latents are noise.
-_AUTOREGRESSIVE_MODEL = ModelConfig(encoder="none", latent=4, rounds=4, head_rank=8, decoding_steps=0)
+_AUTOREGRESSIVE_MODEL = ModelConfig(encoder="none", latent=4, rounds=1, skip_weight=0.5, decoder="autoregressive")
 _AUTOREGRESSIVE_TRAINING = TrainConfig(
     epochs=30,
     epoch_graphs=24_000,
-    batch_size=256,
     learning_rate=3e-3,
     clip=20.0,
     average=0.99,
-    coarse=0.05,
     validation_samples=2,
 )
 
@@ -397,15 +395,15 @@ PRESETS: Mapping[str, tuple[ModelConfig, TrainConfig]] = {
 def preset(name: str, **changes: Any) -> tuple[ModelConfig, TrainConfig]:
     """The settings of a preset, with some of them changed.
 
-    ``default`` is autoregressive; it becomes ``one-shot`` with ``decoding_steps=1``, a kind other than ``graphite-vae``
-    or convention ``paper``.
+    ``default`` is autoregressive; it becomes ``one-shot`` with ``decoder="one-shot"``, a kind other than
+    ``graphite-vae``, or convention ``paper``.
 
     Raises:
         ConfigError: The preset or a setting is unknown, or a value does not fit.
     """
     require("preset", name, tuple(PRESETS))
     changes = current_names(changes)
-    one_shot = {"decoding_steps": 1, "convention": "paper"}
+    one_shot = {"decoder": "one-shot", "convention": "paper"}
     if name == "default" and (
         changes.get("kind", "graphite-vae") != "graphite-vae"
         or any(changes.get(key) == value for key, value in one_shot.items())
@@ -419,6 +417,6 @@ def preset(name: str, **changes: Any) -> tuple[ModelConfig, TrainConfig]:
     model = model.changed(**{key: value for key, value in changes.items() if hasattr(model, key)})
     training = training.changed(**{key: value for key, value in changes.items() if hasattr(training, key)})
     if model.is_autoregressive and training.convention == "paper":
-        raise ConfigError("An autoregressive model has no convention 'paper'. Use decoding_steps=1, or 'pairs'.")
+        raise ConfigError("An autoregressive model has no convention 'paper'. Use decoder='one-shot', or 'pairs'.")
 
     return model, training

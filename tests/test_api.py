@@ -168,7 +168,7 @@ def test_wrong_settings_and_graphs_are_refused_before_training() -> None:
         ({"samples": 4}, "an autoregressive model"),
         ({"kl_warmup": 0.5}, "a model without encoder, whose latents are noise"),
         ({"latent": 4}, "a model without encoder, whose latents are noise"),
-        ({"decoding_steps": 1, "ordering": "degeneracy"}, "a one-shot model"),
+        ({"decoder": "one-shot", "ordering": "degeneracy"}, "a one-shot model"),
         ({"kind": "vgae", "rounds": 3}, "a 'vgae'"),
         ({"kind": "graphite-ae", "kl_warmup": 0.5}, "an autoencoder"),
     ],

@@ -76,11 +76,12 @@ def test_arbitrary_values_are_refused_or_have_the_right_type(config: type[Any], 
 
 
 BAD = [
-    *[(ModelConfig, name, "best") for name in ("kind", "observation", "encoder", "refinement", "skip", "head")],
+    *[(ModelConfig, name, "best") for name in ("kind", "observation", "encoder", "decoder", "refinement", "skip", "head")],
     *[(ModelConfig, f"{name}_features", ("colour",)) for name in ("encoder", "decoder")],
     *[(ModelConfig, name, 0) for name in ("width", "latent", "head_rank", "max_nodes")],
     *[(ModelConfig, name, -1) for name in ("rounds", "encoder_layers", "random_features", "node_features")],
     *[(ModelConfig, "skip_weight", value) for value in (-0.1, math.nan)],
+    *[(ModelConfig, "dropout", value) for value in (-0.1, 0.95)],
     *[(TrainConfig, name, 0) for name in ("epochs", "batch_size", "validate_every", "validation_samples", "samples")],
     *[(TrainConfig, name, -1) for name in ("epoch_graphs", "warmup_steps", "patience", "seed", "weight_decay")],
     *[(TrainConfig, name, value) for name, value in (("learning_rate", 0.0), ("kl_warmup", 1.5), ("clip", 0.0))],
@@ -145,9 +146,9 @@ def test_only_identity_features_of_the_decoder_break_exchangeability() -> None:
 
 def test_an_autoregressive_model_has_neither_convention_paper_nor_identity_features() -> None:
     with pytest.raises(ConfigError, match="no convention 'paper'"):
-        preset("default", convention="paper", decoding_steps=4)
+        preset("default", convention="paper", decoder="autoregressive", encoder="none")
     with pytest.raises(ConfigError) as error:
-        preset("paper", decoding_steps=4)
+        preset("paper", decoder="autoregressive")
     assert error.value.reason == "identity-is-one-shot"
 
 
@@ -178,5 +179,6 @@ def test_earlier_names_of_orderings_are_mapped(earlier: str, current: str) -> No
 
 def test_earlier_names_of_settings_are_mapped() -> None:
     found = current_names({"order": "peel", "stages": 4, "seed": 1})
-    assert found == {"ordering": "degeneracy", "decoding_steps": 4, "seed": 1}
-    assert preset("default", order="hub", stages=4) == preset("default", ordering="max-degree", decoding_steps=4)
+    assert found == {"ordering": "degeneracy", "decoder": "autoregressive", "seed": 1}
+    assert preset("default", order="hub", stages=0) == preset("default", ordering="max-degree")
+    assert preset("default", decoding_steps=1) == preset("default", decoder="one-shot") == preset("one-shot")

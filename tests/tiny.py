@@ -27,6 +27,7 @@ SMALL: dict[str, Any] = {
     "random_features": 3,
     "max_nodes": 8,
 }
+AUTOREGRESSIVE: dict[str, Any] = {"decoder": "autoregressive", "encoder": "none"}
 
 
 def star(nodes: int, centre: int = 0) -> SimpleGraph:
@@ -86,11 +87,14 @@ def small_model(name: str = "one-shot", graphs: list[SimpleGraph] | None = None,
 
 def autoregressive_model(order: str = "bfs", scale: float = 0.3, **changes: Any) -> TrainedModel:
     """An untrained autoregressive model that ignores its latents, so that every ordering has an exact probability."""
-    model = small_model(**({"decoding_steps": 0, "encoder": "none", "ordering": order, "latent": 1} | changes))
+    model = small_model(**(AUTOREGRESSIVE | {"ordering": order, "latent": 1} | changes))
+    decoder = model.network.decoder
     with torch.no_grad():
-        for parameter in model.network.decoder.parameters():
+        for parameter in decoder.parameters():
             parameter.mul_(scale)
-        model.network.decoder.latents.weight.zero_()
+        # The states, the low-rank graph and the inner products depend on latents.
+        for weights in (decoder.latents.weight, decoder.others.weight[:, : decoder.width], decoder.draft_weight):
+            weights.zero_()
 
     return model
 

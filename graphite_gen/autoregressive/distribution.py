@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -24,11 +25,24 @@ CHUNK_PAIRS = 1 << 17
 # Candidates that are evaluated at a time: those after the next neighbour are evaluated again when it is known.
 WINDOW = 32
 
-# The feasible row edges closest to sampled ones, given the indices of rows (R,), the edges sampled from the decoder
-# (R, T) and the current row edges (R, T). Pair i may depend on samples up to it and on edges before it only.
-RowConstraints = Callable[[Tensor, Tensor, Tensor], Tensor]
-# The constraints on the rows of M new nodes, given the graph in the batch that each row belongs to (M,), the known
-# edges (M, T, T), the new nodes (M,) and the final numbers of nodes (M,).
+
+class RowConstraints(ABC):
+    """Constraints on the edges of M new nodes."""
+
+    @abstractmethod
+    def __call__(self, rows: Tensor, sampled: Tensor, row_edges: Tensor) -> Tensor:
+        """The feasible edges closest to sampled ones, given the indices of rows (R,) and the current edges (R, t).
+
+        Pair i may depend on samples up to it and on edges before it only.
+        """
+
+    def rejected(self, edges: Tensor) -> Tensor:
+        """Rows whose edges (M, t) violate a constraint that is not enforced at first; from now on it is."""
+        return torch.empty(0, dtype=torch.int64, device=edges.device)
+
+
+# The constraints on new nodes, given the graph in the batch that each belongs to (M,), the known edges (M, t, t), the
+# positions t of the nodes (M,) and the final numbers of nodes (M,).
 EdgeConstraints = Callable[[Tensor, Tensor, Tensor, Tensor], RowConstraints]
 
 
@@ -51,11 +65,11 @@ class AutoregressiveGraphs:
     sizes: Tensor
 
     def log_prob(self, adj: Tensor) -> Tensor:
-        """The log-probability of graphs in this node ordering, all rows in one pass, in nats, with shape :math:`(B,)`."""
+        """The log-probability of graphs in this node ordering, all rows in one pass, in nats, with shape (B,)."""
         order = torch.argsort(self.sizes, descending=True, stable=True)
         sizes = self.sizes[order]
-        draft = self.decoder.draft(self.z[order], self.x[order], sizes)
         known = _KnownGraphs((adj[order] > 0).cpu().numpy(), sizes.cpu().numpy())
+        draft = self.decoder.draft(self.z[order, : known.nodes], self.x[order, : known.nodes], sizes)
         states, queries = self._states(draft, sizes, known)
         chunks = known.chunks(CHUNK_PAIRS)
         shared = self._pair_tables(states, queries, known)
@@ -134,10 +148,13 @@ class AutoregressiveGraphs:
         matrix = value.new_zeros(int(local[-1]) + 1, int(t.max()), value.shape[-1])
         earlier = matrix.index_put((local, i), value).cumsum(1)[local, i] - value
 
-        # Positions are the same in all graphs.
+        # Positions are the same in all graphs, if there are several.
         nodes = int(t.max()) + 1
-        places = torch.tril_indices(nodes, nodes, -1, device=t.device)
-        positions = F.embedding(t * (t - 1) // 2 + i, decoder.position_terms(places[0], places[1]))
+        if nodes**2 < len(t):
+            places = torch.tril_indices(nodes, nodes, -1, device=t.device)
+            positions = F.embedding(t * (t - 1) // 2 + i, decoder.position_terms(places[0], places[1]))
+        else:
+            positions = decoder.position_terms(t, i)
         inner = (draft.latents[graph, t] * draft.latents[graph, i]).sum(-1)
         terms = decoder.candidate_terms(
             hidden, scores, later, query, key, positions, inner, F.embedding(version, attend), earlier, i
@@ -164,7 +181,7 @@ class AutoregressiveGraphs:
                 break
             enforce = None
             if constraints is not None and t:
-                known = decoding.adj[:live, :t, :t].to(uniform)
+                known = decoding.adj[:live, :t, :t]
                 enforce = constraints(order[:live], known, torch.full_like(order[:live], t), decoding.sizes[:live])
             edges, _ = decoding.sample_row(uniform[:live, t, :t], enforce)
             decoding.add_node(edges)
@@ -180,7 +197,7 @@ class _KnownGraphs:
     """
 
     def __init__(self, adj: NDArray[np.bool_], sizes: NDArray[np.int64]) -> None:
-        graphs, nodes = adj.shape[:2]
+        graphs = len(adj)
         self.nodes = int(sizes.max(initial=0))
         adj = adj[:, : self.nodes, : self.nodes]
         lower = np.tril(adj, -1)
@@ -274,6 +291,10 @@ class RowCandidates(Protocol):
         """Add a neighbour to each of some rows, both with shape (A,)."""
         ...
 
+    def restart(self, rows: Tensor) -> None:
+        """Remove the chosen neighbours of some rows (A,)."""
+        ...
+
 
 def sample_row(row: RowCandidates, noise: Tensor, enforce: RowConstraints | None = None) -> tuple[Tensor, Tensor]:
     """Sample the edges of new nodes; return them and the logits of all pairs, with shape :math:`(L, t)`.
@@ -281,10 +302,24 @@ def sample_row(row: RowCandidates, noise: Tensor, enforce: RowConstraints | None
     The next neighbour is the first candidate whose noise is below its probability. Candidates after it are evaluated
     again when it is chosen, so a row takes one evaluation for each of its edges and one more.
     """
-    graphs, candidates = noise.shape
     edges, logits = torch.zeros_like(noise, dtype=torch.bool), torch.zeros_like(noise)
+    rows = torch.arange(len(noise), device=noise.device)
+    while len(rows):
+        _sample_edges(row, noise, enforce, rows, edges, logits)
+        # With the same noise a row changes only after the first edge that its constraints do not allow.
+        rows = rows[:0] if enforce is None else enforce.rejected(edges)
+        row.restart(rows)
+        edges[rows] = False
+
+    return edges, logits
+
+
+def _sample_edges(
+    row: RowCandidates, noise: Tensor, enforce: RowConstraints | None, rows: Tensor, edges: Tensor, logits: Tensor
+) -> None:
+    """Set the edges and logits of some rows, which have no edges yet."""
+    graphs, candidates = noise.shape
     start = torch.zeros(graphs, dtype=torch.int64, device=noise.device)
-    rows = torch.arange(graphs, device=noise.device)
     is_whole = enforce is not None or candidates <= WINDOW
     offsets = torch.arange(candidates if is_whole else WINDOW, device=noise.device)
     while len(rows) and candidates:
@@ -297,7 +332,9 @@ def sample_row(row: RowCandidates, noise: Tensor, enforce: RowConstraints | None
             found, hits = row.logits(rows, at), noise[rows.unsqueeze(-1), at]
         hits = hits < torch.sigmoid(found)
         if enforce is not None:
-            hits = enforce(rows, hits, edges[rows].to(noise))
+            # Pairs before the first one left are decided.
+            chosen_edges = edges[rows]
+            hits = enforce(rows, torch.where(at < first, chosen_edges, hits), chosen_edges)
         hits = hits & (at >= first)
         is_found, place = hits.any(-1), hits.int().argmax(-1, keepdim=True)
         chosen = torch.where(is_found, at.gather(-1, place).squeeze(-1), at[:, -1])
@@ -307,8 +344,6 @@ def sample_row(row: RowCandidates, noise: Tensor, enforce: RowConstraints | None
         edges[rows[is_found], chosen[is_found]] = True
         row.choose(rows[is_found], chosen[is_found])
         rows = rows[start[rows] < candidates]
-
-    return edges, logits
 
 
 class Decoding:
@@ -436,6 +471,11 @@ class _Candidates:
         self._adjacent[at] = adjacent = self._adjacent[at] + (distance == 1)
         self._paths[at] += common
         self._codes[at] = relation_code(distance, common, nearest, adjacent)
+
+    def restart(self, rows: Tensor) -> None:
+        self._total[rows], self._count[rows], self._last[rows] = 0, 0, -1
+        at = rows.cpu().numpy()
+        self._nearest[at], self._adjacent[at], self._codes[at] = FAR, 0, NO_RELATION
 
 
 def _tensor(values: NDArray[np.generic], like: Tensor) -> Tensor:

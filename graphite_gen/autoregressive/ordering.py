@@ -5,8 +5,8 @@ They give the bound :math:`\log p(A) \ge E_q[\log p(A_\sigma) - \log n! - \log q
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from torch import Tensor
 from ..data.batch import GraphBatch
 
 __all__ = [
-    "UNIFORM_FRACTION",
+    "SOFT_FRACTION",
     "attachment_degree",
     "permute_nodes",
     "permute_to_ordering",
@@ -30,8 +30,11 @@ __all__ = [
 _BACKWARD = ("degeneracy", "attachment")
 # Candidates for a regular ordering: about one in four is regular if the graph has any.
 CANDIDATES = 12
-# The fraction of proposed orderings that are uniform: a model may generate graphs in orderings its rule never gives.
-UNIFORM_FRACTION = 0.01
+# The fraction of proposed orderings that follow a softened rule: a model may generate graphs in orderings that its rule
+# never gives.
+SOFT_FRACTION = 0.25
+# The probability that a step of a softened rule ignores it; every ordering has one of these.
+SOFTNESS = (0.1, 0.5)
 # The weight of a candidate that is not regular, relative to one that is.
 IRREGULAR_WEIGHT = 0.01
 
@@ -54,28 +57,16 @@ def sample_orderings(
         The node at each position, padding last, :math:`(B, N)`, and :math:`\log q(\sigma | A)`, :math:`(B,)`.
     """
     graphs, count = len(adj), _candidates(rule)
-    many = adj.repeat(count, 0)
-    orderings, log_q, regular = _greedy(many, sizes.repeat(count), rule, lambda: rng.random(many.shape[:2]))
+    candidates = _sample(adj.repeat(count, 0), sizes.repeat(count), rule, rng)
+    orderings, log_q = candidates.orderings, candidates.log_prob()
     if rule != "attachment":
         return orderings, log_q
     # A regular ordering among the candidates of each graph, or any of them where none is regular.
-    is_regular = regular.reshape(graphs, count)
+    is_regular = candidates.is_regular.reshape(graphs, count)
     fraction = np.where(is_regular.any(1), is_regular.mean(1), 1)
     chosen = np.arange(graphs) * count + (rng.random((graphs, count)) + is_regular).argmax(1)
 
     return orderings[chosen], log_q[chosen] - np.log(fraction)
-
-
-def _rule_log_prob(
-    adj: NDArray[np.bool_], sizes: NDArray[np.int64], rule: str, orderings: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The log-probability of orderings under a rule, -inf where it never gives them, and whether they are regular."""
-    # With positions as tie-breaks the rule gives the ordering itself wherever it can.
-    positions = np.argsort(orderings, axis=1).astype(np.float64)
-    found, log_q, is_regular = _greedy(adj, sizes, rule, lambda: positions if rule in _BACKWARD else -positions)
-    is_possible = (found == orderings).all(1)
-
-    return np.where(is_possible, log_q, -np.inf), is_regular & is_possible
 
 
 def propose_orderings(
@@ -83,27 +74,30 @@ def propose_orderings(
     sizes: NDArray[np.int64],
     rule: str,
     rng: np.random.Generator,
-    uniform_fraction: float = UNIFORM_FRACTION,
+    soft_fraction: float = SOFT_FRACTION,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    r"""Sample orderings of graphs without padding, with unbiased inverse probabilities, for importance sampling.
+    r"""Sample orderings with unbiased inverse probabilities, for importance sampling over all orderings.
 
-    Candidates :math:`\sigma_k` come from :math:`q = (1 - \epsilon) q_{rule} + \epsilon / n!`, and one of them is chosen
-    in proportion to :math:`g`, which is small for those that are not regular. With
+    Candidates :math:`\sigma_k` come from the defensive mixture :math:`q = (1 - \alpha) q_0 + \alpha\, q_{soft}` of the
+    rule and its softened form, which gives every ordering (:meth:`_Orderings.log_prob`), and one of them is chosen in
+    proportion to :math:`g`, which is small for those that are not regular. With
 
     .. math:: \hat{q}(\sigma_k) = q(\sigma_k)\, g(\sigma_k) / \tfrac{1}{K} \sum_l g(\sigma_l)
 
     :math:`E[f(\sigma) / \hat{q}(\sigma)] = \sum_\sigma f(\sigma)` (Talbot et al., 2005). Rules other than
     ``attachment`` have one candidate, and :math:`\hat{q} = q`.
 
-    The arguments are those of :func:`sample_orderings`, and ``uniform_fraction`` is :math:`\epsilon`.
+    The arguments are those of :func:`sample_orderings`, and ``soft_fraction`` is :math:`\alpha`.
     """
     graphs, count = len(adj), _candidates(rule)
-    orderings, log_q, g = _sample_candidates(adj, sizes, rule, rng, uniform_fraction, count)
+    candidates = _sample(adj.repeat(count, 0), sizes.repeat(count), rule, rng, soft_fraction)
+    g = candidates.weights.reshape(graphs, count)
     cumulative = g.cumsum(1)
     choice = (cumulative <= rng.random((graphs, 1)) * cumulative[:, -1:]).sum(1)
     chosen = np.arange(graphs) * count + choice
+    log_q = candidates.log_prob(soft_fraction)[chosen]
 
-    return orderings[chosen], log_q[chosen] + np.log(g[np.arange(graphs), choice] / g.mean(1))
+    return candidates.orderings[chosen], log_q + np.log(g[np.arange(graphs), choice] / g.mean(1))
 
 
 def proposal_log_prob(
@@ -112,80 +106,132 @@ def proposal_log_prob(
     rule: str,
     orderings: NDArray[np.int64],
     rng: np.random.Generator,
-    uniform_fraction: float = UNIFORM_FRACTION,
+    soft_fraction: float = SOFT_FRACTION,
 ) -> NDArray[np.float64]:
     r"""Return :math:`\log \hat{q}` of given orderings under :func:`propose_orderings`, with shape :math:`(B,)`.
 
     The other candidates are sampled anew, as bidirectional Monte Carlo requires of a true ordering.
     """
-    log_q, is_regular = _rule_log_prob(adj, sizes, rule, orderings)
-    own = np.where(is_regular, 1.0, IRREGULAR_WEIGHT)
-    others = _sample_candidates(adj, sizes, rule, rng, uniform_fraction, _candidates(rule) - 1)[2]
-    mean = np.concatenate([own[:, None], others], axis=1).mean(1)
+    graphs, others = len(adj), _candidates(rule) - 1
+    given = _follow(adj, sizes, rule, lambda position, best, left: orderings[np.arange(graphs), position])
+    mean = given.weights
+    if others:
+        candidates = _sample(adj.repeat(others, 0), sizes.repeat(others), rule, rng, soft_fraction)
+        mean = np.column_stack([given.weights, candidates.weights.reshape(graphs, others)]).mean(1)
 
-    return _mix_uniform(log_q, orderings.shape[1], uniform_fraction) + np.log(own / mean)
+    return given.log_prob(soft_fraction) + np.log(given.weights / mean)
 
 
 def _candidates(rule: str) -> int:
     return CANDIDATES if rule == "attachment" else 1
 
 
-def _sample_candidates(
-    adj: NDArray[np.bool_], sizes: NDArray[np.int64], rule: str, rng: np.random.Generator, fraction: float, count: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Candidates and their log-probabilities, ``count`` rows of each graph, and their weights :math:`g`."""
-    graphs, nodes = adj.shape[:2]
-    many, counts = adj.repeat(count, 0), sizes.repeat(count)
-    orderings, log_q, is_regular = _greedy(many, counts, rule, lambda: rng.random((graphs * count, nodes)))
-    uniform = np.flatnonzero(rng.random(len(orderings)) < fraction)
-    orderings[uniform] = rng.permuted(orderings[uniform], axis=1)
-    log_q[uniform], is_regular[uniform] = _rule_log_prob(many[uniform], counts[uniform], rule, orderings[uniform])
+@dataclass(frozen=True)
+class _Orderings:
+    """Orderings, with what each of their steps could have chosen under a rule.
 
-    weights = np.where(is_regular, 1.0, IRREGULAR_WEIGHT)
-
-    return orderings, _mix_uniform(log_q, nodes, fraction), weights.reshape(graphs, count)
-
-
-def _mix_uniform(log_q: NDArray[np.float64], nodes: int, fraction: float) -> NDArray[np.float64]:
-    """The log-probability under a mixture with uniform orderings."""
-    if not fraction:
-        return log_q
-
-    return np.logaddexp(math.log1p(-fraction) + log_q, math.log(fraction) - math.lgamma(nodes + 1))
-
-
-def _greedy(
-    adj: NDArray[np.bool_], sizes: NDArray[np.int64], rule: str, ties: Callable[[], NDArray[np.float64]]
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]:
-    """Choose node after node: one of the smallest key, and among those the one of the highest tie-break.
-
-    The result is the orderings, their log-probabilities, and, for backward rules, whether they are regular.
+    Attributes:
+        orderings: The node at each position, with shape :math:`(B, N)`.
+        log_rule: The log-probability of each step under the rule, zero after the last, with shape :math:`(B, N)`.
+        log_uniform: That of a uniform choice among the nodes left.
+        is_regular: Whether the ordering is regular, with shape :math:`(B,)`.
     """
+
+    orderings: NDArray[np.int64]
+    log_rule: NDArray[np.float64]
+    log_uniform: NDArray[np.float64]
+    is_regular: NDArray[np.bool_]
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """The weights :math:`g` of :func:`propose_orderings`."""
+        return np.where(self.is_regular, 1.0, IRREGULAR_WEIGHT)
+
+    def log_prob(self, soft_fraction: float = 0.0) -> NDArray[np.float64]:
+        r"""The log-probability under a mixture of a rule and its softened form, with shape :math:`(B,)`.
+
+        .. math:: q_{soft}(\sigma) = \frac{1}{S} \sum_s \prod_t \left(\frac{\epsilon_s}{n - t} + (1 - \epsilon_s)\,
+            q_0(\sigma_t | \sigma_{<t})\right)
+        """
+        terms = [np.log1p(-soft_fraction) + self.log_rule.sum(1)]
+        for softness in SOFTNESS if soft_fraction else ():
+            steps = np.logaddexp(np.log1p(-softness) + self.log_rule, np.log(softness) + self.log_uniform)
+            terms.append(np.log(soft_fraction / len(SOFTNESS)) + steps.sum(1))
+
+        return np.logaddexp.reduce(terms, axis=0)
+
+
+def _sample(
+    adj: NDArray[np.bool_],
+    sizes: NDArray[np.int64],
+    rule: str,
+    rng: np.random.Generator,
+    soft_fraction: float = 0.0,
+) -> _Orderings:
+    """Sample orderings by a rule or, some of them, by its softened form."""
+    softness = np.zeros(len(adj))
+    if soft_fraction:
+        softness = np.where(rng.random(len(adj)) < soft_fraction, rng.choice(SOFTNESS, len(adj)), 0.0)
+
+    def choose(position: NDArray[np.int64], best: NDArray[np.bool_], left: NDArray[np.bool_]) -> NDArray[np.int64]:
+        if soft_fraction:
+            best = np.where((rng.random(len(best)) < softness)[:, None], left, best)
+        # Fresh tie-breaks at every step make all tied nodes equally likely.
+        return np.where(best, rng.random(best.shape), -1.0).argmax(1)
+
+    return _follow(adj, sizes, rule, choose)
+
+
+def _follow(
+    adj: NDArray[np.bool_],
+    sizes: NDArray[np.int64],
+    rule: str,
+    choose: Callable[[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]], NDArray[np.int64]],
+) -> _Orderings:
+    """Choose node after node, given the positions, the nodes of the smallest key, and all nodes left."""
     graphs, nodes = adj.shape[:2]
     rows = np.arange(graphs)
     left = np.arange(nodes) < sizes[:, None]
     degrees = adj.sum(-1)
     m = attachment_degree(degrees.sum(1) / 2, sizes)[:, None]
     orderings = np.tile(np.arange(nodes), (graphs, 1))
-    log_q = np.zeros(graphs)
+    log_rule, log_uniform = np.zeros((graphs, nodes)), np.zeros((graphs, nodes))
     is_regular = np.ones(graphs, dtype=np.bool_)
-    key = _initial_key(degrees, m, rule)
+    key = -_onion_layers(adj, sizes) if rule == "onion" else _initial_key(degrees, m, rule)
     for step in range(int(sizes.max(initial=0))):
+        live = step < sizes
         masked = np.where(left, key, 2 * _FAR)
         best = left & (masked == masked.min(1)[:, None])
-        # Fresh tie-breaks at every step make all tied nodes equally likely.
-        chosen = np.where(best, ties(), -np.inf).argmax(1)
-        live = step < sizes
-        log_q -= np.where(live, np.log(np.maximum(best.sum(1), 1)), 0)
-        position = sizes - 1 - step if rule in _BACKWARD else np.full(graphs, step)
+        position = np.where(live, sizes - 1 - step if rule in _BACKWARD else step, nodes - 1)
+        chosen = choose(position, best, left)
+        # A step that the rule never takes has probability zero.
+        is_best = np.where(best[rows, chosen], 0.0, -np.inf)
+        log_rule[:, step] = np.where(live, is_best - np.log(np.maximum(best.sum(1), 1)), 0)
+        log_uniform[:, step] = np.where(live, -np.log(np.maximum(left.sum(1), 1)), 0)
         orderings[rows[live], position[live]] = chosen[live]
         left[rows[live], chosen[live]] = False
-        is_regular &= (position < m[:, 0]) | (degrees[rows, chosen] == m[:, 0])
-        neighbours = adj[rows, chosen]
+        is_regular &= ~live | (position < m[:, 0]) | (degrees[rows, chosen] == m[:, 0])
+        neighbours = adj[rows, chosen] & live[:, None]
         degrees = degrees - neighbours
         key = _initial_key(degrees, m, rule) if rule in _BACKWARD else _next_key(key, neighbours, rule, step)
 
-    return orderings, log_q, is_regular
+    return _Orderings(orderings, log_rule, log_uniform, is_regular)
+
+
+def _onion_layers(adj: NDArray[np.bool_], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The onion layer of every node, from 1 for the outermost (Hébert-Dufresne et al., 2016), with shape (B, N)."""
+    left = np.arange(adj.shape[1]) < sizes[:, None]
+    layers, core = np.zeros(left.shape, dtype=np.int64), np.zeros((len(adj), 1), dtype=np.int64)
+    layer = 0
+    while left.any():
+        layer += 1
+        degrees = np.where(left, (adj & left[:, None]).sum(-1), _FAR)
+        core = np.maximum(core, degrees.min(1, keepdims=True))
+        removed = left & (degrees <= core)
+        layers[removed] = layer
+        left &= ~removed
+
+    return layers
 
 
 def attachment_degree(edges: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..autoregressive.distribution import Schedule
 from ..errors import SamplingError
 from ..graph import SimpleGraph
 from ..likelihood import graph_log_weights
@@ -38,9 +37,10 @@ ONE_SHOT_PARTICLES = 256
 MIN_ORDERINGS = 25
 # The rule 'attachment' rarely gives irregular orderings: with fewer, their noise would go unnoticed.
 MIN_ATTACHMENT_ORDERINGS = 100
-# The fraction of uniform orderings in an enumeration. With as few orderings as here, the default would give none: every
-# run would miss the same graphs, and agreement between runs would mean nothing. A half at most doubles the variance.
-UNIFORM_FRACTION = 0.5
+# The fraction of softened orderings in an enumeration. With as few orderings as here, the default would give hardly
+# any: every run would miss the same graphs, and agreement between runs would mean nothing. A half at most doubles the
+# variance.
+SOFT_FRACTION = 0.5
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,6 @@ def complete(
     particles: int | None = None,
     steps: int = CHAIN_STEPS,
     runs: int = RUNS,
-    decoding_steps: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Completion:
     """Sample the unknown pairs of a graph given the known ones; see :meth:`graphite_gen.Model.complete`.
@@ -114,8 +113,7 @@ def complete(
         found = f"'count' is {count}, 'particles' {particles}, 'steps' {steps} and 'runs' {runs}"
         raise SamplingError(f"{found}; they should be at least 0, 1, 4 and 2.")
     rng, config = stream(seed, "completion"), model.config
-    schedule = Schedule(config.decoding_steps if decoding_steps is None else decoding_steps)
-    check_model(model, schedule, partial.nodes)
+    check_model(model, partial.nodes)
     _check(model, partial)
     orderings = CHAINS * steps // 2 ** len(partial.unknown)
     least = MIN_ATTACHMENT_ORDERINGS if config.ordering == "attachment" else MIN_ORDERINGS
@@ -125,13 +123,13 @@ def complete(
         posterior = decode_completions(model, partial, runs=runs, particles=particles or ONE_SHOT_PARTICLES, rng=rng)
     elif particles is None and orderings >= least:
         method, tick = "enumeration", _ticking(progress, 2 ** len(partial.unknown))
-        posterior = _enumerate(model, partial, runs=runs, orderings=orderings, schedule=schedule, seed=seed, tick=tick)
+        posterior = _enumerate(model, partial, runs=runs, orderings=orderings, seed=seed, tick=tick)
     else:
         method, tick = "chains", _ticking(progress, partial.nodes + steps)
         size = particles or AUTOREGRESSIVE_PARTICLES
-        posterior = extend_particles(model, partial, runs=runs, particles=size, schedule=schedule, rng=rng, tick=tick)
+        posterior = extend_particles(model, partial, runs=runs, particles=size, rng=rng, tick=tick)
         if math.isfinite(posterior.log_evidence):
-            posterior = move_particles(model, partial, posterior, steps=steps, schedule=schedule, rng=rng, tick=tick)
+            posterior = move_particles(model, partial, posterior, steps=steps, rng=rng, tick=tick)
     if not math.isfinite(posterior.log_evidence):
         raise SamplingError(
             f"The known pairs have probability zero under '{model.name}', as far as {method} can tell.",
@@ -189,7 +187,6 @@ def _enumerate(
     *,
     runs: int,
     orderings: int,
-    schedule: Schedule,
     seed: int,
     tick: Callable[[], None],
 ) -> Posterior:
@@ -203,9 +200,7 @@ def _enumerate(
     log_p = np.zeros((runs, len(completions)))
     for index, edges in enumerate(completions):
         batch = batch_for(model, partial.completed(edges))
-        weights = graph_log_weights(
-            model.network, batch, runs * orderings, seed, index, schedule=schedule, any_order=UNIFORM_FRACTION
-        )
+        weights = graph_log_weights(model.network, batch, runs * orderings, seed, index, soft_fraction=SOFT_FRACTION)
         log_p[:, index] = weights.reshape(runs, orderings).logsumexp(1).numpy() - math.log(orderings)
         tick()
 

@@ -10,8 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..autoregressive.distribution import Schedule
-from ..autoregressive.ordering import UNIFORM_FRACTION, attachment_degree, permute_nodes, propose_orderings
+from ..autoregressive.ordering import attachment_degree, permute_nodes, propose_orderings
 from ..data.batch import GraphBatch
 from ..likelihood.proposal import standard_normal
 from ..training.checkpoint import TrainedModel
@@ -69,7 +68,6 @@ def move_particles(
     start: Posterior,
     *,
     steps: int,
-    schedule: Schedule,
     rng: np.random.Generator,
     tick: Callable[[], None] = lambda: None,
 ) -> Posterior:
@@ -79,7 +77,7 @@ def move_particles(
     differences show whether the chains have converged; ``tick`` is called after each step.
     """
     runs = len(start.log_weights)
-    chains = Chains(model, partial, initial_edges(start, rng), schedule=schedule, rng=rng)
+    chains = Chains(model, partial, initial_edges(start, rng), rng)
     for _ in range(STARTS if model.config.ordering == "attachment" else 0):
         chains.try_regular()
     states = []
@@ -112,11 +110,9 @@ class Chains:
         model: TrainedModel,
         partial: PartialGraph,
         edges: NDArray[np.bool_],
-        *,
-        schedule: Schedule,
         rng: np.random.Generator,
     ) -> None:
-        self.model, self.partial, self.schedule, self.rng = model, partial, schedule, rng
+        self.model, self.partial, self.rng = model, partial, rng
         self.edges = edges
         self.log_p = self._estimate(edges)
 
@@ -172,8 +168,7 @@ class Chains:
         network, partial, rng = self.model.network, self.partial, self.rng
         count, nodes, like = len(edges), partial.nodes, next(network.parameters())
         graphs = partial.completions(edges)
-        rule, sizes = self.model.config.ordering, np.full(count, nodes)
-        orderings, log_q = propose_orderings(graphs, sizes, rule, rng, UNIFORM_FRACTION)
+        orderings, log_q = propose_orderings(graphs, np.full(count, nodes), self.model.config.ordering, rng)
 
         known = batch_for(self.model, partial.graph)
         batch = GraphBatch(
@@ -184,4 +179,4 @@ class Chains:
         epsilon = standard_normal(rng, like, count, nodes, self.model.config.latent)
         log_q_ = torch.from_numpy(log_q).to(like)
 
-        return autoregressive_log_weights(network, batch, noise, epsilon, log_q_, self.schedule).double().cpu().numpy()
+        return autoregressive_log_weights(network, batch, noise, epsilon, log_q_).double().cpu().numpy()

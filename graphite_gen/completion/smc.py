@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..autoregressive.distribution import AutoregressiveGraphs, RowConstraints, Schedule
+from ..autoregressive.distribution import Decoding, RowConstraints
 from ..autoregressive.ordering import sample_orderings
 from ..likelihood.proposal import standard_normal
 from ..training.checkpoint import TrainedModel
@@ -27,8 +28,6 @@ UNIFORM_FRACTION = 0.05
 AGREEMENT_BASE = 2.0
 # Cells of the comparison of orderings with particles held at once.
 ORDERING_CELLS = 1 << 24
-# Cells of the matrices of particles decoded at once.
-CHUNK_CELLS = 1 << 21
 
 
 class NextNodeProposal:
@@ -80,7 +79,6 @@ def extend_particles(
     *,
     runs: int,
     particles: int,
-    schedule: Schedule,
     rng: np.random.Generator,
     tick: Callable[[], None] = lambda: None,
 ) -> Posterior:
@@ -94,24 +92,19 @@ def extend_particles(
     is the marginal likelihood. Particles are resampled when the effective sample size is low (Doucet & Johansen, 2009).
     There is no lookahead, so few survive under confident models: :func:`move_particles` continues from those.
     """
-    nodes, count = partial.nodes, runs * particles
-    state = _Particles(model, partial, count, schedule, rng)
+    nodes = partial.nodes
     proposal = NextNodeProposal(partial, model.config.ordering, model.sizes.density(nodes), rng)
+    state = _Particles(model, partial, runs * particles, proposal, rng)
     log_weights, log_means = np.zeros((runs, particles)), np.zeros(runs)
-    block = int(schedule.block(np.array([nodes]))[0])
 
-    for first in range(0, nodes, block):
-        positions = range(first, min(first + block, nodes))
-        for position in positions:
-            log_weights -= state.add_node(position, proposal).reshape(runs, particles)
-        for position in positions:
-            if position:
-                log_weights += state.sample_row(position).reshape(runs, particles)
-            tick()
-            if positions.stop < nodes and position == positions[-1]:
-                log_weights, log_means, chosen = _resample(log_weights, log_means, rng)
-                if chosen is not None:
-                    state.select(chosen, positions.stop)
+    for position in range(nodes):
+        log_q = state.propose(position)
+        log_weights += (state.add_node(position) - log_q).reshape(runs, particles)
+        tick()
+        if position < nodes - 1:
+            log_weights, log_means, chosen = _resample(log_weights, log_means, rng)
+            if chosen is not None:
+                state.select(chosen)
 
     total = log_weights + log_means[:, None] - math.lgamma(nodes + 1)
 
@@ -119,76 +112,78 @@ def extend_particles(
 
 
 class _Particles:
-    """Orderings :math:`(K, N)`, edges :math:`(K, N, N)`, latents :math:`(K, N, D)` and features :math:`(K, N, F)`.
+    """Graphs that are decoded together, their node orderings :math:`(K, N)`, and the known pairs that fix some edges.
 
-    Latents are sampled from the prior, as the model does. Positions that are not yet decoded are unused.
+    Latents are sampled from the prior, as the model does.
     """
 
     def __init__(
-        self, model: TrainedModel, partial: PartialGraph, count: int, schedule: Schedule, rng: np.random.Generator
+        self,
+        model: TrainedModel,
+        partial: PartialGraph,
+        count: int,
+        proposal: NextNodeProposal,
+        rng: np.random.Generator,
     ) -> None:
-        self.model, self.schedule, self.rng = model, schedule, rng
+        self.proposal, self.rng = proposal, rng
         self.known, self.edges = partial.known(), partial.graph.adjacency()
-        self.features = batch_for(model, partial.graph).x[0]
-        widths = partial.nodes, model.config.latent, self.features.shape[1]
-        self.adj, self.z, self.x = (self.features.new_zeros(count, partial.nodes, width) for width in widths)
         self.orderings = np.zeros((count, partial.nodes), dtype=np.int64)
+        self.log_q = np.zeros((count, partial.nodes))
+        features = batch_for(model, partial.graph).x[0]
+        self._proposed = 0
+        if features.shape[1]:
+            # The decoder reads the features of all nodes before the first row.
+            for position in range(partial.nodes):
+                self.propose(position)
+        x = features[torch.from_numpy(self.orderings).to(features.device)]
+        z = standard_normal(rng, x, count, partial.nodes, model.config.latent)
+        sizes = torch.full((count,), partial.nodes, device=x.device)
+        decoder = model.network.decode_autoregressive(z, x, sizes).decoder
+        self.decoding = Decoding(decoder, z, x, sizes)
 
-    def add_node(self, position: int, proposal: NextNodeProposal) -> NDArray[np.float64]:
+    def propose(self, position: int) -> NDArray[np.float64]:
         """Propose the node at a position; return the log-probabilities of the choices, with shape :math:`(K,)`."""
-        chosen, log_q = proposal.sample(self.orderings[:, :position], self.rng)
-        self.orderings[:, position] = chosen
-        self.z[:, position] = standard_normal(self.rng, self.z, len(chosen), self.z.shape[-1])
-        self.x[:, position] = self.features[torch.from_numpy(chosen).to(self.features.device)]
+        if position >= self._proposed:
+            chosen, log_q = self.proposal.sample(self.orderings[:, :position], self.rng)
+            self.orderings[:, position], self.log_q[:, position] = chosen, log_q
+            self._proposed = position + 1
 
-        return log_q
+        return self.log_q[:, position]
 
-    def sample_row(self, position: int) -> NDArray[np.float64]:
-        """Sample the row of a position; return the log-probability of its known pairs, with shape :math:`(K,)`."""
-        count, nodes = self.orderings.shape
-        uniform = torch.from_numpy(self.rng.random((count, nodes), dtype=np.float32)).to(self.adj)
-        size = max(1, CHUNK_CELLS // nodes**2)
-        parts = [slice(start, start + size) for start in range(0, count, size)]
+    def add_node(self, position: int) -> NDArray[np.float64]:
+        """Add the node at a position; return the log-probability of its known pairs, with shape :math:`(K,)`."""
+        decoding = self.decoding
+        count, like = decoding.start_row(), decoding.adj
+        noise = torch.from_numpy(self.rng.random((count, position), dtype=np.float32)).to(like.device)
+        pairs = self.orderings[:, position, None], self.orderings[:, :position]
+        known, edges = (torch.from_numpy(matrix[pairs]).to(like.device) for matrix in (self.known, self.edges))
+        row_edges, logits = decoding.sample_row(noise, _KnownPairs(known, edges))
+        decoding.add_node(row_edges)
 
-        return np.concatenate([self._sample_part(position, part, uniform[part]) for part in parts])
+        return (torch.where(row_edges, logits, 0) - F.softplus(logits)).mul(known).sum(-1).double().cpu().numpy()
 
-    def _sample_part(self, position: int, part: slice, uniform: Tensor) -> NDArray[np.float64]:
-        adj, orderings = self.adj[part], self.orderings[part]
-        count, nodes = orderings.shape
-        sizes = torch.full((count,), nodes, device=adj.device)
-        distribution: AutoregressiveGraphs = self.model.network.decode_autoregressive(
-            self.z[part], self.x[part], sizes, self.schedule
-        )
-        pairs = orderings[:, position, None], orderings[:, :position]
-        known, edges = (torch.from_numpy(matrix[pairs]).to(adj.device) for matrix in (self.known, self.edges))
-
-        def fix_known(graphs: Tensor, adj: Tensor, rows: Tensor, sizes: Tensor) -> RowConstraints:
-            is_fixed, fixed = (F.pad(matrix, (0, adj.shape[-1] - position)) for matrix in (known, edges))
-            return lambda at, sampled, _: torch.where(is_fixed[at], fixed[at], sampled)
-
-        graphs, rows = np.arange(count), np.full(count, position)
-        before = distribution.partial_graphs(adj, graphs, rows)
-        h = distribution.decoder.states(before)
-        found = distribution.sample_rows(before, h, graphs, rows, uniform, fix_known)
-        row_edges, logits = (values[:, :position] for values in found)
-        adj[:, position, :position] = adj[:, :position, position] = row_edges
-
-        return ((row_edges * logits - F.softplus(logits)) * known).sum(-1).double().cpu().numpy()
-
-    def select(self, chosen: NDArray[np.int64], positions: int) -> None:
-        """Replace the particles by the chosen ones; only the first positions are copied."""
-        at = torch.from_numpy(chosen).to(self.adj.device)
-        self.orderings[:, :positions] = self.orderings[chosen, :positions]
-        self.adj[:, :positions, :positions] = self.adj[at, :positions, :positions]
-        for values in (self.z, self.x):
-            values[:, :positions] = values[at, :positions]
+    def select(self, chosen: NDArray[np.int64]) -> None:
+        """Replace the particles by the chosen ones."""
+        self.orderings, self.log_q = self.orderings[chosen], self.log_q[chosen]
+        self.decoding.select(chosen)
 
     def edges_at(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether each particle has an edge at each pair of nodes, with shape :math:`(K, U)`."""
         positions = np.argsort(self.orderings, axis=1)
         rows = np.arange(len(positions))[:, None]
 
-        return self.adj.cpu().numpy()[rows, positions[:, pairs[:, 0]], positions[:, pairs[:, 1]]] > 0
+        return self.decoding.adj.cpu().numpy()[rows, positions[:, pairs[:, 0]], positions[:, pairs[:, 1]]]
+
+
+@dataclass(frozen=True)
+class _KnownPairs(RowConstraints):
+    """Rows some of whose pairs are known, with their edges; both have shape :math:`(K, t)`."""
+
+    known: Tensor
+    edges: Tensor
+
+    def __call__(self, rows: Tensor, sampled: Tensor, row_edges: Tensor) -> Tensor:
+        return torch.where(self.known[rows], self.edges[rows], sampled)
 
 
 def _resample(

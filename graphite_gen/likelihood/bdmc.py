@@ -8,14 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..autoregressive.distribution import Schedule
-from ..autoregressive.ordering import UNIFORM_FRACTION, proposal_log_prob
+from ..autoregressive.ordering import proposal_log_prob
 from ..config import require_count
 from ..data.batch import GraphBatch
 from ..distributed import SINGLE_PROCESS, ProcessGroup
@@ -39,8 +37,7 @@ class GraphBDMC(Record):
 
     Attributes:
         lower: The lower bound on -log p(A|n), from proposals and the true posterior sample.
-        upper: The upper bound, from proposals alone: the estimate of method ``ais``, or, for an autoregressive model,
-            of node orderings of which a few are uniform.
+        upper: The upper bound, from proposals alone: annealed chains, or node orderings of an autoregressive model.
         importance: The estimate of method ``is``, whose weights have the Pareto shape ``khat``.
         anneals: Whether the model has a method ``ais``, which an autoregressive one has not.
     """
@@ -148,17 +145,14 @@ def _autoregressive_bounds(
     model: TrainedModel, index: int, options: NLLOptions, features: SimpleGraph | None
 ) -> GraphBDMC:
     """The bounds of one graph by node orderings, with the one it was sampled in among them."""
-    samples, seed, schedule = options.samples or 0, options.seed, Schedule(options.decoding_steps or 0)
-    rng = stream(seed, "growth bounds", index)
-    batch, z = _simulate(model, rng, features, schedule)
+    rng = stream(options.seed, "growth bounds", index)
+    batch, z = _simulate(model, rng, features)
     nodes = batch.adj.shape[-1]
     order, adj = np.arange(nodes)[None], batch.adj.cpu().numpy() > 0
-    log_q = proposal_log_prob(adj, np.array([nodes]), model.config.ordering, order, rng, UNIFORM_FRACTION)
-    true = order_log_weights(model.network, batch, order, log_q, schedule, rng, z)
-    log_weights = partial(graph_log_weights, model.network, batch, samples, seed, index, schedule=schedule)
-    proposed = log_weights(any_order=UNIFORM_FRACTION)
-    # Method 'is' follows the ordering rule alone, and is compared with the bounds as it is.
-    plain = smooth_weights(log_weights().numpy())
+    log_q = proposal_log_prob(adj, np.array([nodes]), model.config.ordering, order, rng)
+    true = order_log_weights(model.network, batch, order, log_q, rng, z)
+    proposed = graph_log_weights(model.network, batch, options.samples or 0, options.seed, index)
+    plain = smooth_weights(proposed.numpy())
 
     return GraphBDMC(
         nodes=nodes,
@@ -172,21 +166,19 @@ def _autoregressive_bounds(
 
 
 @torch.no_grad()
-def _simulate(
-    model: TrainedModel, rng: np.random.Generator, given: SimpleGraph | None, schedule: Schedule | None = None
-) -> tuple[GraphBatch, Tensor]:
+def _simulate(model: TrainedModel, rng: np.random.Generator, given: SimpleGraph | None) -> tuple[GraphBatch, Tensor]:
     """Sample a graph as a batch of one, in the order of decoding, with its latents of shape :math:`(1, N, D)`."""
     network, device = model.network, model.device
     nodes = int(model.sizes.sample(1, rng)[0]) if given is None else given.nodes
     features = np.zeros((nodes, 0)) if given is None or given.features is None else given.features
-    like = next(network.parameters())
-    x = torch.from_numpy(np.asarray(features) if schedule is None else rng.permutation(features)).to(like).unsqueeze(0)
+    is_ordered, like = model.config.is_autoregressive, next(network.parameters())
+    x = torch.from_numpy(rng.permutation(features) if is_ordered else np.asarray(features)).to(like).unsqueeze(0)
     z = standard_normal(rng, like, 1, nodes, model.config.latent)
     mask = torch.ones(1, nodes, dtype=torch.bool, device=device)
     uniform = torch.from_numpy(rng.random((1, nodes, nodes))).to(like)
-    if schedule is None:
+    if not is_ordered:
         return GraphBatch(network.decode(z, x, mask).sample(uniform), mask, x), z
-    graphs = network.decode_autoregressive(z, x, torch.tensor([nodes], device=device), schedule)
+    graphs = network.decode_autoregressive(z, x, torch.tensor([nodes], device=device))
 
     return GraphBatch(graphs.sample(uniform), mask, x), z
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from ..autoregressive.distribution import CHUNK_CELLS, Schedule
+from ..autoregressive.distribution import CHUNK_PAIRS
 from ..config import require, require_count
 from ..data.batch import collate
 from ..distributed import SINGLE_PROCESS, ProcessGroup
@@ -27,9 +27,10 @@ from .psis import KHAT_LIMIT, needs_annealing, nll_curve, smooth_weights
 
 __all__ = ["NLLOptions", "default_samples", "estimate_nll", "iterate_nll", "summarise"]
 
-# Measured bytes per matrix cell: of the rows that an autoregressive model scores together, and of each proposal.
-AUTOREGRESSIVE_BYTES = 330
+# Measured bytes per matrix cell: of each proposal, and of those that an autoregressive model scores together.
 ONE_SHOT_BYTES = 30
+AUTOREGRESSIVE_BYTES = 130
+SCORED_BYTES = 2200
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,6 @@ class NLLOptions:
         chains: Chains per graph of annealed importance sampling.
         steps: Temperatures of each chain.
         curve: Whether to keep the estimates from fewer samples.
-        decoding_steps: Decoding steps of an autoregressive model, 0 for one pair at a time; None for the model's own.
     """
 
     samples: int | None = None
@@ -57,7 +57,6 @@ class NLLOptions:
     chains: int = CHAINS
     steps: int = STEPS
     curve: bool = False
-    decoding_steps: int | None = None
 
     def __post_init__(self) -> None:
         require("convention", self.convention, ("pairs", "paper"))
@@ -72,7 +71,7 @@ class NLLOptions:
     def for_model(self, model: TrainedModel) -> NLLOptions:
         """The same options with everything resolved that depends on the model.
 
-        ``samples`` and ``decoding_steps`` become numbers, and ``auto`` becomes ``is`` for an autoregressive model.
+        ``samples`` becomes a number, and ``auto`` becomes ``is`` for an autoregressive model.
         """
         config = model.config
         if not config.is_variational:
@@ -84,20 +83,14 @@ class NLLOptions:
             raise DatasetError(f"'{model.name}' is {kind}, which has no convention 'paper'.", reason="needs-pairs")
         samples = default_samples(model) if self.samples is None else self.samples
         if not config.is_autoregressive:
-            if self.decoding_steps not in (None, 1):
-                raise ConfigError(
-                    f"'{model.name}' samples all pairs in one step, so its decoding steps cannot be changed.",
-                    reason="one-shot-decoding",
-                )
-            return replace(self, samples=samples, decoding_steps=1)
+            return replace(self, samples=samples)
         if self.method == "ais":
             raise ConfigError(
                 f"'{model.name}' is autoregressive, and node orderings cannot be annealed. Use method 'is'.",
                 reason="no-annealing",
             )
-        steps = config.decoding_steps if self.decoding_steps is None else self.decoding_steps
 
-        return replace(self, samples=samples, method="is", decoding_steps=steps)
+        return replace(self, samples=samples, method="is")
 
 
 DEFAULTS = NLLOptions()
@@ -123,7 +116,6 @@ def iterate_nll(
     """
     options = options.for_model(model)
     samples, seed, convention = options.samples or 0, options.seed, options.convention
-    schedule = Schedule(options.decoding_steps or 0) if model.config.is_autoregressive else None
     most = samples if options.method == "is" else max(samples, options.chains)
 
     def score(index: int, graph: SimpleGraph) -> GraphNLL:
@@ -133,7 +125,7 @@ def iterate_nll(
         batch = collate([graph], width).to(model.device)
         row: GraphNLL | None = None
         if options.method != "ais":
-            weights = graph_log_weights(model.network, batch, samples, seed, index, convention, schedule)
+            weights = graph_log_weights(model.network, batch, samples, seed, index, convention)
             row = _estimate(model, graph, index, weights, options, "is")
         if row is None or (options.method == "auto" and needs_annealing(row.khat)):
             weights = annealed_log_weights(model.network, batch, options.chains, options.steps, seed, index)
@@ -188,11 +180,10 @@ def _check_memory(model: TrainedModel, nodes: int, index: int, samples: int, pro
     """Refuse a graph whose matrices over all pairs of nodes do not fit, once for each process on this machine."""
     if model.device.type != "cpu":
         return
-    one = nodes**2 * ONE_SHOT_BYTES
-    proposals = min(samples, block_size(nodes))
-    # The rows that an autoregressive model scores together.
-    rows = max(nodes**2, min(proposals * nodes**3 // 3, CHUNK_CELLS)) if model.config.is_autoregressive else 0
-    fixed = rows * AUTOREGRESSIVE_BYTES
+    is_autoregressive, cells = model.config.is_autoregressive, nodes**2
+    one = cells * (AUTOREGRESSIVE_BYTES if is_autoregressive else ONE_SHOT_BYTES)
+    proposals = min(samples, block_size(nodes, is_autoregressive))
+    fixed = SCORED_BYTES * min(proposals * cells, 2 * CHUNK_PAIRS) if is_autoregressive else 0
 
     def remedy(available: int) -> str:
         fitting = (available // processes - fixed) // one

@@ -9,8 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..autoregressive.distribution import Schedule
-from ..autoregressive.ordering import permute_nodes, propose_orderings
+from ..autoregressive.ordering import SOFT_FRACTION, permute_nodes, propose_orderings
 from ..data.batch import GraphBatch
 from ..rng import stream
 from ..training.model import GraphNetwork
@@ -24,11 +23,14 @@ __all__ = ["block_size", "graph_log_weights", "order_log_weights"]
 BLOCK = 256
 MIXTURE = 16
 BLOCK_CELLS = 1 << 24
+AUTOREGRESSIVE_CELLS = 1 << 21
 
 
-def block_size(nodes: int) -> int:
+def block_size(nodes: int, is_autoregressive: bool = False) -> int:
     """The number of proposals that are scored together, for a graph of some size."""
-    return max(1, min(BLOCK, BLOCK_CELLS // max(nodes, 1) ** 2))
+    cells = AUTOREGRESSIVE_CELLS if is_autoregressive else BLOCK_CELLS
+
+    return max(1, min(BLOCK, cells // max(nodes, 1) ** 2))
 
 
 def _blocks(samples: int, nodes: int) -> Iterator[tuple[int, int]]:
@@ -49,24 +51,22 @@ def graph_log_weights(
     seed: int,
     index: int,
     convention: str = "pairs",
-    schedule: Schedule | None = None,
-    any_order: float = 0.0,
+    soft_fraction: float = SOFT_FRACTION,
 ) -> Tensor:
-    """The log-weights of one graph, in double precision, with shape :math:`(K,)`.
+    """The log-weights of one graph, in double precision, with shape :math:`(K,)`; the mean weight is p(A).
 
-    Those of an autoregressive model are over node orderings that its ordering rule can produce. Their mean is a lower
-    bound on p(A), tight if the model has learned the rule. It is an unbiased estimate if a fraction ``any_order`` of
-    the orderings is uniform instead. The seed and the index of the graph name its random stream.
+    Those of an autoregressive model are over node orderings, a fraction of which follow a softened rule that gives
+    every ordering (:func:`.propose_orderings`). The seed and the index of the graph name its random stream.
     """
     nodes, weights = batch.mask.shape[-1], []
     if network.config.is_autoregressive:
-        schedule, largest = schedule or Schedule(network.config.decoding_steps), block_size(nodes)
+        largest = block_size(nodes, is_autoregressive=True)
         for number, start in enumerate(range(0, samples, largest)):
             count = min(largest, samples - start)
             rng = stream(seed, "nll", index, number)
             adj = np.repeat(batch.adj.cpu().numpy() > 0, count, 0)
-            orders, log_q = propose_orderings(adj, np.full(count, nodes), network.config.ordering, rng, any_order)
-            weights.append(order_log_weights(network, batch, orders, log_q, schedule, rng))
+            orders, log_q = propose_orderings(adj, np.full(count, nodes), network.config.ordering, rng, soft_fraction)
+            weights.append(order_log_weights(network, batch, orders, log_q, rng))
         return torch.cat(weights)
     for number, (mixture, each) in enumerate(_blocks(samples, nodes)):
         rng = stream(seed, "nll", index, number)
@@ -83,7 +83,6 @@ def order_log_weights(
     batch: GraphBatch,
     orders: NDArray[np.int64],
     log_q: NDArray[np.float64],
-    schedule: Schedule,
     rng: np.random.Generator,
     z: Tensor | None = None,
 ) -> Tensor:
@@ -103,8 +102,6 @@ def order_log_weights(
     else:
         posterior = network.encode(ordered, noise)
         epsilon = (z - posterior.mu) / posterior.sigma
-    log_weights = autoregressive_log_weights(
-        network, ordered, noise, epsilon, torch.from_numpy(log_q).to(batch.adj), schedule
-    )
+    log_weights = autoregressive_log_weights(network, ordered, noise, epsilon, torch.from_numpy(log_q).to(batch.adj))
 
     return log_weights.double().cpu()

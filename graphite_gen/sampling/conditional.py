@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -11,13 +11,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..autoregressive.decoder import PartialGraphs
-from ..autoregressive.distribution import AutoregressiveGraphs
+from ..autoregressive.distribution import EdgeConstraints, sample_row
 from ..data.properties import component_labels
 from .constraints import Requirements
 from .feasibility import NodePermutation
 
-__all__ = ["FixedLogits", "exact_sampler", "sample_constrained", "sample_edge_count", "sample_spanning_tree"]
+__all__ = ["exact_sampler", "sample_constrained", "sample_edge_count", "sample_rows", "sample_spanning_tree"]
 
 # Log-odds of this size are certain in double precision.
 CERTAIN = 60.0
@@ -44,8 +43,8 @@ def sample_constrained(
     if any(sampler is None for sampler in samplers):
         sizes = np.array([requirement.nodes for requirement in requirements])
         order = NodePermutation(sizes, keys, logits.device, requirements, by_degree=by_degree)
-        graphs = AutoregressiveGraphs(FixedLogits(), order.pairs(logits), logits[..., :0], order.sizes)
-        adj = order.invert(graphs.sample(uniform.to(logits), order.constraints))
+        assert order.constraints is not None
+        adj = order.invert(sample_rows(order.pairs(logits), order.sizes, uniform.to(logits), order.constraints))
     for row, (sampler, requirement, rng) in enumerate(zip(samplers, requirements, streams, strict=True)):
         if sampler is not None:
             n = requirement.nodes
@@ -71,23 +70,34 @@ def exact_sampler(requirements: Requirements) -> ExactSampler | None:
     return None
 
 
+def sample_rows(logits: Tensor, sizes: Tensor, uniform: Tensor, constraints: EdgeConstraints) -> Tensor:
+    """Sample independent edges row by row under constraints; log-odds and noise have shape :math:`(B, N, N)`."""
+    adj = torch.zeros_like(logits)
+    for t in range(1, logits.shape[-1]):
+        live = (sizes > t).nonzero().squeeze(-1)
+        if not len(live):
+            break
+        enforce = constraints(live, adj[live, :t, :t], torch.full_like(live, t), sizes[live])
+        edges, _ = sample_row(_FixedLogits(logits[live, t, :t]), uniform[live, t, :t], enforce)
+        adj[live, t, :t] = adj[live, :t, t] = edges.to(adj)
+
+    return adj
+
+
 @dataclass(frozen=True)
-class FixedLogits:
-    """A row decoder, and its context, whose logits do not depend on edges: latents hold those of each node's pairs."""
+class _FixedLogits:
+    """Candidate pairs whose logits do not depend on edges (see :class:`.RowCandidates`)."""
 
-    values: Tensor = field(default_factory=lambda: torch.empty(0))
+    values: Tensor
 
-    def states(self, partial: PartialGraphs) -> Tensor:
-        return partial.z
+    def logits(self, rows: Tensor, nodes: Tensor | None) -> Tensor:
+        return self.values[rows] if nodes is None else self.values[rows.unsqueeze(-1), nodes]
 
-    def row_context(self, h: Tensor, partial: PartialGraphs, rows: Tensor, prefix: Tensor) -> FixedLogits:
-        return FixedLogits(h[torch.arange(len(h), device=h.device), rows, : partial.adj.shape[-1]])
+    def choose(self, rows: Tensor, nodes: Tensor) -> None:
+        pass
 
-    def select(self, rows: Tensor) -> FixedLogits:
-        return FixedLogits(self.values[rows])
-
-    def logits(self, row_edges: Tensor) -> Tensor:
-        return self.values
+    def restart(self, rows: Tensor) -> None:
+        pass
 
 
 def sample_spanning_tree(logits: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.bool_]:

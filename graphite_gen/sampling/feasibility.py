@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import networkx as nx
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from ..data.batch import node_mask
+from ..autoregressive.distribution import RowConstraints
 from ..data.properties import component_labels
 from .constraints import Requirements
 
@@ -44,7 +45,6 @@ class FeasibleEdges:
     def __call__(self, graphs: Tensor, adj: Tensor, rows: Tensor, sizes: Tensor) -> RowBounds:
         """Return the bounds on new rows; see ``EdgeConstraints``."""
         nodes = adj.shape[-1]
-        candidates = node_mask(rows, nodes)
         degrees = adj.sum(-1).long()
         edges, still = degrees.sum(-1) // 2, sizes - 1 - rows
         min_degree, max_degree = self._min_degree[graphs], self._max_degree[graphs]
@@ -52,7 +52,7 @@ class FeasibleEdges:
         later = ((positions > rows.unsqueeze(-1)) & (positions < sizes.unsqueeze(-1))).long()
         own_min, own_max = (bound.gather(-1, rows.unsqueeze(-1)).squeeze(-1) for bound in (min_degree, max_degree))
         # What earlier nodes still need, and what they may have.
-        low, high = ((bound[:, :nodes] - degrees) * candidates for bound in (min_degree, max_degree))
+        low, high = (bound[:, :nodes] - degrees for bound in (min_degree, max_degree))
         needed, free = low.clamp_min(0).sum(-1), high.sum(-1)
 
         # Edges: bounds on those of later rows.
@@ -84,28 +84,30 @@ class FeasibleEdges:
             ]
         )
         most = torch.stack([own_max, self._max_edges[graphs] - edges - later_min, (free + own_max - required) // 2])
-        planar = zip(adj, rows.tolist(), strict=True) if self._planar else ()
 
         return RowBounds(
-            candidates & (high > 0),
-            candidates & (low > still.unsqueeze(-1)),
+            high > 0,
+            low > still.unsqueeze(-1),
             least.amax(0).clamp_min(0),
             most.amin(0),
             _components(adj) if self._acyclic else None,
-            [PlanarRow(graph[:row, :row].cpu().numpy() > 0) for graph, row in planar],
+            [PlanarRow(graph > 0) for graph in adj.cpu().numpy()] if self._planar else [],
         )
 
 
 @dataclass(frozen=True)
-class RowBounds:
+class RowBounds(RowConstraints):
     """Bounds on the edges of new rows, known before any of them is sampled.
 
+    Planarity is tested when a row is complete, and edge by edge only in rows that fail. The result is the same as if
+    every edge had been tested, because subgraphs of planar graphs are planar.
+
     Attributes:
-        feasible: True where an edge is possible, with shape :math:`(M, T)`.
-        forced: True where an edge is required, with shape :math:`(M, T)`.
+        feasible: True where an edge is possible, with shape :math:`(M, t)`.
+        forced: True where an edge is required, with shape :math:`(M, t)`.
         min_edges: The lower bound on the number of edges, with shape :math:`(M,)`.
         max_edges: The upper bound on the number of edges, with shape :math:`(M,)`.
-        components: Labels of nodes, at most one of each label being a neighbour, with shape :math:`(M, T)`; or None.
+        components: Labels of nodes, at most one of each label being a neighbour, with shape :math:`(M, t)`; or None.
         planar: The graphs that have to stay planar, one for each row or none.
     """
 
@@ -117,10 +119,10 @@ class RowBounds:
     planar: list[PlanarRow]
 
     def __call__(self, rows: Tensor, sampled: Tensor, row_edges: Tensor) -> Tensor:
-        """Return the sampled edges that are feasible, and the forced ones; see ``RowConstraints``."""
+        """Return the sampled edges that are feasible, and the forced ones."""
         feasible, forced = self.feasible[rows], self.forced[rows]
         min_edges, max_edges = self.min_edges[rows].unsqueeze(-1), self.max_edges[rows].unsqueeze(-1)
-        taken = (row_edges > 0).long()
+        taken = row_edges.long()
         before = taken.cumsum(-1) - taken
 
         feasible_later = _count_after(feasible)
@@ -132,13 +134,28 @@ class RowBounds:
         short = before + feasible_later < min_edges
         enforced = feasible & (forced | ((sampled | short) & room))
 
-        if self.planar:
-            for row, edges, possible, least in zip(rows.tolist(), enforced, feasible, min_edges.tolist(), strict=True):
-                kept = self.planar[row].keep(edges.tolist(), possible.tolist(), least[0])
+        for place, row in enumerate(rows.tolist() if self.planar else ()):
+            # Which edges are needed to reach two or more depends on the order of the tests.
+            least = int(min_edges[place])
+            if self.planar[row].is_strict or least > 1:
+                edges = enforced[place]
+                kept = self.planar[row].keep(edges.tolist(), feasible[place].tolist(), least)
                 edges.zero_()
                 edges[kept] = True
 
         return enforced
+
+    def rejected(self, edges: Tensor) -> Tensor:
+        """Rows that are not planar; their edges are tested one by one from now on."""
+        failed = [
+            row
+            for row, (planar, chosen) in enumerate(zip(self.planar, edges.cpu().numpy(), strict=False))
+            if not (planar.is_strict or planar.is_planar(np.flatnonzero(chosen).tolist()))
+        ]
+        for row in failed:
+            self.planar[row].is_strict = True
+
+        return torch.tensor(failed, dtype=torch.int64, device=edges.device)
 
 
 def _count_after(flags: Tensor) -> Tensor:
@@ -174,15 +191,16 @@ def _components(adj: Tensor) -> Tensor:
 class PlanarRow:
     """A planar graph and a new node, whose edges must leave the graph planar.
 
-    Subgraphs of planar graphs are planar, so a whole row is tested first, and only if it fails is searched for the
+    Subgraphs of planar graphs are planar, so many edges are tested together, and only if they fail is searched for the
     edges to leave out.
+
+    Attributes:
+        is_strict: Whether edges are tested one by one.
     """
 
     def __init__(self, adjacency: NDArray[np.bool_]) -> None:
-        self._new = len(adjacency)
-        pairs = np.argwhere(np.triu(adjacency, 1))
-        self._labels = component_labels(pairs, self._new)
-        self._graph = nx.Graph(pairs.tolist())
+        self.is_strict = False
+        self._adjacency, self._new = adjacency, len(adjacency)
         # Sets of neighbours already tested, as bit masks.
         self._planar: list[int] = []
         self._nonplanar: list[int] = []
@@ -200,7 +218,7 @@ class PlanarRow:
         # Nodes that can be accepted after those kept, as many as are needed.
         spare = self._spare(kept, 0, feasible, min_edges)
         for node in range(self._new):
-            if sampled[node] and (node in spare or self._is_planar([*kept, node])):
+            if sampled[node] and (node in spare or self.is_planar([*kept, node])):
                 rest = [n for n in spare if n != node]
                 if node not in spare:
                     rest = self._spare([*kept, node], node + 1, feasible, min_edges)
@@ -221,7 +239,7 @@ class PlanarRow:
         for node in range(start, self._new):
             if len(kept) + len(spare) >= min_edges:
                 break
-            if feasible[node] and self._is_planar([*kept, *spare, node]):
+            if feasible[node] and self.is_planar([*kept, *spare, node]):
                 spare.append(node)
 
         return spare
@@ -232,11 +250,11 @@ class PlanarRow:
         left = nodes
         while left:
             low, high = 0, len(left)
-            if self._is_planar(kept + left):
+            if self.is_planar(kept + left):
                 low = high
             while high - low > 1:
                 middle = (low + high) // 2
-                if self._is_planar(kept + left[:middle]):
+                if self.is_planar(kept + left[:middle]):
                     low = middle
                 else:
                     high = middle
@@ -246,9 +264,14 @@ class PlanarRow:
 
         return kept
 
-    def _is_planar(self, neighbours: list[int]) -> bool:
-        # One edge into each component never causes a crossing.
-        if len(np.unique(self._labels[neighbours])) == len(neighbours):
+    @cached_property
+    def _graph(self) -> nx.Graph:
+        return nx.Graph(np.argwhere(np.triu(self._adjacency, 1)).tolist())
+
+    def is_planar(self, neighbours: list[int]) -> bool:
+        """Whether the graph is planar with the new node and these neighbours."""
+        # A node with one neighbour, or two that are adjacent, never causes a crossing.
+        if len(neighbours) < 2 or (len(neighbours) == 2 and self._adjacency[tuple(neighbours)]):
             return True
         mask = sum(1 << neighbour for neighbour in neighbours)
         if any(mask & known == mask for known in self._planar):

@@ -15,7 +15,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..autoregressive.distribution import DRAWN_CELLS, Schedule
 from ..data.batch import node_mask
 from ..data.properties import largest_component
 from ..data.sizes import SizeDistribution
@@ -34,14 +33,14 @@ __all__ = ["Sampler", "check_model"]
 
 # Graphs are sampled in blocks of fixed size with one random stream each: graph i is the same graph for any number of
 # graphs and workers. A block is halved while its padded matrices exceed the budget.
-BLOCK = 128
+BLOCK, AUTOREGRESSIVE_BLOCK = 128, 512
 BLOCK_CELLS = 1 << 23
 # The most blocks sampled in parallel, each with its own matrices, however many threads there are.
 MAX_PARALLEL = 8
-# Measured peak bytes per cell. Autoregressive decoding holds many matrices for part of a block, one-shot decoding few
-# for all of it. Random numbers are those of a whole block, however few graphs are sampled.
-AUTOREGRESSIVE_BYTES = 900
+# Measured peak bytes per cell, and per node of autoregressive decoding, which also holds the states of all nodes and
+# activations for one row. Random numbers are those of a whole block, however few graphs are sampled.
 ONE_SHOT_BYTES = 24
+NODE_BYTES = 5000
 RANDOM_BYTES = 4
 # If at least this fraction of the first graphs of a block satisfy the constraints, rejection sampling goes on for up to
 # MAX_REDRAWS rounds. These first graphs are sampled even if fewer are requested, so that no graph depends on the count.
@@ -66,9 +65,8 @@ class Sampler:
     - ``exact given latents``: an exact conditional sample of a one-shot model given latents from the prior.
     - ``masks``: infeasible edges were masked.
 
-    Under constraints, infeasible sizes are not sampled, and an autoregressive model decodes nodes one at a time,
-    whatever the number of decoding steps. The arguments are those of :meth:`graphite_gen.Model.sample`; of the
-    processes of ``group``, rank 0 gets the graphs and the counts.
+    Under constraints, infeasible sizes are not sampled. The arguments are those of :meth:`graphite_gen.Model.sample`;
+    of the processes of ``group``, rank 0 gets the graphs and the counts.
 
     On a CPU, an autoregressive model samples several blocks in parallel, on ``torch.get_num_threads()`` threads. In the
     meantime that number is 1; it is restored before the first graph of these blocks is yielded, and after an error.
@@ -91,13 +89,11 @@ class Sampler:
         largest: bool = False,
         latents: bool = False,
         features: Sequence[SimpleGraph] = (),
-        decoding_steps: int | None = None,
         group: ProcessGroup = SINGLE_PROCESS,
     ) -> None:
         self.model, self.count, self.seed = model, count, seed
         self.largest, self.latents, self.features = largest, latents, features
         self.constraint = AllOf((*constraints, Connected()) if connected else tuple(constraints))
-        self.schedule = Schedule(model.config.decoding_steps if decoding_steps is None else decoding_steps)
         self.drawn = self.accepted = self.masked = 0
         self._group = group
         self._range = _node_range(self.constraint.nodes if nodes is None and not features else nodes)
@@ -105,18 +101,16 @@ class Sampler:
             self._max_nodes = max(graph.nodes for graph in features)
         else:
             self._max_nodes = self._range[1] if self._range else model.sizes.largest
-        self._block_size = BLOCK
+        self._block_size = AUTOREGRESSIVE_BLOCK if model.config.is_autoregressive else BLOCK
         while self._block_size > 1 and self._block_size * self._max_nodes**2 > BLOCK_CELLS:
             self._block_size //= 2
         self._check()
         self._requirements = cache(self.constraint.requirements)
         self._possible = self._possible_sizes()
-        if self.constraint.constraints and self.schedule.decoding_steps:
-            self.schedule = Schedule(max(self.schedule.decoding_steps, self._max_nodes))
 
     def _check(self) -> None:
         config, name = self.model.config, self.model.name
-        check_model(self.model, self.schedule, self._max_nodes)
+        check_model(self.model, self._max_nodes)
         if config.node_features and not self.features:
             raise SamplingError(
                 f"'{name}' is conditioned on {config.node_features} node features, and no graphs have any.",
@@ -152,10 +146,10 @@ class Sampler:
         shared = self._group.world_size > 1
         most, workers = self._max_nodes, self._group.local_world_size if shared else self._workers()
         block = self._block_size
-        drawn = min(block, self.count) * most**2
-        needed = block * most**2 * RANDOM_BYTES + drawn * ONE_SHOT_BYTES
+        drawn = min(block, self.count) * most
+        needed = block * most**2 * RANDOM_BYTES + drawn * most * ONE_SHOT_BYTES
         if self.model.config.is_autoregressive:
-            needed += max(most**2, min(drawn, DRAWN_CELLS)) * AUTOREGRESSIVE_BYTES
+            needed += drawn * NODE_BYTES
         kind = "" if workers == 1 else "-workers" if shared else "-threads"
         what = f"Sampling graphs on {most} nodes from '{self.model.name}', with matrices over all pairs of nodes,"
         check_memory(needed * workers, what, "", partial(SamplingError, reason=f"sampling-memory{kind}", nodes=most))
@@ -306,9 +300,7 @@ class Sampler:
         if config.is_autoregressive:
             # A random order makes node numbers uninformative.
             order = NodePermutation(sizes[rows], keys, device, requirements, by_degree=by_degree)
-            graphs = self.model.network.decode_autoregressive(
-                order.nodes(z), order.nodes(x), order.sizes, self.schedule
-            )
+            graphs = self.model.network.decode_autoregressive(order.nodes(z), order.nodes(x), order.sizes)
             adj = order.invert(graphs.sample(uniform, order.constraints))
         else:
             edges = self.model.network.decode(z, x, mask)
@@ -343,17 +335,12 @@ class Sampler:
         return SimpleGraph(graph.nodes, graph.edges, graph.weights, self._conditioning(index), node_attributes=columns)
 
 
-def check_model(model: TrainedModel, schedule: Schedule, nodes: int) -> None:
-    """Refuse models that are not distributions over graphs with this number of nodes, or not with this schedule."""
-    config, name, steps = model.config, model.name, schedule.decoding_steps
+def check_model(model: TrainedModel, nodes: int) -> None:
+    """Refuse models that are not distributions over graphs with this number of nodes."""
+    config, name = model.config, model.name
     if not config.is_variational:
         raise SamplingError(
             f"'{name}' is a {config.kind}: an autoencoder has no prior to sample from.", reason="no-prior"
-        )
-    if not config.is_autoregressive and steps != 1:
-        raise SamplingError(
-            f"'{name}' is a one-shot model, which has one decoding step; 'decoding_steps' is {steps}.",
-            reason="one-shot-decoding-steps",
         )
     if "identity" in config.decoder_features and nodes > config.max_nodes:
         raise SamplingError(

@@ -263,6 +263,9 @@ def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> Trained
     if is_network_model(config):
         problem = "is a model of one network, which can only be sampled and inspected; expected a model of many graphs"
         raise CheckpointError(f"'{folder}' {problem}.", reason="network-model", path=folder)
+    if _has_old_decoder(config.get("model")):
+        problem = "was trained by an earlier version, with a decoder that no longer exists, and has to be trained again"
+        raise CheckpointError(f"'{folder}' {problem}.", reason="old-decoder", path=folder)
     try:
         settings = ModelConfig.from_json(config["model"])
         sizes = SizeDistribution.from_json(config["sizes"])
@@ -279,6 +282,15 @@ def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> Trained
     network.to(device).eval()
 
     return TrainedModel(name, network, sizes, training, provenance, results)
+
+
+def _has_old_decoder(settings: Any) -> bool:
+    """Whether settings are those of the autoregressive decoder of earlier versions."""
+    return isinstance(settings, Mapping) and (
+        "pair_layers" in settings
+        or "row_layers" in settings
+        or any(settings.get(name, 1) != 1 for name in ("decoding_steps", "stages"))
+    )
 
 
 def check_fits(build: Callable[[], nn.Module], weights: Mapping[str, Tensor], source: Path) -> None:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from ..autoregressive.decoder import AutoregressiveDecoder
-from ..autoregressive.distribution import FINEST, AutoregressiveGraphs, Schedule
+from ..autoregressive.distribution import AutoregressiveGraphs
 from ..config import ModelConfig
 from ..data.batch import GraphBatch
 from ..nn.distributions import EdgeBernoulli, EdgeDistribution, EdgeNormal, NodeNormal
@@ -66,13 +66,11 @@ class GraphNetwork(nn.Module):
             return EdgeBernoulli(logits, mask)
         return EdgeNormal(logits, self.log_scale, mask)
 
-    def decode_autoregressive(
-        self, z: Tensor, x: Tensor, sizes: Tensor, schedule: Schedule = FINEST
-    ) -> AutoregressiveGraphs:
+    def decode_autoregressive(self, z: Tensor, x: Tensor, sizes: Tensor) -> AutoregressiveGraphs:
         """The autoregressive distribution over graphs, given latents and node features in decoding order."""
         assert isinstance(self.decoder, AutoregressiveDecoder), "the decoder is one-shot"
 
-        return AutoregressiveGraphs(self.decoder, z, x, sizes, schedule)
+        return AutoregressiveGraphs(self.decoder, z, x, sizes)
 
 
 def build_network(config: ModelConfig, seed: int = 0) -> GraphNetwork:
@@ -87,9 +85,8 @@ def build_network(config: ModelConfig, seed: int = 0) -> GraphNetwork:
             config.node_features,
             config.width,
             config.rounds,
-            config.pair_layers,
-            config.row_layers,
-            config.head_rank,
+            config.skip_weight,
+            config.dropout,
         )
         return GraphNetwork(config, None if config.encoder == "none" else _encoder(config), decoder)
 

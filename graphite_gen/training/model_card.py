@@ -65,8 +65,8 @@ def _encoder(config: Mapping[str, Any]) -> str:
 
 
 def _decoder(config: Mapping[str, Any]) -> str:
-    steps, latent = config["decoding_steps"], f"latent {config['latent']}"
-    if steps == 1:
+    latent = f"latent {config['latent']}"
+    if config["decoder"] == "one-shot":
         # VGAE and GAE have no refinement.
         rounds = (
             f"{config['refinement']}, {count_of(config['rounds'], 'round')}, {config['skip']} skip, "
@@ -75,12 +75,10 @@ def _decoder(config: Mapping[str, Any]) -> str:
             else ""
         )
         return f"one-shot, {latent}, {rounds}{config['head']} head"
-    layers = f"{config['rounds']} layers of {config['width']}, {config['pair_layers']} over pairs, "
-    layers += f"{config['row_layers']} over a row"
 
     return (
-        f"autoregressive, {f'{steps} steps' if steps else 'one pair at a time'}, node ordering '{config['ordering']}', "
-        f"{latent}, {layers}"
+        f"autoregressive, node ordering '{config['ordering']}', states of {config['width']}, {latent}, "
+        f"{count_of(config['rounds'], 'round')}, λ = {config['skip_weight']:g}"
     )
 
 

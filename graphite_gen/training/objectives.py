@@ -7,7 +7,6 @@ import math
 import torch
 from torch import Tensor
 
-from ..autoregressive.distribution import FINEST, Schedule
 from ..data.batch import GraphBatch
 from ..nn.distributions import EdgeBernoulli, EdgeDistribution, NodeNormal
 from .model import GraphNetwork
@@ -106,37 +105,34 @@ def log_weights(
 
 
 def autoregressive_bound(
-    network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: Tensor, rows: Tensor, schedule: Schedule = FINEST
+    network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: Tensor
 ) -> tuple[Tensor, Tensor]:
-    r"""An unbiased estimate of the log-likelihood of an autoregressive model from one row, and the KL divergence.
+    r"""The two terms of the evidence lower bound of an autoregressive model, each with shape :math:`(B,)`.
 
-    .. math:: \log p(A | Z) = \sum_{k=1}^{n-1} \log p(A_k | A_{<k}, Z) = (n - 1) E_k[\log p(A_k | A_{<k}, Z)]
-
-    The graphs have their nodes in decoding order. The row :math:`k` of each graph is uniform among those after the
-    first; like it, the results have shape :math:`(B,)`. Other arguments are those of :func:`elbo`.
+    The graphs have their nodes in decoding order. The arguments are those of :func:`elbo`.
     """
     posterior = network.encode(batch, noise)
-    graphs = network.decode_autoregressive(posterior.sample(epsilon), batch.x, batch.sizes, schedule)
+    graphs = network.decode_autoregressive(posterior.sample(epsilon), batch.x, batch.sizes)
 
-    return (batch.sizes - 1) * graphs.row_log_prob(batch.adj, rows), posterior.kl_to_standard()
+    return graphs.log_prob(batch.adj), posterior.kl_to_standard()
 
 
 def autoregressive_log_weights(
-    network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: Tensor, log_q: Tensor, schedule: Schedule = FINEST
+    network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: Tensor, log_q: Tensor
 ) -> Tensor:
     r"""Importance weights of an autoregressive model over node orderings and latents, with shape :math:`(B,)`.
 
     .. math:: \log w = \log p(A_\sigma | Z) - \log n! - \log q(\sigma | A) + \log p(Z) - \log q(Z | A)
 
-    The mean weight is :math:`\frac{1}{n!} \sum_\sigma p(A_\sigma)` over the orderings that the rule can produce: a
-    lower bound on the exchangeable :math:`p(A)`, tight if the model has learned the rule.
+    The mean weight is :math:`\frac{1}{n!} \sum_\sigma p(A_\sigma)` over the orderings that the proposal can produce:
+    the exchangeable :math:`p(A)` if these are all, else a lower bound, tight if the model has learned the rule.
 
     The graphs have their nodes in decoding order, and ``log_q`` is the log-probability of that ordering, with shape
     :math:`(B,)`. Other arguments are those of :func:`elbo`.
     """
     posterior = network.encode(batch, noise)
     z = posterior.sample(epsilon)
-    log_likelihood = network.decode_autoregressive(z, batch.x, batch.sizes, schedule).log_prob(batch.adj)
+    log_likelihood = network.decode_autoregressive(z, batch.x, batch.sizes).log_prob(batch.adj)
     log_orders = torch.lgamma(batch.sizes.to(log_likelihood) + 1) + log_q
 
     return log_likelihood - log_orders + network.prior(batch.mask).log_prob(z) - posterior.log_prob(z)

@@ -14,7 +14,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..autoregressive.distribution import FINEST, Schedule, row_chunks
 from ..autoregressive.ordering import permute_to_ordering
 from ..config import TrainConfig
 from ..data.batch import GraphBatch
@@ -25,8 +24,10 @@ from .objectives import autoregressive_bound, elbo, reconstruction, weight_terms
 
 __all__ = ["Step", "assign_parts", "backward", "draw_step", "normal_noise", "step_loss"]
 
-# The smallest part of a batch for a one-shot decoder, in matrix cells, and the largest number of parts of a batch.
+# The smallest part of a batch, in matrix cells, of an autoregressive decoder for each of its sequential rows, and the
+# largest number of parts.
 PART_CELLS = 1 << 14
+ROW_CELLS = 800
 MOST_PARTS = 8
 # The fixed cost of a part, as a number of matrix cells.
 CALL_CELLS = 1 << 13
@@ -40,28 +41,26 @@ class Step:
         batch: The graphs, with their nodes in decoding order for an autoregressive decoder.
         noise: Noise for ``random`` features, with shape :math:`(B, N, R)`, or :math:`(K, B, N, R)` for K samples.
         epsilon: Standard normal noise, with shape :math:`(B, N, D)`, or :math:`(K, 1, B, N, D)`.
-        rows: The row that is sampled to estimate the loss of its graph, with shape :math:`(B,)`; autoregressive only.
-        log_orders: :math:`\log n! + \log q(\sigma | A)` of the node ordering, with shape :math:`(B,)`.
+        log_orders: :math:`\log n! + \log q(\sigma | A)` of the node ordering, with shape :math:`(B,)`; autoregressive
+            only.
+        dropout_seed: The seed of dropout, which is drawn part by part.
     """
 
     batch: GraphBatch
     noise: Tensor
     epsilon: Tensor
     kl_weight: float = 1.0
-    rows: Tensor | None = None
     log_orders: Tensor | None = None
-    schedule: Schedule = FINEST
+    dropout_seed: int = 0
 
     def parts(self) -> list[Step]:
         """Split the batch into few parts of similar cost, small graphs first, whatever the world size."""
-        if self.rows is not None:
-            chunks = row_chunks(self.rows.cpu().numpy())
-            return [self._select(chunk) for chunk in chunks] if len(chunks) > 1 else [self]
         sizes = self.batch.sizes.cpu().numpy()
         order = np.argsort(sizes, kind="stable")
         cells = np.cumsum(np.square(sizes[order], dtype=np.float64)) * self.samples
+        smallest = PART_CELLS if self.log_orders is None else ROW_CELLS * int(sizes.max())
         # A power of two divides evenly among most world sizes.
-        count = 2 ** int(np.log2(np.clip(cells[-1] / PART_CELLS, 1, min(MOST_PARTS, len(sizes)))))
+        count = 2 ** int(np.log2(np.clip(cells[-1] / smallest, 1, min(MOST_PARTS, len(sizes)))))
         if count == 1:
             return [self]
         ends = np.searchsorted(cells, cells[-1] * np.arange(1, count) / count)
@@ -76,7 +75,7 @@ class Step:
     @property
     def cost(self) -> float:
         """An estimate of the computing time, in matrix cells."""
-        sizes = self.batch.sizes if self.rows is None else self.rows + 1
+        sizes = self.batch.sizes
 
         return CALL_CELLS + self.samples * len(sizes) * float(sizes.max()) ** 2
 
@@ -88,7 +87,6 @@ class Step:
             batch=GraphBatch(self.batch.adj[at], self.batch.mask[at], self.batch.x[at]),
             noise=self.noise.index_select(-3, at),
             epsilon=self.epsilon.index_select(-3, at),
-            rows=None if self.rows is None else self.rows[at],
             log_orders=None if self.log_orders is None else self.log_orders[at],
         )
 
@@ -113,23 +111,18 @@ def draw_step(network: GraphNetwork, batch: GraphBatch, training: TrainConfig, n
 def _draw_autoregressive(
     network: GraphNetwork, batch: GraphBatch, training: TrainConfig, number: int, generator: torch.Generator
 ) -> Step:
-    """Draw one node ordering of each graph, and one row of it as an unbiased estimate of the sum over its rows."""
+    """Draw one node ordering of each graph."""
     config = network.config
     # The names of streams stay as they are, since they determine the random numbers.
     rng = stream(training.seed, "growth", number)
     ordered, log_q = permute_to_ordering(batch, config.ordering, rng)
-    sizes = batch.sizes.cpu().numpy()
-    rows = np.minimum(1 + np.floor(rng.random(len(sizes)) * (sizes - 1)).astype(np.int64), sizes - 1)
-    schedule = Schedule(config.decoding_steps)
-    if rng.random() < training.coarse:
-        # Some steps train a coarser schedule, so that a model can be sampled with any number of decoding steps.
-        most = float(sizes.max() * (sizes.max() - 1) / 2)
-        schedule = Schedule(int(max(most, 1) ** rng.random()))
     noise = normal_noise(generator, batch, *batch.mask.shape, network.noise_features)
     epsilon = normal_noise(generator, batch, *batch.mask.shape, config.latent)
     log_orders = torch.lgamma(batch.sizes.to(batch.adj) + 1) + log_q.to(batch.adj)
 
-    return Step(ordered, noise, epsilon, 1.0, torch.from_numpy(rows).to(batch.adj.device), log_orders, schedule)
+    return Step(
+        ordered, noise, epsilon, log_orders=log_orders, dropout_seed=derive_seed(training.seed, "dropout", number)
+    )
 
 
 def normal_noise(generator: torch.Generator, batch: GraphBatch, *shape: int) -> Tensor:
@@ -141,8 +134,8 @@ def normal_noise(generator: torch.Generator, batch: GraphBatch, *shape: int) -> 
 def step_loss(network: GraphNetwork, step: Step, convention: str) -> tuple[Tensor, Tensor]:
     """The loss and the KL divergence of every graph of a batch or a part of it, each with shape :math:`(B,)`."""
     batch, noise, epsilon = step.batch, step.noise, step.epsilon
-    if step.rows is not None and step.log_orders is not None:
-        log_likelihood, kl = autoregressive_bound(network, batch, noise, epsilon, step.rows, step.schedule)
+    if step.log_orders is not None:
+        log_likelihood, kl = autoregressive_bound(network, batch, noise, epsilon)
         return step.kl_weight * kl + step.log_orders - log_likelihood, kl
     if not network.config.is_variational:
         return -reconstruction(network, batch, noise, convention), batch.adj.new_zeros(len(batch.mask))
@@ -164,8 +157,12 @@ def backward(
     network.zero_grad()
     parts, sums = step.parts(), [0.0, 0.0]
     for part in assign_parts([part.cost for part in parts], group.world_size)[group.rank]:
-        loss, kl = step_loss(network, parts[part], convention)
-        torch.autograd.backward(loss.sum() / graphs)
+        # Dropout has no generator of its own; the state of torch's global one is restored.
+        with torch.random.fork_rng(devices=[], enabled=network.config.dropout > 0):
+            if network.config.dropout:
+                torch.manual_seed(step.dropout_seed + part)
+            loss, kl = step_loss(network, parts[part], convention)
+            torch.autograd.backward(loss.sum() / graphs)
         sums[0] += float(loss.detach().double().sum())
         sums[1] += float(kl.detach().double().sum())
     if group.world_size > 1:

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..autoregressive.distribution import Schedule
+from ..autoregressive.distribution import CHUNK_PAIRS
 from ..autoregressive.ordering import permute_to_ordering
 from ..config import ModelConfig, TrainConfig, current_names, preset
 from ..data.batch import bucket, collate, consecutive_batches
@@ -71,9 +71,11 @@ FIRST_SAVE = f"{HIDDEN}first-save"
 BATCH_CELLS = 1 << 21
 EPOCH_NODES = 20
 VALIDATION_BATCH = 32
-# Measured bytes per cell of a step: an autoregressive model keeps more activations for its gradients.
-AUTOREGRESSIVE_BYTES = 900
+# Measured bytes per cell of a step: of all cells, and of those that an autoregressive model scores together, whose
+# activations it keeps for its gradients.
 ONE_SHOT_BYTES = 80
+AUTOREGRESSIVE_BYTES = 160
+SCORED_BYTES = 4600
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
@@ -130,7 +132,7 @@ def configure(
     changes = current_names(changes)
     given = tuple(changes)
     if any(graph.is_weighted for graph in graphs):
-        changes.setdefault("decoding_steps", 1)
+        changes.setdefault("decoder", "one-shot")
     model, training = preset(name, **changes)
     if model.is_autoregressive and "ordering" not in changes:
         if any(graph.features is not None for graph in graphs):
@@ -310,7 +312,7 @@ class Trainer:
             batch_size=training.batch_size,
             steps=steps,
             seconds=seconds,
-            memory=self._step_memory[1],
+            memory=self._step_bytes(self._step_cells[1]),
         )
 
     def __iter__(self) -> Iterator[TrainRecord]:
@@ -331,32 +333,38 @@ class Trainer:
         return 1 if self.config.is_autoregressive else self.training.samples
 
     @property
-    def _step_memory(self) -> tuple[int, int]:
-        """The bytes that a step takes on one graph and on the largest batch."""
-        each = AUTOREGRESSIVE_BYTES if self.config.is_autoregressive else ONE_SHOT_BYTES
+    def _step_cells(self) -> tuple[int, int]:
+        """The matrix cells of a step on one graph and on the largest batch."""
         one = self.config.max_nodes**2 * self._samples
         cells = one * self.training.batch_size
         # Batches of convention 'paper' are padded after they are split.
         cells = cells if self.training.convention == "paper" else max(one, min(cells, BATCH_CELLS))
 
-        return one * each, cells * each
+        return one, cells
+
+    def _step_bytes(self, cells: int) -> int:
+        """The memory of a step on some matrix cells."""
+        if not self.config.is_autoregressive:
+            return ONE_SHOT_BYTES * cells
+        return AUTOREGRESSIVE_BYTES * cells + SCORED_BYTES * min(cells, 2 * CHUNK_PAIRS)
 
     def _check_memory(self) -> None:
-        one, needed = self._step_memory
+        one, cells = self._step_cells
+        each = self._step_bytes(one)
 
         def remedy(available: int) -> str:
-            fitting = available // one
+            fitting = available // each
             return f"A batch size of {fitting} would fit." if fitting else "Train on graphs with fewer nodes."
 
-        what = f"A step on {needed // one} graphs of {self.config.max_nodes} nodes"
+        what = f"A step on {cells // one} graphs of {self.config.max_nodes} nodes"
 
         def error(text: str, *, available: int, **facts: Any) -> TrainingError:
-            fitting = available // one
+            fitting = available // each
             return TrainingError(
                 text, reason="training-memory" if fitting else "", fitting=fitting, available=available, **facts
             )
 
-        check_memory(needed, what, remedy, error)
+        check_memory(self._step_bytes(cells), what, remedy, error)
 
     def _start_at_the_density(self) -> None:
         """Set the bias of the decoder to the log-odds of an edge in the training graphs."""
@@ -671,8 +679,7 @@ def _validation_nats(
             ordered, log_q = permute_to_ordering(batch, network.config.ordering, rng)
             noise = normal_noise(generator, batch, count, nodes, network.noise_features)
             epsilon = normal_noise(generator, batch, count, nodes, network.config.latent)
-            schedule = Schedule(network.config.decoding_steps)
-            each.append(autoregressive_log_weights(network, ordered, noise, epsilon, log_q.to(noise), schedule))
+            each.append(autoregressive_log_weights(network, ordered, noise, epsilon, log_q.to(noise)))
         values = torch.stack(each).logsumexp(0) - math.log(samples)
     elif network.config.is_variational:
         noise = normal_noise(generator, batch, samples, count, nodes, network.noise_features)

@@ -23,7 +23,6 @@ from .layout import check_drawable, place_nodes
 __all__ = [
     "check_picture",
     "plot_adjacency",
-    "plot_decoding_steps",
     "plot_distributions",
     "plot_gallery",
     "plot_training",
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Normalize
     from matplotlib.figure import Figure, SubFigure
-
-    from .decoding_steps import DecodingStepsPoint
 
     Graphs = Iterable[SimpleGraph | nx.Graph]
 
@@ -296,39 +293,6 @@ def plot_nats(marks: Sequence[tuple[str, float]]) -> Figure:
     axes.plot(values, names, "o", color=SAMPLES, markersize=6)
     axes.margins(y=0.4)
     _style(axes, "", "nats per graph")
-
-    return figure
-
-
-def plot_decoding_steps(
-    points: Sequence[DecodingStepsPoint], *, entropy: float | None = None, title: str = ""
-) -> Figure:
-    """The proportion of valid samples and the NLL by the number of decoding steps, beside the entropy of the family."""
-    if not points:
-        raise DatasetError("There are no decoding steps to draw.")
-    figure = new_figure(8, 3.2, title)
-    checked = [(str(point.decoding_steps or "all"), point.valid) for point in points if point.valid is not None]
-    panels = list(figure.subplots(1, 2 if checked else 1, squeeze=False)[0])
-    if checked:
-        names, values, low, high = zip(*[(name, p.value or 0.0, p.low, p.high) for name, p in checked], strict=True)
-        errors = np.array([np.subtract(values, low), np.subtract(high, values)])
-        panels[0].errorbar(names, values, errors, fmt="o-", color=SAMPLES, markersize=5, capsize=3)
-        panels[0].set_ylim(-0.03, 1.03)
-        _style(panels[0], "valid samples", "decoding steps")
-    panels[-1].errorbar(
-        [str(point.decoding_steps or "all") for point in points],
-        [point.nll for point in points],
-        [point.nll_error or 0.0 for point in points],
-        fmt="s--",
-        color=SECOND,
-        markersize=5,
-        capsize=3,
-        label="NLL",
-    )
-    if entropy is not None:
-        panels[-1].axhline(entropy, color=GREY, linewidth=1.2, linestyle=":", label="entropy")
-        panels[-1].legend(frameon=False, fontsize=8)
-    _style(panels[-1], "NLL, nats per graph", "decoding steps")
 
     return figure
 

@@ -1,79 +1,59 @@
-"""The autoregressive distribution is normalised for every number of decoding steps, and its samples follow it."""
+"""The autoregressive distribution is normalised, and samples follow it, whatever the batch, padding and chunks."""
 
 from __future__ import annotations
 
 from collections import Counter
 
+import networkx as nx
 import numpy as np
 import pytest
 import torch
-from tiny import all_graphs, normal
+from tiny import AUTOREGRESSIVE, all_graphs, normal, random_graph, small_network
+from torch import Tensor
+from torch.nn import functional as F
 
 from graphite_gen.autoregressive import distribution
-from graphite_gen.autoregressive.decoder import AutoregressiveDecoder, RowContext
-from graphite_gen.autoregressive.distribution import AutoregressiveGraphs, Schedule
+from graphite_gen.autoregressive.decoder import AutoregressiveDecoder
+from graphite_gen.autoregressive.distribution import AutoregressiveGraphs, Decoding
 from graphite_gen.data.batch import collate
-
-DECODING_STEPS = (0, 1, 2, 3, 9)
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.sampling import Planar
+from graphite_gen.sampling.feasibility import FeasibleEdges, PlanarRow
 
 
 @pytest.fixture
 def decoder() -> AutoregressiveDecoder:
-    torch.manual_seed(0)
-    decoder = AutoregressiveDecoder(latent=2, node_features=1, width=12, layers=2, pair_layers=1, row_layers=2, rank=3)
-    # Weights large enough that every edge matters to the pairs after it.
-    for parameter in decoder.parameters():
-        torch.nn.init.normal_(parameter, std=0.4)
-
-    return decoder
+    return small_network(**AUTOREGRESSIVE, node_features=1, scale=0.5).decoder
 
 
-def graphs_on(nodes: int, padded: int) -> torch.Tensor:
+def graphs_on(nodes: int, padded: int) -> Tensor:
     """Every labelled graph, with shape (2^C(n,2), N, N)."""
     return collate(all_graphs(nodes), padded).adj
 
 
-def conditional(
-    decoder: AutoregressiveDecoder, sizes: list[int], padded: int, decoding_steps: int
-) -> AutoregressiveGraphs:
+def conditional(decoder: AutoregressiveDecoder, sizes: list[int], padded: int) -> AutoregressiveGraphs:
     """The distribution of graphs of these sizes, all with the same latents and features."""
     z, x = (normal(1, padded, width, seed=1).expand(len(sizes), -1, -1) for width in (2, 1))
 
-    return AutoregressiveGraphs(decoder, z, x, torch.tensor(sizes), Schedule(decoding_steps))
+    return AutoregressiveGraphs(decoder, z, x, torch.tensor(sizes))
 
 
-@pytest.mark.parametrize("decoding_steps", DECODING_STEPS)
-def test_probabilities_of_all_graphs_sum_to_one_and_factorise_over_rows(
-    decoder: AutoregressiveDecoder, decoding_steps: int
-) -> None:
-    graphs = graphs_on(4, padded=6)
-    model = conditional(decoder, [4] * 64, 6, decoding_steps)
+@pytest.mark.parametrize(("nodes", "padded"), [(1, 3), (2, 2), (4, 6), (5, 5)])
+def test_probabilities_of_all_graphs_sum_to_one(decoder: AutoregressiveDecoder, nodes: int, padded: int) -> None:
+    graphs = graphs_on(nodes, padded)
 
-    log_prob = model.log_prob(graphs)
+    log_prob = conditional(decoder, [nodes] * len(graphs), padded).log_prob(graphs)
 
     assert log_prob.exp().sum().item() == pytest.approx(1, abs=1e-10)
-    assert log_prob.std() > 0.1
-    assert torch.allclose(sum(model.row_log_prob(graphs, torch.full((64,), row)) for row in (1, 2, 3)), log_prob)
+    assert nodes < 4 or log_prob.std() > 0.3
 
 
-def test_one_decoding_step_factorises_over_pairs(decoder: AutoregressiveDecoder) -> None:
-    graphs = graphs_on(4, padded=4)
-    probabilities = conditional(decoder, [4] * 64, 4, 1).log_prob(graphs).exp()
-
-    marginals = (probabilities[:, None, None] * graphs).sum(0)
-    cells = torch.where(graphs > 0, marginals, 1 - marginals)
-    i, j = np.triu_indices(4, 1)
-
-    assert torch.allclose(probabilities, cells[:, i, j].prod(-1))
-
-
-@pytest.mark.parametrize("decoding_steps", DECODING_STEPS)
-def test_samples_follow_the_distribution(decoder: AutoregressiveDecoder, decoding_steps: int) -> None:
+def test_samples_follow_the_distribution(decoder: AutoregressiveDecoder) -> None:
     draws = 4_000
-    model = conditional(decoder, [4] * draws, 5, decoding_steps)
+    model = conditional(decoder, [4] * draws, 5)
     uniform = torch.rand(draws, 5, 5, generator=torch.Generator().manual_seed(3))
     graphs = graphs_on(4, padded=5)
-    expected = draws * conditional(decoder, [4] * 64, 5, decoding_steps).log_prob(graphs).exp().detach().numpy()
+    expected = draws * conditional(decoder, [4] * 64, 5).log_prob(graphs).exp().detach().numpy()
 
     with torch.no_grad():
         counts = Counter(tuple(sample.flatten().tolist()) for sample in model.sample(uniform))
@@ -86,56 +66,112 @@ def test_samples_follow_the_distribution(decoder: AutoregressiveDecoder, decodin
     assert statistic < large.sum() + 5 * np.sqrt(2 * large.sum())
 
 
-def test_log_probability_does_not_depend_on_the_batch(decoder: AutoregressiveDecoder) -> None:
-    small, large = graphs_on(3, padded=7)[5:6], graphs_on(4, padded=7)[40:41]
-    both = conditional(decoder, [3, 4], 7, 0).log_prob(torch.cat([small, large]))
+def decode(model: AutoregressiveGraphs, uniform: Tensor) -> tuple[Tensor, Tensor]:
+    """Samples node by node, and the sums of their log-probabilities from the logits of the sampler."""
+    decoding, total = Decoding(model.decoder, model.z, model.x, model.sizes), torch.zeros(len(uniform))
+    for t in range(uniform.shape[-1]):
+        live = decoding.start_row()
+        edges, logits = decoding.sample_row(uniform[:live, t, :t])
+        total[:live] += (torch.where(edges, logits, 0) - F.softplus(logits)).sum(-1)
+        decoding.add_node(edges)
 
-    alone = conditional(decoder, [3], 7, 0).log_prob(small[:, :3, :3])
-
-    assert torch.allclose(both[:1], alone)
-
-
-def test_one_node_has_one_graph(decoder: AutoregressiveDecoder) -> None:
-    model = conditional(decoder, [1], 1, 0)
-
-    assert model.log_prob(torch.zeros(1, 1, 1)).item() == 0
-    assert model.sample(torch.rand(1, 1, 1)).sum() == 0
+    return decoding.adj.to(uniform), total
 
 
-@pytest.mark.parametrize("decoding_steps", DECODING_STEPS)
-def test_rows_sampled_in_pieces_are_the_same(
-    decoder: AutoregressiveDecoder, decoding_steps: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("window", [1, 3, 32])
+@torch.no_grad()
+def test_training_pass_and_sampler_agree(
+    decoder: AutoregressiveDecoder, window: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = conditional(decoder, [4, 5, 2], 5, decoding_steps)
-    uniform = torch.rand(3, 5, 5, generator=torch.Generator().manual_seed(4))
-    at_once = model.sample(uniform)
+    sizes = [12, 12, 9, 5, 1]
+    model = conditional(decoder, sizes, 12)
+    uniform = torch.rand(5, 12, 12, generator=torch.Generator().manual_seed(4))
+    whole = model.sample(uniform)
+    monkeypatch.setattr(distribution, "WINDOW", window)
 
-    monkeypatch.setattr(distribution, "DRAWN_CELLS", 1)
+    adj, log_prob = decode(model, uniform)
 
-    assert torch.equal(at_once, model.sample(uniform))
+    assert torch.equal(adj, whole)
+    assert torch.equal(model.sample(uniform), whole)
+    assert adj.sum() > 20
+    assert torch.allclose(log_prob, model.log_prob(adj))
 
 
-@pytest.mark.parametrize(("decoding_steps", "states"), [(1, 8), (3, 8 * 3), (8, 8 * 7), (0, 8 * 7)])
-def test_nodes_of_a_block_share_their_states(
-    decoder: AutoregressiveDecoder, decoding_steps: int, states: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("single_precision")
+@torch.no_grad()
+def test_training_pass_and_sampler_agree_in_single_precision() -> None:
+    decoder = small_network(**AUTOREGRESSIVE, node_features=1, scale=0.3, width=64).decoder
+    model = conditional(decoder, [30, 30, 20], 30)
+
+    adj, log_prob = decode(model, torch.rand(3, 30, 30, generator=torch.Generator().manual_seed(4)))
+
+    assert torch.allclose(log_prob, model.log_prob(adj), rtol=1e-5)
+
+
+def test_log_probability_depends_on_neither_batch_nor_padding(decoder: AutoregressiveDecoder) -> None:
+    graphs = [random_graph(nodes, 1) for nodes in (3, 8, 5)]
+    both = conditional(decoder, [3, 8, 5], 9).log_prob(collate(graphs, 9).adj)
+
+    for row, graph in enumerate(graphs):
+        alone = conditional(decoder, [graph.nodes], 9).log_prob(collate([graph], 9).adj)
+        z, x = (normal(1, 9, width, seed=1)[:, : graph.nodes] for width in (2, 1))
+        narrow = AutoregressiveGraphs(decoder, z, x, torch.tensor([graph.nodes])).log_prob(collate([graph]).adj)
+        assert torch.allclose(both[row], alone)
+        assert torch.allclose(both[row], narrow)
+
+
+@pytest.mark.parametrize("pairs", [1, 7, 40])
+def test_chunks_change_neither_log_probabilities_nor_gradients(
+    decoder: AutoregressiveDecoder, pairs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found: list[int] = []
-    of = decoder.states
-    monkeypatch.setattr(decoder, "states", lambda partial: found.append(len(partial.sizes)) or of(partial))
+    adj, sizes = collate([random_graph(nodes, 1) for nodes in (9, 4, 7)]).adj, [9, 4, 7]
 
-    conditional(decoder, [8] * 8, 8, decoding_steps).sample(torch.rand(8, 8, 8))
+    def both() -> tuple[Tensor, list[Tensor]]:
+        found = conditional(decoder, sizes, 9).log_prob(adj)
+        return found, list(torch.autograd.grad(found.sum(), list(decoder.parameters())))
 
-    assert sum(found) == states
+    whole, gradients = both()
+    monkeypatch.setattr(distribution, "CHUNK_PAIRS", pairs)
+    parts, others = both()
+
+    assert torch.allclose(whole, parts)
+    assert all(map(torch.allclose, gradients, others))
 
 
-@pytest.mark.parametrize(("decoding_steps", "most"), [(1, 7), (8, 7), (16, 7 + 6)])
-def test_a_row_takes_no_more_iterations_than_it_has_decoding_steps(
-    decoder: AutoregressiveDecoder, decoding_steps: int, most: int, monkeypatch: pytest.MonkeyPatch
+@torch.no_grad()
+def test_selected_graphs_are_continued(decoder: AutoregressiveDecoder) -> None:
+    model = conditional(decoder, [7] * 3, 7)
+    uniform = torch.rand(3, 7, 7, generator=torch.Generator().manual_seed(0))
+    chosen = torch.tensor([2, 0, 0])
+    whole = model.sample(uniform[chosen])
+
+    decoding = Decoding(decoder, model.z, model.x, model.sizes)
+    for t in range(7):
+        if t == 4:
+            decoding.select(chosen.numpy())
+        decoding.start_row()
+        edges, _ = decoding.sample_row((uniform if t < 4 else uniform[chosen])[:, t, :t])
+        decoding.add_node(edges)
+
+    assert torch.equal(decoding.adj.to(whole), whole)
+
+
+@torch.no_grad()
+def test_rows_that_are_sampled_again_are_those_of_edge_by_edge_tests(
+    decoder: AutoregressiveDecoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    iterations: list[int] = []
-    of = RowContext.logits
-    monkeypatch.setattr(RowContext, "logits", lambda rows, edges: iterations.append(len(edges)) or of(rows, edges))
+    model, count = conditional(decoder, [11] * 12, 11), 12
+    uniform = torch.rand(count, 11, 11, generator=torch.Generator().manual_seed(0)) * 0.7
+    requirements = [Planar().requirements(11)] * count
+    made = PlanarRow.__init__
 
-    conditional(decoder, [8], 8, decoding_steps).sample(torch.rand(1, 8, 8, generator=torch.Generator().manual_seed(0)))
+    def strict(self: PlanarRow, adjacency: np.ndarray) -> None:
+        made(self, adjacency)
+        self.is_strict = True
 
-    assert 7 <= sum(iterations) <= most
+    found = model.sample(uniform, FeasibleEdges(requirements))
+    monkeypatch.setattr(PlanarRow, "__init__", strict)
+
+    assert torch.equal(found, model.sample(uniform, FeasibleEdges(requirements)))
+    assert not torch.equal(found, model.sample(uniform))
+    assert all(nx.check_planarity(SimpleGraph.from_adjacency(graph.numpy()).to_networkx())[0] for graph in found)

@@ -28,11 +28,11 @@ def matrix(edges: list[tuple[int, int]], padded: int = PADDED) -> NDArray[np.boo
     return adj
 
 
-def distribution(edges: list[tuple[int, int]], rule: str) -> dict[tuple[int, ...], float]:
+def distribution(edges: list[tuple[int, int]], rule: str, soft: float = 0.0) -> dict[tuple[int, ...], float]:
     """The probability of every ordering; none of them is regular, so all have the same weight."""
     adj, rng = matrix(edges).repeat(math.factorial(NODES), 0), np.random.default_rng(0)
     orders = [(*nodes, *range(NODES, PADDED)) for nodes in itertools.permutations(range(NODES))]
-    log_q = proposal_log_prob(adj, np.full(len(adj), NODES), rule, np.array(orders), rng, uniform_fraction=0)
+    log_q = proposal_log_prob(adj, np.full(len(adj), NODES), rule, np.array(orders), rng, soft)
 
     return {order[:NODES]: probability for order, probability in zip(orders, np.exp(log_q).tolist(), strict=True)}
 
@@ -52,6 +52,50 @@ def test_samples_follow_their_stated_probabilities(rule: str) -> None:
     for order, probability in expected.items():
         spread = math.sqrt(draws * probability * (1 - probability))
         assert abs(counts[order] - draws * probability) <= 5 * spread + 1e-9
+
+
+@pytest.mark.parametrize("rule", ORDERINGS)
+def test_softened_rules_give_every_ordering_with_its_stated_probability(rule: str) -> None:
+    draws = 6000
+    adj, sizes = matrix(EDGES).repeat(draws, 0), np.full(draws, NODES)
+
+    orders, log_q = propose_orderings(adj, sizes, rule, np.random.default_rng(0), 0.6)
+    counts = Counter(map(tuple, orders[:, :NODES].tolist()))
+    expected = distribution(EDGES, rule, 0.6)
+
+    assert sum(expected.values()) == pytest.approx(1)
+    assert min(expected.values()) > 0
+    assert np.allclose(np.exp(log_q), [expected[tuple(order)] for order in orders[:, :NODES].tolist()])
+    for order, probability in expected.items():
+        assert abs(counts[order] - draws * probability) <= 5 * math.sqrt(draws * probability)
+
+
+def test_softened_rules_mix_uniform_and_rule_at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ordering, "SOFTNESS", (0.2,))
+    # A star: 'max-degree' puts its centre first, and then any node.
+    adj, sizes = matrix([(0, 1), (0, 2)], padded=3), np.array([3])
+
+    found = [
+        np.exp(proposal_log_prob(adj, sizes, "max-degree", np.array([order]), np.random.default_rng(0), 0.5))[0]
+        for order in ([0, 1, 2], [1, 0, 2])
+    ]
+
+    assert found == pytest.approx([(0.5 + 0.5 * (0.8 + 0.2 / 3)) / 2, 0.5 * (0.2 / 3) / 2])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_onion_orders_by_layer_from_the_innermost(seed: int) -> None:
+    graphs = [nx.gnp_random_graph(nodes, 0.25, seed=seed) for nodes in (12, 9)]
+    adj = np.zeros((2, 12, 12), dtype=np.bool_)
+    for row, graph in zip(adj, graphs, strict=True):
+        row[: len(graph), : len(graph)] = nx.to_numpy_array(graph) > 0
+
+    orders, log_q = sample_orderings(adj, np.array([12, 9]), "onion", np.random.default_rng(seed))
+
+    for graph, order, value in zip(graphs, orders.tolist(), log_q.tolist(), strict=True):
+        layers = nx.onion_layers(graph)
+        assert [layers[node] for node in order[: len(graph)]] == sorted(layers.values(), reverse=True)
+        assert value == pytest.approx(-sum(math.lgamma(count + 1) for count in Counter(layers.values()).values()))
 
 
 @pytest.mark.parametrize("rule", ORDERINGS)
@@ -124,7 +168,7 @@ def test_attachment_orderings_of_barabasi_albert_graphs_are_mostly_regular() -> 
 
 @pytest.mark.parametrize("rule", ORDERINGS)
 def test_importance_weights_sum_any_function_over_all_orderings(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Heavier weights and more uniform orderings than the defaults, so that a few thousand samples are enough.
+    # Heavier weights and more softened orderings than the defaults, so that a few thousand samples are enough.
     monkeypatch.setattr(ordering, "IRREGULAR_WEIGHT", 0.3)
     draws, nodes = 6000, 4
     adj, sizes = matrix([(0, 1), (1, 2), (2, 3)], padded=nodes).repeat(draws, 0), np.full(draws, nodes)

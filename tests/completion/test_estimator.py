@@ -17,7 +17,7 @@ from graphite_gen.graph import SimpleGraph
 
 from .test_smc import HIDDEN, PAW, autoregressive, exact
 
-AUTOREGRESSIVE = {"decoding_steps": 0, "encoder": "none", "latent": 1}
+AUTOREGRESSIVE = {"decoder": "autoregressive", "encoder": "none", "latent": 1}
 
 
 @pytest.mark.parametrize("changes", [{}, AUTOREGRESSIVE])
@@ -76,7 +76,7 @@ def test_probabilities_are_exact_within_their_stated_errors(
     rule: str, particles: int | None, steps: int, method: str, bias: float
 ) -> None:
     model, partial = autoregressive(rule), PartialGraph.from_pairs(PAW, HIDDEN)
-    joint, edges = exact(model, partial, 0)
+    joint, edges = exact(model, partial)
 
     found = [complete(model, partial, 0, seed=seed, particles=particles, steps=steps, runs=8) for seed in range(4)]
     scores = [sorted((s.source, s.target, s.probability, s.standard_error) for s in result.scores) for result in found]
@@ -124,7 +124,6 @@ def test_few_completions_are_enumerated_and_progress_is_reported(
         (small_model(node_features=3), path(4), {}, "3 node features"),
         (small_model(decoder_features=("identity",), max_nodes=3), path(4), {}, "identity-features"),
         (small_model(), replace(path(4), weights=np.array([2.0, 1.0, 1.0])), {}, "weighted-graph"),
-        (small_model(), path(4), {"decoding_steps": 3}, "one-shot-decoding-steps"),
         (small_model(), path(4), {"runs": 1}, "'runs' 1"),
     ],
 )

@@ -164,15 +164,11 @@ def test_invalid_options_are_refused(options: dict[str, Any], fact: str) -> None
 def test_options_are_resolved_for_a_model() -> None:
     one_shot, autoregressive = small_model(), autoregressive_model()
 
-    assert NLLOptions().for_model(one_shot) == NLLOptions(1000, decoding_steps=1)
+    assert NLLOptions().for_model(one_shot) == NLLOptions(1000)
     assert NLLOptions(method="auto").for_model(one_shot).method == "auto"
-    assert NLLOptions(method="auto").for_model(autoregressive) == NLLOptions(100, method="is", decoding_steps=0)
-    assert NLLOptions(7, decoding_steps=3).for_model(autoregressive).decoding_steps == 3
+    assert NLLOptions(method="auto").for_model(autoregressive) == NLLOptions(100, method="is")
     with pytest.raises(ConfigError, match="annealed"):
         NLLOptions(method="ais").for_model(autoregressive)
-    with pytest.raises(ConfigError) as config:
-        NLLOptions(decoding_steps=4).for_model(one_shot)
-    assert config.value.reason == "one-shot-decoding"
     for model in (autoregressive, small_model(observation="normal")):
         with pytest.raises(DatasetError) as dataset:
             NLLOptions(convention="paper").for_model(model)

@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
-from tiny import all_graphs, coin_model, random_graph, small_model
+from tiny import AUTOREGRESSIVE, all_graphs, coin_model, random_graph, small_model
 
 from graphite_gen.api import fit
 from graphite_gen.errors import SamplingError
@@ -57,8 +57,7 @@ TOGETHER: list[tuple[Constraint, ...]] = [
 ]
 
 
-ONE_SHOT = {"decoding_steps": 1, "encoder": "residual"}
-AUTOREGRESSIVE = {"decoding_steps": 0, "encoder": "none"}
+ONE_SHOT = {"decoder": "one-shot", "encoder": "residual"}
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +92,7 @@ def test_every_sample_satisfies_its_constraints(
     models: dict[str, TrainedModel], kind: str, constraints: tuple[Constraint, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sampler, "BLOCK", 12)
+    monkeypatch.setattr(sampler, "AUTOREGRESSIVE_BLOCK", 12)
     # No rejection sampling: the graphs have to come from masks.
     monkeypatch.setattr(sampler, "MIN_ACCEPTANCE", 2)
     nodes = None if any(constraint.nodes for constraint in constraints) else (1, 12)
@@ -113,7 +113,7 @@ def test_graph_i_is_the_same_for_any_count(
     models: dict[str, TrainedModel], kind: str, constraints: tuple[Constraint, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Few redraws, so that graphs come from rejection as well as from masks.
-    for name, value in (("BLOCK", 8), ("PILOT", 4), ("MAX_REDRAWS", 4)):
+    for name, value in (("BLOCK", 8), ("AUTOREGRESSIVE_BLOCK", 8), ("PILOT", 4), ("MAX_REDRAWS", 4)):
         monkeypatch.setattr(sampler, name, value)
 
     def drawn(count: int, seed: int = 5) -> list[object]:
@@ -157,13 +157,6 @@ def test_infeasible_sizes_are_not_sampled() -> None:
     with pytest.raises(SamplingError, match="nor on any of 3 sizes") as error:
         Sampler(model, 1, constraints=[Regular(5)])
     assert (error.value.reason, error.value.nodes) == ("infeasible-constraints", 3)
-
-
-def test_constraints_hold_with_few_decoding_steps() -> None:
-    draws = Sampler(small_model(decoding_steps=2, encoder="none"), 10, nodes=8, constraints=[Tree()], decoding_steps=3)
-
-    assert draws.schedule.decoding_steps == 8
-    assert all(map(Tree().holds, draws))
 
 
 def test_sampling_stops_after_many_failures(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Row constraints are causal, so that parallel sampling gives the sequential sample, and leave few dead ends."""
+"""Row constraints are causal, so that rows are sampled pair by pair, and leave few dead ends."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import pytest
 import torch
 from tiny import random_graph
 
-from graphite_gen.autoregressive.distribution import AutoregressiveGraphs
-from graphite_gen.data.batch import collate, node_mask
+from graphite_gen.data.batch import collate
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.sampling import Acyclic, Connected, Constraint, Edges, MaxDegree, Planar, Regular, Tree
-from graphite_gen.sampling.conditional import FixedLogits
+from graphite_gen.sampling.conditional import sample_rows
 from graphite_gen.sampling.constraints import AllOf
 from graphite_gen.sampling.feasibility import FeasibleEdges, PlanarRow
 
@@ -34,24 +33,24 @@ SETS: list[tuple[Constraint, ...]] = [
 def test_the_result_for_a_pair_does_not_depend_on_later_edges(constraints: tuple[Constraint, ...]) -> None:
     generator = torch.Generator().manual_seed(0)
     count, nodes, row = 40, 9, 6
-    adj = collate([random_graph(row, seed, density=0.3) for seed in range(count)], row + 1).adj
+    adj = collate([random_graph(row, seed, density=0.3) for seed in range(count)]).adj
     constraint = FeasibleEdges([AllOf(constraints).requirements(nodes)] * count)
     rows, sizes = torch.full((count,), row), torch.full((count,), nodes)
     bounds = constraint(torch.arange(count), adj, rows, sizes)
-    sampled, row_edges = (torch.rand(count, row + 1, generator=generator) < 0.5 for _ in range(2))
+    for planar in bounds.planar:
+        planar.is_strict = True
+    sampled, row_edges = (torch.rand(count, row, generator=generator) < 0.5 for _ in range(2))
 
-    enforced = bounds(torch.arange(count), sampled, row_edges.double())
+    enforced = bounds(torch.arange(count), sampled, row_edges)
 
     for i in range(row):
-        later = torch.arange(row + 1) >= i
-        other = torch.where(later, torch.rand(count, row + 1, generator=generator) < 0.5, row_edges)
-        changed = torch.where(torch.arange(row + 1) > i, ~sampled, sampled)
-        again = bounds(torch.arange(count), changed, other.double())
-        assert torch.equal(enforced[:, i], again[:, i])
+        other = torch.where(torch.arange(row) >= i, torch.rand(count, row, generator=generator) < 0.5, row_edges)
+        changed = torch.where(torch.arange(row) > i, ~sampled, sampled)
+        assert torch.equal(enforced[:, i], bounds(torch.arange(count), changed, other)[:, i])
 
 
 @pytest.mark.parametrize("constraints", SETS)
-def test_the_fixed_point_is_the_sequential_sample(constraints: tuple[Constraint, ...]) -> None:
+def test_rows_are_the_same_as_if_every_pair_were_tested(constraints: tuple[Constraint, ...]) -> None:
     generator = torch.Generator().manual_seed(1)
     count, nodes = 30, 8
     logits = torch.randn(count, nodes, nodes, generator=generator)
@@ -59,18 +58,19 @@ def test_the_fixed_point_is_the_sequential_sample(constraints: tuple[Constraint,
     sizes = torch.full((count,), nodes)
     constraint = FeasibleEdges([AllOf(constraints).requirements(nodes)] * count)
 
-    found = AutoregressiveGraphs(FixedLogits(), logits, logits[..., :0], sizes).sample(uniform, constraint)
+    found = sample_rows(logits, sizes, uniform, constraint)
 
     adj = torch.zeros(count, nodes, nodes)
     every = torch.arange(count)
     for row in range(1, nodes):
-        partial = adj[:, : row + 1, : row + 1]
-        bounds = constraint(every, partial, torch.full((count,), row), sizes)
-        sampled = (uniform < torch.sigmoid(logits))[:, row, : row + 1] & node_mask(torch.tensor([row]), row + 1)
-        row_edges = torch.zeros(count, row + 1)
+        bounds = constraint(every, adj[:, :row, :row], torch.full((count,), row), sizes)
+        for planar in bounds.planar:
+            planar.is_strict = True
+        sampled = (uniform < torch.sigmoid(logits))[:, row, :row]
+        row_edges = torch.zeros(count, row, dtype=torch.bool)
         for i in range(row):
-            row_edges[:, i] = bounds(every, sampled, row_edges)[:, i].to(row_edges)
-        adj[:, row, : row + 1] = adj[:, : row + 1, row] = row_edges
+            row_edges[:, i] = bounds(every, sampled, row_edges)[:, i]
+        adj[:, row, :row] = adj[:, :row, row] = row_edges.to(adj)
     assert torch.equal(found, adj)
 
 
@@ -84,9 +84,7 @@ def test_there_are_few_dead_ends(constraints: tuple[Constraint, ...]) -> None:
     uniform = torch.rand(count, nodes, nodes, generator=generator)
     requirements = [AllOf(constraints).requirements(nodes)] * count
 
-    graphs = AutoregressiveGraphs(FixedLogits(), logits, logits[..., :0], torch.full((count,), nodes)).sample(
-        uniform, FeasibleEdges(requirements)
-    )
+    graphs = sample_rows(logits, torch.full((count,), nodes), uniform, FeasibleEdges(requirements))
 
     holds = [AllOf(constraints).holds(SimpleGraph.from_adjacency(graph.numpy())) for graph in graphs]
     assert np.mean(holds) > 0.97

@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
-from tiny import path, random_graph, small_model
+from tiny import AUTOREGRESSIVE, path, random_graph, small_model
 
 from graphite_gen.data.batch import collate, pair_mask
 from graphite_gen.data.properties import largest_component
@@ -22,6 +22,7 @@ from graphite_gen.training.checkpoint import TrainedModel
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make many blocks of few graphs."""
     monkeypatch.setattr(sampler, "BLOCK", 16)
+    monkeypatch.setattr(sampler, "AUTOREGRESSIVE_BLOCK", 16)
 
 
 def biased(log_odds: float, **changes: object) -> TrainedModel:
@@ -62,7 +63,7 @@ def test_graph_i_is_the_same_for_any_count(options: dict, observation: str) -> N
 
 @pytest.mark.parametrize("options", [{}, {"nodes": (2, 7)}, {"connected": True}, {"latents": True}])
 def test_threads_change_no_graph_and_are_restored(options: dict) -> None:
-    model = small_model(decoding_steps=0, encoder="none")
+    model = small_model(**AUTOREGRESSIVE)
     alone, together = (Sampler(model, 40, seed=3, **options) for _ in range(2))
     graphs = list(alone)
 
@@ -84,7 +85,7 @@ def test_errors_in_a_thread_are_raised_and_threads_restored(monkeypatch: pytest.
     torch.set_num_threads(3)
     try:
         with pytest.raises(TypeError, match="NoneType"):
-            list(Sampler(small_model(decoding_steps=0, encoder="none"), 40))
+            list(Sampler(small_model(**AUTOREGRESSIVE), 40))
         assert torch.get_num_threads() == 3
     finally:
         torch.set_num_threads(1)
@@ -235,8 +236,7 @@ def test_large_graphs_are_sampled_in_smaller_blocks(monkeypatch: pytest.MonkeyPa
         ({}, {"nodes": 0}, "from 0 to 0"),
         ({}, {"nodes": (7, 3)}, "from 7 to 3"),
         ({}, {"nodes": 10**9}, "sampling-memory"),
-        ({"decoding_steps": 0, "encoder": "none"}, {"nodes": (3, 10**6)}, "sampling-memory"),
-        ({}, {"decoding_steps": 3}, "one-shot-decoding-steps"),
+        (AUTOREGRESSIVE, {"nodes": (3, 10**6)}, "sampling-memory"),
         ({"name": "paper"}, {"nodes": 9}, "identity-features"),
     ],
 )
@@ -257,7 +257,7 @@ def test_sampling_in_single_precision_agrees_with_double() -> None:
     assert all(map(same, single, Sampler(model, 20, nodes=5)))
 
 
-@pytest.mark.parametrize("changes", [{}, {"decoding_steps": 0, "encoder": "none"}])
+@pytest.mark.parametrize("changes", [{}, AUTOREGRESSIVE])
 @pytest.mark.parametrize(("count", "drawn"), [(1, [1]), (3, [3]), (18, [16, 2])])
 def test_no_more_graphs_are_sampled_than_requested(
     changes: dict, count: int, drawn: list[int], monkeypatch: pytest.MonkeyPatch

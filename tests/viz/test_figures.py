@@ -13,11 +13,9 @@ import pytest
 
 import graphite_gen as gg
 from graphite_gen.errors import ConfigError, DatasetError, OutputError
-from graphite_gen.evaluation import Proportion
 from graphite_gen.families.simulate import generate
 from graphite_gen.records import TrainRecord
 from graphite_gen.viz import figures
-from graphite_gen.viz.decoding_steps import DecodingStepsPoint
 from graphite_gen.viz.figures import save_picture
 
 pytest.importorskip("matplotlib")
@@ -58,18 +56,12 @@ def test_ordered_adjacency_only_permutes_the_nodes() -> None:
     assert len(gg.plot_adjacency([graph]).get_axes()) == 2
 
 
-def test_curves_show_every_epoch_and_every_number_of_decoding_steps() -> None:
+def test_curves_show_every_epoch() -> None:
     loss, rate = gg.plot_training(HISTORY, title="<x>").get_axes()
-    first = DecodingStepsPoint(1, Proportion.of(3, 10), 9.0, 0.5)
-    second = DecodingStepsPoint(0, Proportion.of(10, 10), 7.0, None)
-    valid, nll = gg.plot_decoding_steps([first, second], entropy=6.5).get_axes()
 
     assert list(loss.lines[0].get_ydata()) == [8, 7, 6, 5]
     assert list(loss.lines[1].get_xdata()) == [1, 3]
     assert len(rate.lines) == 1
-    assert list(valid.lines[0].get_ydata()) == [0.3, 1]
-    assert list(nll.lines[0].get_ydata()) == [9, 7]
-    assert len(gg.plot_decoding_steps([DecodingStepsPoint(1, None, 9.0, None)]).get_axes()) == 1
 
 
 def test_samples_and_reference_differ_in_lightness() -> None:
@@ -87,7 +79,6 @@ def test_samples_and_reference_differ_in_lightness() -> None:
         (lambda: gg.plot_gallery([nx.path_graph(1001)]), "1001 nodes"),
         (lambda: gg.plot_adjacency([], [nx.path_graph(3)]), "no graphs"),
         (lambda: gg.plot_training([]), "history"),
-        (lambda: gg.plot_decoding_steps([]), "decoding steps"),
     ],
 )
 def test_empty_and_too_large_inputs_are_refused(draw: Callable[[], Any], problem: str) -> None:

@@ -1,0 +1,108 @@
+"""The structure of growing graphs agrees with networkx."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from graphite_gen.autoregressive.structure import (
+    FAR,
+    MOST_ADJACENT,
+    NO_RELATION,
+    SHAPE,
+    PartialGraphs,
+    relation_code,
+)
+
+
+def padded_rows(graphs: list[nx.Graph], t: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The earlier neighbours of node t of each graph, padded, and their numbers."""
+    rows = [sorted(node for node in graph[t] if node < t) for graph in graphs]
+    counts = np.array([len(row) for row in rows])
+    neighbours = np.zeros((len(rows), counts.max(initial=0)), dtype=np.int64)
+    for place, row in enumerate(rows):
+        neighbours[place, : len(row)] = row
+
+    return neighbours, counts
+
+
+def distances(graph: nx.Graph) -> NDArray[np.int64]:
+    lengths = dict(nx.all_pairs_shortest_path_length(graph))
+
+    return np.array([[min(lengths[u].get(v, FAR), FAR) for v in graph] for u in graph])
+
+
+@pytest.mark.parametrize("density", [0.08, 0.2, 0.5])
+def test_paths_common_neighbours_triangles_and_degrees_agree_with_networkx(density: float) -> None:
+    # Sizes are descending, so that some graphs are complete before others.
+    sizes = [18, 18, 15, 9, 2]
+    graphs = [nx.gnp_random_graph(n, density, seed=seed) for seed, n in enumerate(sizes)]
+    partial = PartialGraphs(len(graphs), 18)
+    for t in range(18):
+        live = [graph for graph in graphs if len(graph) > t]
+        partial.add(t, *padded_rows(live, t))
+        for place, whole in enumerate(live):
+            graph = nx.induced_subgraph(whole, range(t + 1))
+            adj = nx.to_numpy_array(graph, nodelist=range(t + 1), dtype=np.int64)
+            common = adj @ adj
+            off = ~np.eye(t + 1, dtype=np.bool_)
+            assert (partial.distance[place, : t + 1, : t + 1] == distances(graph)).all()
+            assert (partial.common[place, : t + 1, : t + 1] == common)[off].all()
+            assert partial.degrees[place, : t + 1].tolist() == [graph.degree[node] for node in range(t + 1)]
+            assert partial.triangles[place, : t + 1].tolist() == [nx.triangles(graph, node) for node in range(t + 1)]
+            assert partial.edges[place] == graph.number_of_edges()
+
+
+def test_codes_of_a_row_depend_on_the_neighbours_before_each_candidate() -> None:
+    graphs = [nx.gnp_random_graph(12, 0.3, seed=seed) for seed in range(6)]
+    partial = PartialGraphs(6, 12)
+    for t in range(12):
+        neighbours, counts = padded_rows(graphs, t)
+        before = np.array([[sum(n < i for n in graph[t] if n < t) for i in range(t)] for graph in graphs])
+        codes = partial.row_codes(t, neighbours, counts, before.reshape(6, t))
+        for place, whole in enumerate(graphs):
+            graph = nx.induced_subgraph(whole, range(t))
+            lengths = distances(graph) if t else np.zeros((0, 0), dtype=np.int64)
+            for i in range(t):
+                chosen = [node for node in neighbours[place, : counts[place]] if node < i]
+                if not chosen:
+                    assert codes[place, i] == NO_RELATION
+                    continue
+                shared = len(list(nx.common_neighbors(graph, i, int(chosen[-1]))))
+                expected = relation_code(
+                    np.int8(lengths[i, chosen[-1]]),
+                    np.int8(shared),
+                    np.int8(min(lengths[i, node] for node in chosen)),
+                    np.int8(sum(graph.has_edge(i, int(node)) for node in chosen)),
+                )
+                assert codes[place, i] == expected
+        partial.add(t, neighbours, counts)
+
+
+def test_codes_are_distinct_and_below_the_size_of_their_table() -> None:
+    found = {}
+    for distance in range(1, FAR + 1):
+        for common in range(4):
+            for nearest in range(1, FAR):
+                for adjacent in range(MOST_ADJACENT + 1):
+                    code = int(relation_code(*map(np.int8, (distance, common, nearest, adjacent))))
+                    # Common neighbours are counted at distances 1 and 2, where there is at least one at distance 2.
+                    shared = common if distance == 1 else max(common, 1) if distance == 2 else 0
+                    found.setdefault(code, set()).add((distance, shared, nearest, adjacent))
+
+    assert all(len(values) == 1 for values in found.values())
+    assert NO_RELATION not in found
+    assert max([*found, NO_RELATION]) < np.prod(SHAPE)
+
+
+def test_selected_graphs_replace_the_others() -> None:
+    partial = PartialGraphs(3, 4)
+    for t in range(3):
+        partial.add(t, np.array([[0], [0], [0]]), np.array([0, 0, t > 0], dtype=np.int64))
+
+    partial.select(np.array([2, 2, 0]))
+
+    assert partial.edges.tolist() == [2, 2, 0]
+    assert partial.distance[:, 0, 2].tolist() == [1, 1, FAR]
