@@ -15,14 +15,12 @@ from graphite_gen.network import edge_sampler
 from graphite_gen.network.edge_sampler import BlockTree, EdgeSampler, sample_edges, visit_every_pair
 from graphite_gen.network.pair_logits import PairLogits
 
-from .test_pair_logits import pair_logits
+from .graphs import dense, pair_logits
 
 
 def probabilities(logits: PairLogits) -> NDArray[np.float64]:
     """The probability of an edge of every pair, in the order of ``combinations``."""
-    pairs = torch.combinations(torch.arange(logits.nodes)).mT
-
-    return torch.sigmoid(logits.tile(slice(None), slice(None))[pairs[0], pairs[1]]).numpy()
+    return torch.sigmoid(dense(logits)).numpy()[np.triu_indices(logits.nodes, 1)]
 
 
 def sampled(logits: PairLogits, count: int, seed: int) -> NDArray[np.bool_]:
@@ -44,7 +42,7 @@ def sparse_logits(nodes: int, degree: float = 10) -> PairLogits:
     logits = PairLogits(factor, torch.tensor([1.0, 1, 1, 1, -1, -1]), normal(nodes, seed=7), torch.zeros(()))
     some = replace(logits, factor=factor[:400], bias=logits.bias[:400])
     # For rare edges the density is proportional to the odds.
-    shift = np.log(degree / nodes) - np.log(np.exp(some.tile(slice(None), slice(None)).triu(1).numpy()).mean())
+    shift = np.log(degree / nodes) - np.log(np.exp(dense(some).triu(1).numpy()).mean())
 
     return replace(logits, shift=torch.tensor(shift))
 
@@ -91,15 +89,6 @@ def test_edge_frequencies_are_those_of_the_dense_matrix(blocks: int, monkeypatch
         np.bincount(pairs.ravel(), np.repeat(values, 2), 700) for values in (edges, p, p * (1 - p) / 5)
     )
     assert (np.abs(degrees - expected) < 5 * np.sqrt(variance) + 1).all()
-
-
-@pytest.mark.parametrize("logits", [pair_logits(5), PairLogits.inner_product(normal(40, 3))], ids=["signed", "inner"])
-def test_edges_of_small_graphs_have_their_probabilities(logits: PairLogits) -> None:
-    p = probabilities(logits)
-
-    edges = sampled(logits, 500, seed=2).mean(axis=0)
-
-    assert ((edges - p) ** 2 / (p * (1 - p) / 500)).sum() == pytest.approx(len(p), abs=5 * np.sqrt(2 * len(p)))
 
 
 @pytest.mark.parametrize("sample", [lambda logits, rng: EdgeSampler(logits).sample(rng), visit_every_pair])
@@ -167,18 +156,22 @@ def test_cost_is_proportional_to_the_edges(graph: Callable[[int], PairLogits], m
     assert rates[1] < 1.5 * rates[0]
 
 
+@pytest.mark.parametrize("logits", [pair_logits(11), PairLogits.inner_product(normal(40, 3))], ids=["signed", "inner"])
 @pytest.mark.parametrize(("tile", "visited"), [(1, 100), (30, 100), (1 << 17, 100), (30, 0)])
-def test_sampled_edges_have_their_probabilities(tile: int, visited: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sampled_edges_have_their_probabilities(
+    logits: PairLogits, tile: int, visited: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(edge_sampler, "_TILE", tile)
     monkeypatch.setattr(edge_sampler, "VISITED_NODES", visited)
-    logits, draws, rng = pair_logits(11), 3000, np.random.default_rng(1)
-    counts = np.zeros((11, 11))
+    p, draws, rng = probabilities(logits), 1500, np.random.default_rng(1)
+    counts = np.zeros((logits.nodes, logits.nodes))
     for _ in range(draws):
         counts[tuple(sample_edges(logits, rng))] += 1
 
-    wanted = torch.sigmoid(logits.tile(slice(None), slice(None))).triu(1).numpy()
-    error = np.sqrt(wanted * (1 - wanted) / draws)
-    assert (np.abs(counts / draws - wanted) <= 4.5 * error).all()
+    assert not np.tril(counts).any()
+    z = (counts[np.triu_indices(logits.nodes, 1)] / draws - p) / np.sqrt(p * (1 - p) / draws)
+    assert np.abs(z).max() < 4.5
+    assert (z**2).sum() == pytest.approx(len(z), abs=5 * np.sqrt(2 * len(z)))
 
 
 def test_rare_edges_are_not_limited_by_single_precision_noise() -> None:
