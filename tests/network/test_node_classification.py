@@ -93,45 +93,29 @@ def test_probabilities_are_those_of_the_predicted_classes(kind: str, monkeypatch
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.5, 2.0])
-def test_the_autoencoder_loss_is_scaled_by_its_weight_and_skipped_at_zero(
-    weight: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    slopes: list[Tensor] = []
-
-    def noted(*args: Any) -> Tensor:
-        loss = link_loss(*args)
-        loss.register_hook(slopes.append)
-        return loss
-
-    monkeypatch.setattr(node_classification, "link_loss", noted)
-    run_classification(planted(), replace(QUICK, reconstruction=weight, epochs=3), 0, 0)
-
-    assert slopes == [weight] * (3 if weight else 0)
-
-
-def test_the_hybrid_is_trained_on_hidden_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hybrid_adds_the_weighted_loss_of_hidden_edges(weight: float, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = planted()
     seen: list[SparseGraph] = []
-    steps = 0
+    slopes: list[Tensor] = []
 
     def hidden_states(network: GraphiteClassifier, over: SparseGraph, *rest: Any) -> Tensor:
         seen.append(over)
         return GCNClassifier.hidden_states(network, over, *rest)
 
-    def loss(*args: Any) -> Tensor:
-        nonlocal steps
-        steps += 1
+    def noted(*args: Any) -> Tensor:
         edges, hidden = args[4], args[5]
         assert edges.T.tolist() == graph.edges.tolist()
         assert 0 < hidden.sum() < len(hidden)
         assert torch.allclose(seen[-1].matrix.to_dense(), dense_gcn(edges[:, ~hidden], graph.nodes))
-        return link_loss(*args)
+        loss = link_loss(*args)
+        loss.register_hook(slopes.append)
+        return loss
 
     monkeypatch.setattr(GraphiteClassifier, "hidden_states", hidden_states)
-    monkeypatch.setattr(node_classification, "link_loss", loss)
-    run_classification(graph, replace(QUICK, epochs=3), 0, 0)
+    monkeypatch.setattr(node_classification, "link_loss", noted)
+    run_classification(graph, replace(QUICK, reconstruction=weight, epochs=3), 0, 0)
 
-    assert steps == 3
+    assert slopes == [weight] * (3 if weight else 0)
 
 
 def test_the_gcn_is_that_of_pytorch_geometric() -> None:
