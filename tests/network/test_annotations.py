@@ -81,7 +81,14 @@ def test_labels_and_splits_are_joined_by_node_id(path_graph: Path) -> None:
     assert found.classes == ("new", "old")
     assert labels_of(found) == ["old", None, None, "new"]
     assert parts_of(found) == [[3], [], [0]]
-    assert labels_of(joined(path_graph, "labels", npz(labels=[0, 1, -1, 1]))) == [0, 1, None, 1]
+
+
+@pytest.mark.parametrize("labels", [[0, 1, -1, 2], [-2, -1, 0, 1], [-1, 0, 0.5, 1], ["-1", "0", "many", "1"]])
+def test_minus_one_is_never_a_class_in_an_npz_file(path_graph: Path, labels: list[Any]) -> None:
+    # Arrays have no empty cells.
+    wanted = [None if label == -1 else label for label in labels]
+
+    assert labels_of(joined(path_graph, "labels", npz(labels=labels))) == wanted
 
 
 X = npy(np.zeros((4, 3)))

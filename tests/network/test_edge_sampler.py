@@ -17,6 +17,9 @@ from graphite_gen.network.pair_logits import PairLogits
 
 from .graphs import dense, pair_logits
 
+Sampler = Callable[[PairLogits, np.random.Generator], NDArray[np.int64]]
+SAMPLERS: list[Sampler] = [lambda logits, rng: EdgeSampler(logits).sample(rng), visit_every_pair]
+
 
 def probabilities(logits: PairLogits) -> NDArray[np.float64]:
     """The probability of an edge of every pair, in the order of ``combinations``."""
@@ -92,8 +95,8 @@ def test_edge_frequencies_are_those_of_the_dense_matrix(blocks: int, monkeypatch
     assert (np.abs(degrees - expected) < 5 * np.sqrt(variance) + 1).all()
 
 
-@pytest.mark.parametrize("sample", [lambda logits, rng: EdgeSampler(logits).sample(rng), visit_every_pair])
-def test_samples_are_ascending_pairs_that_depend_on_the_seed_alone(sample: Callable[..., NDArray[np.int64]]) -> None:
+@pytest.mark.parametrize("sample", SAMPLERS)
+def test_samples_are_ascending_pairs_that_depend_on_the_seed_alone(sample: Sampler) -> None:
     first, again, other = (sample(sparse_logits(200), np.random.default_rng(seed)) for seed in (1, 1, 2))
 
     assert np.array_equal(first, again)
@@ -102,11 +105,13 @@ def test_samples_are_ascending_pairs_that_depend_on_the_seed_alone(sample: Calla
     assert (np.diff(first[0] * 200 + first[1]) > 0).all()
 
 
-@pytest.mark.parametrize(("shift", "edges"), [(60.0, 36 * 35 // 2), (-60.0, 0)])
-def test_certain_edges_are_all_present_or_absent(shift: float, edges: int) -> None:
-    logits = replace(pair_logits(36), shift=torch.tensor(shift))
+@pytest.mark.parametrize("sample", SAMPLERS)
+@pytest.mark.parametrize(("nodes", "shift", "edges"), [(36, 60.0, 36 * 35 // 2), (36, -60.0, 0), (1, 0.0, 0)])
+def test_certain_edges_are_all_present_or_absent(sample: Sampler, nodes: int, shift: float, edges: int) -> None:
+    logits = replace(pair_logits(nodes), shift=torch.tensor(shift))
 
-    assert EdgeSampler(logits).sample(np.random.default_rng(0)).shape == (2, edges)
+    assert sample(logits, np.random.default_rng(0)).shape == (2, edges)
+    assert sample_edges(pair_logits(0), np.random.default_rng(0)).shape == (2, 0)
 
 
 def star_logits(nodes: int) -> PairLogits:
@@ -171,11 +176,3 @@ def test_rare_edges_are_not_limited_by_single_precision_noise() -> None:
     rng = np.random.default_rng(2)
 
     assert sum(visit_every_pair(logits, rng).shape[1] for _ in range(30)) <= 2
-
-
-@pytest.mark.parametrize("nodes", [0, 1])
-def test_graphs_without_pairs_have_no_edges(nodes: int) -> None:
-    rng = np.random.default_rng(0)
-
-    assert visit_every_pair(pair_logits(nodes), rng).shape == (2, 0)
-    assert nodes == 0 or EdgeSampler(pair_logits(nodes)).sample(rng).shape == (2, 0)

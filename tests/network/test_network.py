@@ -99,7 +99,7 @@ def test_the_split_is_optional(layout: Path) -> None:
     assert read_network(layout).split is None
 
 
-@pytest.mark.parametrize("suffix", ["graphml", "gml", "jsonl", "h5", "csv", "npz"])
+@pytest.mark.parametrize("suffix", ["graphml", "gml", "jsonl", "h5", "csv"])
 @pytest.mark.parametrize(
     ("labels", "classes"),
     [
@@ -116,14 +116,7 @@ def test_minus_one_means_unlabelled_only_among_integers_from_zero(
 ) -> None:
     graph = nx.path_graph(4)
     own = None
-    if suffix == "npz":
-        if None in labels:
-            pytest.skip("an array of numbers has no empty cells")
-        own = tmp_path / "y.npz"
-        np.savez(own, labels=labels)
-        # Never a class, since arrays have no empty cells.
-        classes = [None if label == -1 else label for label in labels]
-    elif suffix == "csv":
+    if suffix == "csv":
         own = tmp_path / "y.csv"
         own.write_text("id,label\n" + "".join(f"{i},{'' if y is None else y}\n" for i, y in enumerate(labels)))
         classes = [None if wanted is None else str(label) for label, wanted in zip(labels, classes, strict=True)]
