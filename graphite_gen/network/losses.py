@@ -151,8 +151,7 @@ def _softplus_to_sigmoid(tile: Tensor, odds: Tensor) -> Tensor:
     torch.exp(tile, out=odds)
     torch.add(odds, 1, out=tile)
     # The number of factors whose product does not overflow.
-    factors = 2 ** int(math.log2((sure + 1) / (min(max(0.0, highest), sure) + 1)))
-    factors = min(factors, _FACTORS)
+    factors = min(2 ** int(math.log2((sure + 1) / (min(max(0.0, highest), sure) + 1))), _FACTORS)
     # Logarithms of products are cheaper than of each factor.
     x, groups = tile.view(-1), tile.numel() // factors
     products = x[: groups * factors].view(factors, groups).prod(0)
