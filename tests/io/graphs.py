@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from graphite_gen.errors import FormatError
+from graphite_gen.errors import FormatError, OutputError
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.io import read_graphs, write_graphs
 
@@ -104,6 +104,13 @@ def same(one: Any, two: Any) -> bool:
         return math.isnan(two)
 
     return bool(one == two)
+
+
+def assert_not_written(target: str | Path, expected: str, *graphs: SimpleGraph, **how: Any) -> None:
+    """Writing raises an error with the expected reason, or with a message that matches a pattern."""
+    with pytest.raises(OutputError) as caught:
+        write_graphs(graphs, target, **how)
+    assert caught.value.reason == expected or re.search(expected, str(caught.value)), caught.value
 
 
 def assert_refused(path: Path, expected: str, body: bytes | str | None = None) -> None:
