@@ -113,7 +113,7 @@ def assert_not_written(target: str | Path, expected: str, *graphs: SimpleGraph, 
     assert caught.value.reason == expected or re.search(expected, str(caught.value)), caught.value
 
 
-def assert_refused(path: Path, expected: str, body: bytes | str | None = None) -> None:
+def assert_refused(path: Path, expected: str, body: bytes | str | None = None, reason: str | None = None) -> None:
     """Reading the file raises a one-line error that names it and has the expected reason, or matches a pattern."""
     if body is not None:
         path.write_bytes(body if isinstance(body, bytes) else body.encode())
@@ -123,3 +123,4 @@ def assert_refused(path: Path, expected: str, body: bytes | str | None = None) -
     assert caught.value.reason == expected or re.search(expected, message), message
     assert f"{path.name}'" in message
     assert "\n" not in message
+    assert reason is None or caught.value.reason == reason
