@@ -6,7 +6,6 @@ import subprocess
 import sys
 import tracemalloc
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
 import networkx as nx
@@ -23,18 +22,9 @@ GRAPH = SimpleGraph.from_pairs(4, [(0, 1), (1, 3)])
 STREAMING = [name for name in FORMATS if name != "edgelist"]
 
 
-@pytest.mark.parametrize(
-    ("path", "format", "expected"),
-    [
-        ("a.graphml", None, "graphml"),
-        ("a.HDF5", None, "h5"),
-        ("a.b.g6.gz", None, "g6"),
-        ("a.txt", "edgelist", "edgelist"),
-        ("-", ".hdf5", "h5"),
-    ],
-)
-def test_the_format_follows_from_the_suffix_or_the_name(path: str, format: str | None, expected: str) -> None:
-    assert format_of(path, format) == expected
+def test_the_format_follows_from_the_suffix_or_the_name() -> None:
+    assert [format_of(path) for path in ("a.graphml", "a.HDF5", "a.b.g6.gz")] == ["graphml", "h5", "g6"]
+    assert [format_of("a.txt", "edgelist"), format_of("-", ".hdf5")] == ["edgelist", "h5"]
 
 
 @pytest.mark.parametrize(
@@ -64,27 +54,14 @@ def test_a_folder_is_read_in_the_order_of_names(tmp_path: Path) -> None:
     assert [graph.nodes for graph in read_graphs(tmp_path)] == [0, 0, 1, 1, 2, 2, 3, 3]
 
 
-def test_a_closed_reader_ends_and_frees_the_file(tmp_path: Path) -> None:
-    write_graphs([GRAPH] * 3, tmp_path / "a.h5")
+@pytest.mark.parametrize("format", STREAMING)
+def test_a_closed_reader_ends_and_frees_the_file(format: str, tmp_path: Path) -> None:
+    write_graphs([GRAPH] * 3, tmp_path / f"a.{format}")
 
-    with read_graphs(tmp_path / "a.h5") as reader:
+    with read_graphs(tmp_path / f"a.{format}") as reader:
         assert next(reader).nodes == 4
 
     assert list(reader) == []
-
-
-@pytest.mark.parametrize("format", STREAMING)
-def test_reading_stops_where_the_caller_stops(format: str, tmp_path: Path) -> None:
-    write_graphs([GRAPH] * 20_000, tmp_path / f"a.{format}")
-
-    tracemalloc.start()
-    with read_graphs(tmp_path / f"a.{format}") as reader:
-        first = list(islice(reader, 3))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-
-    assert len(first) == 3
-    assert peak < 8e6
 
 
 @pytest.mark.slow

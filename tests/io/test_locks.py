@@ -27,7 +27,6 @@ with locked(Path(sys.argv[1])):
 def test_a_folder_is_locked_until_its_process_is_killed(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "run"
     with subprocess.Popen([sys.executable, "-c", HOLDER, str(folder)], stdout=subprocess.PIPE) as holder:
-        assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
         assert is_locked(folder)
         with pytest.raises(CheckpointError, match=f"pid {holder.pid}") as caught, locked(folder):
