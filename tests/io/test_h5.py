@@ -22,7 +22,7 @@ from .graphs import assert_kept, assert_not_written, assert_refused, assert_same
 PATH = np.array([[0, 1], [1, 2]], np.int32)
 
 
-def test_the_layout_is_the_documented_one(tmp_path: Path) -> None:
+def test_the_layout_is_the_documented_one_also_after_conversion(tmp_path: Path) -> None:
     def graph(features: float, weights: list[float], **attributes: object) -> SimpleGraph:
         e = len(weights)
         rows = np.full((e + 1, 2), features, np.float32)
@@ -34,8 +34,9 @@ def test_the_layout_is_the_documented_one(tmp_path: Path) -> None:
         graph(1, [3], split="validation"),
     ]
     write_graphs(graphs, tmp_path / "a.h5", provenance=Provenance("ego", {"m": 4}, 7, "generate", "name"))
+    write_graphs((graph for graph in read_graphs(tmp_path / "a.h5")), tmp_path / "b.h5")
 
-    with h5py.File(tmp_path / "a.h5") as file:
+    with h5py.File(tmp_path / "b.h5") as file:
         known = {"format": "graphite-gen", "version": 1, "family": "ego", "seed": 7}
         assert {name: file.attrs[name] for name in known} == known
         assert json.loads(file.attrs["parameters"]) == {"m": 4}
