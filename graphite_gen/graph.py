@@ -166,16 +166,19 @@ class SimpleGraph:
         order = np.asarray(order)
         edges = np.sort(order[self.edges].astype(np.int32), axis=1)
         rank = np.lexsort((edges[:, 1], edges[:, 0]))
-        inverse = np.argsort(order)
 
+        return self.selected(np.argsort(order), rank, edges[rank])
+
+    def selected(self, nodes: NDArray[np.intp], rows: NDArray[np.intp], edges: NDArray[np.int32]) -> SimpleGraph:
+        """The graph on ``edges``, with the data of these nodes and of these rows of its edges, in this order."""
         return SimpleGraph(
-            self.nodes,
-            edges[rank],
-            None if self.weights is None else self.weights[rank],
-            None if self.features is None else self.features[inverse],
-            None if self.names is None else tuple(self.names[i] for i in inverse),
-            {key: [column[i] for i in inverse] for key, column in self.node_attributes.items()},
-            {key: [column[e] for e in rank] for key, column in self.edge_attributes.items()},
+            len(nodes),
+            edges,
+            None if self.weights is None else self.weights[rows],
+            None if self.features is None else self.features[nodes],
+            None if self.names is None else tuple(self.names[i] for i in nodes),
+            {key: [column[i] for i in nodes] for key, column in self.node_attributes.items()},
+            {key: [column[e] for e in rows] for key, column in self.edge_attributes.items()},
             self.attributes,
         )
 

@@ -42,24 +42,9 @@ def largest_component(graph: SimpleGraph) -> SimpleGraph:
     labels = component_labels(graph.edges, graph.nodes)
     kept = labels == np.argmax(np.bincount(labels)) if graph.nodes else np.zeros(0, dtype=np.bool_)
     number = np.cumsum(kept) - 1
-    inside = kept[graph.edges[:, 0]]
+    inside = np.flatnonzero(kept[graph.edges[:, 0]])
 
-    return SimpleGraph(
-        int(kept.sum()),
-        number[graph.edges[inside]].astype(np.int32),
-        None if graph.weights is None else graph.weights[inside],
-        None if graph.features is None else graph.features[kept],
-        None if graph.names is None else tuple(name for name, keep in zip(graph.names, kept, strict=True) if keep),
-        {
-            key: [v for v, keep in zip(column, kept, strict=True) if keep]
-            for key, column in graph.node_attributes.items()
-        },
-        {
-            key: [v for v, keep in zip(column, inside, strict=True) if keep]
-            for key, column in graph.edge_attributes.items()
-        },
-        graph.attributes,
-    )
+    return graph.selected(np.flatnonzero(kept), inside, number[graph.edges[inside]].astype(np.int32))
 
 
 def component_labels(edges: NDArray[np.integer[Any]], nodes: int) -> NDArray[np.int64]:

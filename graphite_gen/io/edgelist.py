@@ -70,7 +70,7 @@ def _data(context: Context, where: str, text: str) -> Row:
     if not isinstance(data, dict):
         raise context.damage(where, f"edge data {text[:40]!r}; expected a weight, or data such as {{'weight': 2.5}}.")
 
-    return {str(key): from_text(value) if isinstance(value, str) else value for key, value in data.items()}
+    return {str(key): from_text(value) for key, value in data.items()}
 
 
 def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> None:

@@ -7,7 +7,6 @@ import mmap
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, BinaryIO
 
 import h5py
@@ -215,14 +214,9 @@ class Reader:
         """The graph with its pairs checked and sorted, and edge data in the same order."""
         rows = [{"position": e} for e in range(len(graph.edges))]
         built = build_graph(self._context, f"graph {index}", graph.nodes, graph.edges, edge_rows=rows)
-        kept = built.edge_attributes.get("position", [])
+        kept = np.array(built.edge_attributes.get("position", ()), dtype=np.intp)
 
-        return replace(
-            graph,
-            edges=built.edges,
-            weights=None if graph.weights is None else graph.weights[kept],
-            edge_attributes={key: [column[e] for e in kept] for key, column in graph.edge_attributes.items()},
-        )
+        return graph.selected(np.arange(graph.nodes), kept, built.edges)
 
 
 def _in_order(pairs: NDArray[Any], nodes: NDArray[np.int64], counts: NDArray[np.int64]) -> bool:
