@@ -35,16 +35,8 @@ def take_weights(
 ) -> NDArray[np.float64] | None:
     """Remove the column ``weight`` from edge attributes and return it; None if it is not on every edge.
 
-    A weight that is not a finite number is refused even if others are missing: otherwise a model would silently be
-    trained on an unweighted graph.
-
-    Arguments:
-        columns: The edge attributes.
-        edges: The edges, with shape :math:`(E, 2)`.
-        names: The node names, for the message; None means ``0 … n-1``.
-
-    Raises:
-        ValueError: A weight is not a finite number; the message starts with the edge.
+    A weight that is not a finite number raises a ValueError even if others are missing: otherwise a model would
+    silently be trained on an unweighted graph. Its message names the edge.
     """
     column = columns.get("weight")
     if not column:
@@ -60,12 +52,7 @@ def take_weights(
 def take_features(columns: Columns, names: Sequence[Any] | None = None) -> NDArray[np.float32] | None:
     """Remove the column ``features`` from node attributes and return it; None if it is not an array of numbers.
 
-    Arguments:
-        columns: The node attributes.
-        names: The node names, for the message; None means ``0 … n-1``.
-
-    Raises:
-        ValueError: A feature is not a finite number; the message starts with the node.
+    A feature that is not a finite number raises a ValueError, whose message names the node.
     """
     column = columns.get("features")
     if not column or not all(_is_row(row) and len(row) == len(column[0]) for row in column):
@@ -203,8 +190,7 @@ class SimpleGraph:
                 if value is not None:
                     graph.nodes[i][key] = value
         if self.features is not None:
-            for i, row in enumerate(self.features.tolist()):
-                graph.nodes[i]["features"] = row
+            nx.set_node_attributes(graph, dict(enumerate(self.features.tolist())), "features")
 
         return graph if self.names is None else nx.relabel_nodes(graph, dict(enumerate(self.names)))
 

@@ -9,32 +9,17 @@ from numpy.typing import NDArray
 
 from ..graph import SimpleGraph
 
-__all__ = ["are_connected", "component_labels", "has_planar_embedding", "is_connected", "is_tree", "largest_component"]
+__all__ = ["component_labels", "has_planar_embedding", "is_connected", "is_tree", "largest_component"]
 
 
 def is_connected(graph: SimpleGraph) -> bool:
     """Whether the graph has one component."""
-    return len(graph.edges) >= graph.nodes - 1 and bool(are_connected([graph])[0])
+    return len(graph.edges) >= graph.nodes - 1 and not component_labels(graph.edges, graph.nodes).any()
 
 
 def is_tree(graph: SimpleGraph) -> bool:
     """Whether the graph is connected and has no cycle."""
     return len(graph.edges) == graph.nodes - 1 and is_connected(graph)
-
-
-def are_connected(graphs: list[SimpleGraph]) -> NDArray[np.bool_]:
-    """Whether each graph is connected, with shape :math:`(G,)`; computed on their disjoint union."""
-    if not graphs:
-        return np.zeros(0, dtype=np.bool_)
-    sizes = np.array([graph.nodes for graph in graphs])
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    pairs = np.concatenate([graph.edges + start for graph, start in zip(graphs, starts, strict=False)])
-    labels = component_labels(pairs, int(starts[-1]))
-    owner = np.repeat(np.arange(len(graphs)), sizes)
-    first = np.full(len(graphs), -1)
-    first[owner[::-1]] = labels[::-1]
-
-    return np.bincount(owner, weights=labels != first[owner], minlength=len(graphs)) == 0
 
 
 def largest_component(graph: SimpleGraph) -> SimpleGraph:

@@ -13,6 +13,7 @@ from scipy.special import expit, log_expit
 from ..errors import DatasetError
 from ..records import Record
 from ..rng import stream
+from .parallel import same_width
 from .ranking import area_under_curve
 
 __all__ = ["MIN_GRAPHS", "ClassifierScore", "fit_logistic", "score_classifier"]
@@ -92,8 +93,7 @@ def _root(mean_log: float) -> float:
 
 def _same_columns(name: str, x: Rows, y: Rows) -> tuple[Rows, Rows]:
     """Rows of equal width without constant columns; logarithms of orbit counts."""
-    width = max(x.shape[1], y.shape[1])
-    x, y = (np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) for rows in (x, y))
+    x, y = same_width(x, y)
     if name == "orbit":
         x, y = np.log1p(x), np.log1p(y)
     varies = np.ptp(np.concatenate([x, y]), axis=0) > 0

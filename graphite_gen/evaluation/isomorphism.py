@@ -110,9 +110,7 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _same(first: _Coloured, second: _Coloured) -> bool:
-    """An exact isomorphism test, with colours to narrow the search."""
-    if first.signature != second.signature:
-        return False
+    """An exact isomorphism test of graphs with equal signatures, with colours to narrow the search."""
     palette = np.unique(np.concatenate([first.colours, second.colours]))
     colours = [np.searchsorted(palette, side.colours).tolist() for side in (first, second)]
     if sorted(colours[0]) != sorted(colours[1]):

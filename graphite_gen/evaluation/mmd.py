@@ -18,6 +18,7 @@ from ..errors import ConfigError, DatasetError
 from ..records import Record
 from ..rng import stream
 from .descriptors import CLUSTERING_BINS, DESCRIPTORS
+from .parallel import same_width
 
 __all__ = ["BANDWIDTHS", "CONVENTIONS", "MMDEstimate", "MMDRow", "chance_level", "compare_rows", "estimate_mmd"]
 
@@ -231,8 +232,7 @@ def chance_level(x: Matrix, y: Matrix, sigma: float) -> float:
 
 def _pairwise(distance: Distance, x: Matrix, y: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     """The distances within x, within y and between them; missing columns are zeros."""
-    width = max(x.shape[1], y.shape[1])
-    x, y = (np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) for rows in (x, y))
+    x, y = same_width(x, y)
 
     return distance(x, x), distance(y, y), distance(x, y)
 

@@ -35,12 +35,13 @@ from typing import Any, BinaryIO
 import h5py
 import numpy as np
 
+from ..data.dataset import SPLITS
 from ..errors import FormatError, OutputError
 from ..graph import SimpleGraph
 from ..records import Provenance
 from .build import Context, build_graph
 from .h5_reader import Reader, dataset, file_attributes, has_endless_heap
-from .h5_writer import GRAPHS, SPLITS, PatientFile, Writer, undisturbed
+from .h5_writer import GRAPHS, PatientFile, Writer, undisturbed
 from .values import plain, provenance_attributes, to_json
 
 __all__ = ["EMBEDDING", "read", "write"]

@@ -13,9 +13,10 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.dataset import SPLITS
 from ..graph import SimpleGraph
 from .build import MAX_NODES, Context, build_graph
-from .h5_writer import GRAPHS, GROUPS, NO_SPLIT, SPLITS, decoded
+from .h5_writer import GRAPHS, GROUPS, NO_SPLIT, decoded
 from .values import hashable, plain, provenance_attributes, provenance_of
 
 __all__ = ["Reader", "dataset", "file_attributes", "has_endless_heap"]
@@ -40,10 +41,7 @@ def dataset(
 ) -> Any:
     """A dataset stored in the file itself, with the expected shape and type, and with as much data as it declares.
 
-    Arguments:
-        kinds: The NumPy kinds it may have; ``S`` is text of fixed width.
-        rows: The expected number of rows; None for any.
-        width: The expected number of columns; 0 for any, None for one dimension.
+    Any number of ``rows`` may be None, any ``width`` 0, and None is one dimension; kind ``S`` is text of fixed width.
     """
     where = f"dataset '{name}'"
     if name not in group:
