@@ -186,10 +186,8 @@ def estimate_mmd(
     unbiased = kernels is None
     least = 2 if unbiased else 1
     if min(len(x), len(y)) < least:
-        raise DatasetError(
-            f"The MMD '{convention}' of {len(x)} and {len(y)} graphs is undefined; it needs {least} in each set.",
-            reason="too-few-graphs",
-        )
+        message = f"The MMD '{convention}' of {len(x)} and {len(y)} graphs is undefined; it needs {least} in each set."
+        raise DatasetError(message, reason="too-few-graphs")
     distance, fixed = (euclidean, 1.0) if kernels is None else kernels[descriptor]
     distances = _pairwise(distance, x, y)
     rng = stream(seed, "bootstrap", convention, descriptor)

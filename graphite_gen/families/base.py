@@ -138,9 +138,7 @@ class Family(ABC):
             if graph.nodes == n:
                 nats = -self._log_prob(graph)
                 return nats, nats
-        raise FamilyError(
-            f"'{self.name}' ({self._settings()}) had no connected graph with n={n} nodes in {MAX_DRAWS} samples."
-        )
+        raise FamilyError(f"{self._label()} had no connected graph with n={n} nodes in {MAX_DRAWS} samples.")
 
     @property
     def can_draw_nats(self) -> bool:
@@ -160,22 +158,20 @@ class Family(ABC):
         return True
 
     def _size_error(self, n: int, expected: str) -> FamilyError:
-        return FamilyError(
-            f"'{self.name}' ({self._settings()}) has no graphs with n={n} nodes: {expected}.", reason="family-size", n=n
-        )
+        message = f"{self._label()} has no graphs with n={n} nodes: {expected}."
+
+        return FamilyError(message, reason="family-size", n=n)
 
     def _intractable_error(self, why: str, **facts: int) -> FamilyError:
-        return FamilyError(
-            f"The probability of '{self.name}' ({self._settings()}) is intractable {why}.",
-            reason="intractable",
-            **facts,
-        )
+        message = f"The probability of {self._label()} is intractable {why}."
+
+        return FamilyError(message, reason="intractable", **facts)
 
     def _value_error(self, parameter: str, expected: str) -> FamilyError:
         return _value_error(self.name, parameter, getattr(self, parameter), expected)
 
-    def _settings(self) -> str:
-        return ", ".join(f"{key}={value}" for key, value in self.parameters().items())
+    def _label(self) -> str:
+        return f"'{self.name}' ({', '.join(f'{key}={value}' for key, value in self.parameters().items())})"
 
 
 def family(name: str, **parameters: Any) -> Family:

@@ -78,11 +78,9 @@ def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenanc
     graphs = iter(graphs)
     graph = next(graphs)
     if next(graphs, None) is not None:
-        raise OutputError(
-            "An edge list stores one graph, and there are several: "
-            "write another format, or one file per graph with '{index:04d}.edgelist'.",
-            reason="one-graph-per-file",
-        )
+        remedy = "write another format, or one file per graph with '{index:04d}.edgelist'."
+        problem = f"An edge list stores one graph, and there are several: {remedy}"
+        raise OutputError(problem, reason="one-graph-per-file")
     if not graph.nodes:
         stream.write(b"# a graph without nodes\n")
     ids = [str(i) for i in range(graph.nodes)] if graph.names is None else _words(graph.names)

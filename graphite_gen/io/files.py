@@ -79,11 +79,8 @@ def open_input(path: Path | None, context: Context) -> Iterator[io.BufferedReade
                 raise context.error("byte 0", "no gzip data, although the name ends in '.gz'.")
             yield io.BufferedReader(_Expanded(buffered, context), 1 << 16) if packed else buffered
     except FileNotFoundError:
-        raise FormatError(
-            f"'{context.name}' does not exist; expected a file of graphs, a folder of such files, or '-'.",
-            reason="input-missing",
-            path=context.name,
-        ) from None
+        problem = f"'{context.name}' does not exist; expected a file of graphs, a folder of such files, or '-'."
+        raise FormatError(problem, reason="input-missing", path=context.name) from None
     except OSError as error:
         raise FormatError(f"'{context.name}' cannot be read: {error.strerror or error}.") from error
 
@@ -162,11 +159,8 @@ def check_target(target: Path, force: bool) -> None:
     """Raise :class:`OutputError` if a target cannot be written, before work is done for it."""
     _check_path(target)
     if target.is_dir():
-        raise OutputError(
-            f"'{target}' is a folder; expected a file, or a template such as '{target}/{{index:04d}}.graphml'.",
-            reason="output-is-folder",
-            path=target,
-        )
+        problem = f"'{target}' is a folder; expected a file, or a template such as '{target}/{{index:04d}}.graphml'."
+        raise OutputError(problem, reason="output-is-folder", path=target)
     if not target.parent.is_dir():
         raise _unwritable(target, f"the folder '{target.parent}' does not exist")
     # A file is renamed into its folder, so it is the folder that must be writable.

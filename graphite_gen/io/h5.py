@@ -74,9 +74,8 @@ def _check_attributes(file: Any, context: Context) -> None:
         raise FormatError(f"'{name}' contains node embeddings, no graphs.", reason="embedding-not-graphs", path=name)
     if (format, version) not in ((None, None), ("graphite-gen", 1)):
         found = f"version {reprlib.repr(version)} of the format {reprlib.repr(format)}"
-        raise FormatError(
-            f"'{name}' is {found}; this version of graphite-gen reads version 1 of 'graphite-gen'.", path=name
-        )
+        problem = f"'{name}' is {found}; this version of graphite-gen reads version 1 of 'graphite-gen'."
+        raise FormatError(problem, path=name)
     if checksum is not None and checksum != _checksum(file_attributes(file)):
         raise context.damage("the root", "the attributes of the file do not match their checksum.")
 

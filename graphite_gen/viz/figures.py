@@ -138,17 +138,9 @@ def _draw_graph(axes: Axes, graph: SimpleGraph, scale: Normalize) -> None:
     points = place_nodes(graph)
     width = float(np.clip(40 / max(len(graph.edges), 1), 0.25, 0.9))
     axes.add_collection(LineCollection(list(points[graph.edges]), colors=GREY, linewidths=width, zorder=1))
-    axes.scatter(
-        points[:, 0],
-        points[:, 1],
-        c=graph.degrees(),
-        norm=scale,
-        cmap="viridis_r",
-        s=float(np.clip(700 / max(graph.nodes, 1), 4, 42)),
-        edgecolors=INK,
-        linewidths=0.4,
-        zorder=2,
-    )
+    area = float(np.clip(700 / max(graph.nodes, 1), 4, 42))
+    x, y = points.T
+    axes.scatter(x, y, area, graph.degrees(), norm=scale, cmap="viridis_r", edgecolors=INK, linewidths=0.4, zorder=2)
     axes.set_xlim(-1.12, 1.12)
     axes.set_ylim(-1.12, 1.12)
     axes.set_aspect("equal")
@@ -307,24 +299,17 @@ def plot_decoding_steps(
     if not points:
         raise DatasetError("There are no decoding steps to draw.")
     figure = new_figure(8, 3.2, title)
-    checked = [(str(point.decoding_steps or "all"), point.valid) for point in points if point.valid is not None]
+    names = [str(point.decoding_steps or "all") for point in points]
+    checked = [(name, point.valid) for name, point in zip(names, points, strict=True) if point.valid is not None]
     panels = list(figure.subplots(1, 2 if checked else 1, squeeze=False)[0])
     if checked:
-        names, values, low, high = zip(*[(name, p.value or 0.0, p.low, p.high) for name, p in checked], strict=True)
+        steps, values, low, high = zip(*[(name, p.value or 0.0, p.low, p.high) for name, p in checked], strict=True)
         errors = np.array([np.subtract(values, low), np.subtract(high, values)])
-        panels[0].errorbar(names, values, errors, fmt="o-", color=SAMPLES, markersize=5, capsize=3)
+        panels[0].errorbar(steps, values, errors, fmt="o-", color=SAMPLES, markersize=5, capsize=3)
         panels[0].set_ylim(-0.03, 1.03)
         _style(panels[0], "valid samples", "decoding steps")
-    panels[-1].errorbar(
-        [str(point.decoding_steps or "all") for point in points],
-        [point.nll for point in points],
-        [point.nll_error or 0.0 for point in points],
-        fmt="s--",
-        color=SECOND,
-        markersize=5,
-        capsize=3,
-        label="NLL",
-    )
+    nll, nll_errors = zip(*[(point.nll, point.nll_error or 0.0) for point in points], strict=True)
+    panels[-1].errorbar(names, nll, nll_errors, fmt="s--", color=SECOND, markersize=5, capsize=3, label="NLL")
     if entropy is not None:
         panels[-1].axhline(entropy, color=GREY, linewidth=1.2, linestyle=":", label="entropy")
         panels[-1].legend(frameon=False, fontsize=8)
