@@ -28,6 +28,7 @@ REPLICATES = 500
 COVERAGE = 0.95
 
 Rows = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def _same_columns(name: str, x: Rows, y: Rows) -> tuple[Rows, Rows]:
     return x[:, varies], y[:, varies]
 
 
-def _cross_validated(x: Rows, y: Rows, fit: list[NDArray[np.int64]]) -> float:
+def _cross_validated(x: Rows, y: Rows, fit: list[Indices]) -> float:
     """The cross-validated gain in nats within the half that is fitted on."""
     parts = [np.array_split(rows, 2) for rows in fit]
     total = 0.0
@@ -112,9 +113,7 @@ def _cross_validated(x: Rows, y: Rows, fit: list[NDArray[np.int64]]) -> float:
     return total
 
 
-def _held_out(
-    x: Rows, y: Rows, fit: list[NDArray[np.int64]], held: list[NDArray[np.int64]]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _held_out(x: Rows, y: Rows, fit: list[Indices], held: list[Indices]) -> tuple[Rows, Rows]:
     """The log-odds of the held-out samples and reference graphs."""
     seen = np.concatenate([x[fit[0]], y[fit[1]]])
     mean, scale = seen.mean(0), seen.std(0)

@@ -75,13 +75,11 @@ def _coloured(graphs: Sequence[SimpleGraph], group: ProcessGroup) -> list[_Colou
     if not graphs:
         return []
     found = arrays_of(graphs, _colours, group)
-    ends = np.cumsum([graph.nodes for graph in graphs])
+    rows = np.split(found["colours"], np.cumsum([graph.nodes for graph in graphs])[:-1])
 
     return [
         _Coloured(graph, (graph.nodes, len(graph.edges), total), row)
-        for graph, total, row in zip(
-            graphs, found["totals"].tolist(), np.split(found["colours"], ends[:-1]), strict=True
-        )
+        for graph, total, row in zip(graphs, found["totals"].tolist(), rows, strict=True)
     ]
 
 

@@ -15,7 +15,7 @@ from scipy.spatial.distance import cdist
 
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import ConfigError, DatasetError
-from ..records import Record
+from ..records import Record, listed
 from ..rng import stream
 from .descriptors import CLUSTERING_BINS, DESCRIPTORS
 from .parallel import same_width
@@ -149,14 +149,14 @@ def _with_biased_ratio(row: MMDRow, x: Matrix, y: Matrix, z: Matrix | None) -> M
     if z is None or row.attainable is None:
         return row
     count = min(len(x), len(z))
-    first, second = (
-        found.value
-        if len(rows) == count
-        else estimate_mmd(
-            rows[np.linspace(0, len(rows) - 1, count).astype(np.int64)], y, found.descriptor, found.convention
-        ).value
-        for found, rows in ((row.samples, x), (row.attainable, z))
-    )
+
+    def value_of(found: MMDEstimate, rows: Matrix) -> float:
+        if len(rows) == count:
+            return found.value
+        some = rows[np.linspace(0, len(rows) - 1, count).astype(np.int64)]
+        return estimate_mmd(some, y, found.descriptor, found.convention).value
+
+    first, second = value_of(row.samples, x), value_of(row.attainable, z)
 
     return replace(row, ratio=first / second if second > 0 else None)
 
@@ -181,7 +181,7 @@ def estimate_mmd(
     """The squared MMD of two sets of rows of a descriptor, with shapes (m, K) and (n, L); missing columns are zeros."""
     for what, name, known in (("descriptor", descriptor, DESCRIPTORS), ("convention", convention, CONVENTIONS)):
         if name not in known:
-            raise ConfigError(f"There is no {what} '{name}'; there are {', '.join(map(repr, known))}.")
+            raise ConfigError(f"There is no {what} '{name}'; there are {listed(known)}.")
     kernels = CONVENTIONS[convention]
     unbiased = kernels is None
     least = 2 if unbiased else 1

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import FamilyError
 from ..graph import SimpleGraph, as_simple_graph
+from ..records import listed
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -181,21 +182,17 @@ def family(name: str, **parameters: Any) -> Family:
     if kind is None:
         close = difflib.get_close_matches(name, kinds, n=1)
         hint = f" (did you mean '{close[0]}'?)" if close else ""
-        message = f"There is no family '{name}'{hint}; there are {_listed(FAMILIES)}."
+        message = f"There is no family '{name}'{hint}; there are {listed(FAMILIES)}."
         raise FamilyError(message, reason="unknown-family", name=name)
 
     hints = get_type_hints(kind)
     known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     for key in parameters:
         if key not in known:
-            message = f"'{kind.name}' has no parameter '{key}'; it has {_listed(known)}."
+            message = f"'{kind.name}' has no parameter '{key}'; it has {listed(known)}."
             raise FamilyError(message, reason="unknown-parameter", name=key)
 
     return kind(**{key: _parsed(kind.name, key, hints[key], value) for key, value in parameters.items()})
-
-
-def _listed(names: Mapping[str, Any] | list[str]) -> str:
-    return ", ".join(f"'{name}'" for name in names)
 
 
 def _value_error(name: str, parameter: str, value: object, expected: str) -> FamilyError:

@@ -18,6 +18,8 @@ from .files import decoded, lines
 
 __all__ = ["read", "write"]
 
+Fields = dict[str, list[Any]]
+
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![0-9A-Za-z_.])|[+-]?(?:INF|NAN)\b"
 _TOKEN = re.compile(
     rf'\s*(?:(?P<string>"[^"]*")|(?P<key>(?!(?:INF|NAN)\b)[A-Za-z_][0-9A-Za-z_]*)|(?P<number>{_NUMBER})'
@@ -39,7 +41,7 @@ _GRAPH_KEYS = frozenset({"node", "edge", "directed", "multigraph", "label", valu
 def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
     """The graphs of a GML file; a list is parsed as the values of each key, in order."""
     count = 0
-    depth: list[dict[str, list[Any]]] = [{}]
+    depth: list[Fields] = [{}]
     key: str | None = None
     where = "line 1"
     for where, kind, token in _tokens(stream, context):
@@ -123,7 +125,7 @@ def _entity(match: re.Match[str]) -> str:
     return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else match[0]
 
 
-def _graph(context: Context, where: str, data: dict[str, list[Any]]) -> SimpleGraph:
+def _graph(context: Context, where: str, data: Fields) -> SimpleGraph:
     nodes, edges = data.pop("node", []), data.pop("edge", [])
     for key, items in (("node", nodes), ("edge", edges)):
         if not all(isinstance(item, dict) for item in items):
@@ -158,9 +160,7 @@ def _single(found: list[Any]) -> Any:
     return found[0] if len(found) == 1 else found
 
 
-def _take_names(
-    nodes: list[dict[str, list[Any]]], ids: list[int], attributes: dict[str, Any]
-) -> tuple[Any, ...] | None:
+def _take_names(nodes: list[Fields], ids: list[int], attributes: dict[str, Any]) -> tuple[Any, ...] | None:
     """The labels if they are distinct, otherwise the ids."""
     labels = [_single(node.get("label", [None])) for node in nodes]
     texts = list(map(str, labels))
@@ -173,7 +173,7 @@ def _take_names(
     return values.names_from_texts(texts, attributes)
 
 
-def _plain_row(row: dict[str, list[Any]]) -> dict[str, Any]:
+def _plain_row(row: Fields) -> dict[str, Any]:
     return {key: _plain_value(found) for key, found in row.items()}
 
 

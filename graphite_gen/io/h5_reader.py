@@ -111,9 +111,8 @@ class Reader:
             counts = data[start : start + _ROWS]
             wrong = np.flatnonzero((counts < 0) | (counts > most))
             if len(wrong):
-                raise self._context.damage(
-                    f"graph {start + wrong[0]}", f"'{name}' is {counts[wrong[0]]}; expected 0 to {most}."
-                )
+                problem = f"'{name}' is {counts[wrong[0]]}; expected 0 to {most}."
+                raise self._context.damage(f"graph {start + wrong[0]}", problem)
             total += int(counts.sum(dtype=np.int64))
 
         return total
