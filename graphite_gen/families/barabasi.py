@@ -39,7 +39,7 @@ class Barabasi(Family):
 
     def __post_init__(self) -> None:
         if self.m < 1:
-            raise self._value_error("m", "at least 1")
+            raise self._value_error("m", self.m, "at least 1")
 
     def _check_size(self, n: int) -> None:
         if n <= self.m:

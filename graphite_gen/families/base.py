@@ -73,9 +73,7 @@ class Family(ABC):
 
     def sizes(self, low: int, high: int) -> list[int]:
         """The numbers of nodes from ``low`` to ``high`` that the family has graphs with, at least one."""
-        if high > self.most_nodes:
-            self.check_size(high)
-        sizes = [n for n in range(max(low, 0), high + 1) if self._has_size(n)]
+        sizes = [n for n in range(max(low, 0), high + 1) if self._has_size(n)] if high <= self.most_nodes else []
         if not sizes:
             self.check_size(high)
 
@@ -168,8 +166,11 @@ class Family(ABC):
 
         return FamilyError(message, reason="intractable", **facts)
 
-    def _value_error(self, parameter: str, expected: str) -> FamilyError:
-        return _value_error(self.name, parameter, getattr(self, parameter), expected)
+    @classmethod
+    def _value_error(cls, parameter: str, value: object, expected: str) -> FamilyError:
+        message = f"'{cls.name}' has {parameter}={value}; it should be {expected}."
+
+        return FamilyError(message, reason="family-value", parameter=parameter)
 
     def _label(self) -> str:
         return f"'{self.name}' ({', '.join(f'{key}={value}' for key, value in self.parameters().items())})"
@@ -192,19 +193,13 @@ def family(name: str, **parameters: Any) -> Family:
             message = f"'{kind.name}' has no parameter '{key}'; it has {listed(known)}."
             raise FamilyError(message, reason="unknown-parameter", name=key)
 
-    return kind(**{key: _parsed(kind.name, key, hints[key], value) for key, value in parameters.items()})
+    return kind(**{key: _parsed(kind, key, hints[key], value) for key, value in parameters.items()})
 
 
-def _value_error(name: str, parameter: str, value: object, expected: str) -> FamilyError:
-    message = f"'{name}' has {parameter}={value}; it should be {expected}."
-
-    return FamilyError(message, reason="family-value", parameter=parameter)
-
-
-def _parsed(name: str, key: str, kind: type, value: Any) -> Any:
+def _parsed(family: type[Family], key: str, kind: type, value: Any) -> Any:
     """A parameter value converted to the type of its field."""
     expected = {int: "an integer", float: "a number", bool: "true or false"}[kind]
-    error = _value_error(name, key, repr(value), expected)
+    error = family._value_error(key, repr(value), expected)
 
     if kind is bool:
         found = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

@@ -44,7 +44,7 @@ class Geometric(Family):
 
     def __post_init__(self) -> None:
         if not self.r > 0:
-            raise self._value_error("r", "above 0")
+            raise self._value_error("r", self.r, "above 0")
 
     def _sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
         graph, _ = self.sample_with_points(n, rng)
