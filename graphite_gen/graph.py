@@ -223,17 +223,9 @@ class SimpleGraph:
             weights, features = take_weights(edge_columns, edges, names), take_features(node_columns, names)
         except ValueError as error:
             raise DatasetError(f"The graph's {error}") from None
+        own_names = None if names == list(range(len(names))) else tuple(names)
 
-        return cls(
-            len(names),
-            edges,
-            weights,
-            features,
-            None if names == list(range(len(names))) else tuple(names),
-            node_columns,
-            edge_columns,
-            dict(graph.graph),
-        )
+        return cls(len(names), edges, weights, features, own_names, node_columns, edge_columns, dict(graph.graph))
 
 
 def as_simple_graph(graph: SimpleGraph | nx.Graph) -> SimpleGraph:

@@ -76,16 +76,11 @@ def score_classifier(x: Mapping[str, Rows], y: Mapping[str, Rows], *, seed: int 
         gains[1].append(log_expit(-second) / math.log(2))
     pooled = [np.concatenate(parts) for parts in gains]
     replicates = sum(rng.choice(part, (REPLICATES, len(part))).mean(1) for part in pooled) / 2
-    low, high = np.quantile(replicates, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
+    ends = np.quantile(replicates, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
+    mean = sum(part.mean() for part in pooled) / 2
+    discrepancy, low, high = (_root(float(value)) for value in (mean, *ends))
 
-    return ClassifierScore(
-        _root(float(sum(part.mean() for part in pooled)) / 2),
-        _root(float(low)),
-        _root(float(high)),
-        float(np.mean(areas)),
-        tuple(chosen),
-        (m, n),
-    )
+    return ClassifierScore(discrepancy, low, high, float(np.mean(areas)), tuple(chosen), (m, n))
 
 
 def _root(mean_log: float) -> float:

@@ -12,6 +12,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
@@ -239,14 +240,12 @@ class Template:
     @contextmanager
     def files(self, force: bool) -> Iterator[Callable[[], AbstractContextManager[BinaryIO]]]:
         """A function that opens the file of the next graph; at the end they replace all files of the template."""
-        written = 0
+        indices = count()
         with _output_errors(self._folder), filling(self._folder, lambda: self.check(force)) as new:
 
             @contextmanager
             def open_next() -> Iterator[BinaryIO]:
-                nonlocal written
-                target = self._folder / self._name.format(index=written)
-                written += 1
+                target = self._folder / self._name.format(index=next(indices))
                 with _output_errors(target), (new / target.name).open("x+b") as stream, _packed(stream, target) as file:
                     yield file
 
