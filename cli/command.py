@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from inspect import cleandoc
 from typing import Any
@@ -15,6 +15,7 @@ EXAMPLE = "\b\nExample:"
 # Click shows a range such as '[x>=1]' for every number.
 RANGE = re.compile(r"  \[[-\d.e<=]*x[-\d.e<>=]*\]|; [-\d.e<=]*x[-\d.e<>=]*(?=\])")
 WIDEST_TERM = 26
+# Stands for hyphens while lines are wrapped, so that the name of an option is not split.
 NO_BREAK = "\N{NON-BREAKING HYPHEN}"
 
 
@@ -41,23 +42,6 @@ def shown_default(flag: str, value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else "auto" if value is None else str(value)
 
 
-class Formatter(click.HelpFormatter):
-    """A formatter that does not break lines at hyphens, as in the name of an option."""
-
-    def write(self, string: str) -> None:
-        super().write(string.replace(NO_BREAK, "-"))
-
-    def write_text(self, text: str) -> None:
-        super().write_text(text.replace("-", NO_BREAK))
-
-    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
-        super().write_dl([(term, text.replace("-", NO_BREAK)) for term, text in rows], col_max, col_spacing)
-
-
-class Context(click.Context):
-    formatter_class = Formatter
-
-
 class Command(click.Command):
     """A command whose help shows options in named groups and ends with the example of its docstring.
 
@@ -65,8 +49,6 @@ class Command(click.Command):
         groups: The parameter names of each group, separated by spaces; all other options are 'Advanced'.
         needs: For some options, the option without which they have no effect.
     """
-
-    context_class = Context
 
     def __init__(
         self,
@@ -88,6 +70,14 @@ class Command(click.Command):
 
         return super().invoke(ctx)
 
+    def get_help(self, ctx: click.Context) -> str:
+        return super().get_help(ctx).replace(NO_BREAK, "-")
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(str(self.help).replace("-", NO_BREAK))
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         records = {
             str(option.name): record
@@ -100,8 +90,9 @@ class Command(click.Command):
         only_help = len(records) == 1
         sections["Advanced" if sections and not only_help else "Options"] = list(records.values())
         for title, rows in sections.items():
+            texts = [(term.ljust(width), RANGE.sub("", text).replace("-", NO_BREAK)) for term, text in rows]
             with formatter.section(title):
-                formatter.write_dl([(term.ljust(width), RANGE.sub("", text)) for term, text in rows], WIDEST_TERM)
+                formatter.write_dl(texts, WIDEST_TERM)
 
 
 command = partial(click.command, cls=Command)

@@ -73,8 +73,8 @@ def show_facts(facts: Iterable[tuple[str, str]]) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in facts:
-        table.add_row(name, value)
+    for fact in facts:
+        table.add_row(*fact)
     show(table)
 
 

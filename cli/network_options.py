@@ -13,14 +13,13 @@ from . import options
 from .command import shown_default
 from .console import count_of, counting, note, show_json, show_rows
 from .options import F
+from .train_options import KINDS as KINDS
 from .types import PATH_OR_DASH
 
 if TYPE_CHECKING:
     from graphite_gen.network.fitting import TrainedAutoencoder
     from graphite_gen.network.hyperparameters import LinkSettings
     from graphite_gen.network.network import Network
-
-KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
 
 FEW = 30
 """With fewer test edges or nodes, each is several percent of the score."""

@@ -24,6 +24,7 @@ from ..types import NAME, PATH_OR_DASH
 
 if TYPE_CHECKING:
     from graphite_gen.distributed import ProcessGroup
+    from graphite_gen.families import Family
     from graphite_gen.training.runs import TrainingData
     from graphite_gen.training.trainer import Trainer
 
@@ -102,6 +103,7 @@ def train(ctx: click.Context, /, **values: Any) -> None:
     _check_usage(given)
 
     from graphite_gen.errors import DistributedError, OutputError
+    from graphite_gen.families import family as family_of
     from graphite_gen.io.locks import locked
     from graphite_gen.training.runs import resume_run, start_run
     from graphite_gen.training.trainer import RUN, read_run
@@ -113,9 +115,9 @@ def train(ctx: click.Context, /, **values: Any) -> None:
     # One thread is as fast as two on a quiet machine, and much faster on a busy one.
     default = None if "OMP_NUM_THREADS" in os.environ else 1
     use_threads(given.threads or default)
-    family = _family(given)
+    family = None if given.family is None else family_of(given.family, **dict(given.parameters))
     group = connect_ranks()
-    folder, resumes = _choose_folder(group, given, given.name or family.get("family") or _stem(given.source))
+    folder, resumes = _choose_folder(group, given, given.name or (family.name if family else _stem(given.source)))
     trainer: Trainer | None = None
     try:
         if group.is_rank_zero:
@@ -127,8 +129,11 @@ def train(ctx: click.Context, /, **values: Any) -> None:
                     given.threads = given.threads or read_run(folder).get("threads")
                     use_threads(given.threads or default)
                 changes = {key: values[key] for key in OF_RUN if is_given(key)}
+                if family is not None:
+                    changes |= {"family": family.name}
+                    changes |= {"parameters": family.parameters()} if given.parameters else {}
                 file = None if given.source is None else str(given.source)
-                trainer = resume_run(folder, changes | family, file=file, device=given.device, group=group)
+                trainer = resume_run(folder, changes, file=file, device=given.device, group=group)
             else:
                 changes = {key: values[key] for key in SETTINGS if values[key] is not None}
                 data, place = _data(given, family), (folder.name, folder)
@@ -243,28 +248,16 @@ def _check_usage(given: SimpleNamespace) -> None:
         options.refuse_without_effect(READING, "'--family', only on a file of GRAPHS")
 
 
-def _family(given: SimpleNamespace) -> dict[str, Any]:
-    """The full name of the family, and its parameters if any were given."""
-    if given.family is None:
-        return {}
-    from graphite_gen.families import family as family_of
-
-    found = family_of(given.family, **dict(given.parameters))
-
-    return {"family": found.name} | ({"parameters": found.parameters()} if given.parameters else {})
-
-
-def _data(given: SimpleNamespace, family: dict[str, Any]) -> TrainingData:
-    from graphite_gen.families import family as family_of
+def _data(given: SimpleNamespace, family: Family | None) -> TrainingData:
     from graphite_gen.training.runs import TrainingData
 
     about: dict[str, Any] = {"preset": given.preset, "seed": given.seed}
-    if given.source is not None:
+    if family is None:
         file = "-" if str(given.source) == "-" else str(given.source.resolve())
         return TrainingData(file=file, **about, **{key: getattr(given, key) for key in READING})
-    parameters = family_of(given.family).parameters()
+    about |= {"family": family.name, "parameters": family.parameters()}
 
-    return TrainingData(**{"parameters": parameters} | family, graphs=given.graphs, nodes=given.nodes, **about)
+    return TrainingData(graphs=given.graphs, nodes=given.nodes, **about)
 
 
 def _stem(source: Path | None) -> str:

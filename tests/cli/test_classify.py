@@ -90,4 +90,3 @@ def test_mistakes_end_in_one_line(groups: Path) -> None:
         (["lone.graphml"], "no edges and no features"),
     ):
         assert_error(invoke("classify", *line, *QUICK), problem, after_notes=True)
-    assert_error(invoke("classify", groups, "-o", "-", "--json"), "'--json'", code=2)

@@ -69,4 +69,3 @@ def test_mistakes_end_in_one_line(groups: Path) -> None:
         (["-o", "-", "--output-format", "h5"], "HDF5"),
     ):
         assert_error(invoke("embed", groups, *options, *QUICK), problem)
-    assert_error(invoke("embed", groups), "'-o FILE'", code=2)

@@ -82,14 +82,6 @@ def test_errors_are_reported_on_one_line_and_leave_no_file(line: str) -> None:
     assert not list(Path().iterdir())
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["--family ego", "-o a.g6", *(f"--family ego -o a.g6 {bad}" for bad in ("-n 0", "--nodes 2:1", "--seed -1"))],
-)
-def test_wrong_usage_exits_with_two(line: str) -> None:
-    assert invoke("generate", *line.split()).exit_code == 2
-
-
 def test_an_existing_file_is_kept_unless_forced(graphs: Path) -> None:
     before = graphs.read_bytes()
     assert_error(invoke("generate", "--family", "er", "-o", graphs), "--force")

@@ -80,9 +80,35 @@ def test_a_closed_pipe_ends_the_program_silently(model: Path, graphs: Path) -> N
         assert process.wait(timeout=60) == 0
 
 
-def test_the_version_is_that_of_the_package_and_an_unknown_command_is_wrong_usage() -> None:
+def test_the_version_is_that_of_the_package() -> None:
     assert __version__ in run("--version").stdout
-    assert invoke("frobnicate").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("frobnicate", "complete a.g6 -o - --scores -", "complete a.g6 -o a.csv --scores ./a.csv"),
+        *("generate --family ego", "generate -o a.g6", "generate --family ego -o a.g6 --nodes 2:1"),
+        *("sample -n 3", "sample -n 0 -o a.g6", "sample --nodes 5 --features x -o -"),
+        *(
+            "sample --connected --largest-component -o a.g6",
+            "plot gallery a.g6",
+            "plot gallery a.g6 --terminal -o g.png",
+        ),
+        *(
+            "plot stages bundled:ego --terminal",
+            "report bundled:ego -o a.txt",
+            "embed a.g6",
+            "classify a.g6 -o - --json",
+        ),
+        *("train", "train --resume", "train --family ego --resume --force", "train a.g6 --family ego"),
+        *("train a.g6 --nodes 5", "train a.g6 --graphs 5", "train a.g6 --param p=1", "train --family ego --epochs 0"),
+        *("train --family ego --simplify", "train --family ego --ignore-weights"),
+    ],
+)
+def test_wrong_usage_exits_with_two_and_writes_nothing(line: str) -> None:
+    assert_error(invoke(*line.split()), code=2)
+    assert not list(Path().iterdir())
 
 
 @pytest.mark.parametrize(

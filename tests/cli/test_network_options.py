@@ -169,24 +169,13 @@ def test_features_of_the_wrong_length_end_in_one_line() -> None:
     graph = cliques((8, 7))
     nx.write_graphml(graph, "graph.graphml")
     np.savez("short.npz", features=np.ones((14, 3)))
-    np.savez("flat.npz", features=np.ones(15))
-    Path("ragged.csv").write_text("id,x,y\n" + "".join(f"{node},1{',2' * (node != 9)}\n" for node in graph))
-    Path("missing.csv").write_text("id,x\n" + "".join(f"{node},1\n" for node in range(14)))
-    for file, problem in (
-        ("short.npz", "14 rows"),
-        ("flat.npz", "a row per node"),
-        ("ragged.csv", "row 11"),
-        ("missing.csv", "no features of node '14'"),
-    ):
-        for command in ("link", "classify", "embed"):
-            result = invoke(*COMMANDS[command], "--node-features", file)
-            assert_error(result, problem, after_notes=True)
+    for command in ("link", "classify", "embed"):
+        assert_error(invoke(*COMMANDS[command], "--node-features", "short.npz"), "14 rows", after_notes=True)
 
     with h5py.File("graph.h5", "w") as file:
         file["edge_index"] = np.array(sorted(graph.edges), dtype=np.int32).T
-        file["labels"] = np.zeros(15, dtype=np.int64)
         file["features"] = np.ones((14, 2), dtype=np.float32)
-    assert_error(invoke("link", "graph.h5", *COMMANDS["link"][2:]), "14 rows for 15 nodes", after_notes=True)
+    assert_error(invoke("link", "graph.h5", *COMMANDS["link"][2:]), "14 rows for 15 nodes")
 
 
 @pytest.mark.parametrize(

@@ -141,20 +141,6 @@ def test_features_condition_a_model_trained_with_features() -> None:
         assert np.allclose(graph.features, given[index % 20].features)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "-n 0 -o a.g6",
-        "-n 3",
-        "--nodes 5 --features x -o -",
-        "--connected --largest-component -o a.g6",
-    ],
-)
-def test_wrong_usage_exits_with_two(line: str) -> None:
-    assert invoke("sample", *line.split()).exit_code == 2
-    assert not Path("a.g6").exists()
-
-
 def test_a_note_tells_of_unfinished_training(model: Path) -> None:
     shutil.copytree(model, "unfinished")
     tensors, metadata = read_tensors(Path("unfinished/optimizer.safetensors"))

@@ -114,18 +114,14 @@ def test_choices_of_options_are_those_of_the_library() -> None:
         assert preset("default", encoder=encoder)[0].encoder == encoder
 
 
-def test_help_shows_the_defaults_of_the_presets() -> None:
-    text = " ".join(run("train", "--help").stdout.split())
-
-    epochs = {name: training.epochs for name, (_, training) in PRESETS.items()}
-    assert f"[default: {epochs['default']}; one-shot: {epochs['one-shot']}; paper: {epochs['paper']}; " in text
-    assert f"[default: {TRAINING_GRAPHS}; paper: 100]" in text
-
-
-def test_help_shows_the_defaults_for_one_network() -> None:
+def test_help_shows_the_defaults_of_the_presets_and_for_one_network() -> None:
     records = {option.name: option.get_help_record(click.Context(train)) for option in train.params}
     shown = {name: record[1] for name, record in records.items() if record}
 
+    epochs = {name: training.epochs for name, (_, training) in PRESETS.items()}
+    expected = f"[default: {epochs['default']}; one-shot: {epochs['one-shot']}; paper: {epochs['paper']}; "
+    assert expected in shown["epochs"]
+    assert f"[default: {TRAINING_GRAPHS}; paper: 100]" in shown["graphs"]
     for name in ("epochs", "learning_rate", "latent", "rounds", "skip_weight"):
         assert f"; --single: {getattr(GENERATION, name):g}; " in shown[name]
     assert (GENERATION.width, GENERATION.kind, GENERATION.skip) == (0, "graphite-vae", "convex")
@@ -133,18 +129,6 @@ def test_help_shows_the_defaults_for_one_network() -> None:
     assert f"[default: not used; --single: {GENERATION.subsample:g}; " in shown["subsample"]
     # Defaults that are equal, or not used there, are not repeated.
     assert not any("--single: " in shown[name] for name in ("kind", "validate_every", "patience"))
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        *("", "graphs.h5 --family ego", "graphs.h5 --nodes 5", "graphs.h5 --graphs 5", "graphs.h5 --param p=1"),
-        *("--family ego --simplify", "--family ego --ignore-weights", "--family ego --resume --force"),
-        *("--resume", "--family ego --epochs 0"),
-    ],
-)
-def test_wrong_usage_is_exit_two(line: str) -> None:
-    assert invoke("train", *line.split()).exit_code == 2
 
 
 @pytest.mark.parametrize(
