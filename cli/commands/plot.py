@@ -27,7 +27,7 @@ class _Kind(click.Choice):  # type: ignore[type-arg]
     groups={"Graphs": "reference count family parameters", "Output": "output terminal force"},
     needs={"parameters": "family"},
 )
-@click.argument("kind", type=_Kind(KINDS))
+@click.argument("kind", metavar="KIND", type=_Kind(KINDS))
 @click.argument("source", metavar="GRAPHS|MODEL", type=PATH_OR_NAME)
 @options.file("--reference", help="Reference graphs: the split 'test' of the file, else all its graphs.")
 @options.file("-o", "--output", help="Picture to write: '.png', '.svg' or '.pdf' (needs matplotlib).")
@@ -46,7 +46,7 @@ class _Kind(click.Choice):  # type: ignore[type-arg]
 @options.all_of(options.parameters, options.input_format(), options.simplify, options.seed, options.threads)
 @options.force
 def plot(kind: str, source: str, output: Path | None, terminal: bool, force: bool, **values: Any) -> None:
-    """Draw a figure to a file or to the terminal.
+    """Draw a figure to a file or to the terminal. KIND is one of:
 
     \b
     gallery         drawings of graphs

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from graphite_gen.cli import advice, options
-from graphite_gen.cli.command import Command, Option
+from graphite_gen.cli.command import NO_BREAK, Command, Option
 from graphite_gen.cli.main import COMMANDS, SECTIONS
 from graphite_gen.cli.train_options import settings
 from graphite_gen.errors import GraphiteError
@@ -25,6 +25,9 @@ def test_help_shows_every_option_once_with_one_default_and_ends_with_examples(co
     assert "[default: " in shown
     assert all(option.count("[default: ") <= 1 for option in " ".join(shown.split()).split(" --"))
     assert "x>=" not in shown
+    # Names of options are not broken across lines.
+    assert not any(line.endswith("-") for line in text.splitlines())
+    assert NO_BREAK not in text
     assert all(line.strip().startswith("graphite-gen ") for line in examples.splitlines() if line)
     assert f"graphite-gen {command}" in examples
 
