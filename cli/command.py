@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from inspect import cleandoc
 from typing import Any
 
@@ -14,6 +15,8 @@ EXAMPLE = "\b\nExample:"
 # Click shows a range such as '[x>=1]' for every number.
 RANGE = re.compile(r"  \[[-\d.e<=]*x[-\d.e<>=]*\]|; [-\d.e<=]*x[-\d.e<>=]*(?=\])")
 WIDEST_TERM = 26
+# Stands for hyphens while lines are wrapped, so that the name of an option is not split.
+NO_BREAK = "\N{NON-BREAKING HYPHEN}"
 
 
 def is_given(name: str) -> bool:
@@ -67,6 +70,14 @@ class Command(click.Command):
 
         return super().invoke(ctx)
 
+    def get_help(self, ctx: click.Context) -> str:
+        return super().get_help(ctx).replace(NO_BREAK, "-")
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(str(self.help).replace("-", NO_BREAK))
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         records = {
             str(option.name): record
@@ -79,8 +90,12 @@ class Command(click.Command):
         only_help = len(records) == 1
         sections["Advanced" if sections and not only_help else "Options"] = list(records.values())
         for title, rows in sections.items():
+            texts = [(term.ljust(width), RANGE.sub("", text).replace("-", NO_BREAK)) for term, text in rows]
             with formatter.section(title):
-                formatter.write_dl([(term.ljust(width), RANGE.sub("", text)) for term, text in rows], WIDEST_TERM)
+                formatter.write_dl(texts, WIDEST_TERM)
+
+
+command = partial(click.command, cls=Command)
 
 
 class CommandGroup(Command, click.Group):

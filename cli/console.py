@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from graphite_gen.records import count_of as count_of
-
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -22,6 +20,14 @@ T = TypeVar("T")
 # Without a terminal, the first line of progress is due after 10 seconds, and each further one after half as much again.
 PATIENCE = 10.0
 LATER = 1.5
+
+
+def count_of(count: int, noun: str) -> str:
+    """A number and its noun, as in ``1 graph`` or ``2 graphs``."""
+    # Imports numpy, which would slow down '--help'.
+    from graphite_gen import records
+
+    return records.count_of(count, noun)
 
 
 def note(text: str) -> None:
@@ -67,8 +73,8 @@ def show_facts(facts: Iterable[tuple[str, str]]) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in facts:
-        table.add_row(name, value)
+    for fact in facts:
+        table.add_row(*fact)
     show(table)
 
 

@@ -60,14 +60,7 @@ class _Distance:
 
 def is_reliable(bdmc: BDMCEstimate, method: str) -> bool:
     """Whether the estimate of a method agrees with the lower bound, and the bounds do not cross significantly."""
-    return _Distance(bdmc, method).is_small and not _cross(bdmc, method)
-
-
-def _cross(bdmc: BDMCEstimate, method: str) -> bool:
-    """Whether an estimate at the lower bound is far above the upper bound."""
-    above = _Distance(bdmc, method, "upper")
-
-    return _Distance(bdmc, method).is_small and above.is_large and above.nats > 0
+    return bdmc_verdict(bdmc, method).startswith("reliable")
 
 
 def bdmc_verdict(bdmc: BDMCEstimate, method: str, *, anneals: bool = True) -> str:
@@ -80,7 +73,7 @@ def bdmc_verdict(bdmc: BDMCEstimate, method: str, *, anneals: bool = True) -> st
     else:
         outside = f" and {above} above the upper bound{above.significance}" if above.nats >= ROUNDING else ""
         position = f"method '{method}' is at most {off} nats too high on average{outside}"
-    if _cross(bdmc, method):
+    if off.is_small and above.is_large and above.nats > 0:
         return f"unknown: {where}, the bounds cross: {position}. {again}"
     if off.is_small:
         return f"reliable: {where}, {position}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from rich.columns import Columns
@@ -20,17 +21,11 @@ from .console import nats, show, show_rows
 Graphs = Sequence[SimpleGraph]
 
 
-def show_gallery(graphs: Graphs, reference: Graphs, *, count: int) -> None:
+def show_gallery(
+    graphs: Graphs, reference: Graphs, *, count: int, draw: Callable[[SimpleGraph], list[str]] = draw_graph
+) -> None:
     """Print drawings of graphs side by side."""
-    _show_panels(graphs, reference, count, draw_graph)
 
-
-def show_adjacency(graphs: Graphs, reference: Graphs, *, count: int) -> None:
-    """Print adjacency matrices side by side."""
-    _show_panels(graphs, reference, count, lambda graph: draw_matrix(ordered_adjacency(graph)))
-
-
-def _show_panels(graphs: Graphs, reference: Graphs, count: int, draw: Callable[[SimpleGraph], list[str]]) -> None:
     def panel(graph: SimpleGraph) -> Panel:
         drawing = Text("\n".join(draw(graph)), no_wrap=True)
         return Panel(drawing, title=f"n={graph.nodes} m={len(graph.edges)}", expand=False)
@@ -40,6 +35,9 @@ def _show_panels(graphs: Graphs, reference: Graphs, count: int, draw: Callable[[
             show(Text(title, style="bold"))
         if side:
             show(Columns([panel(graph) for graph in side[:count]]))
+
+
+show_adjacency = partial(show_gallery, draw=lambda graph: draw_matrix(ordered_adjacency(graph)))
 
 
 def show_distributions(graphs: Graphs, reference: Graphs) -> None:

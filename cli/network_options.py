@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
-import shlex
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import options
-from .command import Option, shown_default
-from .types import PATH, PATH_OR_DASH
+from .command import shown_default
+from .console import count_of, counting, note, show_json, show_rows
+from .options import F
+from .train_options import KINDS as KINDS
+from .types import PATH_OR_DASH
 
 if TYPE_CHECKING:
     from graphite_gen.network.fitting import TrainedAutoencoder
     from graphite_gen.network.hyperparameters import LinkSettings
     from graphite_gen.network.network import Network
 
-KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
-
 FEW = 30
 """With fewer test edges or nodes, each is several percent of the score."""
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def settings(owner: str, rows: Iterable[tuple[str, Any, str]]) -> Callable[[F], F]:
     """Options for fields of a settings class, by flag, type (None for a switch) and help; None if not given."""
 
-    def option(flag: str, kind: Any, text: str) -> Callable[[F], F]:
-        metavar = None if kind is None or isinstance(kind, click.Choice) else "N"
-        shown = {"type": kind, "default": None, "metavar": metavar, "help": text}
-        return click.option(flag, cls=Option, find_default=partial(_default, owner, flag), **shown)
-
-    return options.all_of(*(option(*row) for row in rows))
+    return options.all_of(
+        *(options.setting(flag, kind, text, partial(_default, owner, flag)) for flag, kind, text in rows)
+    )
 
 
 def _default(owner: str, flag: str) -> str:
@@ -54,18 +47,14 @@ def _name(flag: str) -> str:
 graph = options.all_of(
     click.argument("graph", type=PATH_OR_DASH),
     click.option("--features/--no-features", default=None, help="Use node features.  [default: if there are any]"),
-    click.option(
+    options.file(
         "--node-features",
-        type=PATH,
-        metavar="FILE",
         help="Features by node id: '.csv' with ids in the first column, or '.npz' with 'features' and 'ids'. Columns "
         "that are nonzero for more than two thirds of the nodes are standardised; without any, rows are scaled to unit "
         "norm.  [default: those of GRAPH]",
     ),
-    click.option(
+    options.file(
         "--node-labels",
-        type=PATH,
-        metavar="FILE",
         help="Labels by node id: '.csv' with ids in the first column, 'label' and optionally 'split', or '.npz' with "
         "'labels', 'ids' and optionally 'split'.  [default: those of GRAPH]",
     ),
@@ -79,19 +68,20 @@ _AUTOENCODER = (
     ("--hops", click.IntRange(0, 100), "Propagation steps of the encoder (APPNP)."),
     ("--teleport", click.FloatRange(0, 1), "Teleport probability of the propagation; 0 with one hop is a GCN."),
     ("--rounds", click.IntRange(0, 100), "Refinement rounds of the decoder (Graphite)."),
-    ("--skip", click.Choice(("convex", "incremental")), "Skip connection of a refinement."),
-    ("--skip-weight", click.FloatRange(0, 10), "Weight λ of a refinement; 0 is VGAE."),
+    ("--skip", click.Choice(("convex", "incremental")), "Skip connection of each refinement round."),
+    ("--skip-weight", click.FloatRange(0, 10), "Weight λ of the refinements; with 0 the model is a VGAE."),
     (
         "--head",
         click.Choice(("inner", "biased", "signed")),
-        "Logits of pairs: the paper's inner product, with a bias per node, or also with negative dimensions.",
+        "Logits of pairs: inner products of latents as in the paper, with a bias per node, or also with dimensions of "
+        "negative sign.",
     ),
     ("--edge-dropout", click.FloatRange(0, 1, max_open=True), "Fraction of edges hidden from the encoder each epoch."),
-    ("--targets", click.Choice(("hidden", "all")), "Edges in the loss: the hidden ones, or all."),
+    ("--targets", click.Choice(("hidden", "all")), "Edges in the loss: those that '--edge-dropout' hides, or all."),
     ("--balanced/--unbalanced", None, "Give edges and non-edges the same total weight, or every pair weight 1 (ELBO)."),
     ("--kl-weight", click.FloatRange(0), "Weight of the KL term; 1 for the ELBO."),
-    ("--subsample", click.FloatRange(0), "Non-edges scored per edge in each step; 0 scores all."),
-    ("--epochs", click.IntRange(1), "Training steps."),
+    ("--subsample", click.FloatRange(0), "Non-edges sampled per edge in each epoch; 0 uses all."),
+    ("--epochs", click.IntRange(1), "Training epochs, each one step on the whole graph."),
     ("--learning-rate", click.FloatRange(1e-9, 10), "Learning rate of Adam."),
 )
 
@@ -124,8 +114,6 @@ def read(path: Path, rest: dict[str, Any]) -> tuple[Network, bool]:
     from graphite_gen.errors import DatasetError
     from graphite_gen.network.network import read_network
 
-    from .console import count_of, note
-
     features, format, simplify = (rest.pop(name) for name in ("features", "format", "simplify"))
     files = {"features": rest.pop("node_features"), "labels": rest.pop("node_labels")}
     found = read_network(path, format=format, simplify=simplify, **files)
@@ -152,47 +140,12 @@ def train_on_all(graph: Network, settings: LinkSettings, seed: int, features: bo
     """Train a model on all edges, with progress on stderr."""
     from graphite_gen.network import link_prediction
 
-    from .console import counting
-
     with counting(f"Training {settings.kind}") as count_epochs:
         return link_prediction.train_on_all(graph, settings, seed, features=features, progress=count_epochs)
 
 
-def train_network(
-    source: Path, folder: Path, format: str | None, simplify: bool, given: Mapping[str, Any], seed: int, as_json: bool
-) -> None:
-    """Train a generative model of one network ('train --single') and save it."""
-    from graphite_gen.network.generation import MOST_NODES, fit_network_model
-    from graphite_gen.network.hyperparameters import GENERATION
-    from graphite_gen.network.storage import save_network
-    from graphite_gen.records import Provenance
-
-    from .console import count_of, counting, duration, note, show_facts, show_json
-
-    reading = {"features": False, "format": format, "simplify": simplify, "node_features": None, "node_labels": None}
-    graph, _ = read(source, reading)
-    settings = replace(GENERATION, **given)
-    if graph.nodes > MOST_NODES:
-        note(f"With more than {MOST_NODES} nodes only the mean degree is calibrated, not that of each node.")
-    started = time.monotonic()
-    about: dict[str, Any] = {"name": folder.name, "seed": seed, "provenance": Provenance(source=source.name, seed=None)}
-    with counting(f"Training {settings.kind}") as count_epochs:
-        model = fit_network_model(graph, settings, progress=count_epochs, **about)
-    save_network(model, folder)
-    if as_json:
-        results = {"nodes": model.nodes, "edges": model.edges, "epochs": settings.epochs}
-        return show_json({"name": model.name, "folder": str(folder), "results": results})
-    size = f"{count_of(model.nodes, 'node')}, {count_of(model.edges, 'edge')}, mean degree {model.mean_degree:.3g}"
-    trained = f"{count_of(settings.epochs, 'epoch')}, {duration(time.monotonic() - started)}"
-    show_facts([("model", str(folder)), ("graph", size), ("trained", trained)])
-
-    return note(f"Next: graphite-gen sample --model {shlex.quote(str(folder))} -o like-it.graphml")
-
-
 def show_scores(rows: Sequence[Any], figures: Mapping[str, str], what: str, as_json: bool) -> None:
     """Print scores of models in percent, given as attribute by column, with standard errors over runs."""
-    from .console import count_of, note, show_json, show_rows
-
     if as_json:
         return show_json([row.to_json() for row in rows])
     cells = [
@@ -207,8 +160,6 @@ def show_scores(rows: Sequence[Any], figures: Mapping[str, str], what: str, as_j
 
 def note_split(what: str, split: Any, item: str) -> None:
     """Print the sizes of a split, and whether a score of its test items is noisy."""
-    from .console import count_of, note
-
     train, validation, test = (len(part) for part in (split.train, split.validation, split.test))
     note(f"{what}: {train} for training, {validation} for validation, {test} for test.")
     if test < FEW:

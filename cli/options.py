@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from .command import Option, flag_of, is_given
-from .types import DECODING_STEPS, NODES, PARAMETER, PATH_OR_DASH, PATH_OR_NAME, SEED
+from .types import DECODING_STEPS, NODES, PARAMETER, PATH, PATH_OR_DASH, PATH_OR_NAME, SEED
 
 FORMATS = ("graphml", "h5", "g6", "s6", "jsonl", "gml", "edgelist")
 
@@ -44,7 +44,19 @@ def choice(*names: str, of: Iterable[str], **rest: Any) -> Callable[[F], F]:
     return click.option(*names, type=click.Choice(tuple(of)), show_default=True, **rest)
 
 
+def setting(
+    flag: str, kind: Any, help: str, find_default: Callable[[], str], *names: str, metavar: str = "N", **rest: Any
+) -> Callable[[F], F]:
+    """An option for a setting of the library, a switch if its type is None; None if not given."""
+    shown = None if kind is None or isinstance(kind, click.Choice) else metavar
+    about = {"type": kind, "default": None, "metavar": shown, "help": help, "find_default": find_default}
+
+    return click.option(flag, *names, cls=Option, **about, **rest)
+
+
 flag = partial(click.option, is_flag=True)
+file = partial(click.option, type=PATH, metavar="FILE")
+file_or_dash = partial(click.option, type=PATH_OR_DASH, metavar="FILE")
 
 _format = partial(click.option, cls=Option, type=click.Choice(FORMATS, case_sensitive=False))
 
@@ -81,18 +93,16 @@ model = click.option(
     "--model",
     type=PATH_OR_NAME,
     metavar="PATH_OR_NAME",
-    help="Model.  [default: the last one trained under ./checkpoints, else a bundled one]",
+    help="Folder or name of the model.  [default: the last one trained under ./checkpoints, else a bundled one]",
 )
-output = click.option(
-    "-o",
-    "--output",
-    type=PATH_OR_DASH,
+output = file_or_dash(
+    *("-o", "--output"),
     required=True,
-    help="File, '-' for stdout, or a template such as 'out/{index:04d}.graphml' for one file per graph.",
+    help="File to write, '-' for stdout, or a template such as 'out/{index:04d}.graphml' for one file per graph.",
 )
 seed = click.option("--seed", type=SEED, metavar="N", default=0, show_default=True, help="Random seed.")
-device = choice("--device", of=("auto", "cpu", "cuda"), default="auto", help="Device.")
-threads = number("--threads", high=4096, help="CPU threads.  [default: all]")
+device = choice("--device", of=("auto", "cpu", "cuda"), default="auto", help="Device; 'auto' is CUDA if available.")
+threads = number("--threads", high=4096, help="Number of CPU threads.  [default: all]")
 workers = number(
     "--workers",
     high=256,
@@ -102,7 +112,7 @@ workers = number(
 simplify = flag(
     "--simplify", help="Ignore edge directions, self-loops and repeated edges.  [default: such graphs are an error]"
 )
-ignore_weights = flag("--ignore-weights", help="Ignore edge weights.  [default: weighted graphs need a weighted model]")
+ignore_weights = flag("--ignore-weights", help="Ignore edge weights.  [default: weights are part of the model]")
 force = flag("--force", help="Overwrite existing files.")
 decoding_steps = click.option(
     "--decoding-steps",
@@ -110,7 +120,8 @@ decoding_steps = click.option(
     earlier=("--stages",),
     type=DECODING_STEPS,
     metavar="N|all",
-    help="Steps in which an autoregressive model decodes; 'all' is one pair at a time.  [default: that of the model]",
+    help="Number of steps in which an autoregressive model decodes the edges of a graph; 'all' decodes one pair at a "
+    "time. Fewer steps are faster and less accurate.  [default: that of the model]",
 )
 as_json = flag("--json", "as_json", help="Print JSON instead of a table.")
-union = flag("--union", help="Write one graph, the disjoint union, with a node attribute 'graph'.")
+union = flag("--union", help="Write the disjoint union as one graph; the node attribute 'graph' is the graph's index.")

@@ -172,8 +172,3 @@ def program() -> str:
     options = f"--nproc-per-node {local}" if local == os.environ.get("WORLD_SIZE") else "…"
 
     return f"torchrun {options} -m graphite_gen"
-
-
-def use_one_thread() -> None:
-    """Let numpy use one thread by default, as the last digits of a product depend on it; call before importing it."""
-    os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from .command import Option, shown_default
-from .types import DECODER, FEATURES
+from .command import shown_default
+from .options import F, setting
+from .types import DECODER, ENCODER_FEATURES, FEATURES
 
 # Written out because importing the library would slow down every '--help'; a test compares them with the library.
 KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
 ENCODERS = ("residual", "gcn", "none")
 ORDERINGS = ("uniform", "max-degree", "frontier", "bfs", "dfs", "max-cardinality", "degeneracy", "attachment")
 EARLIER = {"ordering": ("--order",), "decoding_steps": ("--stages",)}
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 class OrderingType(click.Choice[str]):
@@ -34,28 +33,28 @@ COUNT, WHOLE, LAYERS = click.IntRange(1), click.IntRange(0), click.IntRange(0, 1
 
 # The name of the setting in the library, its flag, its type, and what it is.
 _TABLE: tuple[tuple[str, str, Any, str], ...] = (
-    ("kind", "--kind", click.Choice(KINDS), "Model to train."),
-    ("decoding_steps", "--decoder", DECODER, "Add nodes one at a time, or decode all edges at once."),
+    ("kind", "--kind", click.Choice(KINDS), "Kind of model to train."),
+    ("decoding_steps", "--decoder", DECODER, "Decode node by node, or all edges at once."),
     ("ordering", "--ordering", OrderingType(ORDERINGS), "Node ordering of an autoregressive decoder."),
-    ("encoder", "--encoder", click.Choice(ENCODERS), "Encoder; 'none' draws latents from the prior."),
+    ("encoder", "--encoder", click.Choice(ENCODERS), "Encoder; with 'none', latents are drawn from the prior."),
     ("epochs", "--epochs", COUNT, "Training epochs."),
     ("epoch_graphs", "--epoch-graphs", WHOLE, "Graphs per epoch; 0 for one pass over the training graphs."),
-    ("batch_size", "--batch-size", COUNT, "Graphs per step."),
+    ("batch_size", "--batch-size", COUNT, "Graphs per training step."),
     ("learning_rate", "--learning-rate", click.FloatRange(1e-9, 10), "Peak learning rate."),
     ("latent", "--latent", click.IntRange(1, 1024), "Latent dimensions per node."),
     ("width", "--width", click.IntRange(1, 4096), "Units per hidden layer."),
-    ("rounds", "--rounds", LAYERS, "Rounds of refinement in the decoder."),
-    ("pair_layers", "--pair-layers", LAYERS, "Layers on pair states (autoregressive decoder)."),
-    ("row_layers", "--row-layers", LAYERS, "Layers on the edges of a new node (autoregressive decoder)."),
-    ("skip", "--skip", click.Choice(("convex", "incremental")), "Skip connection of a refinement."),
-    ("skip_weight", "--skip-weight", click.FloatRange(0, 10), "Weight λ of a refinement; 0 is VGAE."),
-    ("mlp", "--mlp/--no-mlp", None, "Apply an MLP to the latents first."),
-    ("encoder_features", "--encoder-features", FEATURES, "Node features of the encoder, separated by commas."),
+    ("rounds", "--rounds", LAYERS, "Refinement rounds of the decoder."),
+    ("pair_layers", "--pair-layers", LAYERS, "Layers over pairs of nodes (autoregressive decoder)."),
+    ("row_layers", "--row-layers", LAYERS, "Layers over the edges of the node being added (autoregressive decoder)."),
+    ("skip", "--skip", click.Choice(("convex", "incremental")), "Skip connection of each refinement round."),
+    ("skip_weight", "--skip-weight", click.FloatRange(0, 10), "Weight λ of the refinements; with 0 it is a VGAE."),
+    ("mlp", "--mlp/--no-mlp", None, "Apply an MLP to the latents before the decoder."),
+    ("encoder_features", "--encoder-features", FEATURES, f"Encoder inputs, some of {','.join(ENCODER_FEATURES)}."),
     ("kl_warmup", "--kl-warmup", click.FloatRange(0, 1), "Fraction of the run over which the KL weight rises to 1."),
     ("clip", "--clip", click.FloatRange(1e-6), "Maximum gradient norm."),
     ("patience", "--patience", WHOLE, "Validations without improvement before early stopping; 0 disables it."),
     ("validate_every", "--validate-every", COUNT, "Epochs between validations."),
-    ("subsample", "--subsample", click.FloatRange(0), "Non-edges scored per edge ('--single'); 0 scores all."),
+    ("subsample", "--subsample", click.FloatRange(0), "Non-edges sampled per edge with '--single'; 0 uses all."),
 )
 
 SETTINGS = tuple(name for name, *_ in _TABLE)
@@ -67,13 +66,11 @@ NETWORK_SETTINGS = ("kind", "epochs", "learning_rate", "latent", "width", "round
 
 def settings(command: F) -> F:
     """Add an option for each setting; None is the preset's value."""
+    metavars = {DECODER: "[autoregressive|one-shot]", FEATURES: "LIST"}
     for name, flag, kind, text in reversed(_TABLE):
-        metavar = {DECODER: "[autoregressive|one-shot]", FEATURES: "LIST", None: None}.get(kind, "N")
-        shown = {"type": kind, "metavar": None if isinstance(kind, click.Choice) else metavar, "help": text}
-        find = partial(_defaults, name)
-        command = click.option(
-            flag, name, cls=Option, earlier=EARLIER.get(name, ()), find_default=find, default=None, **shown
-        )(command)
+        metavar, earlier = metavars.get(kind, "N"), EARLIER.get(name, ())
+        option = setting(flag, kind, text, partial(_defaults, name), name, metavar=metavar, earlier=earlier)
+        command = option(command)
 
     return command
 

@@ -214,9 +214,8 @@ def connect(
         torch.distributed.all_reduce(torch.zeros(1))
     except (RuntimeError, ValueError, KeyError, OSError) as error:
         found = " ".join(str(error).split())[:120].rstrip(". ")
-        raise DistributedError(
-            f"The {group.world_size} processes of this run could not connect: {found}.", reason="not-connected"
-        ) from error
+        message = f"The {group.world_size} processes of this run could not connect: {found}."
+        raise DistributedError(message, reason="not-connected") from error
     _connection = _Connection(group, torch.distributed.PrefixStore(prefix, store), prefix, ThreadPoolExecutor(1))
 
     return group

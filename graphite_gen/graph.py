@@ -35,16 +35,8 @@ def take_weights(
 ) -> NDArray[np.float64] | None:
     """Remove the column ``weight`` from edge attributes and return it; None if it is not on every edge.
 
-    A weight that is not a finite number is refused even if others are missing: otherwise a model would silently be
-    trained on an unweighted graph.
-
-    Arguments:
-        columns: The edge attributes.
-        edges: The edges, with shape :math:`(E, 2)`.
-        names: The node names, for the message; None means ``0 … n-1``.
-
-    Raises:
-        ValueError: A weight is not a finite number; the message starts with the edge.
+    A weight that is not a finite number raises a ValueError even if others are missing: otherwise a model would
+    silently be trained on an unweighted graph. Its message names the edge.
     """
     column = columns.get("weight")
     if not column:
@@ -60,12 +52,7 @@ def take_weights(
 def take_features(columns: Columns, names: Sequence[Any] | None = None) -> NDArray[np.float32] | None:
     """Remove the column ``features`` from node attributes and return it; None if it is not an array of numbers.
 
-    Arguments:
-        columns: The node attributes.
-        names: The node names, for the message; None means ``0 … n-1``.
-
-    Raises:
-        ValueError: A feature is not a finite number; the message starts with the node.
+    A feature that is not a finite number raises a ValueError, whose message names the node.
     """
     column = columns.get("features")
     if not column or not all(_is_row(row) and len(row) == len(column[0]) for row in column):
@@ -166,16 +153,19 @@ class SimpleGraph:
         order = np.asarray(order)
         edges = np.sort(order[self.edges].astype(np.int32), axis=1)
         rank = np.lexsort((edges[:, 1], edges[:, 0]))
-        inverse = np.argsort(order)
 
+        return self.selected(np.argsort(order), rank, edges[rank])
+
+    def selected(self, nodes: NDArray[np.intp], rows: NDArray[np.intp], edges: NDArray[np.int32]) -> SimpleGraph:
+        """The graph on ``edges``, with the data of these nodes and of these rows of its edges, in this order."""
         return SimpleGraph(
-            self.nodes,
-            edges[rank],
-            None if self.weights is None else self.weights[rank],
-            None if self.features is None else self.features[inverse],
-            None if self.names is None else tuple(self.names[i] for i in inverse),
-            {key: [column[i] for i in inverse] for key, column in self.node_attributes.items()},
-            {key: [column[e] for e in rank] for key, column in self.edge_attributes.items()},
+            len(nodes),
+            edges,
+            None if self.weights is None else self.weights[rows],
+            None if self.features is None else self.features[nodes],
+            None if self.names is None else tuple(self.names[i] for i in nodes),
+            {key: [column[i] for i in nodes] for key, column in self.node_attributes.items()},
+            {key: [column[e] for e in rows] for key, column in self.edge_attributes.items()},
             self.attributes,
         )
 
@@ -200,8 +190,7 @@ class SimpleGraph:
                 if value is not None:
                     graph.nodes[i][key] = value
         if self.features is not None:
-            for i, row in enumerate(self.features.tolist()):
-                graph.nodes[i]["features"] = row
+            nx.set_node_attributes(graph, dict(enumerate(self.features.tolist())), "features")
 
         return graph if self.names is None else nx.relabel_nodes(graph, dict(enumerate(self.names)))
 
@@ -234,17 +223,9 @@ class SimpleGraph:
             weights, features = take_weights(edge_columns, edges, names), take_features(node_columns, names)
         except ValueError as error:
             raise DatasetError(f"The graph's {error}") from None
+        own_names = None if names == list(range(len(names))) else tuple(names)
 
-        return cls(
-            len(names),
-            edges,
-            weights,
-            features,
-            None if names == list(range(len(names))) else tuple(names),
-            node_columns,
-            edge_columns,
-            dict(graph.graph),
-        )
+        return cls(len(names), edges, weights, features, own_names, node_columns, edge_columns, dict(graph.graph))
 
 
 def as_simple_graph(graph: SimpleGraph | nx.Graph) -> SimpleGraph:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -19,6 +19,7 @@ __all__ = [
     "Record",
     "TrainRecord",
     "count_of",
+    "listed",
     "mean_with_error",
     "typed",
 ]
@@ -38,6 +39,11 @@ def count_of(number: int, noun: str) -> str:
     ending = "es" if noun.endswith("s") else "s"
 
     return f"{number} {noun}{ending * (number != 1)}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names in quotes, separated by commas."""
+    return ", ".join(f"'{name}'" for name in names)
 
 
 T = TypeVar("T")
@@ -154,13 +160,7 @@ class GraphNLL(Record):
 
 @dataclass(frozen=True)
 class CurvePoint(Record):
-    """The mean NLL estimate for a number of samples per graph.
-
-    Attributes:
-        samples: The number of samples per graph.
-        nll: The mean NLL, in nats per graph.
-        standard_error: Its standard error over graphs; None for one graph.
-    """
+    """The mean NLL for a number of samples per graph, in nats per graph, and its standard error; None for one graph."""
 
     samples: int
     nll: float

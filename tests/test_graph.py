@@ -42,11 +42,7 @@ def networkx_graphs(draw: st.DrawFn) -> nx.Graph:
 
 
 def contents(graph: nx.Graph) -> tuple[Any, ...]:
-    return (
-        list(graph.nodes(data=True)),
-        {frozenset((u, v)): data for u, v, data in graph.edges(data=True)},
-        graph.graph,
-    )
+    return dict(graph.nodes(data=True)), {frozenset(pair): data for pair, data in graph.edges.items()}, graph.graph
 
 
 @settings(deadline=None)
@@ -54,27 +50,10 @@ def contents(graph: nx.Graph) -> tuple[Any, ...]:
 def test_conversion_to_and_from_networkx_is_lossless(graph: nx.Graph) -> None:
     simple = SimpleGraph.from_networkx(graph)
 
+    assert list(simple.to_networkx()) == list(graph)
     assert contents(simple.to_networkx()) == contents(graph)
     assert (simple.edges[:, 0] < simple.edges[:, 1]).all()
     assert simple.edges.tolist() == sorted(simple.edges.tolist())
-
-
-def test_weights_and_features_become_arrays_only_where_every_edge_or_node_has_them() -> None:
-    graph = nx.path_graph(3)
-    nx.set_edge_attributes(graph, 2, "weight")
-    nx.set_node_attributes(graph, [1.0, 2.0], "features")
-
-    whole = SimpleGraph.from_networkx(graph)
-    del graph.edges[0, 1]["weight"], graph.nodes[2]["features"]
-    part = SimpleGraph.from_networkx(graph)
-
-    assert whole.weights is not None
-    assert whole.features is not None
-    assert (whole.weights.tolist(), whole.features.tolist()) == ([2.0, 2.0], [[1.0, 2.0]] * 3)
-    assert (whole.edge_attributes, whole.node_attributes) == ({}, {})
-    assert part.weights is None
-    assert part.features is None
-    assert part.edge_attributes == {"weight": [None, 2]}
 
 
 @pytest.mark.parametrize(
@@ -84,6 +63,7 @@ def test_weights_and_features_become_arrays_only_where_every_edge_or_node_has_th
         (nx.MultiGraph([(0, 1), (0, 1)]), "multigraph"),
         (nx.MultiDiGraph([(0, 1)]), "directed"),
         (nx.Graph([(0, 1), ("a", "a")]), "Node 'a' has a self-loop"),
+        (nx.Graph([(0, 1, {"weight": float("nan")})]), "not a finite"),
     ],
 )
 def test_graphs_that_are_not_simple_are_refused(graph: nx.Graph, message: str) -> None:
@@ -94,77 +74,45 @@ def test_graphs_that_are_not_simple_are_refused(graph: nx.Graph, message: str) -
 @given(seed=st.integers(0, 100), order=st.permutations(range(6)))
 def test_renumbering_keeps_node_and_edge_data(seed: int, order: list[int]) -> None:
     graph = random_graph(6, seed, weighted=True, features=2)
-    named = SimpleGraph(
-        6,
-        graph.edges,
-        graph.weights,
-        graph.features,
-        tuple("abcdef"),
-        {"age": list(range(6))},
-        {"number": list(range(len(graph.edges)))},
-        {"family": "er"},
-    )
+    columns = {"age": list(range(6))}, {"number": list(range(len(graph.edges)))}
+    named = SimpleGraph(6, graph.edges, graph.weights, graph.features, tuple("abcdef"), *columns, {"family": "er"})
 
-    turned = named.permuted(order)
+    turned, plain = named.permuted(order), SimpleGraph(6, graph.edges).permuted(order)
 
     assert all(turned.names[order[i]] == named.names[i] for i in range(6))
     assert np.array_equal(turned.features[order], named.features)
-    before, after = named.to_networkx(), turned.to_networkx()
-    assert dict(after.nodes(data=True)) == dict(before.nodes(data=True))
-    assert {frozenset(e[:2]): e[2] for e in after.edges(data=True)} == {
-        frozenset(e[:2]): e[2] for e in before.edges(data=True)
-    }
+    assert contents(turned.to_networkx()) == contents(named.to_networkx())
     assert turned.edges.tolist() == sorted(turned.edges.tolist())
-    assert turned.attributes == {"family": "er"}
+    assert (plain.weights, plain.features, plain.names) == (None, None, None)
 
 
-def test_renumbering_a_plain_graph_adds_nothing_to_it() -> None:
-    turned = random_graph(4, 0).permuted([3, 2, 1, 0])
+@pytest.mark.parametrize(("nodes", "density"), [(0, 0.0), (1, 0.0), (3, 0.0), (6, 0.3), (6, 0.5), (6, 1.0)])
+def test_matrix_pairs_and_degrees_agree_with_networkx(nodes: int, density: float) -> None:
+    graph = random_graph(nodes, 0, density)
+    other = graph.to_networkx()
 
-    assert (turned.weights, turned.features, turned.names) == (None, None, None)
-
-
-def test_matrix_pairs_and_degrees_agree_with_networkx() -> None:
-    for seed in range(5):
-        graph = random_graph(6, seed)
-        other = graph.to_networkx()
-
-        assert np.array_equal(graph.adjacency(), nx.to_numpy_array(other) > 0)
-        assert graph.degrees().tolist() == [other.degree(i) for i in range(6)]
-        for same in (
-            SimpleGraph.from_adjacency(nx.to_numpy_array(other)),
-            SimpleGraph.from_pairs(6, [(v, u) for u, v in reversed(list(other.edges))]),
-            as_simple_graph(other),
-        ):
-            assert same.nodes == 6
-            assert np.array_equal(same.edges, graph.edges)
-        assert as_simple_graph(graph) is graph
+    assert np.array_equal(graph.adjacency(), nx.to_numpy_array(other) > 0)
+    assert graph.degrees().tolist() == [other.degree(i) for i in range(nodes)]
+    for same in (
+        SimpleGraph.from_adjacency(nx.to_numpy_array(other)),
+        SimpleGraph.from_pairs(nodes, [(v, u) for u, v in reversed(list(other.edges))]),
+        as_simple_graph(other),
+        graph.permuted(range(nodes)),
+    ):
+        assert same.nodes == nodes
+        assert same.edges.shape == graph.edges.shape
+        assert np.array_equal(same.edges, graph.edges)
+    assert as_simple_graph(graph) is graph
 
 
-def test_graphs_without_edges_or_nodes_are_graphs() -> None:
-    for nodes in (0, 1, 3):
-        graph = SimpleGraph.from_networkx(nx.empty_graph(nodes))
-
-        assert (graph.nodes, graph.edges.shape) == (nodes, (0, 2))
-        assert graph.degrees().tolist() == [0] * nodes
-        assert graph.permuted(range(nodes)).to_networkx().number_of_nodes() == nodes
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_numbers_that_are_not_finite_are_refused(value: float) -> None:
-    weighted = nx.Graph()
-    weighted.add_edge(0, 1, weight=value)
-    featured = nx.path_graph(2)
-    nx.set_node_attributes(featured, [1.0, value], "features")
-
-    for graph in (weighted, featured):
-        with pytest.raises(DatasetError, match="not a finite"):
-            SimpleGraph.from_networkx(graph)
-
-
-def test_a_single_graph_instead_of_a_list_is_refused() -> None:
+def test_other_objects_and_a_single_graph_instead_of_a_list_are_refused_in_one_line() -> None:
     with pytest.raises(DatasetError, match="list"):
         list(map(as_simple_graph, nx.path_graph(3)))
+    with pytest.raises(DatasetError, match="ndarray") as caught:
+        as_simple_graph(np.eye(9))
+
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 200
 
 
 def test_weights_that_are_all_one_are_not_weighted() -> None:
@@ -175,14 +123,6 @@ def test_weights_that_are_all_one_are_not_weighted() -> None:
     assert graph.unweighted().unweighted().weights is None
     assert not replace(graph, weights=np.ones(len(graph.edges))).is_weighted
     assert np.array_equal(graph.unweighted().edges, graph.edges)
-
-
-def test_other_objects_are_refused_in_one_line() -> None:
-    with pytest.raises(DatasetError, match="ndarray") as caught:
-        as_simple_graph(np.eye(9))  # type: ignore[arg-type]
-
-    assert "\n" not in str(caught.value)
-    assert len(str(caught.value)) < 200
 
 
 PATH = np.array([[0, 1], [1, 2]], np.int32)
@@ -198,19 +138,12 @@ def test_columns_have_none_where_a_row_has_no_value() -> None:
 
 @pytest.mark.parametrize("column", [[1, 2.5], [np.float32(1), np.int8(2)]])
 def test_a_number_on_every_edge_becomes_a_weight(column: list[Any]) -> None:
-    columns = {"weight": column, "kind": ["a", "b"]}
-    weights = take_weights(columns, PATH)
+    columns, partial = {"weight": column, "kind": ["a", "b"]}, {"weight": [column[0], None]}
 
-    assert weights is not None
-    assert weights.tolist() == column
+    assert take_weights(columns, PATH).tolist() == column
     assert list(columns) == ["kind"]
-
-
-def test_weights_on_some_edges_stay_an_attribute() -> None:
-    columns = {"weight": [1, None]}
-
-    assert take_weights(columns, PATH) is None
-    assert columns == {"weight": [1, None]}
+    assert take_weights(partial, PATH) is None
+    assert partial == {"weight": [column[0], None]}
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("-inf"), np.float32("inf"), 10**400, "2.5", True, [1], {}])
@@ -225,7 +158,6 @@ def test_equally_long_rows_of_numbers_become_features(kind: Any) -> None:
     columns = {"features": [kind([1, 2.5]), kind([True, False])]}
     features = take_features(columns)
 
-    assert features is not None
     assert features.dtype == np.float32
     assert features.tolist() == [[1, 2.5], [1, 0]]
     assert columns == {}

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import network_options, options
-from ..command import Command
-from ..types import PATH_OR_DASH
+from ..command import command
+from ..console import count_of, note, track
 
 if TYPE_CHECKING:
     from graphite_gen.network.network import Network
@@ -18,19 +18,18 @@ if TYPE_CHECKING:
 
 KINDS = ("graphite", "gcn")
 SETTINGS = (
-    ("--latent", click.IntRange(1, 1024), "Latent dimensions of the hybrid."),
+    ("--latent", click.IntRange(1, 1024), "Latent dimensions per node ('graphite' only)."),
     ("--width", click.IntRange(1, 4096), "Units of the hidden layer."),
     ("--dropout", click.FloatRange(0, 1, max_open=True), "Dropout rate."),
     ("--weight-decay", click.FloatRange(0, 1), "Weight decay of the first layer."),
-    ("--reconstruction", click.FloatRange(0), "Weight of the autoencoder's loss."),
-    ("--epochs", click.IntRange(1), "Training steps."),
+    ("--reconstruction", click.FloatRange(0), "Weight of the autoencoder's loss ('graphite' only)."),
+    ("--epochs", click.IntRange(1), "Training epochs, each one step on the whole graph."),
     ("--learning-rate", click.FloatRange(1e-9, 10), "Learning rate of Adam."),
-    ("--patience", click.IntRange(0), "Epochs without improvement before early stopping; 0 never stops."),
+    ("--patience", click.IntRange(0), "Epochs without improvement before early stopping; 0 disables it."),
 )
 
 
-@click.command(
-    cls=Command,
+@command(
     short_help="Classify the nodes of a network.",
     groups={
         "Model": "kinds features node_features node_labels",
@@ -46,15 +45,13 @@ SETTINGS = (
     "--split",
     of=("own", "fresh"),
     default="own",
-    help="The same split in all runs, that of GRAPH if it has one, or a random one in each run.",
+    help="'own' is the same split in all runs, that of GRAPH if it has one; 'fresh' a new random split in each run.",
 )
-@options.number("--runs", default=10, help="Number of runs.")
-@click.option(
+@options.number("--runs", default=10, help="Number of runs, over which the accuracy is averaged.")
+@options.file_or_dash(
     *("-o", "--output"),
-    type=PATH_OR_DASH,
-    metavar="FILE",
-    help="Write the class of each node as CSV: its label, or else the prediction of the first model's best run, with "
-    "its probability; '-' is stdout.",
+    help="Write the class of each node to a '.csv' file ('-' is stdout): its label if it has one, else the prediction "
+    "of the first model's best run, with its probability.",
 )
 @network_options.settings("ClassifierSettings", SETTINGS)
 @options.all_of(options.force, options.seed, options.threads, options.as_json)
@@ -80,7 +77,6 @@ def classify(graph: Path, kinds: tuple[str, ...], output: Path | None, force: bo
     from graphite_gen.network.hyperparameters import ClassifierSettings
     from graphite_gen.network.node_classification import run_classification, run_nodes, summarise_classification
 
-    from ..console import count_of, note, track
     from ..model_choice import use_threads
     from ..writing import check_scores
 
@@ -112,7 +108,6 @@ def classify(graph: Path, kinds: tuple[str, ...], output: Path | None, force: bo
 def _write(graph: Network, score: ClassificationScore, model: str, output: Path, force: bool) -> None:
     import numpy as np
 
-    from ..console import count_of, note
     from ..writing import as_csv, write_text
 
     assert graph.labels is not None

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from math import comb
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from .. import options
-from ..command import Command
+from ..command import command
+from ..console import count_of, counting, note
 from ..types import PATH_OR_DASH
 
 if TYPE_CHECKING:
     from graphite_gen.graph import SimpleGraph
 
 
-@click.command(
-    cls=Command,
+@command(
     short_help="Complete a partially known graph.",
     groups={
         "Model": "model seed",
@@ -27,68 +28,44 @@ if TYPE_CHECKING:
 )
 @click.argument("partial", type=PATH_OR_DASH)
 @options.number("-n", "--count", default=10, help="Number of completed graphs.")
-@click.option(
-    "-o",
-    "--output",
-    type=PATH_OR_DASH,
-    help="A file, '-' for stdout, or a template like 'out/{index:04d}.graphml' for one file each.  "
-    "[default: stdout; nothing if the scores go there]",
+@options.file_or_dash(
+    *("-o", "--output"),
+    help="File to write, '-' for stdout, or a template such as 'out/{index:04d}.graphml' for one file per graph.  "
+    "[default: stdout, or nothing with '--scores -']",
 )
 @options.output_format(default="by suffix; that of PARTIAL for stdout")
-@click.option(
+@options.file_or_dash(
     "--scores",
-    type=PATH_OR_DASH,
-    help="Write unknown pairs with the probability of an edge, most likely first, to a '.csv' or '.json' file; "
-    "'-' is CSV on stdout.  [default: none]",
+    help="Write the unknown pairs with the probability of an edge, most likely first, to a '.csv' or '.json' file; "
+    "'-' is CSV on stdout.",
 )
-@options.number("--add-nodes", low=0, default=0, help="Number of nodes to add, with all pairs unknown.")
+@options.number("--add-nodes", low=0, default=0, help="Number of nodes to add; all their pairs are unknown.")
 @click.option(
     "--unlisted",
     type=click.Choice(("absent", "unknown")),
-    help="State of pairs that the file does not list.  [default: unknown if it lists absent but no unknown pairs, "
-    "else absent]",
+    help="State of pairs that the file does not list.  [default: unknown if the file lists absent but no unknown "
+    "pairs, else absent]",
 )
-@options.number("--graph", "index", low=0, metavar="I", help="Index of the graph in a file of several, from 0.")
+@options.number(
+    *("--graph", "index"), low=0, metavar="I", help="Index of the graph to complete, from 0, if the file has several."
+)
 @options.model
 @options.number(
     "--particles",
-    help="Particles per run.  [default: 256 with a one-shot model; 64 with an autoregressive one, which enumerates all "
-    "completions if they are few]",
+    help="Particles per run. Without this option, an autoregressive model enumerates all completions if they are few.  "
+    "[default: 256 for a one-shot model, 64 for an autoregressive one]",
 )
 @options.number(
     "--steps",
     low=4,
     default=200,
-    help="Steps of the Markov chains of an autoregressive model, and the budget for enumeration.",
+    help="Steps per Markov chain of an autoregressive model; with more steps, more completions are enumerated.",
 )
-@options.number("--runs", low=2, default=4, help="Independent runs, from which errors are estimated.")
+@options.number("--runs", low=2, default=4, help="Independent runs, whose spread gives the standard errors.")
 @options.decoding_steps
-@options.input_format("--input-format")
-@options.simplify
-@options.ignore_weights
-@options.force
-@options.seed
-@options.device
-@options.threads
-def complete(
-    partial: Path,
-    count: int,
-    output: Path | None,
-    format: str | None,
-    scores: Path | None,
-    add_nodes: int,
-    unlisted: str | None,
-    index: int | None,
-    model: str | None,
-    input_format: str | None,
-    simplify: bool,
-    ignore_weights: bool,
-    force: bool,
-    seed: int,
-    device: str,
-    threads: int | None,
-    **estimator: Any,
-) -> None:
+@options.all_of(options.input_format("--input-format"), options.simplify, options.ignore_weights, options.force)
+@options.all_of(options.seed, options.device, options.threads)
+def complete(partial: Path, particles: int | None, steps: int, runs: int, **values: Any) -> None:
     """Sample the unknown pairs of the graph PARTIAL, given the known ones.
 
     The edge attribute 'state' is 'present', 'absent' or 'unknown'; an edge without it is present. Nodes keep their
@@ -100,6 +77,8 @@ def complete(
         graphite-gen complete partial.graphml --scores ranking.csv -o completed.jsonl
         graphite-gen complete graph.graphml --add-nodes 5 -n 10 -o larger.graphml
     """
+    given = SimpleNamespace(**values)
+    output, scores, force = given.output, given.scores, given.force
     if output is not None and scores is not None and output.resolve() == scores.resolve():
         raise click.UsageError(f"'-o' and '--scores' cannot both be '{output}'.")
 
@@ -108,40 +87,41 @@ def complete(
     from graphite_gen.io import check_output, read_graphs
     from graphite_gen.records import Provenance
 
-    from ..console import count_of, counting, note
     from ..diagnosis import completion_diagnosis
     from ..model_choice import choose_model, use_threads
     from ..writing import check_scores, write, write_scores
 
-    use_threads(threads)
+    use_threads(given.threads)
     if scores is not None:
         check_scores(scores, force)
-    reader = read_graphs(partial, format=input_format, simplify=simplify)
-    graph = _one_of(list(reader), index, partial)
+    reader = read_graphs(partial, format=given.input_format, simplify=given.simplify)
+    graph = _one_of(list(reader), given.index, partial)
     if output is None and str(scores) != "-":
         output = Path("-")
+    format = given.format or (reader.format if str(output) == "-" else None)
     if output is not None:
-        format = check_output(output, format=format or (reader.format if str(output) == "-" else None), force=force)
-    if ignore_weights:
+        format = check_output(output, format=format, force=force)
+    if given.ignore_weights:
         graph = graph.unweighted()
-    known = PartialGraph.from_marks(graph, unlisted=unlisted, add_nodes=add_nodes)
-    trained = choose_model(model, device, prefer=reader.provenance.family)
+    known = PartialGraph.from_marks(graph, unlisted=given.unlisted, add_nodes=given.add_nodes)
+    trained = choose_model(given.model, given.device, prefer=reader.provenance.family)
     if not trained.config.is_autoregressive:
-        options.refuse_without_effect({"steps": "--steps"}, "a one-shot model")
+        options.refuse_without_effect(["steps"], "a one-shot model")
     pairs, unknown, edges = comb(known.nodes, 2), len(known.unknown), len(known.graph.edges)
     note(f"{count_of(pairs, 'pair')}: {unknown} unknown, {edges} present, {pairs - unknown - edges} absent.")
     seen = trained.sizes.graphs
     if not min(seen) <= known.nodes <= max(seen):
         note(f"'{trained.name}' was trained on {min(seen)} to {max(seen)} nodes: {known.nodes} are an extrapolation.")
 
-    with counting("Completing") as count_parts:
-        result = complete_graph(trained, known, count, seed=seed, progress=count_parts, **estimator)
+    estimator = {"particles": particles, "steps": steps, "runs": runs, "decoding_steps": given.decoding_steps}
+    with counting("Completing") as progress:
+        result = complete_graph(trained, known, given.count, seed=given.seed, progress=progress, **estimator)
     note(completion_diagnosis(result))
     if scores is not None:
         write_scores(result.scores, scores, force)
     if output is not None:
-        provenance = Provenance(source="complete", model=trained.name, seed=seed)
-        write(result.samples, output, format=format, provenance=provenance, force=force, union=False, total=count)
+        provenance = Provenance(source="complete", model=trained.name, seed=given.seed)
+        write(result.samples, output, format=format, provenance=provenance, force=force, total=given.count)
 
 
 def _one_of(graphs: list[SimpleGraph], index: int | None, path: Path) -> SimpleGraph:

@@ -8,11 +8,12 @@ from pathlib import Path
 import click
 
 from .. import options
-from ..command import Command
+from ..command import command
+from ..console import count_of, note
 from ..types import PATH_OR_DASH
 
 
-@click.command(cls=Command, short_help="Convert graphs to another format.")
+@command(short_help="Convert graphs to another format.")
 @click.argument("source", metavar="IN", type=PATH_OR_DASH)
 @click.argument("target", metavar="OUT", type=PATH_OR_DASH)
 @options.all_of(options.input_format("--input-format"), options.output_format("--output-format"), options.simplify)
@@ -32,7 +33,6 @@ def convert(source: Path, target: Path, simplify: bool, union: bool, force: bool
     from graphite_gen.io import check_output, read_graphs
     from graphite_gen.network.network import count_features
 
-    from ..console import count_of, note
     from ..writing import write
 
     output_format = check_output(target, format=formats["output_format"], force=force)

@@ -8,35 +8,29 @@ from typing import Any
 import click
 
 from .. import network_options, options
-from ..command import Command
-from ..types import PATH, PATH_OR_DASH
+from ..command import command
+from ..console import count_of, note
 
 MANY_NODES = 2000
 """From this size t-SNE takes long enough to say so."""
 
 
-@click.command(
-    cls=Command,
+@command(
     short_help="Embed the nodes of a network.",
     groups={"Model": "kind latent epochs features node_features seed", "Output": "output output_format plot force"},
 )
 @network_options.graph
-@click.option(
-    "-o",
-    "--output",
-    type=PATH_OR_DASH,
-    metavar="FILE",
-    help="File for the latents: '.h5', '.csv', or a graph such as '.graphml' with node attributes z0, z1, …; '-' for "
+@options.file_or_dash(
+    *("-o", "--output"),
+    help="File for the latents: '.h5', '.csv', or a graph such as '.graphml' with node attributes z0, z1, …; '-' is "
     "CSV on stdout.",
 )
 @options.output_format("--output-format")
-@click.option(
+@options.file(
     "--plot",
-    type=PATH,
-    metavar="FILE",
-    help="File for a t-SNE figure, coloured by label: '.png', '.svg' or '.pdf'. Needs scikit-learn and matplotlib.",
+    help="File for a t-SNE plot, coloured by label: '.png', '.svg' or '.pdf'. Needs scikit-learn and matplotlib.",
 )
-@options.choice("--kind", of=network_options.KINDS, default="graphite-vae", help="Model to train.")
+@options.choice("--kind", of=network_options.KINDS, default="graphite-vae", help="Kind of model to train.")
 @network_options.autoencoder
 @options.all_of(options.force, options.seed, options.threads)
 def embed(graph: Path, output: Path | None, plot: Path | None, kind: str, force: bool, seed: int, **rest: Any) -> None:
@@ -60,7 +54,6 @@ def embed(graph: Path, output: Path | None, plot: Path | None, kind: str, force:
         write_embedding,
     )
 
-    from ..console import count_of, note
     from ..model_choice import use_threads
 
     if output is not None:

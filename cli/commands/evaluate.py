@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -11,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import options
-from ..command import Command
-from ..types import LIMIT, PATH, PATH_OR_DASH
+from ..command import command
+from ..console import show_facts, show_json, show_rows
+from ..sharing import process_group
+from ..types import LIMIT, PATH_OR_DASH
 
 if TYPE_CHECKING:
     from graphite_gen.evaluation import ClassifierScore, Evaluation, Proportion
@@ -22,8 +25,7 @@ CONVENTIONS = ("tv", "emd", "rbf")
 _limit = partial(click.option, type=LIMIT, metavar="FIGURE=X", multiple=True)
 
 
-@click.command(
-    cls=Command,
+@command(
     short_help="Compare samples with reference graphs.",
     groups={
         "Graphs": "reference train",
@@ -33,24 +35,24 @@ _limit = partial(click.option, type=LIMIT, metavar="FIGURE=X", multiple=True)
     needs={"parameters": "family"},
 )
 @click.argument("samples", type=PATH_OR_DASH)
-@click.option(
-    "--reference", type=PATH, required=True, help="Test graphs: the split 'test' of the file, else all graphs."
-)
-@click.option(
+@options.file("--reference", required=True, help="Test graphs: the split 'test' of the file, else all its graphs.")
+@options.file(
     "--train",
-    type=PATH,
-    help="Training graphs, for novelty and the attainable MMD.  [default: the split 'train' of the reference's file]",
+    help="Training graphs, to measure novelty, and for their own MMD, which good samples attain.  "
+    "[default: the split 'train' of the reference's file]",
 )
 @options.family("Family whose graphs are valid.  [default: the one recorded in the reference's file]")
 @options.parameters
-@options.choice("--valid-if", of=("planar", "sbm", "tree"), help="Valid graphs, where there is no family.")
+@options.choice("--valid-if", of=("planar", "sbm", "tree"), help="Property of valid graphs, instead of a family.")
 @options.choice(
     *("--convention", "conventions"),
     of=CONVENTIONS,
     multiple=True,
     help="MMD convention to show; may be repeated.  [default: all]",
 )
-@options.number("--most", low=2, default=1000, help="Graphs of each set for the MMD; larger sets are subsampled.")
+@options.number(
+    "--most", low=2, default=1000, help="Maximum number of graphs per set for the MMD; larger sets are subsampled."
+)
 @_limit("--fail-above", help="Exit with 1 if 'ratio', 'discrepancy' or 'auc' is above X; may be repeated.")
 @_limit("--fail-below", help="Exit with 1 if 'valid', 'unique', 'novel' or 'vun' is below X; may be repeated.")
 @options.all_of(options.input_format(), options.simplify, options.seed, options.workers, options.as_json)
@@ -71,15 +73,13 @@ def evaluate(samples: Path, **values: Any) -> None:
     if given.family is not None and given.valid_if is not None:
         raise click.UsageError("Pass '--family' or '--valid-if', not both.")
 
-    from ..sharing import process_group, use_one_thread
-
-    use_one_thread()
+    # Numpy is imported below, and the last digits of its products depend on the number of threads.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     group = process_group(given.workers)
 
     from graphite_gen.evaluation import VALIDITY
     from graphite_gen.evaluation import evaluate as evaluate_samples
 
-    from ..console import show_json
     from ..reading import find_family, read_for_all, read_sets
 
     drawn, _ = read_for_all(group, samples, format=given.format, simplify=given.simplify)
@@ -106,8 +106,6 @@ def evaluate(samples: Path, **values: Any) -> None:
 
 
 def _show(evaluation: Evaluation, conventions: Sequence[str]) -> None:
-    from ..console import show_facts, show_rows
-
     click.echo("\n".join(evaluation.findings) + "\n")
     ratio, vun, usual = evaluation.ratio, evaluation.vun, evaluation.reference_vun
     facts = {

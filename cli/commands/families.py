@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import options
-from ..command import Command, Option
+from ..command import Option, command
+from ..console import nats, note, show_json, show_rows, track
 
 if TYPE_CHECKING:
     from graphite_gen.families import Family
@@ -17,8 +18,7 @@ SIZES = (10, 20)
 GRAPHS, BOUNDED_GRAPHS = 100, 5
 
 
-@click.command(
-    cls=Command,
+@command(
     short_help="List the random graph families.",
     groups={"Entropy": "name parameters nodes graphs seed", "Output": "as_json"},
     needs=dict.fromkeys(("parameters", "nodes", "graphs", "seed"), "name"),
@@ -28,13 +28,13 @@ GRAPHS, BOUNDED_GRAPHS = 100, 5
     cls=Option,
     earlier=("--floor",),
     metavar="NAME",
-    help="Compute the entropy of this family for each size.",
+    help="Compute the entropy of this family for each number of nodes.",
 )
 @options.parameters
-@options.nodes("{}:{}".format(*SIZES), "Number of nodes.")
+@options.nodes("{}:{}".format(*SIZES), "Numbers of nodes.")
 @options.number(
     "--graphs",
-    help="Simulated graphs per size, where there is no closed form.  "
+    help="Graphs to simulate per number of nodes, where there is no closed form.  "
     f"[default: {GRAPHS}, or {BOUNDED_GRAPHS} for 'geometric', which takes seconds per graph]",
 )
 @options.all_of(options.seed, options.as_json)
@@ -55,8 +55,6 @@ def families(name: str | None, as_json: bool, **values: Any) -> None:
         return _show_entropy(name, as_json, **values)
 
     from graphite_gen.families import FAMILIES
-
-    from ..console import nats, show_json, show_rows
 
     rows = [_describe(kind()) for kind in FAMILIES.values()]
     if as_json:
@@ -82,7 +80,7 @@ def _describe(family: Family) -> dict[str, Any]:
     sizes = family.sizes(*SIZES)
     known = {n: entropy for n in sizes if (entropy := known_entropy(family, n)) is not None}
     mean = mean_entropy(known, sizes) if len(known) == len(sizes) else None
-    nats, error = (None, None) if mean is None else (mean.nats, _error(mean))
+    value, error = (None, None) if mean is None else (mean.nats, _error(mean))
 
     return {
         "name": family.name,
@@ -90,10 +88,10 @@ def _describe(family: Family) -> dict[str, Any]:
         "parameters": family.parameters(),
         "summary": family.summary,
         "has_log_prob": family.has_log_prob,
-        "entropy": nats,
+        "entropy": value,
         "entropy_standard_error": error,
         # Former names of the two.
-        "floor": nats,
+        "floor": value,
         "floor_standard_error": error,
     }
 
@@ -113,8 +111,6 @@ def _show_entropy(
     """Print the entropy for each size and its mean."""
     from graphite_gen.families import family as family_of
     from graphite_gen.families.entropies import mean_entropy
-
-    from ..console import nats, note, show_json, show_rows
 
     family = family_of(name, **dict(parameters))
     sizes = family.sizes(*nodes)
@@ -165,8 +161,6 @@ def _entropy_json(entropy: EntropyEstimate) -> dict[str, Any]:
 def _compute_entropies(family: Family, sizes: list[int], graphs: int, seed: int) -> dict[int, EntropyEstimate]:
     """The entropy of each size, in closed form or from new samples."""
     from graphite_gen.families.entropies import EntropyEstimate, draw_nats
-
-    from ..console import note, track
 
     exact = {n: family.entropy(n) for n in sizes}
     drawn = [n for n in sizes if exact[n] is None]

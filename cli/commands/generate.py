@@ -5,21 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import click
-
 from .. import options
-from ..command import Command
+from ..command import command
+from ..sharing import process_group
 
 
-@click.command(
-    cls=Command,
+@command(
     short_help="Generate graphs of a random graph family.",
     groups={"Graphs": "family parameters graphs nodes seed", "Output": "output format union force"},
 )
-@options.family("Family; 'graphite-gen families' lists them.", required=True)
+@options.family("Random graph family; 'graphite-gen families' lists them.", required=True)
 @options.parameters
 @options.number("-n", "--graphs", default=300, help="Number of graphs.")
-@options.nodes("10:20", "Nodes per graph, at most 5000 (2000 in trees); sizes of a range are uniform.")
+@options.nodes("10:20", "Nodes per graph, at most 5000 (2000 in trees), or a range of sizes to draw uniformly.")
 @options.all_of(options.output, options.output_format(), options.union, options.force, options.seed, options.workers)
 def generate(output: Path, workers: int, **values: Any) -> None:
     """Generate graphs from the true process of a family: one third each for training, validation and test.
@@ -37,7 +35,6 @@ def generate(output: Path, workers: int, **values: Any) -> None:
     from graphite_gen.families.simulate import generate_graphs
     from graphite_gen.records import Provenance
 
-    from ..sharing import process_group
     from ..writing import write
 
     family = family_of(values["family"], **dict(values["parameters"]))

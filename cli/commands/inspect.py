@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 from .. import options
-from ..command import Command
+from ..command import command
 from ..types import PATH_OR_NAME
 
 
-@click.command(cls=Command, short_help="Summarise a file of graphs or a model.")
+@command(short_help="Summarise a file of graphs or a model.")
 @click.argument("thing", metavar="[FILE_OR_MODEL]", type=PATH_OR_NAME, required=False)
 @options.all_of(options.input_format(), options.simplify, options.as_json)
 def inspect(thing: str | None, format: str | None, simplify: bool, as_json: bool) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import network_options, options
-from ..command import Command
-from ..types import PATH_OR_DASH
+from ..command import command
+from ..console import count_of, counting, note, track
 
 if TYPE_CHECKING:
     from graphite_gen.network.hyperparameters import LinkSettings
@@ -22,8 +22,7 @@ RANKER = "pagerank"
 """The baseline that can rank missing edges."""
 
 
-@click.command(
-    cls=Command,
+@command(
     short_help="Predict edges of a network.",
     groups={
         "Model": "kinds baselines compare features node_features",
@@ -43,24 +42,21 @@ RANKER = "pagerank"
     *("--baseline", "baselines"),
     of=BASELINES,
     multiple=True,
-    help="A baseline to score on the same splits; may be repeated. DeepWalk and node2vec need gensim. With '--predict' "
-    "only 'pagerank', instead of a model.",
+    help="A baseline to score on the same splits; may be repeated. 'deepwalk' and 'node2vec' need gensim. With "
+    "'--predict', 'pagerank' ranks the missing edges instead of a model.",
 )
-@options.flag("--compare", help="All four models, and the baselines that need no extra package.")
-@options.number("--runs", default=3, help="Number of splits.")
+@options.flag("--compare", help="Score all four models, and the baselines that need no extra package.")
+@options.number("--runs", default=3, help="Number of random splits, over which the scores are averaged.")
 @options.choice(
     "--split",
     of=("connected", "random"),
     default="connected",
     help="Hold out edges that keep components connected, as in the paper, or any edges.",
 )
-@click.option(
-    "--predict",
-    type=PATH_OR_DASH,
-    metavar="FILE",
-    help="Train on all edges instead, and write the most likely missing edges as '.csv' or '.json'.",
+@options.file_or_dash(
+    "--predict", help="Train on all edges, and write the most likely missing edges to a '.csv' or '.json' file."
 )
-@options.number("--top", high=10**7, default=100, help="Number of edges '--predict' writes.")
+@options.number("--top", high=10**7, default=100, help="Number of missing edges that '--predict' writes.")
 @network_options.autoencoder
 @options.all_of(options.force, options.seed, options.threads, options.as_json)
 def link(
@@ -68,12 +64,15 @@ def link(
 ) -> None:
     """Score link prediction on held-out edges of GRAPH, by AUC and average precision (AP).
 
-    85 % of the edges are for training, 5 % for the choice of the epoch and 10 % for the test, with as many non-edges.
-    With '--predict' nothing is held out: the most likely missing edges are written, best first, each with its
-    probability among as many edges as non-edges.
+    85% of the edges are for training, 5% to choose the epoch and 10% for the test, with as many non-edges. With
+    '--predict' nothing is held out: the most likely missing edges are written, best first, each with its probability
+    among as many edges as non-edges.
 
-    The defaults are stronger than the models of the paper, which are '--width 32 --latent 16 --hops 1 --teleport 0
-    --head inner --edge-dropout 0 --targets all --subsample 0'.
+    The defaults are stronger than the models of the paper, which are:
+
+    \b
+        --width 32 --latent 16 --hops 1 --teleport 0 --head inner
+        --edge-dropout 0 --targets all --subsample 0
 
     \b
     Example:
@@ -125,8 +124,6 @@ def _score(graph: Network, features: bool, method: LinkSettings | str, runs: int
     """The result of a model, given by its settings, or of a baseline, given by its name."""
     from graphite_gen.network.link_prediction import run_baseline, run_link, summarise_links
 
-    from ..console import track
-
     if isinstance(method, str):
         name, score = method, partial(run_baseline, graph, method)
     else:
@@ -142,7 +139,6 @@ def _predict(
     """Write the most likely missing edges by a model, or by PageRank without settings."""
     from graphite_gen.network.link_prediction import check_misses_links, rank_by_pagerank, rank_missing_links
 
-    from ..console import count_of, counting, note
     from ..writing import write_scores
 
     links: list[PredictedLink] | list[ScoredLink]

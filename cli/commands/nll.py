@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import options
-from ..command import Command
+from ..command import command
+from ..console import count_of, note, track
+from ..sharing import process_group
 from ..types import PATH_OR_DASH
 
 if TYPE_CHECKING:
@@ -19,8 +21,7 @@ if TYPE_CHECKING:
     from graphite_gen.training.checkpoint import TrainedModel
 
 
-@click.command(
-    cls=Command,
+@command(
     short_help="Estimate the NLL of graphs.",
     groups={
         "Model and graphs": "model split family parameters",
@@ -32,19 +33,21 @@ if TYPE_CHECKING:
 @click.argument("graphs", type=PATH_OR_DASH)
 @options.model
 @options.number(
-    *("-k", "--samples"), metavar="K", help="Proposals per graph.  [default: 1000; 100 for an autoregressive model]"
+    *("-k", "--samples"),
+    metavar="K",
+    help="Importance samples per graph.  [default: 1000; 100 for an autoregressive model]",
 )
 @options.choice(
     "--method",
     of=("is", "ais", "auto"),
     default="is",
-    help="Importance sampling, annealed importance sampling (one-shot models only; seconds per graph), or the latter "
-    "for graphs with k̂ > 0.7 only; on an autoregressive model 'auto' is 'is'.",
+    help="'is' is importance sampling, 'ais' annealed importance sampling (one-shot models only, seconds per graph); "
+    "'auto' is 'ais' for graphs with k̂ > 0.7 and 'is' for the others.",
 )
 @options.number("--chains", default=64, help="Annealed chains per graph.")
-@options.number("--steps", default=60, help="Temperatures of each chain.")
-@options.flag("--check", help="Check the method by BDMC on graphs sampled from the model.")
-@options.number("--check-graphs", default=20, help="Graphs of '--check'.")
+@options.number("--steps", default=60, help="Temperatures per annealed chain.")
+@options.flag("--check", help="Check the method by bidirectional Monte Carlo (BDMC) on graphs sampled from the model.")
+@options.number("--check-graphs", default=20, help="Number of graphs that '--check' samples.")
 @options.decoding_steps
 @options.flag("--curve", help="Also show the NLL for K = 1, 10, 100, … samples.")
 @options.flag("--unlabelled", help="Report nats per isomorphism class; needs igraph.")
@@ -57,11 +60,11 @@ if TYPE_CHECKING:
 @options.choice(
     "--split",
     of=("test", "validation", "train", "all"),
-    help="Split to score.  [default: test if the file marks one, else all]",
+    help="Split of the file to score.  [default: test if the file marks one, else all]",
 )
-@options.family("Family for the entropy.  [default: the one recorded in the file]")
+@options.family("Family whose entropy to compare with.  [default: the one recorded in the file]")
 @options.parameters
-@options.flag("--per-graph", help="Also show each graph.")
+@options.flag("--per-graph", help="Also show the estimate for each graph.")
 @options.all_of(options.input_format(), options.simplify, options.ignore_weights, options.seed, options.device)
 @options.all_of(options.threads, options.workers, options.as_json)
 def nll(graphs: Path, **values: Any) -> None:
@@ -88,11 +91,9 @@ def nll(graphs: Path, **values: Any) -> None:
     from graphite_gen.likelihood.automorphisms import entropy_of_classes, log_labellings, nll_of_class
     from graphite_gen.likelihood.bdmc import iterate_bdmc, summarise_bdmc
 
-    from ..console import note, track
     from ..model_choice import choose_model, use_threads
     from ..nll_table import NLLTable
     from ..reading import find_entropy, find_family, read_for_all
-    from ..sharing import process_group
 
     group = process_group(given.workers)
     use_threads(given.threads, given.workers)
@@ -132,8 +133,6 @@ def _choose_split(graphs: list[SimpleGraph], split: str | None) -> list[SimpleGr
     from graphite_gen.data.dataset import Dataset
     from graphite_gen.records import Provenance
 
-    from ..console import count_of, note
-
     why = f"'--split {split}'"
     if split is None:
         marked = any(graph.attributes.get("split") == "test" for graph in graphs)
@@ -151,8 +150,6 @@ def _warn(model: TrainedModel, graphs: list[SimpleGraph], given: SimpleNamespace
     """Print notes on stderr about models and graphs that do not match."""
     from graphite_gen.errors import DatasetError
     from graphite_gen.training.checkpoint import bundled_names
-
-    from ..console import note
 
     if given.convention == "paper":
         note("Convention 'paper' scores all cells of the padded matrix: it is not a distribution over graphs.")

@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from .. import options
-from ..command import Command
-from ..types import PATH, PATH_OR_NAME
+from ..command import command
+from ..console import note, track
+from ..types import PATH_OR_NAME
 
 KINDS = ("gallery", "distributions", "adjacency", "training", "decoding-steps")
 
@@ -21,27 +22,31 @@ class _Kind(click.Choice):  # type: ignore[type-arg]
         return super().convert("decoding-steps" if value == "stages" else value, param, ctx)
 
 
-@click.command(
-    cls=Command,
+@command(
     short_help="Plot graphs, distributions and curves.",
     groups={"Graphs": "reference count family parameters", "Output": "output terminal force"},
     needs={"parameters": "family"},
 )
-@click.argument("kind", type=_Kind(KINDS))
+@click.argument("kind", metavar="KIND", type=_Kind(KINDS))
 @click.argument("source", metavar="GRAPHS|MODEL", type=PATH_OR_NAME)
-@click.option("--reference", type=PATH, help="Reference graphs: the split 'test' of the file, else all graphs.")
-@click.option("-o", "--output", type=PATH, help="Picture to write: '.png', '.svg' or '.pdf' (needs matplotlib).")
+@options.file("--reference", help="Reference graphs: the split 'test' of the file, else all its graphs.")
+@options.file("-o", "--output", help="Picture to write: '.png', '.svg' or '.pdf' (needs matplotlib).")
 @options.flag("--terminal", help="Draw in the terminal instead of to a file.")
-@options.number("-n", "--count", high=100, default=6, help="Maximum number of graphs.")
-@options.number("--samples", default=64, help="For 'decoding-steps': samples per number of steps.")
+@options.number("-n", "--count", high=100, default=6, help="Maximum number of graphs to draw.")
+@options.number("--samples", default=64, help="For 'decoding-steps': graphs to sample for each number of steps.")
 @options.number(
-    *("-k", "--orders"), metavar="K", default=10, help="For 'decoding-steps': node orderings per reference graph."
+    *("-k", "--orders"),
+    metavar="K",
+    default=10,
+    help="For 'decoding-steps': node orderings to sample per reference graph, to estimate its NLL.",
 )
-@options.family("For 'decoding-steps': the family of valid samples.  [default: that of the reference file]")
+@options.family(
+    "For 'decoding-steps': the family of valid samples.  [default: the one recorded in the reference's file]"
+)
 @options.all_of(options.parameters, options.input_format(), options.simplify, options.seed, options.threads)
 @options.force
 def plot(kind: str, source: str, output: Path | None, terminal: bool, force: bool, **values: Any) -> None:
-    """Draw a figure to a file or to the terminal.
+    """Draw a figure to a file or to the terminal. KIND is one of:
 
     \b
     gallery         drawings of graphs
@@ -65,7 +70,6 @@ def plot(kind: str, source: str, output: Path | None, terminal: bool, force: boo
     from graphite_gen.viz import figures
 
     from .. import drawing
-    from ..console import note
 
     if output is not None:
         figures.check_picture(output, force)
@@ -107,7 +111,6 @@ def _decoding_steps(source: str, given: SimpleNamespace, kind: str) -> tuple[tup
     from graphite_gen.io import read_graphs
     from graphite_gen.viz.decoding_steps import DECODING_STEPS, iterate_decoding_steps
 
-    from ..console import track
     from ..model_choice import choose_model, use_threads
     from ..reading import find_entropy, find_family, marked_or_all
 

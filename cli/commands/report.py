@@ -11,27 +11,25 @@ from typing import Any
 import click
 
 from .. import options
-from ..command import Command
-from ..types import PATH, PATH_OR_NAME
+from ..command import command
+from ..console import count_of, note
+from ..types import PATH_OR_NAME
 
 
-@click.command(
-    cls=Command,
+@command(
     short_help="Write an HTML report on a model.",
     groups={"Graphs": "reference train samples count", "Output": "output force"},
     needs={"parameters": "family"},
 )
 @click.argument("model", metavar="MODEL", type=PATH_OR_NAME)
-@click.option(
-    "--reference",
-    type=PATH,
-    help="Test graphs.  [default: new graphs of the model's family, else its validation graphs]",
+@options.file(
+    "--reference", help="Test graphs.  [default: new graphs of the model's family, else its validation graphs]"
 )
-@click.option("--train", type=PATH, help="Training graphs.  [default: those of the model]")
-@click.option("--samples", type=PATH, help="Samples of the model.  [default: draw new ones]")
-@click.option("-o", "--output", type=PATH, required=True, help="The page to write, '.html'.")
-@options.number("-n", "--count", low=2, default=100, help="Samples to draw.")
-@options.number("--nll-graphs", low=0, default=25, help="Reference graphs to score; 0 skips the NLL.")
+@options.file("--train", help="Training graphs.  [default: those of the model]")
+@options.file("--samples", help="Samples to evaluate.  [default: new samples of the model]")
+@options.file("-o", "--output", required=True, help="The page to write, '.html'.")
+@options.number("-n", "--count", low=2, default=100, help="Number of new samples.")
+@options.number("--nll-graphs", low=0, default=25, help="Number of test graphs whose NLL is estimated; 0 skips it.")
 @options.family("The family that samples should belong to.  [default: the model's]")
 @options.all_of(options.parameters, options.simplify, options.seed, options.threads, options.force)
 def report(model: str, output: Path, force: bool, **values: Any) -> None:
@@ -55,7 +53,6 @@ def report(model: str, output: Path, force: bool, **values: Any) -> None:
     from graphite_gen.viz.figures import new_figure
     from graphite_gen.viz.report import collect_report, render_page
 
-    from ..console import count_of, note
     from ..model_choice import use_threads
     from ..reading import read_sets, read_split
 

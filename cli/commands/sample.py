@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
 
-from .. import options
-from ..command import Command
-from ..constraint_options import build
-from ..constraint_options import options as constraint_options
-from ..types import PATH
+from .. import constraint_options, options
+from ..command import command, flag_of
+from ..console import note
+from ..sharing import process_group
 
 
-@click.command(
-    cls=Command,
+@command(
     short_help="Sample graphs from a model.",
     groups={
         "Model": "model seed",
@@ -25,46 +25,21 @@ from ..types import PATH
     },
 )
 @options.number("-n", "--count", help="Number of graphs.  [default: 100; 1 for a model of one network]")
-@options.output
-@options.output_format()
-@options.model
-@options.nodes(None, "Nodes per graph; sizes of a range are uniform.  [default: as in training]")
-@constraint_options
-@click.option("--largest-component", is_flag=True, help="Keep only the largest component of each graph.")
+@options.all_of(options.output, options.output_format(), options.model)
+@options.nodes(None, "Nodes per graph, or a range of sizes to draw uniformly.  [default: the sizes of training graphs]")
+@constraint_options.options
+@options.flag("--largest-component", help="Keep only the largest component of each graph.")
 @options.decoding_steps
-@click.option("--with-latents", is_flag=True, help="Write the latents as node attributes z0, z1, ….")
-@click.option(
+@options.flag("--with-latents", help="Write the latents as node attributes z0, z1, ….")
+@options.file(
     "--features",
-    type=PATH,
-    help="File of graphs whose node features condition the samples, in turn; for models trained with node features.",
+    help="File of graphs whose node features the samples are conditioned on, in turn; for models trained with node "
+    "features.",
 )
-@options.simplify
-@options.union
-@options.force
-@options.seed
-@options.device
-@options.threads
-@options.workers
-def sample(
-    count: int | None,
-    output: Path,
-    format: str | None,
-    model: str | None,
-    nodes: tuple[int, int] | None,
-    constraints: dict[str, Any],
-    largest_component: bool,
-    decoding_steps: int | None,
-    with_latents: bool,
-    features: Path | None,
-    simplify: bool,
-    union: bool,
-    force: bool,
-    seed: int,
-    device: str,
-    threads: int | None,
-    workers: int,
-) -> None:
-    """Sample graphs from the prior through the decoder.
+@options.all_of(options.simplify, options.union, options.force, options.seed, options.device)
+@options.all_of(options.threads, options.workers)
+def sample(output: Path, **values: Any) -> None:
+    """Sample graphs from a trained model: latents from the prior, edges from the decoder.
 
     For a fixed seed, graph i is the same however many graphs are sampled.
 
@@ -80,68 +55,61 @@ def sample(
         graphite-gen sample --model powerlaw-tree --tree --max-degree 4 -o trees.h5
         graphite-gen sample --model ego --nodes 15 --connected -o 'out/{index:04d}.graphml'
     """
-    if features is not None and nodes is not None:
+    given, constraints = SimpleNamespace(**values), constraint_options.used(values)
+    if given.features is not None and given.nodes is not None:
         raise click.UsageError("'--nodes' and '--features' exclude each other: the file determines the sizes.")
-    if constraints and largest_component:
-        raise click.UsageError(f"'{_flag(next(iter(constraints)))}' and '--largest-component' exclude each other.")
+    if constraints and given.largest_component:
+        raise click.UsageError(f"'{flag_of(next(iter(constraints)))}' and '--largest-component' exclude each other.")
 
     from graphite_gen.io import check_node_attributes, format_of
     from graphite_gen.training.checkpoint import is_network_model, read_config
 
-    if with_latents:
-        check_node_attributes(format_of(output, format), "latents")
+    if given.with_latents:
+        check_node_attributes(format_of(output, given.format), "latents")
 
     from graphite_gen.records import Provenance
     from graphite_gen.sampling import Sampler
 
-    from ..console import note
     from ..model_choice import choose_folder, load_model, use_threads
     from ..reading import read_for_all
-    from ..sharing import process_group
     from ..writing import write
 
-    group = process_group(workers)
-    use_threads(threads, workers)
-    folder, reason = choose_folder(model)
-    target: dict[str, Any] = {"format": format, "force": force, "union": union, "group": group}
-    wanted: dict[str, Any] = {"seed": seed, "largest": largest_component, "latents": with_latents, "group": group}
-    if is_network_model(read_config(folder)):
-        for name in (*constraints, "decoding_steps", "features"):
-            options.refuse_without_effect({name: _flag(name)}, f"'{folder}', which was trained on one network")
+    group = process_group(given.workers)
+    use_threads(given.threads, given.workers)
+    folder, reason = choose_folder(given.model)
+    how: dict[str, Any] = {"nodes": given.nodes, "seed": given.seed, "group": group}
+    how |= {"largest": given.largest_component, "latents": given.with_latents}
 
+    def write_samples(graphs: Iterable[Any], model: str, count: int) -> None:
+        target = {"format": given.format, "force": given.force, "union": given.union, "group": group}
+        provenance = Provenance(source="sample", model=model, seed=given.seed)
+        write(graphs, output, provenance=provenance, total=count, **target)
+
+    if is_network_model(read_config(folder)):
         from graphite_gen.network.generation import LargeGraphSampler
         from graphite_gen.network.storage import load_network
 
-        network_model = load_network(folder)
-        note(f"Model '{network_model.name}' of one network in '{folder}': {reason}.")
-        network_sampler = LargeGraphSampler(network_model, count or 1, nodes=nodes, **wanted)
-        provenance = Provenance(source="sample", model=network_model.name, seed=seed)
-        write(network_sampler, output, provenance=provenance, total=count or 1, **target)
-        return
-    count = count or 100
-    trained = load_model(folder, reason, device)
+        on = f"'{folder}', which was trained on one network"
+        options.refuse_without_effect((*constraints, "decoding_steps", "features"), on)
+        network = load_network(folder)
+        note(f"Model '{network.name}' of one network in '{folder}': {reason}.")
+        count = given.count or 1
+        return write_samples(LargeGraphSampler(network, count, **how), network.name, count)
+    trained = load_model(folder, reason, given.device)
     seen = trained.sizes.graphs
-    if nodes is not None and not min(seen) <= nodes[0] <= nodes[1] <= max(seen):
+    if given.nodes is not None and not min(seen) <= given.nodes[0] <= given.nodes[1] <= max(seen):
         note(f"'{trained.name}' was trained on graphs of {min(seen)} to {max(seen)} nodes: other sizes may be poor.")
-    sampler = Sampler(
-        trained,
-        count,
-        nodes=nodes,
-        constraints=build(constraints),
-        features=[] if features is None else read_for_all(group, features, simplify=simplify)[0],
-        decoding_steps=decoding_steps,
-        **wanted,
-    )
-    if decoding_steps is not None and sampler.schedule.decoding_steps != decoding_steps:
+    count, wanted = given.count or 100, given.decoding_steps
+    features = [] if given.features is None else read_for_all(group, given.features, simplify=given.simplify)[0]
+    how |= {"constraints": constraint_options.build(constraints), "features": features, "decoding_steps": wanted}
+    sampler = Sampler(trained, count, **how)
+    if wanted is not None and sampler.schedule.decoding_steps != wanted:
         steps = sampler.schedule.decoding_steps
         note(f"'--decoding-steps' is raised to {steps}: constraints are enforced node by node.")
-    provenance = Provenance(source="sample", model=trained.name, seed=seed)
-    write(sampler, output, provenance=provenance, total=count, **target)
+    write_samples(sampler, trained.name, count)
     if constraints and group.is_rank_zero:
         label, rate = sampler.constraint.label, sampler.accepted / sampler.drawn
         masked = f"; {sampler.masked} graphs were sampled by masking" if sampler.masked else ""
         note(f"{sampler.accepted} of {sampler.drawn} unconstrained samples were '{label}' ({rate:.1%}){masked}.")
 
-
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+    return None

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import os
 import shlex
+import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .. import options
-from ..command import Command, flag_of, is_given
+from graphite_gen.distributed import group_from_environment
+
+from .. import network_options, options
+from ..command import command, flag_of, is_given
+from ..console import count_of, counting, duration, note, show_facts, show_json
+from ..sharing import connect_ranks, program
 from ..signals import exit_code
-from ..train_options import NETWORK_SETTINGS, SETTINGS, naming_options, settings
-from ..types import NAME, PATH, PATH_OR_DASH
+from ..train_options import KINDS, NETWORK_SETTINGS, SETTINGS, naming_options, settings
+from ..types import NAME, PATH_OR_DASH
 
 if TYPE_CHECKING:
     from graphite_gen.distributed import ProcessGroup
+    from graphite_gen.families import Family
     from graphite_gen.training.runs import TrainingData
     from graphite_gen.training.trainer import Trainer
 
@@ -33,8 +40,7 @@ SINGLE = {"source", "single", *READING, "name", "out", "seed", "threads", "force
 """Options that training on one network takes."""
 
 
-@click.command(
-    cls=Command,
+@command(
     short_help="Train a model on a family or on your own graphs.",
     groups={
         "Training graphs": "family parameters graphs nodes single",
@@ -45,24 +51,21 @@ SINGLE = {"source", "single", *READING, "name", "out", "seed", "threads", "force
     needs={"parameters": "family", "subsample": "single"},
 )
 @click.argument("source", metavar="[GRAPHS]", type=PATH_OR_DASH, required=False)
-@options.flag(
-    "--single", help="GRAPHS is one large network: learn to generate networks like it.  [default: many graphs]"
-)
-@options.family("Train on this family; 'graphite-gen families' lists them.")
+@options.flag("--single", help="Train on GRAPHS as one large network, to sample networks like it.")
+@options.family("Random graph family to train on; 'graphite-gen families' lists them.")
 @options.parameters
-@options.number("--graphs", help="Training graphs of a family.  [default: 24000; paper: 100]")
-@options.nodes("10:20", "Nodes per graph of a family.")
+@options.number("--graphs", help="Number of training graphs of the family.  [default: 24000; paper: 100]")
+@options.nodes("10:20", "Nodes per graph of the family, or a range of sizes to draw uniformly.")
 @options.all_of(options.input_format(), options.simplify, options.ignore_weights)
 @options.choice(
     "--preset",
     of=("default", "one-shot", "paper"),
     default="default",
-    help="Defaults of all settings: autoregressive decoder, one-shot decoder, or those of the paper.",
+    help="Defaults of all other settings: an autoregressive decoder, a one-shot decoder, or the settings of the paper.",
 )
 @click.option("--name", type=NAME, metavar="NAME", help="Name of the model.  [default: that of the family or file]")
-@click.option(
+@options.file(
     "--out",
-    type=PATH,
     metavar="FOLDER",
     default=OUT,
     show_default=True,
@@ -70,15 +73,15 @@ SINGLE = {"source", "single", *READING, "name", "out", "seed", "threads", "force
 )
 @settings
 @options.all_of(options.seed, options.device)
-@options.number("--threads", high=4096, help="CPU threads.  [default: 1; all with '--single']")
-@options.flag("--resume", help="Continue the run in OUT/NAME, or the last one of that family or file.")
+@options.number("--threads", high=4096, help="Number of CPU threads.  [default: 1; all with '--single']")
+@options.flag("--resume", help="Continue the run in OUT/NAME; without '--name', the last run on the family or file.")
 @options.all_of(options.force, options.as_json)
 @click.pass_context
 def train(ctx: click.Context, /, **values: Any) -> None:
     """Train a model on a family, or on GRAPHS: a file of any format, or a folder of files.
 
     The model with the best validation NLL is kept. A run can be stopped and resumed with bit-identical results. A file
-    may mark its graphs as 'train' and 'validation'; otherwise a random 10 % are used for validation.
+    may mark its graphs as 'train' and 'validation'; otherwise a random 10% are used for validation.
 
     With '--single' the model is trained on the edges of one large network, and 'sample' generates networks like it, of
     any size. Such a run cannot be resumed, and takes only some of the settings; others are refused.
@@ -100,22 +103,21 @@ def train(ctx: click.Context, /, **values: Any) -> None:
     _check_usage(given)
 
     from graphite_gen.errors import DistributedError, OutputError
+    from graphite_gen.families import family as family_of
     from graphite_gen.io.locks import locked
     from graphite_gen.training.runs import resume_run, start_run
     from graphite_gen.training.trainer import RUN, read_run
 
     from ..advice import explain
-    from ..console import note
     from ..model_choice import use_threads
     from ..progress import show_plan, show_results, train_with_progress
-    from ..sharing import connect_ranks
 
     # One thread is as fast as two on a quiet machine, and much faster on a busy one.
     default = None if "OMP_NUM_THREADS" in os.environ else 1
     use_threads(given.threads or default)
-    family = _family(given)
+    family = None if given.family is None else family_of(given.family, **dict(given.parameters))
     group = connect_ranks()
-    folder, resumes = _choose_folder(group, given, given.name or family.get("family") or _stem(given.source))
+    folder, resumes = _choose_folder(group, given, given.name or (family.name if family else _stem(given.source)))
     trainer: Trainer | None = None
     try:
         if group.is_rank_zero:
@@ -127,8 +129,11 @@ def train(ctx: click.Context, /, **values: Any) -> None:
                     given.threads = given.threads or read_run(folder).get("threads")
                     use_threads(given.threads or default)
                 changes = {key: values[key] for key in OF_RUN if is_given(key)}
+                if family is not None:
+                    changes |= {"family": family.name}
+                    changes |= {"parameters": family.parameters()} if given.parameters else {}
                 file = None if given.source is None else str(given.source)
-                trainer = resume_run(folder, changes | family, file=file, device=given.device, group=group)
+                trainer = resume_run(folder, changes, file=file, device=given.device, group=group)
             else:
                 changes = {key: values[key] for key in SETTINGS if values[key] is not None}
                 data, place = _data(given, family), (folder.name, folder)
@@ -175,8 +180,6 @@ def _choose_folder(group: ProcessGroup, given: SimpleNamespace, base: str) -> tu
 
 def _announce(trainer: Trainer, folder: Path, resumes: bool, is_file: bool) -> None:
     """Print what is trained, on stderr."""
-    from ..console import count_of, note
-
     after = f"Resuming '{folder.name}' after {count_of(trainer.epoch, 'epoch')}"
     begin = after if resumes else f"Training '{folder.name}'"
     note(f"{begin} on {count_of(len(trainer.graphs), 'graph')}, validating on {len(trainer.validation)}.")
@@ -187,31 +190,49 @@ def _announce(trainer: Trainer, folder: Path, resumes: bool, is_file: bool) -> N
 
 
 def _train_network(ctx: click.Context, given: SimpleNamespace) -> None:
+    """Train a generative model of one network and save it."""
     for name in vars(given):
         if is_given(name) and name not in SINGLE:
             raise click.UsageError(f"'{flag_of(name)}' has no effect with '--single'.")
     if given.source is None:
         raise click.UsageError("Pass the file of the graph: 'graphite-gen train --single GRAPH'.")
-
-    from graphite_gen.distributed import group_from_environment
-
     if group_from_environment().world_size > 1:
         raise click.UsageError("'--single' trains in one process. Run 'graphite-gen train --single' without torchrun.")
+    network_options.refuse_idle([given.kind or KINDS[0]])
 
     from graphite_gen.io.locks import locked
+    from graphite_gen.network.generation import MOST_NODES, fit_network_model
+    from graphite_gen.network.hyperparameters import GENERATION
+    from graphite_gen.network.storage import save_network
+    from graphite_gen.records import Provenance
     from graphite_gen.training.runs import claim_folder, free_folder
 
     from ..model_choice import use_threads
-    from ..network_options import KINDS, refuse_idle, train_network
 
-    refuse_idle([given.kind or KINDS[0]])
     use_threads(given.threads)
     base = given.name or _stem(given.source)
     folder = given.out / base if given.name or given.force else free_folder(given.out, base)
     ctx.with_resource(locked(folder))
     claim_folder(folder, given.force, resumes=False)
+    reading = {"features": False, "node_features": None, "node_labels": None}
+    graph, _ = network_options.read(given.source, reading | {"format": given.format, "simplify": given.simplify})
     changes = {key: value for key in NETWORK_SETTINGS if (value := getattr(given, key)) is not None}
-    train_network(given.source, folder, given.format, given.simplify, changes, given.seed, given.as_json)
+    chosen = replace(GENERATION, **changes)
+    if graph.nodes > MOST_NODES:
+        note(f"With more than {MOST_NODES} nodes only the mean degree is calibrated, not that of each node.")
+    started, origin = time.monotonic(), Provenance(source=given.source.name)
+    with counting(f"Training {chosen.kind}") as progress:
+        about = {"name": folder.name, "seed": given.seed, "provenance": origin}
+        model = fit_network_model(graph, chosen, progress=progress, **about)
+    save_network(model, folder)
+    if given.as_json:
+        results = {"nodes": model.nodes, "edges": model.edges, "epochs": chosen.epochs}
+        return show_json({"name": model.name, "folder": str(folder), "results": results})
+    size = f"{count_of(model.nodes, 'node')}, {count_of(model.edges, 'edge')}, mean degree {model.mean_degree:.3g}"
+    trained = f"{count_of(chosen.epochs, 'epoch')}, {duration(time.monotonic() - started)}"
+    show_facts([("model", str(folder)), ("graph", size), ("trained", trained)])
+
+    return note(f"Next: graphite-gen sample --model {shlex.quote(str(folder))} -o like-it.graphml")
 
 
 def _check_usage(given: SimpleNamespace) -> None:
@@ -227,28 +248,16 @@ def _check_usage(given: SimpleNamespace) -> None:
         options.refuse_without_effect(READING, "'--family', only on a file of GRAPHS")
 
 
-def _family(given: SimpleNamespace) -> dict[str, Any]:
-    """The full name of the family, and its parameters if any were given."""
-    if given.family is None:
-        return {}
-    from graphite_gen.families import family as family_of
-
-    found = family_of(given.family, **dict(given.parameters))
-
-    return {"family": found.name} | ({"parameters": found.parameters()} if given.parameters else {})
-
-
-def _data(given: SimpleNamespace, family: dict[str, Any]) -> TrainingData:
-    from graphite_gen.families import family as family_of
+def _data(given: SimpleNamespace, family: Family | None) -> TrainingData:
     from graphite_gen.training.runs import TrainingData
 
     about: dict[str, Any] = {"preset": given.preset, "seed": given.seed}
-    if given.source is not None:
+    if family is None:
         file = "-" if str(given.source) == "-" else str(given.source.resolve())
         return TrainingData(file=file, **about, **{key: getattr(given, key) for key in READING})
-    parameters = family_of(given.family).parameters()
+    about |= {"family": family.name, "parameters": family.parameters()}
 
-    return TrainingData(**{"parameters": parameters} | family, graphs=given.graphs, nodes=given.nodes, **about)
+    return TrainingData(graphs=given.graphs, nodes=given.nodes, **about)
 
 
 def _stem(source: Path | None) -> str:
@@ -260,8 +269,6 @@ def _stem(source: Path | None) -> str:
 
 
 def _resume_command(given: SimpleNamespace, folder: Path) -> str:
-    from ..sharing import program
-
     words: list[tuple[Any, ...]] = [
         ("train",),
         (given.source,),

@@ -473,9 +473,10 @@ class _Candidates:
         self._codes[at] = relation_code(distance, common, nearest, adjacent)
 
     def restart(self, rows: Tensor) -> None:
-        self._total[rows], self._count[rows], self._last[rows] = 0, 0, -1
+        self._total[rows], self._chosen_values[rows], self._count[rows], self._last[rows] = 0, 0, 0, -1
         at = rows.cpu().numpy()
-        self._nearest[at], self._adjacent[at], self._codes[at] = FAR, 0, NO_RELATION
+        self._nearest[at], self._codes[at] = FAR, NO_RELATION
+        self._adjacent[at] = self._paths[at] = 0
 
 
 def _tensor(values: NDArray[np.generic], like: Tensor) -> Tensor:

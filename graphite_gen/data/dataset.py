@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from ..errors import DatasetError
 from ..graph import SimpleGraph
-from ..records import Provenance
+from ..records import Provenance, listed
 from ..rng import stream
 
-__all__ = ["SPLITS", "Dataset", "even_splits", "list_splits", "split_graphs", "split_of"]
+__all__ = ["SPLITS", "Dataset", "even_splits", "split_graphs", "split_of"]
 
 SPLITS = ("train", "validation", "test")
 """The splits, in the order of a dataset."""
@@ -24,12 +24,7 @@ SPELLINGS = {**{name: name for name in SPLITS}, "val": "validation", "valid": "v
 
 @dataclass(frozen=True)
 class Dataset:
-    """Graphs and their provenance; the graph attribute ``split`` is the split of a graph.
-
-    Attributes:
-        graphs: The graphs in order.
-        provenance: Their origin.
-    """
+    """Graphs and their provenance; the graph attribute ``split`` is the split of a graph."""
 
     graphs: list[SimpleGraph]
     provenance: Provenance
@@ -53,7 +48,7 @@ class Dataset:
         """
         wanted = SPELLINGS.get(name)
         if wanted is None:
-            problem = f"There is no split '{name}'; expected one of {list_splits(SPLITS)}."
+            problem = f"There is no split '{name}'; expected one of {listed(SPLITS)}."
             raise DatasetError(problem, reason="split-unknown", split=name)
         graphs = [graph for graph in self.graphs if split_of(graph) == wanted]
         if not graphs:
@@ -70,7 +65,7 @@ def split_of(graph: SimpleGraph) -> str | None:
         return None
     name = SPELLINGS.get(str(mark).strip().lower())
     if name is None:
-        problem = f"A graph has the unknown split '{mark}'; expected one of {list_splits(SPLITS)}, or none."
+        problem = f"A graph has the unknown split '{mark}'; expected one of {listed(SPLITS)}, or none."
         raise DatasetError(problem, reason="split-unknown", split=mark)
 
     return name
@@ -103,8 +98,3 @@ def split_graphs(
         [graph for index, graph in enumerate(graphs) if index not in chosen],
         [graph for index, graph in enumerate(graphs) if index in chosen],
     )
-
-
-def list_splits(names: tuple[str, ...]) -> str:
-    """Names in quotes, separated by commas."""
-    return ", ".join(f"'{name}'" for name in names)

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from ..graph import SimpleGraph
 
-__all__ = ["are_connected", "component_labels", "has_planar_embedding", "is_connected", "is_tree", "largest_component"]
+__all__ = ["component_labels", "has_planar_embedding", "is_connected", "is_tree", "largest_component"]
 
 
 def is_connected(graph: SimpleGraph) -> bool:
     """Whether the graph has one component."""
-    return len(graph.edges) >= graph.nodes - 1 and bool(are_connected([graph])[0])
+    return len(graph.edges) >= graph.nodes - 1 and not component_labels(graph.edges, graph.nodes).any()
 
 
 def is_tree(graph: SimpleGraph) -> bool:
@@ -22,44 +22,14 @@ def is_tree(graph: SimpleGraph) -> bool:
     return len(graph.edges) == graph.nodes - 1 and is_connected(graph)
 
 
-def are_connected(graphs: list[SimpleGraph]) -> NDArray[np.bool_]:
-    """Whether each graph is connected, with shape :math:`(G,)`; computed on their disjoint union."""
-    if not graphs:
-        return np.zeros(0, dtype=np.bool_)
-    sizes = np.array([graph.nodes for graph in graphs])
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    pairs = np.concatenate([graph.edges + start for graph, start in zip(graphs, starts, strict=False)])
-    labels = component_labels(pairs, int(starts[-1]))
-    owner = np.repeat(np.arange(len(graphs)), sizes)
-    first = np.full(len(graphs), -1)
-    first[owner[::-1]] = labels[::-1]
-
-    return np.bincount(owner, weights=labels != first[owner], minlength=len(graphs)) == 0
-
-
 def largest_component(graph: SimpleGraph) -> SimpleGraph:
     """The subgraph on the largest component (the first in a tie), with nodes renumbered in order."""
     labels = component_labels(graph.edges, graph.nodes)
     kept = labels == np.argmax(np.bincount(labels)) if graph.nodes else np.zeros(0, dtype=np.bool_)
     number = np.cumsum(kept) - 1
-    inside = kept[graph.edges[:, 0]]
+    inside = np.flatnonzero(kept[graph.edges[:, 0]])
 
-    return SimpleGraph(
-        int(kept.sum()),
-        number[graph.edges[inside]].astype(np.int32),
-        None if graph.weights is None else graph.weights[inside],
-        None if graph.features is None else graph.features[kept],
-        None if graph.names is None else tuple(name for name, keep in zip(graph.names, kept, strict=True) if keep),
-        {
-            key: [v for v, keep in zip(column, kept, strict=True) if keep]
-            for key, column in graph.node_attributes.items()
-        },
-        {
-            key: [v for v, keep in zip(column, inside, strict=True) if keep]
-            for key, column in graph.edge_attributes.items()
-        },
-        graph.attributes,
-    )
+    return graph.selected(np.flatnonzero(kept), inside, number[graph.edges[inside]].astype(np.int32))
 
 
 def component_labels(edges: NDArray[np.integer[Any]], nodes: int) -> NDArray[np.int64]:

@@ -18,12 +18,7 @@ __all__ = ["SizeDistribution"]
 
 @dataclass(frozen=True)
 class SizeDistribution:
-    """The histogram of sizes of the training graphs, with the number of edges at each size.
-
-    Attributes:
-        graphs: The number of training graphs by size.
-        edges: The total number of their edges by size.
-    """
+    """The histogram of sizes of the training graphs: the number of graphs, and of their edges, by size."""
 
     graphs: Mapping[int, int]
     edges: Mapping[int, int]

@@ -148,9 +148,8 @@ def evaluate(
     )
     # At most as many as samples: biased MMDs, and so their ratio, depend on the number of graphs.
     z = describe(_some(seen, min(most, len(own)), seed, "train"), group=group) if seen else None
-    rows = compare_rows(
-        x, y, z, conventions=list(dict.fromkeys([*conventions, "rbf"])), replicates=replicates, seed=seed, group=group
-    )
+    every = tuple(dict.fromkeys([*conventions, "rbf"]))
+    rows = compare_rows(x, y, z, conventions=every, replicates=replicates, seed=seed, group=group)
     ratios = [row.ratio for row in rows if row.samples.convention == "rbf" and row.ratio is not None]
     figures = [summarise_graphs(graphs, group=group) for graphs in (own, known)]
     found = Evaluation(

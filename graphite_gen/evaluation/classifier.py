@@ -13,6 +13,7 @@ from scipy.special import expit, log_expit
 from ..errors import DatasetError
 from ..records import Record
 from ..rng import stream
+from .parallel import same_width
 from .ranking import area_under_curve
 
 __all__ = ["MIN_GRAPHS", "ClassifierScore", "fit_logistic", "score_classifier"]
@@ -27,6 +28,7 @@ REPLICATES = 500
 COVERAGE = 0.95
 
 Rows = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -74,16 +76,11 @@ def score_classifier(x: Mapping[str, Rows], y: Mapping[str, Rows], *, seed: int 
         gains[1].append(log_expit(-second) / math.log(2))
     pooled = [np.concatenate(parts) for parts in gains]
     replicates = sum(rng.choice(part, (REPLICATES, len(part))).mean(1) for part in pooled) / 2
-    low, high = np.quantile(replicates, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
+    ends = np.quantile(replicates, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
+    mean = sum(part.mean() for part in pooled) / 2
+    discrepancy, low, high = (_root(float(value)) for value in (mean, *ends))
 
-    return ClassifierScore(
-        _root(float(sum(part.mean() for part in pooled)) / 2),
-        _root(float(low)),
-        _root(float(high)),
-        float(np.mean(areas)),
-        tuple(chosen),
-        (m, n),
-    )
+    return ClassifierScore(discrepancy, low, high, float(np.mean(areas)), tuple(chosen), (m, n))
 
 
 def _root(mean_log: float) -> float:
@@ -92,8 +89,7 @@ def _root(mean_log: float) -> float:
 
 def _same_columns(name: str, x: Rows, y: Rows) -> tuple[Rows, Rows]:
     """Rows of equal width without constant columns; logarithms of orbit counts."""
-    width = max(x.shape[1], y.shape[1])
-    x, y = (np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) for rows in (x, y))
+    x, y = same_width(x, y)
     if name == "orbit":
         x, y = np.log1p(x), np.log1p(y)
     varies = np.ptp(np.concatenate([x, y]), axis=0) > 0
@@ -101,7 +97,7 @@ def _same_columns(name: str, x: Rows, y: Rows) -> tuple[Rows, Rows]:
     return x[:, varies], y[:, varies]
 
 
-def _cross_validated(x: Rows, y: Rows, fit: list[NDArray[np.int64]]) -> float:
+def _cross_validated(x: Rows, y: Rows, fit: list[Indices]) -> float:
     """The cross-validated gain in nats within the half that is fitted on."""
     parts = [np.array_split(rows, 2) for rows in fit]
     total = 0.0
@@ -112,9 +108,7 @@ def _cross_validated(x: Rows, y: Rows, fit: list[NDArray[np.int64]]) -> float:
     return total
 
 
-def _held_out(
-    x: Rows, y: Rows, fit: list[NDArray[np.int64]], held: list[NDArray[np.int64]]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _held_out(x: Rows, y: Rows, fit: list[Indices], held: list[Indices]) -> tuple[Rows, Rows]:
     """The log-odds of the held-out samples and reference graphs."""
     seen = np.concatenate([x[fit[0]], y[fit[1]]])
     mean, scale = seen.mean(0), seen.std(0)

@@ -87,9 +87,8 @@ def _binned(
         span = (float(every.min()), float(every.max())) if len(every) else (0.0, 1.0)
     edges = np.histogram_bin_edges(np.zeros(0), bins, span)
     # Rounding can put eigenvalues just outside their range.
-    own, *known = (
-        tuple((np.histogram(np.clip(side, *span), edges)[0] / max(len(side), 1)).tolist()) for side in finite
-    )
+    proportions = (np.histogram(np.clip(side, *span), edges)[0] / max(len(side), 1) for side in finite)
+    own, *known = (tuple(row.tolist()) for row in proportions)
     places = tuple(((edges[1:] + edges[:-1]) / 2).tolist())
 
     return Distribution(name, label, places, own, known[0] if known else None)

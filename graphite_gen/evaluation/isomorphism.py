@@ -75,13 +75,11 @@ def _coloured(graphs: Sequence[SimpleGraph], group: ProcessGroup) -> list[_Colou
     if not graphs:
         return []
     found = arrays_of(graphs, _colours, group)
-    ends = np.cumsum([graph.nodes for graph in graphs])
+    rows = np.split(found["colours"], np.cumsum([graph.nodes for graph in graphs])[:-1])
 
     return [
         _Coloured(graph, (graph.nodes, len(graph.edges), total), row)
-        for graph, total, row in zip(
-            graphs, found["totals"].tolist(), np.split(found["colours"], ends[:-1]), strict=True
-        )
+        for graph, total, row in zip(graphs, found["totals"].tolist(), rows, strict=True)
     ]
 
 
@@ -110,9 +108,7 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _same(first: _Coloured, second: _Coloured) -> bool:
-    """An exact isomorphism test, with colours to narrow the search."""
-    if first.signature != second.signature:
-        return False
+    """An exact isomorphism test of graphs with equal signatures, with colours to narrow the search."""
     palette = np.unique(np.concatenate([first.colours, second.colours]))
     colours = [np.searchsorted(palette, side.colours).tolist() for side in (first, second)]
     if sorted(colours[0]) != sorted(colours[1]):

@@ -15,9 +15,10 @@ from scipy.spatial.distance import cdist
 
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import ConfigError, DatasetError
-from ..records import Record
+from ..records import Record, listed
 from ..rng import stream
 from .descriptors import CLUSTERING_BINS, DESCRIPTORS
+from .parallel import same_width
 
 __all__ = ["BANDWIDTHS", "CONVENTIONS", "MMDEstimate", "MMDRow", "chance_level", "compare_rows", "estimate_mmd"]
 
@@ -148,14 +149,14 @@ def _with_biased_ratio(row: MMDRow, x: Matrix, y: Matrix, z: Matrix | None) -> M
     if z is None or row.attainable is None:
         return row
     count = min(len(x), len(z))
-    first, second = (
-        found.value
-        if len(rows) == count
-        else estimate_mmd(
-            rows[np.linspace(0, len(rows) - 1, count).astype(np.int64)], y, found.descriptor, found.convention
-        ).value
-        for found, rows in ((row.samples, x), (row.attainable, z))
-    )
+
+    def value_of(found: MMDEstimate, rows: Matrix) -> float:
+        if len(rows) == count:
+            return found.value
+        some = rows[np.linspace(0, len(rows) - 1, count).astype(np.int64)]
+        return estimate_mmd(some, y, found.descriptor, found.convention).value
+
+    first, second = value_of(row.samples, x), value_of(row.attainable, z)
 
     return replace(row, ratio=first / second if second > 0 else None)
 
@@ -180,15 +181,13 @@ def estimate_mmd(
     """The squared MMD of two sets of rows of a descriptor, with shapes (m, K) and (n, L); missing columns are zeros."""
     for what, name, known in (("descriptor", descriptor, DESCRIPTORS), ("convention", convention, CONVENTIONS)):
         if name not in known:
-            raise ConfigError(f"There is no {what} '{name}'; there are {', '.join(map(repr, known))}.")
+            raise ConfigError(f"There is no {what} '{name}'; there are {listed(known)}.")
     kernels = CONVENTIONS[convention]
     unbiased = kernels is None
     least = 2 if unbiased else 1
     if min(len(x), len(y)) < least:
-        raise DatasetError(
-            f"The MMD '{convention}' of {len(x)} and {len(y)} graphs is undefined; it needs {least} in each set.",
-            reason="too-few-graphs",
-        )
+        message = f"The MMD '{convention}' of {len(x)} and {len(y)} graphs is undefined; it needs {least} in each set."
+        raise DatasetError(message, reason="too-few-graphs")
     distance, fixed = (euclidean, 1.0) if kernels is None else kernels[descriptor]
     distances = _pairwise(distance, x, y)
     rng = stream(seed, "bootstrap", convention, descriptor)
@@ -231,8 +230,7 @@ def chance_level(x: Matrix, y: Matrix, sigma: float) -> float:
 
 def _pairwise(distance: Distance, x: Matrix, y: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     """The distances within x, within y and between them; missing columns are zeros."""
-    width = max(x.shape[1], y.shape[1])
-    x, y = (np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) for rows in (x, y))
+    x, y = same_width(x, y)
 
     return distance(x, x), distance(y, y), distance(x, y)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..distributed import ProcessGroup
 from ..graph import SimpleGraph
 
-__all__ = ["arrays_of"]
+__all__ = ["arrays_of", "same_width"]
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -30,12 +30,13 @@ def arrays_of(
     step = max(1, min(64, -(-len(graphs) // (4 * group.world_size))))
     parts = group.all_gather_in_order(-(-len(graphs) // step), lambda part: make(graphs[part * step :][:step]))
 
-    return {name: _concatenated([part[name] for part in parts]) for name in parts[0]}
+    return {name: np.concatenate(same_width(*(part[name] for part in parts))) for name in parts[0]}
 
 
-def _concatenated(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def same_width(*arrays: NDArray[Any]) -> list[NDArray[Any]]:
+    """Tables padded with columns of zeros to the width of the widest; vectors unchanged."""
     if arrays[0].ndim == 1:
-        return np.concatenate(arrays)
+        return list(arrays)
     width = max(array.shape[1] for array in arrays)
 
-    return np.concatenate([np.pad(array, ((0, 0), (0, width - array.shape[1]))) for array in arrays])
+    return [np.pad(array, ((0, 0), (0, width - array.shape[1]))) for array in arrays]

@@ -41,12 +41,10 @@ class Union:
         return cls(sparse.csr_array((ones, places), shape=(starts[-1], starts[-1])), starts)
 
     def totals(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Sums of integers over the nodes of each graph, from shape :math:`(M, *)` to :math:`(G, *)`."""
-        sums = np.concatenate(
-            [np.zeros((1, *values.shape[1:]), values.dtype), np.cumsum(values, axis=0, dtype=values.dtype)]
-        )
+        """Sums of integers over the nodes of each graph, from shape :math:`(M,)` to :math:`(G,)`."""
+        sums = np.concatenate([np.zeros(1, values.dtype), np.cumsum(values, dtype=values.dtype)])
 
-        return sums[self.starts[1:]] - sums[self.starts[:-1]]
+        return np.diff(sums[self.starts])
 
     def split(self, values: NDArray[Any]) -> list[NDArray[Any]]:
         """The rows of each graph."""

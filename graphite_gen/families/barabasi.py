@@ -39,7 +39,7 @@ class Barabasi(Family):
 
     def __post_init__(self) -> None:
         if self.m < 1:
-            raise self._value_error("m", "at least 1")
+            raise self._value_error("m", self.m, "at least 1")
 
     def _check_size(self, n: int) -> None:
         if n <= self.m:
@@ -198,9 +198,8 @@ def _remove_last(
     kept = np.flatnonzero(keep[place])
     row, last, place = row[kept], last[kept], place[kept]
     targets = np.nonzero(adjacency[last] & members[place])[1].reshape(-1, m)
-    probabilities = _target_probabilities(
-        np.take_along_axis(degrees[place], targets, axis=1), degrees[place].clip(0).sum(axis=1)
-    )
+    target_degrees = np.take_along_axis(degrees[place], targets, axis=1)
+    probabilities = _target_probabilities(target_degrees, degrees[place].clip(0).sum(axis=1))
     totals = np.bincount(place, weights=weights[row] * probabilities, minlength=len(smaller))
 
     return smaller[keep], totals[keep]
@@ -233,9 +232,7 @@ def _target_probabilities(degrees: NDArray[np.float32], totals: NDArray[np.float
         members = [i for i in range(len(d)) if subset >> i & 1]
         left[subset] = left[subset ^ (1 << members[0])] - d[members[0]]
         smaller = [subset ^ (1 << i) for i in members]
-        probabilities[subset] = sum(
-            (probabilities[rest] / left[rest] * d[i] for i, rest in zip(members, smaller, strict=True)),
-            np.zeros(len(totals)),
-        )
+        terms = (probabilities[rest] / left[rest] * d[i] for i, rest in zip(members, smaller, strict=True))
+        probabilities[subset] = sum(terms, np.zeros(len(totals)))
 
     return probabilities[(1 << len(d)) - 1]

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import FamilyError
 from ..graph import SimpleGraph, as_simple_graph
+from ..records import listed
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -72,9 +73,7 @@ class Family(ABC):
 
     def sizes(self, low: int, high: int) -> list[int]:
         """The numbers of nodes from ``low`` to ``high`` that the family has graphs with, at least one."""
-        if high > self.most_nodes:
-            self.check_size(high)
-        sizes = [n for n in range(max(low, 0), high + 1) if self._has_size(n)]
+        sizes = [n for n in range(max(low, 0), high + 1) if self._has_size(n)] if high <= self.most_nodes else []
         if not sizes:
             self.check_size(high)
 
@@ -138,9 +137,7 @@ class Family(ABC):
             if graph.nodes == n:
                 nats = -self._log_prob(graph)
                 return nats, nats
-        raise FamilyError(
-            f"'{self.name}' ({self._settings()}) had no connected graph with n={n} nodes in {MAX_DRAWS} samples."
-        )
+        raise FamilyError(f"{self._label()} had no connected graph with n={n} nodes in {MAX_DRAWS} samples.")
 
     @property
     def can_draw_nats(self) -> bool:
@@ -160,22 +157,23 @@ class Family(ABC):
         return True
 
     def _size_error(self, n: int, expected: str) -> FamilyError:
-        return FamilyError(
-            f"'{self.name}' ({self._settings()}) has no graphs with n={n} nodes: {expected}.", reason="family-size", n=n
-        )
+        message = f"{self._label()} has no graphs with n={n} nodes: {expected}."
+
+        return FamilyError(message, reason="family-size", n=n)
 
     def _intractable_error(self, why: str, **facts: int) -> FamilyError:
-        return FamilyError(
-            f"The probability of '{self.name}' ({self._settings()}) is intractable {why}.",
-            reason="intractable",
-            **facts,
-        )
+        message = f"The probability of {self._label()} is intractable {why}."
 
-    def _value_error(self, parameter: str, expected: str) -> FamilyError:
-        return _value_error(self.name, parameter, getattr(self, parameter), expected)
+        return FamilyError(message, reason="intractable", **facts)
 
-    def _settings(self) -> str:
-        return ", ".join(f"{key}={value}" for key, value in self.parameters().items())
+    @classmethod
+    def _value_error(cls, parameter: str, value: object, expected: str) -> FamilyError:
+        message = f"'{cls.name}' has {parameter}={value}; it should be {expected}."
+
+        return FamilyError(message, reason="family-value", parameter=parameter)
+
+    def _label(self) -> str:
+        return f"'{self.name}' ({', '.join(f'{key}={value}' for key, value in self.parameters().items())})"
 
 
 def family(name: str, **parameters: Any) -> Family:
@@ -185,33 +183,23 @@ def family(name: str, **parameters: Any) -> Family:
     if kind is None:
         close = difflib.get_close_matches(name, kinds, n=1)
         hint = f" (did you mean '{close[0]}'?)" if close else ""
-        message = f"There is no family '{name}'{hint}; there are {_listed(FAMILIES)}."
+        message = f"There is no family '{name}'{hint}; there are {listed(FAMILIES)}."
         raise FamilyError(message, reason="unknown-family", name=name)
 
     hints = get_type_hints(kind)
     known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     for key in parameters:
         if key not in known:
-            message = f"'{kind.name}' has no parameter '{key}'; it has {_listed(known)}."
+            message = f"'{kind.name}' has no parameter '{key}'; it has {listed(known)}."
             raise FamilyError(message, reason="unknown-parameter", name=key)
 
-    return kind(**{key: _parsed(kind.name, key, hints[key], value) for key, value in parameters.items()})
+    return kind(**{key: _parsed(kind, key, hints[key], value) for key, value in parameters.items()})
 
 
-def _listed(names: Mapping[str, Any] | list[str]) -> str:
-    return ", ".join(f"'{name}'" for name in names)
-
-
-def _value_error(name: str, parameter: str, value: object, expected: str) -> FamilyError:
-    message = f"'{name}' has {parameter}={value}; it should be {expected}."
-
-    return FamilyError(message, reason="family-value", parameter=parameter)
-
-
-def _parsed(name: str, key: str, kind: type, value: Any) -> Any:
+def _parsed(family: type[Family], key: str, kind: type, value: Any) -> Any:
     """A parameter value converted to the type of its field."""
     expected = {int: "an integer", float: "a number", bool: "true or false"}[kind]
-    error = _value_error(name, key, repr(value), expected)
+    error = family._value_error(key, repr(value), expected)
 
     if kind is bool:
         found = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

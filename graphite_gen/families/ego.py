@@ -27,7 +27,7 @@ class Ego(Family):
 
     def __post_init__(self) -> None:
         if not 0 <= self.p <= 1:
-            raise self._value_error("p", "between 0 and 1")
+            raise self._value_error("p", self.p, "between 0 and 1")
 
     def _sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
         spokes = np.stack([np.arange(n - 1), np.full(n - 1, n - 1)], axis=1)

@@ -37,7 +37,7 @@ class ErdosRenyi(Family):
 
     def __post_init__(self) -> None:
         if not 0 <= self.p <= 1:
-            raise self._value_error("p", "between 0 and 1")
+            raise self._value_error("p", self.p, "between 0 and 1")
 
     def _sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
         graph = draw_pairs(n, self.p, rng)

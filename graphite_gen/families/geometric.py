@@ -23,6 +23,7 @@ Points = NDArray[np.float64]
 # Distances from the radius that the search keeps all pairs at, relative to it, one after the other.
 MARGINS = (0.02, 0.004, 0.0005)
 RESTARTS = 40
+OPTIONS = {"maxiter": 200, "gtol": 1.0e-9, "ftol": 1.0e-13}
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Geometric(Family):
 
     def __post_init__(self) -> None:
         if not self.r > 0:
-            raise self._value_error("r", "above 0")
+            raise self._value_error("r", self.r, "above 0")
 
     def _sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
         graph, _ = self.sample_with_points(n, rng)
@@ -158,15 +159,8 @@ class _Search:
 
         for margin in MARGINS:
             limits = (self.r * (1 - margin * self.signs)) ** 2
-            result = minimize(
-                self._loss,
-                points.ravel(),
-                args=(limits,),
-                jac=True,
-                method="L-BFGS-B",
-                bounds=[(0.0, 1.0)] * points.size,
-                options={"maxiter": 200, "gtol": 1.0e-9, "ftol": 1.0e-13},
-            )
+            square = [(0.0, 1.0)] * points.size
+            result = minimize(self._loss, points.ravel(), (limits,), "L-BFGS-B", True, bounds=square, options=OPTIONS)
             points = result.x.reshape(-1, 2)
             faults = self._faults(points, self.r**2)
             if not faults.any():

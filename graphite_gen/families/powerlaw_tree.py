@@ -44,7 +44,7 @@ class PowerlawTree(Family):
 
     def __post_init__(self) -> None:
         if not 1 < self.gamma < float("inf"):
-            raise self._value_error("gamma", "above 1")
+            raise self._value_error("gamma", self.gamma, "above 1")
 
     def _sample(self, n: int, rng: np.random.Generator) -> SimpleGraph:
         return shuffled(n, caterpillar(draw_degrees(n, self.gamma, rng)), rng)

@@ -49,7 +49,7 @@ class Regular(Family):
 
     def __post_init__(self) -> None:
         if self.d < 0:
-            raise self._value_error("d", "at least 0")
+            raise self._value_error("d", self.d, "at least 0")
 
     def _check_size(self, n: int) -> None:
         if n <= self.d:

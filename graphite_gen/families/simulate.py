@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import accumulate, chain
 
-from ..data.dataset import SPLITS, Dataset, even_splits, list_splits
+from ..data.dataset import SPLITS, Dataset, even_splits
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import DatasetError
 from ..graph import SimpleGraph
-from ..records import Provenance
+from ..records import Provenance, listed
 from ..rng import derive_seed, stream
 from .base import Family
 from .base import family as family_of
@@ -56,7 +56,7 @@ def generate_graphs(
     splits = even_splits(count) if splits is None else splits
     for name in splits:
         if name not in SPLITS:
-            raise DatasetError(f"There is no split '{name}'; there are {list_splits(SPLITS)}.")
+            raise DatasetError(f"There is no split '{name}'; there are {listed(SPLITS)}.")
     if min(splits.values(), default=0) < 0 or sum(splits.values()) != count:
         found = ", ".join(f"{name} {splits[name]}" for name in splits)
         raise DatasetError(f"The splits ({found}) do not add up to {count} graphs.")

@@ -1,16 +1,8 @@
 """Graph files: read any supported format as a stream of graphs, write any as a stream of bytes.
 
-To add a file format, write one module in this package with two functions,
-
-- ``read(stream, context)``, a generator of graphs, which builds them with :func:`graphite_gen.io.build.build_graph`
-  and raises ``context.damage(where, problem)`` on invalid input, and
-- ``write(graphs, stream, provenance)``, which writes a stream of graphs,
-
-and list its suffixes in :data:`FORMATS` below; the module has the name of the format and is imported on first use.
-``jsonl.py`` is a short example. If the format cannot store everything, list what it drops in ``_DROPPED``. The command
-line offers the formats in ``cli/options.py``; the tests in ``tests/io`` run on every format in :data:`FORMATS`.
-
-The provenance of a file (family, parameters, seed, source, model) is stored as attributes of each graph.
+The module of a format has its name and is imported on first use. Its ``read(stream, context)`` yields graphs, or raises
+``context.damage(where, problem)``, and its ``write(graphs, stream, provenance)`` stores the provenance of a file as
+attributes of each graph. The architecture page of the documentation explains how to add one.
 """
 
 from __future__ import annotations

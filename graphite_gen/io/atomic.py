@@ -13,13 +13,13 @@ import secrets
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
-from .locks import HIDDEN, acquire, created
+from .locks import HIDDEN, acquired, created
 
 __all__ = ["filling", "is_full", "is_settled", "move_all", "replacing", "staging", "sweep"]
 
@@ -34,25 +34,24 @@ def staging(folder: Path) -> Iterator[Path]:
 
     A stage that still has a plan stays: it may hold the only copy of replaced files, and the next sweep completes it.
     """
-    with created(folder):
+    with created(folder), ExitStack() as stack:
         sweep(folder)
-        stage, lock = _locked_stage(folder)
+        stage = _locked_stage(folder, stack)
         try:
             yield stage
         finally:
             if not os.path.lexists(stage / _PLAN):
                 shutil.rmtree(stage, ignore_errors=True)
-            if lock is not None:
-                lock.release()
 
 
-def _locked_stage(folder: Path) -> tuple[Path, FileLock | None]:
+def _locked_stage(folder: Path, stack: ExitStack) -> Path:
     while True:
         stage = folder / f"{HIDDEN}{secrets.token_hex(8)}{_SUFFIX}"
         stage.mkdir(mode=0o700)
         # Another process may sweep the stage before it is locked: then try again.
         with suppress(Timeout, FileNotFoundError):
-            return stage, acquire(stage / _LOCK)
+            stack.enter_context(acquired(stage / _LOCK))
+            return stage
 
 
 @contextmanager
@@ -192,18 +191,13 @@ def _remove_abandoned(stage: Path) -> None:
     # Other users may write to the same folder: their stages are theirs to remove.
     if not (is_file or stat.S_ISDIR(facts.st_mode)) or facts.st_uid != os.getuid():
         return
-    lock = acquire(stage if is_file else stage / _LOCK)
-    if lock is None:
-        return
-    try:
-        if is_file:
+    with acquired(stage if is_file else stage / _LOCK) as is_locked:
+        if is_locked and is_file:
             stage.unlink()
-            return
-        if (stage / _PLAN).exists():
-            _complete(stage)
-        shutil.rmtree(stage)
-    finally:
-        lock.release()
+        elif is_locked:
+            if (stage / _PLAN).exists():
+                _complete(stage)
+            shutil.rmtree(stage)
 
 
 def _sync(folder: Path) -> None:

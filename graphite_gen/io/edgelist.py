@@ -70,7 +70,7 @@ def _data(context: Context, where: str, text: str) -> Row:
     if not isinstance(data, dict):
         raise context.damage(where, f"edge data {text[:40]!r}; expected a weight, or data such as {{'weight': 2.5}}.")
 
-    return {str(key): from_text(value) if isinstance(value, str) else value for key, value in data.items()}
+    return {str(key): from_text(value) for key, value in data.items()}
 
 
 def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> None:
@@ -78,11 +78,9 @@ def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenanc
     graphs = iter(graphs)
     graph = next(graphs)
     if next(graphs, None) is not None:
-        raise OutputError(
-            "An edge list stores one graph, and there are several: "
-            "write another format, or one file per graph with '{index:04d}.edgelist'.",
-            reason="one-graph-per-file",
-        )
+        remedy = "write another format, or one file per graph with '{index:04d}.edgelist'."
+        problem = f"An edge list stores one graph, and there are several: {remedy}"
+        raise OutputError(problem, reason="one-graph-per-file")
     if not graph.nodes:
         stream.write(b"# a graph without nodes\n")
     ids = [str(i) for i in range(graph.nodes)] if graph.names is None else _words(graph.names)

@@ -12,6 +12,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
@@ -79,11 +80,8 @@ def open_input(path: Path | None, context: Context) -> Iterator[io.BufferedReade
                 raise context.error("byte 0", "no gzip data, although the name ends in '.gz'.")
             yield io.BufferedReader(_Expanded(buffered, context), 1 << 16) if packed else buffered
     except FileNotFoundError:
-        raise FormatError(
-            f"'{context.name}' does not exist; expected a file of graphs, a folder of such files, or '-'.",
-            reason="input-missing",
-            path=context.name,
-        ) from None
+        problem = f"'{context.name}' does not exist; expected a file of graphs, a folder of such files, or '-'."
+        raise FormatError(problem, reason="input-missing", path=context.name) from None
     except OSError as error:
         raise FormatError(f"'{context.name}' cannot be read: {error.strerror or error}.") from error
 
@@ -162,11 +160,8 @@ def check_target(target: Path, force: bool) -> None:
     """Raise :class:`OutputError` if a target cannot be written, before work is done for it."""
     _check_path(target)
     if target.is_dir():
-        raise OutputError(
-            f"'{target}' is a folder; expected a file, or a template such as '{target}/{{index:04d}}.graphml'.",
-            reason="output-is-folder",
-            path=target,
-        )
+        problem = f"'{target}' is a folder; expected a file, or a template such as '{target}/{{index:04d}}.graphml'."
+        raise OutputError(problem, reason="output-is-folder", path=target)
     if not target.parent.is_dir():
         raise _unwritable(target, f"the folder '{target.parent}' does not exist")
     # A file is renamed into its folder, so it is the folder that must be writable.
@@ -245,14 +240,12 @@ class Template:
     @contextmanager
     def files(self, force: bool) -> Iterator[Callable[[], AbstractContextManager[BinaryIO]]]:
         """A function that opens the file of the next graph; at the end they replace all files of the template."""
-        written = 0
+        indices = count()
         with _output_errors(self._folder), filling(self._folder, lambda: self.check(force)) as new:
 
             @contextmanager
             def open_next() -> Iterator[BinaryIO]:
-                nonlocal written
-                target = self._folder / self._name.format(index=written)
-                written += 1
+                target = self._folder / self._name.format(index=next(indices))
                 with _output_errors(target), (new / target.name).open("x+b") as stream, _packed(stream, target) as file:
                     yield file
 

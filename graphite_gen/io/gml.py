@@ -12,23 +12,13 @@ from typing import Any, BinaryIO
 
 from ..graph import SimpleGraph
 from ..records import Provenance
+from . import values
 from .build import Context, build_graph, pairs_of
 from .files import decoded, lines
-from .values import (
-    INTEGERS,
-    edge_rows,
-    from_text,
-    gather,
-    names_from_texts,
-    node_rows,
-    plain,
-    provenance_attributes,
-    scatter,
-    texts_from_names,
-    to_text,
-)
 
 __all__ = ["read", "write"]
+
+Fields = dict[str, list[Any]]
 
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![0-9A-Za-z_.])|[+-]?(?:INF|NAN)\b"
 _TOKEN = re.compile(
@@ -45,13 +35,13 @@ _MAX_DEPTH = 32
 _MAX_DIGITS = 1000
 _NODE_KEYS = frozenset({"id", "label"})
 _EDGE_KEYS = frozenset({"source", "target", "key"})
-_GRAPH_KEYS = frozenset({"node", "edge", "directed", "multigraph", "label", INTEGERS})
+_GRAPH_KEYS = frozenset({"node", "edge", "directed", "multigraph", "label", values.INTEGERS})
 
 
 def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
     """The graphs of a GML file; a list is parsed as the values of each key, in order."""
     count = 0
-    depth: list[dict[str, list[Any]]] = [{}]
+    depth: list[Fields] = [{}]
     key: str | None = None
     where = "line 1"
     for where, kind, token in _tokens(stream, context):
@@ -135,7 +125,7 @@ def _entity(match: re.Match[str]) -> str:
     return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else match[0]
 
 
-def _graph(context: Context, where: str, data: dict[str, list[Any]]) -> SimpleGraph:
+def _graph(context: Context, where: str, data: Fields) -> SimpleGraph:
     nodes, edges = data.pop("node", []), data.pop("edge", [])
     for key, items in (("node", nodes), ("edge", edges)):
         if not all(isinstance(item, dict) for item in items):
@@ -160,55 +150,51 @@ def _graph(context: Context, where: str, data: dict[str, list[Any]]) -> SimpleGr
         pairs,
         directed=directed,
         names=_take_names(nodes, ids, attributes),
-        node_rows=[scatter(_plain_row(node)) for node in nodes],
-        edge_rows=[scatter(_plain_row(edge)) for edge in edges],
-        attributes=scatter(attributes),
+        node_rows=[values.scatter(_plain_row(node)) for node in nodes],
+        edge_rows=[values.scatter(_plain_row(edge)) for edge in edges],
+        attributes=values.scatter(attributes),
     )
 
 
-def _single(values: list[Any]) -> Any:
-    return values[0] if len(values) == 1 else values
+def _single(found: list[Any]) -> Any:
+    return found[0] if len(found) == 1 else found
 
 
-def _take_names(
-    nodes: list[dict[str, list[Any]]], ids: list[int], attributes: dict[str, Any]
-) -> tuple[Any, ...] | None:
+def _take_names(nodes: list[Fields], ids: list[int], attributes: dict[str, Any]) -> tuple[Any, ...] | None:
     """The labels if they are distinct, otherwise the ids."""
     labels = [_single(node.get("label", [None])) for node in nodes]
     texts = list(map(str, labels))
     if nodes and all(isinstance(label, str | int) for label in labels) and len(set(texts)) == len(texts):
         for node in nodes:
             del node["label"]
-        return names_from_texts(texts, attributes)
+    else:
+        texts = list(map(str, ids))
 
-    return names_from_texts(list(map(str, ids)), attributes)
-
-
-def _plain_row(row: dict[str, list[Any]]) -> dict[str, Any]:
-    return {key: _plain_value(values) for key, values in row.items()}
+    return values.names_from_texts(texts, attributes)
 
 
-def _plain_value(values: list[Any]) -> Any:
+def _plain_row(row: Fields) -> dict[str, Any]:
+    return {key: _plain_value(found) for key, found in row.items()}
+
+
+def _plain_value(found: list[Any]) -> Any:
     """The value of a key, or the list of the values of a repeated key."""
-    items = [
-        _plain_row(value) if isinstance(value, dict) else from_text(value) if isinstance(value, str) else value
-        for value in values
-    ]
+    items = [_plain_row(item) if isinstance(item, dict) else values.from_text(item) for item in found]
 
-    return items[0] if len(items) == 1 else items[1:] if values[0] == _LIST_START else items
+    return items[1:] if len(items) > 1 and found[0] == _LIST_START else _single(items)
 
 
 def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> None:
     """Write one ``graph`` block per graph."""
-    common = provenance_attributes(provenance)
+    common = values.provenance_attributes(provenance)
     for graph in graphs:
         stream.write("".join(_block(graph, {**common, **graph.attributes})).encode("ascii"))
 
 
 def _block(graph: SimpleGraph, attributes: Mapping[str, Any]) -> Iterator[str]:
     numbers = [str(i) for i in range(graph.nodes)]
-    labels, integers = (numbers, {}) if graph.names is None else texts_from_names(graph.names)
-    nodes, edges = node_rows(graph), edge_rows(graph)
+    labels, integers = (numbers, {}) if graph.names is None else values.texts_from_names(graph.names)
+    nodes, edges = values.node_rows(graph), values.edge_rows(graph)
 
     yield "graph [\n"
     yield _pairs(integers, frozenset(), "  ")
@@ -225,9 +211,9 @@ def _block(graph: SimpleGraph, attributes: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _pairs(row: Mapping[str, Any], reserved: frozenset[str], indent: str) -> str:
-    values = gather({key: value for key, value in row.items() if value is not None}, reserved, _KEY)
+    present = values.gather({key: value for key, value in row.items() if value is not None}, reserved, _KEY)
 
-    return "".join(f"{indent}{key} {_literal(plain(value))}\n" for key, value in values.items())
+    return "".join(f"{indent}{key} {_literal(values.plain(value))}\n" for key, value in present.items())
 
 
 def _literal(value: Any) -> str:
@@ -238,7 +224,7 @@ def _literal(value: Any) -> str:
         # GML requires a decimal point in every real number.
         return text if "." in text else text.replace("e", ".0e")
 
-    return f'"{_escaped(to_text(value))}"'
+    return f'"{_escaped(values.to_text(value))}"'
 
 
 def _escaped(text: str) -> str:

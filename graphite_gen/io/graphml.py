@@ -6,7 +6,7 @@ The reader streams, and refuses document types, entities, hyperedges, ports and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 from io import StringIO
@@ -19,20 +19,8 @@ from numpy.typing import NDArray
 
 from ..graph import SimpleGraph
 from ..records import Provenance
+from . import values
 from .build import Context, build_graph, pairs_of
-from .values import (
-    INTEGERS,
-    edge_rows,
-    from_text,
-    gather,
-    names_from_texts,
-    node_rows,
-    plain,
-    provenance_attributes,
-    scatter,
-    texts_from_names,
-    to_text,
-)
 
 __all__ = ["read", "write"]
 
@@ -47,7 +35,7 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
     parser = _Parser(context)
     while chunk := stream.read(_CHUNK):
         yield from parser.feed(chunk)
-    yield from parser.feed(b"", final=True)
+    yield from parser.feed(b"")
 
 
 class _Parser:
@@ -70,12 +58,12 @@ class _Parser:
         self._text = StringIO()
         self._rows: dict[str, list[dict[str, Any]]] = {}
 
-    def feed(self, chunk: bytes, final: bool = False) -> list[SimpleGraph]:
-        """Parse a chunk and return the graphs that end in it."""
+    def feed(self, chunk: bytes) -> list[SimpleGraph]:
+        """Parse a chunk, an empty one at the end, and return the graphs that end in it."""
         self._done = []
         self._bytes += len(chunk)
         try:
-            self._xml.Parse(chunk, final)
+            self._xml.Parse(chunk, not chunk)
         except expat.ExpatError as error:
             # Only blank lines, so no graphs; a truncated file ends within an element.
             if error.code == _NO_ELEMENT and not self._inside:
@@ -181,9 +169,8 @@ class _Parser:
             raise self._damage("a key without 'id'.")
         # A key without a name is drawing data of another program, which is ignored.
         name = None if "yfiles.type" in attributes else attributes.get("attr.name")
-        self._key = self._keys[attributes["id"]] = _Key(
-            None if name is None else str(from_text(name)), attributes.get("for", "all"), kind
-        )
+        name = None if name is None else str(values.from_text(name))
+        self._key = self._keys[attributes["id"]] = _Key(name, attributes.get("for", "all"), kind)
 
     def _open_graph(self, attributes: Mapping[str, str]) -> None:
         default = attributes.get("edgedefault", "undirected")
@@ -214,10 +201,10 @@ class _Parser:
             len(self._ids),
             pairs,
             directed=self._directed or (self._default_directed and self._undirected < len(pairs)),
-            names=names_from_texts(self._ids, attributes),
+            names=values.names_from_texts(self._ids, attributes),
             node_rows=self._rows["node"],
             edge_rows=self._rows["edge"],
-            attributes=scatter(attributes),
+            attributes=values.scatter(attributes),
         )
 
 
@@ -237,7 +224,7 @@ _TYPES: dict[str, Callable[[str], Any]] = {
     "long": int,
     "float": float,
     "double": float,
-    "string": from_text,
+    "string": values.from_text,
 }
 
 _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
@@ -245,36 +232,36 @@ _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" \
 xsi:schemaLocation="http://graphml.graphdrawing.org/xmlns http://graphml.graphdrawing.org/xmlns/1.0/graphml.xsd">
 """
-_GRAPH_KEYS = frozenset({INTEGERS})
+_GRAPH_KEYS = frozenset({values.INTEGERS})
 _BLOCK = 1 << 14
 
 
 def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance) -> None:
     """Write one ``<graph>`` element per graph."""
-    common = provenance_attributes(provenance)
-    keys = _Keys()
+    common = values.provenance_attributes(provenance)
+    elements = _Elements()
     stream.write(_HEAD.encode())
     for index, graph in enumerate(graphs):
-        texts, integers = (None, {}) if graph.names is None else texts_from_names(graph.names)
+        texts, integers = (None, {}) if graph.names is None else values.texts_from_names(graph.names)
         ids = None if texts is None else list(map(_quoted, texts))
-        data = keys.data("graph", {**gather({**common, **graph.attributes}, _GRAPH_KEYS), **integers})
-        nodes, edges = node_rows(graph), edge_rows(graph)
+        data = elements.data("graph", {**values.gather({**common, **graph.attributes}, _GRAPH_KEYS), **integers})
+        nodes, edges = values.node_rows(graph), values.edge_rows(graph)
         pieces: Iterable[str] = chain(
-            _elements("node", '<node id="%s"', np.arange(graph.nodes)[:, None], ids, nodes, keys),
-            _elements("edge", '<edge source="%s" target="%s"', graph.edges, ids, edges, keys),
+            elements.blocks("node", '<node id="%s"', np.arange(graph.nodes)[:, None], ids, nodes),
+            elements.blocks("edge", '<edge source="%s" target="%s"', graph.edges, ids, edges),
         )
         if nodes or edges:
             # This finds the keys, which are declared before the graph.
             pieces = list(pieces)
-        stream.write(f'{keys.declare()}<graph id="G{index}" edgedefault="undirected">\n{data}'.encode())
+        stream.write(f'{elements.declare()}<graph id="G{index}" edgedefault="undirected">\n{data}'.encode())
         for piece in pieces:
             stream.write(piece.encode())
         stream.write(b"</graph>\n")
     stream.write(b"</graphml>\n")
 
 
-class _Keys:
-    """Declared attributes, and those still to be declared."""
+class _Elements:
+    """Elements with their attributes, of which some are declared in the file, and others still to be declared."""
 
     def __init__(self) -> None:
         self._ids: dict[tuple[str, str, str], str] = {}
@@ -288,46 +275,38 @@ class _Keys:
 
     def data(self, domain: str, row: Mapping[str, Any]) -> str:
         """The ``<data>`` elements of a graph, node or edge."""
-        return "".join(self._datum(domain, name, plain(row[name])) for name in row if row[name] is not None)
+        return "".join(self._datum(domain, name, values.plain(row[name])) for name in row if row[name] is not None)
 
     def _datum(self, domain: str, name: str, value: Any) -> str:
-        kind = type(value)
-        if kind is float:
-            kind_name, text = "double", repr(value)
-        elif kind is int and -(2**63) <= value < 2**63:
-            kind_name, text = "long", str(value)
-        elif kind is bool:
-            kind_name, text = "boolean", "true" if value else "false"
+        if type(value) is float:
+            kind, text = "double", repr(value)
+        elif type(value) is int and -(2**63) <= value < 2**63:
+            kind, text = "long", str(value)
+        elif type(value) is bool:
+            kind, text = "boolean", "true" if value else "false"
         else:
-            kind_name, text = "string", escape(to_text(value), quote=False)
-        key = self._ids.get((domain, name, kind_name))
+            kind, text = "string", escape(values.to_text(value), quote=False)
+        key = self._ids.get((domain, name, kind))
         if key is None:
-            key = self._ids[domain, name, kind_name] = f"d{len(self._ids)}"
-            self._new.append(
-                f'<key id="{key}" for="{domain}" attr.name="{_quoted(to_text(name))}" attr.type="{kind_name}"/>\n'
-            )
+            key = self._ids[domain, name, kind] = f"d{len(self._ids)}"
+            label = _quoted(values.to_text(name))
+            self._new.append(f'<key id="{key}" for="{domain}" attr.name="{label}" attr.type="{kind}"/>\n')
 
         return f'  <data key="{key}">{text}</data>\n'
 
-
-def _elements(
-    kind: str,
-    tag: str,
-    numbers: NDArray[Any],
-    ids: list[str] | None,
-    rows: Sequence[Mapping[str, Any]] | None,
-    keys: _Keys,
-) -> Iterator[str]:
-    """The nodes or edges in blocks; without ids the nodes are numbered."""
-    for start in range(0, len(numbers), _BLOCK):
-        block = numbers[start : start + _BLOCK]
-        ends = block.ravel().tolist() if ids is None else [ids[i] for i in block.ravel().tolist()]
-        if rows is None:
-            yield f"{tag}/>\n" * len(block) % tuple(ends)
-            continue
-        data = (keys.data(kind, row) for row in rows[start : start + _BLOCK])
-        tags = (tag % end for end in zip(*[iter(ends)] * block.shape[1], strict=True))
-        yield "".join(f"{t}>\n{d}</{kind}>\n" if d else f"{t}/>\n" for t, d in zip(tags, data, strict=True))
+    def blocks(
+        self, kind: str, tag: str, numbers: NDArray[Any], ids: list[str] | None, rows: list[dict[str, Any]] | None
+    ) -> Iterator[str]:
+        """The nodes or edges in blocks; without ids the nodes are numbered."""
+        for start in range(0, len(numbers), _BLOCK):
+            block = numbers[start : start + _BLOCK]
+            ends = block.ravel().tolist() if ids is None else [ids[i] for i in block.ravel().tolist()]
+            if rows is None:
+                yield f"{tag}/>\n" * len(block) % tuple(ends)
+                continue
+            data = (self.data(kind, row) for row in rows[start : start + _BLOCK])
+            tags = (tag % end for end in zip(*[iter(ends)] * block.shape[1], strict=True))
+            yield "".join(f"{t}>\n{d}</{kind}>\n" if d else f"{t}/>\n" for t, d in zip(tags, data, strict=True))
 
 
 def _quoted(text: str) -> str:

@@ -35,12 +35,13 @@ from typing import Any, BinaryIO
 import h5py
 import numpy as np
 
+from ..data.dataset import SPLITS
 from ..errors import FormatError, OutputError
 from ..graph import SimpleGraph
 from ..records import Provenance
 from .build import Context, build_graph
 from .h5_reader import Reader, dataset, file_attributes, has_endless_heap
-from .h5_writer import GRAPHS, SPLITS, PatientFile, Writer, undisturbed
+from .h5_writer import GRAPHS, PatientFile, Writer, undisturbed
 from .values import plain, provenance_attributes, to_json
 
 __all__ = ["EMBEDDING", "read", "write"]
@@ -73,9 +74,8 @@ def _check_attributes(file: Any, context: Context) -> None:
         raise FormatError(f"'{name}' contains node embeddings, no graphs.", reason="embedding-not-graphs", path=name)
     if (format, version) not in ((None, None), ("graphite-gen", 1)):
         found = f"version {reprlib.repr(version)} of the format {reprlib.repr(format)}"
-        raise FormatError(
-            f"'{name}' is {found}; this version of graphite-gen reads version 1 of 'graphite-gen'.", path=name
-        )
+        problem = f"'{name}' is {found}; this version of graphite-gen reads version 1 of 'graphite-gen'."
+        raise FormatError(problem, path=name)
     if checksum is not None and checksum != _checksum(file_attributes(file)):
         raise context.damage("the root", "the attributes of the file do not match their checksum.")
 

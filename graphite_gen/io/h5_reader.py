@@ -7,16 +7,16 @@ import mmap
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, BinaryIO
 
 import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.dataset import SPLITS
 from ..graph import SimpleGraph
 from .build import MAX_NODES, Context, build_graph
-from .h5_writer import GRAPHS, GROUPS, NO_SPLIT, SPLITS, decoded
+from .h5_writer import GRAPHS, GROUPS, NO_SPLIT, decoded
 from .values import hashable, plain, provenance_attributes, provenance_of
 
 __all__ = ["Reader", "dataset", "file_attributes", "has_endless_heap"]
@@ -41,10 +41,7 @@ def dataset(
 ) -> Any:
     """A dataset stored in the file itself, with the expected shape and type, and with as much data as it declares.
 
-    Arguments:
-        kinds: The NumPy kinds it may have; ``S`` is text of fixed width.
-        rows: The expected number of rows; None for any.
-        width: The expected number of columns; 0 for any, None for one dimension.
+    Any number of ``rows`` may be None, any ``width`` 0, and None is one dimension; kind ``S`` is text of fixed width.
     """
     where = f"dataset '{name}'"
     if name not in group:
@@ -114,9 +111,8 @@ class Reader:
             counts = data[start : start + _ROWS]
             wrong = np.flatnonzero((counts < 0) | (counts > most))
             if len(wrong):
-                raise self._context.damage(
-                    f"graph {start + wrong[0]}", f"'{name}' is {counts[wrong[0]]}; expected 0 to {most}."
-                )
+                problem = f"'{name}' is {counts[wrong[0]]}; expected 0 to {most}."
+                raise self._context.damage(f"graph {start + wrong[0]}", problem)
             total += int(counts.sum(dtype=np.int64))
 
         return total
@@ -215,14 +211,9 @@ class Reader:
         """The graph with its pairs checked and sorted, and edge data in the same order."""
         rows = [{"position": e} for e in range(len(graph.edges))]
         built = build_graph(self._context, f"graph {index}", graph.nodes, graph.edges, edge_rows=rows)
-        kept = built.edge_attributes.get("position", [])
+        kept = np.array(built.edge_attributes.get("position", ()), dtype=np.intp)
 
-        return replace(
-            graph,
-            edges=built.edges,
-            weights=None if graph.weights is None else graph.weights[kept],
-            edge_attributes={key: [column[e] for e in kept] for key, column in graph.edge_attributes.items()},
-        )
+        return graph.selected(np.arange(graph.nodes), kept, built.edges)
 
 
 def _in_order(pairs: NDArray[Any], nodes: NDArray[np.int64], counts: NDArray[np.int64]) -> bool:

@@ -14,16 +14,16 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.dataset import SPLITS
 from ..errors import OutputError
 from ..graph import SimpleGraph
 from .union import joined
 from .values import plain
 
-__all__ = ["GRAPHS", "GROUPS", "NO_SPLIT", "SPLITS", "PatientFile", "Writer", "decoded", "undisturbed"]
+__all__ = ["GRAPHS", "GROUPS", "NO_SPLIT", "PatientFile", "Writer", "decoded", "undisturbed"]
 
 GRAPHS = 4096
 """Graphs per block."""
-SPLITS = ("train", "validation", "test")
 NO_SPLIT = 255
 GROUPS = ("graph_attributes", "node_attributes", "edge_attributes")
 

@@ -21,6 +21,8 @@ from .values import edge_rows, gather, hashable, node_rows, plain, provenance_at
 
 __all__ = ["read", "write"]
 
+Row = dict[str, Any]
+
 _NODE_KEYS = frozenset({"id"})
 _EDGE_KEYS = frozenset({"source", "target", "key"})
 
@@ -49,9 +51,8 @@ def _graph(context: Context, where: str, line: bytes) -> SimpleGraph:
         raise context.damage(where, "'graph' is not an object.")
 
     names = tuple(hashable(node.pop("id")) for node in nodes)
-    pairs = pairs_of(
-        context, where, names, [[hashable(edge.pop(end)) for end in ("source", "target")] for edge in edges]
-    )
+    ends = [[hashable(edge.pop(end)) for end in ("source", "target")] for edge in edges]
+    pairs = pairs_of(context, where, names, ends)
     if data.get("multigraph") is True:
         for edge in edges:
             edge.pop("key", None)
@@ -69,9 +70,7 @@ def _graph(context: Context, where: str, line: bytes) -> SimpleGraph:
     )
 
 
-def _rows(
-    context: Context, where: str, data: dict[str, Any], key: str, required: tuple[str, ...]
-) -> list[dict[str, Any]]:
+def _rows(context: Context, where: str, data: Row, key: str, required: Sequence[str]) -> list[Row]:
     items = data.get(key, [])
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise context.damage(where, f"'{key}' is not a list of objects.")
@@ -94,11 +93,7 @@ def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenanc
 
 
 def _objects(
-    graph: SimpleGraph,
-    keys: Sequence[str],
-    numbers: NDArray[Any],
-    rows: Sequence[dict[str, Any]] | None,
-    reserved: frozenset[str],
+    graph: SimpleGraph, keys: Sequence[str], numbers: NDArray[Any], rows: list[Row] | None, reserved: frozenset[str]
 ) -> str:
     """Nodes or edges as JSON objects."""
     if rows is None and graph.names is None:

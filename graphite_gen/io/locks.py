@@ -5,14 +5,14 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from ..errors import CheckpointError, OutputError
 
-__all__ = ["HIDDEN", "LOCK", "acquire", "created", "is_locked", "locked"]
+__all__ = ["HIDDEN", "LOCK", "acquired", "created", "is_locked", "locked"]
 
 HIDDEN = ".graphite-gen."
 """Prefix of the files and folders that exist only while a process is writing, or after it was killed."""
@@ -24,18 +24,20 @@ _RETRY = 0.2
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
-def acquire(path: Path, timeout: float = 0) -> FileLock | None:
-    """Create and lock a file; None where the file system has no locks, Timeout if another process holds the lock."""
+@contextmanager
+def acquired(path: Path, timeout: float = 0) -> Iterator[bool]:
+    """Create and lock a file; False where the file system has no locks, Timeout if another process holds the lock."""
     # The fallback is a marker file, which would outlive a killed process and count as held.
     lock = FileLock(path, timeout=timeout, fallback_to_soft=False)
     try:
         lock.acquire()
     except OSError as error:
-        if error.errno in _NO_LOCKS:
-            return None
-        raise
-
-    return lock
+        if error.errno not in _NO_LOCKS:
+            raise
+    try:
+        yield lock.is_locked
+    finally:
+        lock.release()
 
 
 @contextmanager
@@ -58,7 +60,7 @@ def locked(folder: Path) -> Iterator[None]:
     with ExitStack() as stack:
         try:
             stack.enter_context(created(folder))
-            lock = acquire(path, _RETRY)
+            stack.enter_context(acquired(path, _RETRY))
         except Timeout:
             pid = _holder(path)
             problem = f"'{folder}' is locked by another run{f' (pid {pid})' if pid else ''}."
@@ -74,23 +76,18 @@ def locked(folder: Path) -> Iterator[None]:
             # While the lock is held: afterwards the file may be another run's.
             with suppress(OSError):
                 path.unlink()
-            if lock is not None:
-                lock.release()
 
 
 def is_locked(folder: Path) -> bool:
     """Whether a run holds the lock of a folder, as far as the file system can tell."""
     path = folder / LOCK
     try:
-        lock = acquire(path, _RETRY) if path.exists() else None
+        with acquired(path, _RETRY) if path.exists() else nullcontext():
+            return False
     except Timeout:
         return True
     except OSError:
         return False
-    if lock is not None:
-        lock.release()
-
-    return False
 
 
 def _holder(path: Path) -> int | None:

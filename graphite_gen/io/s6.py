@@ -22,9 +22,8 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
         if text.startswith(b";"):
             raise context.error(where, "incremental sparse6; expected plain sparse6.")
         if not text.startswith(b":"):
-            raise context.error(
-                where, "no leading ':'; expected sparse6. The format of graph6 is 'g6'.", "format-mismatch"
-            )
+            problem = "no leading ':'; expected sparse6. The format of graph6 is 'g6'."
+            raise context.error(where, problem, "format-mismatch")
         nodes, sixes = unpack_size(context, where, text[1:])
         bits = unpack_bits(sixes)
         # The last character is padded with ones, after possibly a zero.

@@ -39,13 +39,9 @@ def disjoint_union(graphs: Iterable[SimpleGraph]) -> SimpleGraph:
         **({"name": names} if any(part.names for part in parts) else {}),
         "graph": np.repeat(np.arange(len(parts)), nodes).tolist(),
     }
-    features = _concatenated([part.features for part in parts if part.nodes])
-    if features is None and any(part.features is not None for part in parts):
-        node_columns["features"] = _listed([part.features for part in parts], nodes)
     edge_columns = _stacked([part.edge_attributes for part in parts], counts)
-    weights = _concatenated([part.weights for part in parts if len(part.edges)])
-    if weights is None and any(part.weights is not None for part in parts):
-        edge_columns["weight"] = _listed([part.weights for part in parts], counts)
+    features = _concatenated([part.features for part in parts], nodes, node_columns, "features")
+    weights = _concatenated([part.weights for part in parts], counts, edge_columns, "weight")
     edges = edges.astype(np.int32)
 
     return SimpleGraph(sum(nodes), edges, weights, features, None, node_columns, edge_columns, common)
@@ -58,16 +54,16 @@ def _stacked(tables: Sequence[Mapping[str, list[Any]]], lengths: Sequence[int]) 
     return {key: joined([table.get(key) for table in tables], lengths) for key in keys}
 
 
-def _concatenated(arrays: Sequence[Any]) -> Any:
-    """The arrays as one, or None if one is missing or they differ in width."""
-    if not arrays or any(array is None for array in arrays) or len({array.shape[1:] for array in arrays}) > 1:
-        return None
+def _concatenated(arrays: Sequence[Any], lengths: Sequence[int], columns: dict[str, list[Any]], name: str) -> Any:
+    """The arrays as one; None, and their rows as a column, if one is missing or they differ in width."""
+    filled = [array for array, length in zip(arrays, lengths, strict=True) if length]
+    widths = {None if array is None else array.shape[1:] for array in filled}
+    if len(widths) == 1 and None not in widths:
+        return np.concatenate(filled)
+    if any(array is not None for array in arrays):
+        columns[name] = joined([None if array is None else array.tolist() for array in arrays], lengths)
 
-    return np.concatenate(arrays)
-
-
-def _listed(arrays: Sequence[Any], lengths: Sequence[int]) -> list[Any]:
-    return joined([None if array is None else array.tolist() for array in arrays], lengths)
+    return None
 
 
 def joined(columns: Sequence[Sequence[Any] | None], lengths: Sequence[int]) -> list[Any]:

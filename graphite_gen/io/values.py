@@ -100,9 +100,9 @@ def to_text(value: Any) -> str:
     return PREFIX + to_json(value)
 
 
-def from_text(text: str) -> Any:
-    """The value that :func:`to_text` encoded; any other text unchanged."""
-    if not text.startswith(PREFIX):
+def from_text(text: Any) -> Any:
+    """The value that :func:`to_text` encoded; any other text or value unchanged."""
+    if not isinstance(text, str) or not text.startswith(PREFIX):
         return text
     try:
         return json.loads(text[len(PREFIX) :])

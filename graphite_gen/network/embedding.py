@@ -75,26 +75,23 @@ def write_embedding(
         columns = {f"z{k}": z[:, k].tolist() for k in range(z.shape[1])}
         if graph.labels is not None:
             # Labels may come from a separate file.
-            columns["label"] = [_label(graph, node) for node in range(graph.nodes)]
+            columns["label"] = _labels(graph)
         own = replace(graph.graph, node_attributes={**graph.graph.node_attributes, **columns})
         write_graphs([own], target, format=format, provenance=Provenance(source="embed", model=model), force=force)
 
 
-def _label(graph: Network, node: int) -> Any:
-    assert graph.labels is not None
-
-    return None if graph.labels[node] < 0 else graph.classes[graph.labels[node]]
+def _labels(graph: Network) -> list[Any]:
+    return [] if graph.labels is None else [None if code < 0 else graph.classes[code] for code in graph.labels]
 
 
 def _csv(graph: Network, z: Latents) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    labelled = graph.labels is not None
-    writer.writerow(["node", *(["label"] if labelled else []), *(f"z{k}" for k in range(z.shape[1]))])
+    labels = _labels(graph)
+    writer.writerow(["node", *["label"] * (graph.labels is not None), *(f"z{k}" for k in range(z.shape[1]))])
     for node, row in enumerate(z):
-        label = [_label(graph, node)] if labelled else []
         # The shortest text that round-trips.
-        writer.writerow([graph.name(node), *label, *map(str, row)])
+        writer.writerow([graph.name(node), *labels[node : node + 1], *map(str, row)])
 
     return text.getvalue()
 

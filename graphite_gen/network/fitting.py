@@ -113,10 +113,8 @@ def hide_edges(
 def check_step_memory(settings: LinkSettings, edges: int, nodes: int) -> None:
     """Raise TrainingError if a step does not fit in memory: edges and sampled pairs are scored at once."""
     rows = EDGE_BYTES * edges + DRAW_BYTES * settings.subsample * edges + NODE_BYTES * nodes
-    what = (
-        f"A step on {count_of(nodes, 'node')} and {count_of(edges, 'edge')} with {count_of(settings.latent, 'latent')}"
-    )
-    check_memory(rows * settings.latent, what, "", partial(TrainingError, reason="step-memory"))
+    sizes = f"{count_of(nodes, 'node')} and {count_of(edges, 'edge')} with {count_of(settings.latent, 'latent')}"
+    check_memory(rows * settings.latent, f"A step on {sizes}", "", partial(TrainingError, reason="step-memory"))
 
 
 def link_loss(

@@ -71,28 +71,25 @@ def sampled_loss(
 def uniform_pairs(nodes: int, count: int, generator: torch.Generator) -> Tensor:
     """Pairs i < j drawn uniformly with replacement, ascending, with shape :math:`(2, M)`; empty without pairs."""
     if nodes < 2:
-        count = 0
+        return torch.empty(2, 0, dtype=torch.int64, device=generator.device)
     # Each unordered pair can be drawn in two ways.
-    first = torch.randint(max(nodes, 1), (count,), generator=generator, device=generator.device)
-    step = torch.randint(1, max(nodes, 2), (count,), generator=generator, device=generator.device)
-    second = (first + step) % max(nodes, 1)
+    first = torch.randint(nodes, (count,), generator=generator, device=generator.device)
+    step = torch.randint(1, nodes, (count,), generator=generator, device=generator.device)
+    second = (first + step) % nodes
     # Sorted, for locality of memory access.
     keys = (torch.minimum(first, second) * nodes + torch.maximum(first, second)).sort().values
 
-    return torch.stack([keys // max(nodes, 1), keys % max(nodes, 1)])
+    return torch.stack([keys // nodes, keys % nodes])
 
 
 def contains(edges: Tensor, pairs: Tensor, nodes: int) -> Tensor:
     """Whether each pair is an edge, both with i < j, with shape :math:`(M,)`."""
-    if edges.shape[1] == 0:
-        return torch.zeros(pairs.shape[1], dtype=torch.bool, device=pairs.device)
-    keys = edges[0] * nodes + edges[1]
+    keys, wanted = (each[0] * nodes + each[1] for each in (edges, pairs))
     if (keys[1:] < keys[:-1]).any():
         keys = keys.sort().values
-    wanted = pairs[0] * nodes + pairs[1]
-    place = torch.searchsorted(keys, wanted).clamp_max(len(keys) - 1)
 
-    return keys[place] == wanted
+    # Keys are not negative; -1 stands for the place after the last one.
+    return torch.cat([keys, keys.new_full((1,), -1)])[torch.searchsorted(keys, wanted)] == wanted
 
 
 class _SoftplusOfPairs(torch.autograd.Function):
@@ -154,8 +151,7 @@ def _softplus_to_sigmoid(tile: Tensor, odds: Tensor) -> Tensor:
     torch.exp(tile, out=odds)
     torch.add(odds, 1, out=tile)
     # The number of factors whose product does not overflow.
-    factors = 2 ** int(math.log2((sure + 1) / (min(max(0.0, highest), sure) + 1)))
-    factors = min(factors, _FACTORS)
+    factors = min(2 ** int(math.log2((sure + 1) / (min(max(0.0, highest), sure) + 1))), _FACTORS)
     # Logarithms of products are cheaper than of each factor.
     x, groups = tile.view(-1), tile.numel() // factors
     products = x[: groups * factors].view(factors, groups).prod(0)

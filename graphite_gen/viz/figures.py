@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,16 +48,14 @@ SUFFIXES = (".png", ".svg", ".pdf")
 MATRIX_SIDE, GRAPH_SIDE, KEY_HEIGHT = 1.6, 1.5, 0.55
 
 
-def new_figure(
-    width: float, height: float, title: str = "", layout: Literal["constrained"] | None = "constrained"
-) -> Figure:
+def new_figure(width: float, height: float, title: str = "", constrained: bool = True) -> Figure:
     """An empty figure of this size in inches, independent of pyplot."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
         raise ConfigError("Pictures need matplotlib: install it with 'pip install graphite-gen[plot]'.") from None
-    figure = Figure(figsize=(width, height), layout=layout)
+    figure = Figure(figsize=(width, height), layout="constrained" if constrained else None)
     FigureCanvasAgg(figure)
     if title:
         figure.suptitle(title, fontsize=11, color=INK, parse_math=False)
@@ -106,7 +104,7 @@ def plot_gallery(
 
 def plot_graph(graph: SimpleGraph, scale: Normalize) -> Figure:
     """One graph without a margin, coloured on a scale of :func:`degree_scale`."""
-    figure = new_figure(GRAPH_SIDE, GRAPH_SIDE, layout=None)
+    figure = new_figure(GRAPH_SIDE, GRAPH_SIDE, constrained=False)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
     _draw_graph(axes, graph, scale)
@@ -116,7 +114,7 @@ def plot_graph(graph: SimpleGraph, scale: Normalize) -> Figure:
 
 def plot_degree_key(scale: Normalize) -> Figure:
     """The colour bar of a degree scale."""
-    figure = new_figure(3.0, KEY_HEIGHT, layout=None)
+    figure = new_figure(3.0, KEY_HEIGHT, constrained=False)
     _add_degree_key(figure, scale)
 
     return figure
@@ -135,17 +133,9 @@ def _draw_graph(axes: Axes, graph: SimpleGraph, scale: Normalize) -> None:
     points = place_nodes(graph)
     width = float(np.clip(40 / max(len(graph.edges), 1), 0.25, 0.9))
     axes.add_collection(LineCollection(list(points[graph.edges]), colors=GREY, linewidths=width, zorder=1))
-    axes.scatter(
-        points[:, 0],
-        points[:, 1],
-        c=graph.degrees(),
-        norm=scale,
-        cmap="viridis_r",
-        s=float(np.clip(700 / max(graph.nodes, 1), 4, 42)),
-        edgecolors=INK,
-        linewidths=0.4,
-        zorder=2,
-    )
+    area = float(np.clip(700 / max(graph.nodes, 1), 4, 42))
+    x, y = points.T
+    axes.scatter(x, y, area, graph.degrees(), norm=scale, cmap="viridis_r", edgecolors=INK, linewidths=0.4, zorder=2)
     axes.set_xlim(-1.12, 1.12)
     axes.set_ylim(-1.12, 1.12)
     axes.set_aspect("equal")
@@ -248,11 +238,9 @@ def plot_distribution(distribution: Distribution) -> Figure:
 
 def _draw_distribution(axes: Axes, found: Distribution) -> None:
     places = np.array(found.places)
-    width = places[1] - places[0] if len(places) > 1 else 1.0
+    width = 0.9 * (places[1] - places[0] if len(places) > 1 else 1.0)
     if found.reference is not None:
-        axes.bar(
-            places, found.reference, 0.9 * width, color=REFERENCE, edgecolor=GREY, linewidth=0.6, label="reference"
-        )
+        axes.bar(places, found.reference, width, color=REFERENCE, edgecolor=GREY, linewidth=0.6, label="reference")
     axes.plot(places, found.samples, color=SAMPLES, marker="o", markersize=3, linewidth=1.3, label="samples")
     _style(axes, found.name, found.label)
     if found.logarithmic:

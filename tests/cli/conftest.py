@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from graphite_gen.cli.main import main
-
-Invoke = Callable[..., Result]
 
 # Small enough that a run takes a second.
 TINY = ("--graphs", 60, "--epochs", 2, "--nodes", "5:8", "--width", 16, "--epoch-graphs", 0, "--threads", 1)
@@ -46,14 +44,26 @@ def under_torchrun(*args: object, processes: int = 2, restarts: int = 0) -> list
     return [sys.executable, "-m", "torch.distributed.run", *map(str, (*options, *args))]
 
 
-@pytest.fixture
-def invoke() -> Invoke:
-    """A function that runs a command in this process."""
+def invoke(*args: object, **kwargs: Any) -> Result:
+    """Run a command in this process."""
+    return CliRunner().invoke(main, [str(arg) for arg in args], **kwargs)
 
-    def run(*args: object, **kwargs: Any) -> Result:
-        return CliRunner().invoke(main, [str(arg) for arg in args], **kwargs)
 
-    return run
+def run(*args: object, **kwargs: Any) -> Result:
+    """Run a command that has to succeed."""
+    result = invoke(*args, **kwargs)
+    assert result.exit_code == 0, result.stderr
+
+    return result
+
+
+def run_json(*args: object, **kwargs: Any) -> Any:
+    """The JSON that a command prints to stdout, and nothing else."""
+    return json.loads(run(*args, "--json", **kwargs).stdout)
+
+
+def read_csv(path: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(Path(path).read_text(encoding="utf-8").splitlines()))
 
 
 @pytest.fixture(autouse=True)
@@ -66,24 +76,28 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.fixture
+def bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in the place of that of the bundled models, which holds none yet."""
+    monkeypatch.setattr("graphite_gen.training.checkpoint.bundled_folder", lambda: tmp_path / "bundled")
+
+    return tmp_path / "bundled"
+
+
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a tiny model of ego networks on 5 to 8 nodes."""
     out = tmp_path_factory.mktemp("models")
-    result = CliRunner().invoke(
-        main, [str(arg) for arg in ("train", "--family", "ego", "--preset", "one-shot", *TINY, "--out", out)]
-    )
-    assert result.exit_code == 0, result.stderr
+    run("train", "--family", "ego", "--preset", "one-shot", *TINY, "--out", out)
 
     return out / "ego"
 
 
 @pytest.fixture
-def graphs(own_folder: Path, invoke: Invoke) -> Path:
+def graphs(own_folder: Path) -> Path:
     """A file of 12 ego networks on 5 to 8 nodes, in three splits."""
     path = own_folder / "ego.h5"
-    result = invoke("generate", "--family", "ego", "--graphs", 12, "--nodes", "5:8", "--seed", 1, "-o", path)
-    assert result.exit_code == 0, result.stderr
+    run("generate", "--family", "ego", "--graphs", 12, "--nodes", "5:8", "--seed", 1, "-o", path)
 
     return path
 
@@ -102,20 +116,16 @@ def groups(own_folder: Path) -> Path:
     return path
 
 
-def assert_error(result: Result, *words: str, code: int = 1) -> None:
-    """Assert that a command failed with a message that has these words; one the user can fix is one line."""
+def assert_error(result: Result, *words: str, code: int = 1, after_notes: bool = False) -> None:
+    """Assert that a command failed with a line that has these words, and that only usage or notes come before it."""
+    *before, line = result.stderr.splitlines()
     assert result.exit_code == code, result.stderr
-    assert code == 2 or is_one_line(result.stderr)
-    assert all(word in result.stderr for word in words), result.stderr
+    assert line.startswith("Error: "), result.stderr
+    assert all(word in line for word in words), line
+    assert "Traceback" not in result.stderr
+    assert not before or code == 2 or after_notes, result.stderr
 
 
 def is_one_line(text: str) -> bool:
     """Whether an error is a single line without a traceback."""
     return text.startswith("Error: ") and text.count("\n") == 1 and "Traceback" not in text
-
-
-def only_json(result: Result) -> Any:
-    """The JSON on stdout, which holds nothing else."""
-    assert result.exit_code == 0, result.stderr
-
-    return json.loads(result.stdout)

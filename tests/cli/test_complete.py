@@ -15,37 +15,30 @@ from graphite_gen.completion import Completion
 from graphite_gen.io import read_graphs, write_graphs
 from graphite_gen.training.checkpoint import save_checkpoint
 
-from .conftest import Invoke, is_one_line
+from .conftest import assert_error, invoke, run
 
 FAST = ("--particles", 8, "--threads", 1)
-BAD = {
-    "known": ("a", "b", {}),
-    "perhaps": ("a", "b", {"state": "perhaps"}),
-    "loop": ("a", "a", {"state": "unknown"}),
-    "weighted": ("a", "b", {"weight": 2.0}),
-}
 
 
 @pytest.fixture
 def partial(own_folder: Path) -> Path:
     """A star with two unknown and one absent edge, between named nodes."""
     graph = nx.Graph([("hub", name) for name in "abcd"])
-    graph.add_edge("a", "b", state="unknown")
-    graph.add_edge("c", "d", state="unknown")
+    graph.add_edges_from([("a", "b"), ("c", "d")], state="unknown")
     graph.add_edge("a", "c", state="absent")
     nx.write_graphml(graph, own_folder / "partial.graphml")
 
     return own_folder / "partial.graphml"
 
 
-def test_known_pairs_stay_in_every_completed_graph(invoke: Invoke, model: Path, partial: Path) -> None:
-    result = invoke("complete", partial, "-n", 5, "--model", model, *FAST, "-o", "out.graphml")
-
-    assert result.exit_code == 0, result.stderr
-    assert "10 pairs: 2 unknown, 4 present, 4 absent." in result.stderr
+def test_known_pairs_stay_in_every_completed_graph(model: Path, partial: Path) -> None:
+    result = run("complete", partial, "-n", 5, "--model", model, *FAST, "-o", "out.graphml")
     reader = read_graphs("out.graphml")
-    assert (reader.provenance.source, reader.provenance.model) == ("complete", "ego")
     graphs = [graph.to_networkx() for graph in reader]
+
+    assert_error(invoke("complete", partial, "--model", model, "--steps", 8), "'--steps'", code=2)
+    assert "10 pairs: 2 unknown, 4 present, 4 absent." in result.stderr
+    assert (reader.provenance.source, reader.provenance.model) == ("complete", "ego")
     assert len(graphs) == 5
     for graph in graphs:
         assert set(graph) == {"hub", *"abcd"}
@@ -53,42 +46,38 @@ def test_known_pairs_stay_in_every_completed_graph(invoke: Invoke, model: Path, 
         assert {tuple(sorted(edge)) for edge in graph.edges if "hub" not in edge} <= {("a", "b"), ("c", "d")}
 
 
-def test_stdout_has_the_format_of_the_input(invoke: Invoke, model: Path, partial: Path) -> None:
-    default, dash = (invoke("complete", partial, "-n", 2, "--model", model, *FAST, *to) for to in ((), ("-o", "-")))
+def test_stdout_has_the_format_of_the_input(model: Path, partial: Path) -> None:
+    default, dash = (run("complete", partial, "-n", 2, "--model", model, *FAST, *to) for to in ((), ("-o", "-")))
 
     assert dash.stdout == default.stdout
     Path("again.graphml").write_text(default.stdout, encoding="utf-8")
     assert len(list(read_graphs("again.graphml"))) == 2
 
 
-def test_scores_are_ranked_as_csv_and_as_json(invoke: Invoke, model: Path, partial: Path) -> None:
+def test_scores_are_ranked_as_csv_and_as_json(model: Path, partial: Path) -> None:
     line = ("complete", partial, "--model", model, *FAST, "--unlisted", "unknown", "--scores")
-    result, again = invoke(*line, "-"), invoke(*line, "s.json", "-o", "one.jsonl", "--seed", 0)
-    assert invoke(*line, "t.json", "-o", "two.jsonl", "--seed", 1).exit_code == 0
-    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    rows = list(csv.DictReader(io.StringIO(run(*line, "-").stdout)))
+    run(*line, "s.json", "-o", "one.jsonl", "--seed", 0)
+    run(*line, "t.json", "-o", "two.jsonl", "--seed", 1)
     table = json.loads(Path("s.json").read_text(encoding="utf-8"))
 
-    assert result.exit_code == again.exit_code == 0, again.stderr
     assert Path("one.jsonl").read_text() != Path("two.jsonl").read_text()
-    assert {frozenset((row["source"], row["target"])) for row in rows} == {
-        frozenset(p) for p in ("ab", "cd", "ad", "bc", "bd")
-    }
+    pairs = [(row["source"], row["target"]) for row in rows]
+    assert set(map(frozenset, pairs)) == set(map(frozenset, ("ab", "cd", "ad", "bc", "bd")))
     chances = [float(row["probability"]) for row in rows]
     assert chances == sorted(chances, reverse=True)
-    assert [(row["source"], row["target"]) for row in table] == [(row["source"], row["target"]) for row in rows]
+    assert [(row["source"], row["target"]) for row in table] == pairs
     assert set(table[0]) == {"source", "target", "probability", "standard_error"}
 
 
-def test_added_nodes_are_marked_and_named(invoke: Invoke, model: Path, graphs: Path) -> None:
-    line = ("complete", graphs, "--graph", 1, "--add-nodes", 2, "-n", 3, "--model", model, *FAST, "-o", "out.jsonl")
+def test_added_nodes_are_marked_and_named(model: Path, graphs: Path) -> None:
     before = list(read_graphs(graphs))[1]
-    assert invoke(*line).exit_code == 0
+    run("complete", graphs, "--graph", 1, "--add-nodes", 2, "-n", 3, "--model", model, *FAST, "-o", "out.jsonl")
 
     for graph in read_graphs("out.jsonl"):
         assert graph.nodes == before.nodes + 2
         assert graph.node_attributes["added"] == [False] * before.nodes + [True] * 2
-        old = [edge for edge in graph.edges.tolist() if edge[1] < before.nodes]
-        assert old == before.edges.tolist()
+        assert [edge for edge in graph.edges.tolist() if edge[1] < before.nodes] == before.edges.tolist()
 
 
 @pytest.mark.parametrize(
@@ -96,62 +85,42 @@ def test_added_nodes_are_marked_and_named(invoke: Invoke, model: Path, graphs: P
     [
         ("partial.graphml --graph 3", "graph 3"),
         ("partial.graphml --scores ranking.txt", "'.json'"),
-        ("partial.graphml --scores partial.graphml", "'.json'"),
-        ("partial.graphml --scores missing/s.csv", "'missing'"),
-        ("partial.graphml -o missing/o.jsonl", "'missing'"),
-        ("partial.graphml -o partial.graphml/o.jsonl", "'partial.graphml' is a file"),
-        ("partial.graphml --scores partial.graphml/s.csv", "'partial.graphml' is a file"),
-        ("partial.graphml -o partial.graphml", "--force"),
-        ("partial.graphml --format h5", "HDF5"),
-        ("partial.graphml --add-nodes 5000", "200"),
-        ("partial.graphml --input-format g6", "partial.graphml"),
         ("known.graphml", "--unlisted"),
-        ("perhaps.graphml", "'perhaps'"),
-        ("loop.graphml", "'a'"),
         ("weighted.graphml --add-nodes 3", "'--ignore-weights'"),
         ("broken.graphml", "--input-format"),
         ("two.jsonl --unlisted unknown", "'--graph"),
     ],
 )
-def test_mistakes_are_reported_on_one_line(
-    invoke: Invoke, model: Path, partial: Path, options: str, message: str
-) -> None:
-    for name, edge in BAD.items():
-        nx.write_graphml(nx.Graph([edge]), f"{name}.graphml")
+def test_mistakes_are_reported_on_one_line(model: Path, partial: Path, options: str, message: str) -> None:
+    nx.write_graphml(nx.Graph([("a", "b")]), "known.graphml")
+    nx.write_graphml(nx.Graph([("a", "b", {"weight": 2.0})]), "weighted.graphml")
     Path("broken.graphml").write_text("no graph\n")
     write_graphs([path(3), path(4)], "two.jsonl")
+    line = ("complete", *options.split(), "--model", model, *FAST)
 
-    result = invoke("complete", *options.split(), "--model", model, *FAST)
-
-    assert result.exit_code == 1
-    assert is_one_line(result.stderr.splitlines(keepends=True)[-1])
-    assert message in result.stderr
-
-
-def test_weights_can_be_ignored(invoke: Invoke, model: Path) -> None:
-    nx.write_graphml(nx.Graph([BAD["weighted"]]), "weighted.graphml")
-    line = ("complete", "weighted.graphml", "--add-nodes", 3, "--model", model, *FAST, "--format", "g6")
-
-    assert invoke(*line, "--ignore-weights").exit_code == 0
+    assert_error(invoke(*line), message, after_notes=True)
+    if "weighted" in options:
+        run(*line, "--ignore-weights", "--format", "g6")
 
 
 @pytest.mark.parametrize(
-    "options", ["-o - --scores - --format jsonl", "-o a.csv --scores ./a.csv --format jsonl", "--steps 8"]
+    ("options", "message"),
+    [
+        ("-o missing/o.jsonl", "'missing'"),
+        ("-o partial.graphml", "--force"),
+        ("-o partial.graphml/o.jsonl", "'partial.graphml' is a file"),
+        ("--scores missing/s.csv", "'missing'"),
+        ("--scores partial.graphml", "'.json'"),
+        ("--scores partial.graphml/s.csv", "'partial.graphml' is a file"),
+    ],
 )
-def test_wrong_usage_exits_with_two(invoke: Invoke, model: Path, partial: Path, options: str) -> None:
-    assert invoke("complete", partial, "--model", model, *options.split()).exit_code == 2
-
-
-@pytest.mark.parametrize("options", [("-o", "no/o.jsonl"), ("--scores", "no/s.csv"), ("-o", "partial.graphml")])
 def test_outputs_are_checked_before_the_work(
-    invoke: Invoke, partial: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+    partial: Path, monkeypatch: pytest.MonkeyPatch, options: str, message: str
 ) -> None:
     # Called by mistake, this is an error of its own.
     monkeypatch.setattr("graphite_gen.completion.complete", None)
-    result = invoke("complete", partial, *options)
 
-    assert result.exit_code == 1
-    assert is_one_line(result.stderr)
+    assert_error(invoke("complete", partial, *options.split()), message)
 
 
 @pytest.mark.parametrize(
@@ -170,24 +139,29 @@ def test_outputs_are_checked_before_the_work(
 def test_runs_that_disagree_have_not_converged(
     method: str, error: float, disagreement: float, spread: float, word: str
 ) -> None:
-    found = Completion((), (), -5.0, spread, error, disagreement, -6.0, method)
-
-    text = completion_diagnosis(found)
+    text = completion_diagnosis(Completion((), (), -5.0, spread, error, disagreement, -6.0, method))
 
     assert word in text
     assert text.startswith("Converged" if word == "Converged" else "Not converged")
     assert ("all completions enumerated" in text) == (method == "enumeration")
 
 
-def test_long_work_prints_progress_to_a_pipe(invoke: Invoke, partial: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_of_the_estimator_are_passed_to_the_library(partial: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, object] = {}
+    monkeypatch.setattr("graphite_gen.completion.complete", lambda *args, **settings: seen.update(settings))
+    options = ("--particles", 9, "--steps", 8, "--runs", 3, "--stages", 2, "--seed", 5)
+    invoke("complete", partial, "--model", "bundled:ego", *options)
+
+    del seen["progress"]
+    assert seen == {"particles": 9, "steps": 8, "runs": 3, "decoding_steps": 2, "seed": 5}
+
+
+def test_long_work_prints_progress_to_a_pipe(partial: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_checkpoint(autoregressive_model(), Path("tiny"))
     line = ("complete", partial, "--model", "./tiny", "-n", 1, "--force", "-o", "out.jsonl")
-    quick = invoke(*line)
+    assert "Completing" not in run(*line).stderr
     monkeypatch.setattr(console, "PATIENCE", 0)
     monkeypatch.setattr(console, "LATER", 0)
-    long = invoke(*line)
 
-    assert (quick.exit_code, long.exit_code) == (0, 0), long.stderr
-    assert "Completing" not in quick.stderr
-    lines = [text for text in long.stderr.splitlines() if text.startswith("Completing")]
+    lines = [text for text in run(*line).stderr.splitlines() if text.startswith("Completing")]
     assert [text.split(" after ")[0] for text in lines] == [f"Completing: {done} of 4" for done in (1, 2, 3)]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from graphite_gen.cli.types import (
     DECODER,
     DECODING_STEPS,
+    DEGREES,
     FEATURES,
     NAME,
     NODES,
@@ -59,6 +60,7 @@ def test_values_are_parsed(kind: Any, text: str, value: Any) -> None:
         (PARAMETER, ["m", "=3", "m=", ""], "KEY=VALUE"),
         (DECODING_STEPS, ["0", "00", "-1", "1.5", "ALL", "", "1234567890"], "as in 8, or 'all'"),
         (DECODER, ["0", "staged", ""], "'one-shot'"),
+        (DEGREES, ["/dev/zero", "nowhere.txt", "3,x", ",", "-1"], "degree"),
         (SEED, ["-1", "1.5", "x", str(2**63), ""], "whole number"),
         (FEATURES, ["degree,colour", "colour"], "'colour'"),
         (NAME, ["", "..", "a/b", ".hidden", "a\\b", "--x"], "folder"),

@@ -22,8 +22,7 @@ def same(first: SimpleGraph, second: SimpleGraph) -> bool:
 def test_the_default_is_300_graphs_in_even_thirds_with_their_provenance(name: str) -> None:
     data = generate(family(name))
 
-    assert len(data) == 300
-    assert [len(data.split(split)) for split in SPLITS] == [100, 100, 100]
+    assert [len(data), *(len(data.split(split)) for split in SPLITS)] == [300, 100, 100, 100]
     assert data.provenance == Provenance(name, family(name).parameters(), 0, "generate")
     assert all(graph.attributes["family"] == name for graph in data)
 

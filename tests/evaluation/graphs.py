@@ -1,15 +1,33 @@
-"""Small random graphs for the tests of this folder."""
+"""Small random graphs, and their orbit counts by enumeration."""
 
 from __future__ import annotations
 
 import itertools
 
+import networkx as nx
 import numpy as np
 from hypothesis import strategies as st
 
 from graphite_gen.graph import SimpleGraph
 
-__all__ = ["block_graph", "random_graph", "small_graphs"]
+# The connected graphs on two to four nodes by their degrees; nodes of equal degree are in one orbit.
+DEGREES = [(1, 1), (1, 1, 2), (2, 2, 2), (1, 1, 2, 2), (1, 1, 1, 3), (2, 2, 2, 2), (1, 2, 2, 3), (2, 2, 3, 3), (3,) * 4]
+ORBITS = [(degrees, own) for degrees in DEGREES for own in sorted(set(degrees))]
+
+
+def enumerated(graph: SimpleGraph) -> np.ndarray:
+    """The number of connected subgraphs in which each node is in each orbit."""
+    whole = graph.to_networkx()
+    counts = np.zeros((graph.nodes, len(ORBITS)), dtype=np.int64)
+    for size in (2, 3, 4):
+        for nodes in itertools.combinations(range(graph.nodes), size):
+            part = whole.subgraph(nodes)
+            if nx.is_connected(part):
+                degrees = tuple(sorted(degree for _, degree in part.degree()))
+                for node in nodes:
+                    counts[node, ORBITS.index((degrees, part.degree(node)))] += 1
+
+    return counts
 
 
 @st.composite

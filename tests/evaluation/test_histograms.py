@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-import networkx as nx
 import numpy as np
 import pytest
 
@@ -23,8 +22,7 @@ def test_proportions_are_those_of_networkx() -> None:
         assert dict(zip(found["degree"].places, proportions, strict=True)) == pytest.approx(
             {place: degrees[int(place)] / degrees.total() for place in found["degree"].places}
         )
-    coefficients = [c for graph in known for c in nx.clustering(graph.to_networkx()).values()]
-    assert set(coefficients) == {0}
+    # Trees have no triangles.
     assert found["clustering"].reference[0] == 1
     for name in ("degree", "clustering", "spectrum", "size", "path length"):
         assert np.sum(found[name].samples) == pytest.approx(1)

@@ -1,10 +1,9 @@
-"""Independent oracles: all graphs on a few nodes, isomorphism classes, and chi-squared tests."""
+"""Independent oracles: isomorphism classes, chi-squared tests and means over samples."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from itertools import combinations
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from math import factorial
 
 import igraph
@@ -19,19 +18,14 @@ from graphite_gen.graph import SimpleGraph
 ALPHA = 1.0e-5
 
 
-def all_graphs(n: int) -> Iterator[SimpleGraph]:
-    """Every labelled graph on ``n`` nodes."""
-    pairs = list(combinations(range(n), 2))
-    for bits in range(1 << len(pairs)):
-        yield SimpleGraph.from_pairs(n, [pair for k, pair in enumerate(pairs) if bits >> k & 1])
+def labellings(graph: SimpleGraph) -> float:
+    """The number of labelled graphs that are isomorphic to this one: n! / |Aut|."""
+    return factorial(graph.nodes) / igraph.Graph(graph.nodes, graph.edges.tolist()).count_automorphisms()
 
 
-def all_shapes(n: int) -> Iterator[tuple[SimpleGraph, float]]:
-    """One graph of each isomorphism class on ``n`` < 8 nodes, and its number of labellings."""
-    for graph in nx.graph_atlas_g():
-        if len(graph) == n:
-            automorphisms = igraph.Graph(n, list(graph.edges)).count_automorphisms()
-            yield SimpleGraph.from_networkx(graph), factorial(n) / automorphisms
+def all_shapes(n: int) -> list[SimpleGraph]:
+    """One graph of each isomorphism class on ``n`` < 8 nodes."""
+    return [SimpleGraph.from_networkx(graph) for graph in nx.graph_atlas_g() if len(graph) == n]
 
 
 def shape(graph: SimpleGraph) -> tuple[int, tuple[tuple[int, ...], ...]]:
@@ -47,17 +41,15 @@ def fit(counts: Mapping[Hashable, int], distribution: Mapping[Hashable, float]) 
     if any(distribution.get(key, 0.0) == 0.0 for key in counts):
         return 0.0
     total = sum(counts.values())
-    rare = [key for key in distribution if distribution[key] * total < 5]
-    common = [key for key in distribution if distribution[key] * total >= 5]
-    observed = [counts.get(key, 0) for key in common]
-    expected = [distribution[key] * total for key in common]
-    if sum(distribution[key] for key in rare) * total >= 1:
-        observed.append(sum(counts.get(key, 0) for key in rare))
-        expected.append(sum(distribution[key] for key in rare) * total)
+    bins = [[key] for key in distribution if distribution[key] * total >= 5]
+    bins.append([key for key in distribution if distribution[key] * total < 5])
+    observed = np.array([sum(counts.get(key, 0) for key in keys) for keys in bins])
+    expected = np.array([sum(distribution[key] for key in keys) * total for keys in bins])
+    observed, expected = observed[expected >= 1], expected[expected >= 1]
     if len(expected) < 2:
         return 1.0
 
-    return float(stats.chisquare(observed, np.array(expected) * sum(observed) / sum(expected)).pvalue)
+    return float(stats.chisquare(observed, expected * observed.sum() / expected.sum()).pvalue)
 
 
 def agreement(

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
-from importlib.resources import files
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from tiny import all_graphs
 
 from graphite_gen.errors import ConfigError, FamilyError
 from graphite_gen.families import FAMILIES, Family, base
 from graphite_gen.families import family as family_of
 from graphite_gen.families.entropies import EntropyEstimate, draw_nats, known_entropy, mean_entropy
 from graphite_gen.rng import stream
-
-from .helpers import all_graphs
 
 
 @pytest.mark.parametrize(
@@ -27,7 +24,6 @@ def test_the_mean_over_samples_is_the_entropy(family: Family) -> None:
 
     found = EntropyEstimate.of(list(draw_nats(family, 4, 2000, seed=0)))
 
-    assert found.standard_error is not None
     assert found.nats == pytest.approx(exact, abs=4 * found.standard_error + 1e-9)
     assert found.standard_error < 0.05
     assert (found.gap, found.graphs) == (0, 2000)
@@ -123,6 +119,7 @@ def test_the_table_agrees_with_published_entropies(
     assert mean.standard_error < 0.5
     assert mean.nats == pytest.approx(published, abs=3 * math.hypot(mean.standard_error, error))
     assert -0.1 < mean.gap < 0.5
+    assert all(entropy.gap >= -0.3 and entropy.graphs > 1 for entropy in entropies.values())
     for n, end in zip((10, 20), ends, strict=True):
         assert entropies[n].nats == pytest.approx(end, abs=0.1 + 3 * (entropies[n].standard_error or 0))
 
@@ -139,18 +136,10 @@ def test_closed_forms_come_first_and_other_parameters_and_sizes_are_not_in_the_t
         known_entropy(family_of("barabasi"), 3)
 
 
-def test_the_table_is_for_default_parameters() -> None:
-    table = json.loads(files("graphite_gen.families").joinpath("entropies.json").read_text(encoding="utf-8"))
-
-    assert set(table) == {"barabasi", "geometric"}
-    for name, known in table.items():
-        assert known["parameters"] == family_of(name).parameters()
-        assert all(row["lower"] <= row["upper"] + 0.3 and row["graphs"] > 1 for row in known["entropies"].values())
-
-
 @pytest.mark.slow
-def test_the_entropy_of_barabasi_in_the_table_agrees_with_new_samples() -> None:
+@pytest.mark.parametrize("n", [12, 16, 20])
+def test_the_entropy_of_barabasi_in_the_table_agrees_with_new_samples(n: int) -> None:
     family = family_of("barabasi")
-    known, new = known_entropy(family, 12), EntropyEstimate.of(list(draw_nats(family, 12, 400, seed=99)))
+    known, new = known_entropy(family, n), EntropyEstimate.of(list(draw_nats(family, n, 300, seed=99)))
 
     assert new.nats == pytest.approx(known.nats, abs=4 * math.hypot(known.standard_error, new.standard_error))

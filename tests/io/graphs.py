@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from graphite_gen.errors import FormatError
+from graphite_gen.errors import FormatError, OutputError
 from graphite_gen.graph import SimpleGraph
-from graphite_gen.io import read_graphs
+from graphite_gen.io import read_graphs, write_graphs
 
 TEXT = st.text(max_size=6)
 KEYS = st.text(min_size=1, max_size=6).filter(lambda key: key not in ("weight", "features", "split", "graph"))
@@ -27,9 +27,8 @@ def bare_graphs(draw: Callable[..., Any], max_nodes: int = 9) -> SimpleGraph:
     """A graph without attributes."""
     nodes = draw(st.integers(0, max_nodes))
     pairs = [(i, j) for i in range(nodes) for j in range(i + 1, nodes)]
-    kept = draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
 
-    return SimpleGraph.from_pairs(nodes, np.array(sorted(kept)).reshape(-1, 2))
+    return SimpleGraph.from_pairs(nodes, draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else [])
 
 
 @st.composite
@@ -79,6 +78,13 @@ def assert_same(graph: SimpleGraph, other: SimpleGraph) -> None:
     assert same(dict(graph.attributes), dict(other.attributes))
 
 
+def assert_kept(graphs: Sequence[SimpleGraph], path: Path) -> None:
+    """Graphs that are written to a file and read back are equal in every field."""
+    assert write_graphs(iter(graphs), path) == len(graphs)
+    for graph, read in zip(graphs, read_graphs(path), strict=True):
+        assert_same(graph, read)
+
+
 def assert_same_edges(graph: SimpleGraph, other: SimpleGraph) -> None:
     """Both graphs have the same nodes and edges."""
     assert graph.nodes == other.nodes
@@ -100,7 +106,14 @@ def same(one: Any, two: Any) -> bool:
     return bool(one == two)
 
 
-def assert_refused(path: Path, expected: str, body: bytes | str | None = None) -> None:
+def assert_not_written(target: str | Path, expected: str, *graphs: SimpleGraph, **how: Any) -> None:
+    """Writing raises an error with the expected reason, or with a message that matches a pattern."""
+    with pytest.raises(OutputError) as caught:
+        write_graphs(graphs, target, **how)
+    assert caught.value.reason == expected or re.search(expected, str(caught.value)), caught.value
+
+
+def assert_refused(path: Path, expected: str, body: bytes | str | None = None, reason: str | None = None) -> None:
     """Reading the file raises a one-line error that names it and has the expected reason, or matches a pattern."""
     if body is not None:
         path.write_bytes(body if isinstance(body, bytes) else body.encode())
@@ -110,3 +123,4 @@ def assert_refused(path: Path, expected: str, body: bytes | str | None = None) -
     assert caught.value.reason == expected or re.search(expected, message), message
     assert f"{path.name}'" in message
     assert "\n" not in message
+    assert reason is None or caught.value.reason == reason

@@ -1,17 +1,69 @@
 from __future__ import annotations
 
 import errno
-import itertools
 import json
 import os
 import shutil
 import stat
+from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
 from killing import killed_at
 
 from graphite_gen.io.atomic import filling, is_settled, move_all, replacing, staging, sweep
+
+STAGE = ".graphite-gen.0123456789abcdef.tmp"
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """The texts of all files; folders, such as a stage, have none."""
+    return {path.name: path.read_text() if path.is_file() else "" for path in folder.iterdir()}
+
+
+def visible(folder: Path) -> dict[str, str]:
+    return {name: text for name, text in contents(folder).items() if not name.startswith(".")}
+
+
+def write_files(folder: Path, texts: dict[str, str]) -> None:
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+
+
+def replace_file(path: Path, text: str) -> None:
+    with replacing(path) as stream:
+        stream.write(text.encode())
+
+
+def fill(folder: Path, texts: dict[str, str], old: str = "") -> None:
+    with filling(folder, lambda: [folder / name for name in old]) as new:
+        write_files(new, texts)
+
+
+def kills(task: Callable[[], object], least: int) -> Iterator[None]:
+    """Kill a task right before its first file operation, then before its second, and so on until it finishes."""
+    operation = 0
+    while killed_at(operation, task):
+        operation += 1
+        yield
+    assert operation >= least
+
+
+def interrupt(
+    patch: pytest.MonkeyPatch, method: str, calls: range, error: BaseException, *, late: bool = False
+) -> None:
+    """Let some calls of a method of paths fail, before or after their work is done."""
+    work, number = getattr(Path, method), count()
+
+    def interrupted(self: Path, target: Path) -> Path:
+        if next(number) not in calls:
+            return work(self, target)
+        if late:
+            work(self, target)
+        raise error
+
+    patch.setattr(Path, method, interrupted)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
@@ -23,13 +75,11 @@ def test_a_file_is_replaced_completely_or_not_at_all(error: type[BaseException],
     with pytest.raises(error), replacing(path) as stream:  # noqa: PT012
         stream.write(b"half")
         raise error
-    assert path.read_bytes() == b"old"
-    with replacing(path) as stream:
-        stream.write(b"new")
+    assert contents(tmp_path) == {"file": "old"}
+    replace_file(path, "new")
 
-    assert path.read_bytes() == b"new"
+    assert contents(tmp_path) == {"file": "new"}
     assert stat.S_IMODE(path.stat().st_mode) == mode
-    assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_failed_stage_is_removed_with_the_folders_created_for_it(tmp_path: Path) -> None:
@@ -45,7 +95,7 @@ def test_a_failed_stage_is_removed_with_the_folders_created_for_it(tmp_path: Pat
         (stage / "file").touch()
         (stage / "file").rename(folder / "file")
 
-    assert [file.name for file in folder.iterdir()] == ["file"]
+    assert list(contents(folder)) == ["file"]
 
 
 @pytest.mark.parametrize("fails_at", [0, 1, 2, 3])
@@ -53,95 +103,53 @@ def test_a_failed_stage_is_removed_with_the_folders_created_for_it(tmp_path: Pat
 def test_moves_are_all_done_or_all_undone(
     fails_at: int, late: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in "abcd":
-        (tmp_path / name).write_text(name)
+    before = {name: name for name in "abcd"}
+    write_files(tmp_path, before)
     # The last file gets the name that the first one had.
     moves = [(tmp_path / old, tmp_path / new) for old, new in ("ae", "bf", "cg", "da")]
-    rename, calls = Path.rename, 0
 
-    def interrupted(self: Path, target: Path) -> Path:
-        nonlocal calls
-        calls += 1
-        if calls != fails_at + 1:
-            return rename(self, target)
-        if late:
-            rename(self, target)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Path, "rename", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        move_all(moves)
-    monkeypatch.undo()
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {name: name for name in "abcd"}
+    with monkeypatch.context() as patch:
+        interrupt(patch, "rename", range(fails_at, fails_at + 1), KeyboardInterrupt(), late=late)
+        with pytest.raises(KeyboardInterrupt):
+            move_all(moves)
+    assert contents(tmp_path) == before
 
     move_all(moves)
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"e": "a", "f": "b", "g": "c", "a": "d"}
-
-
-def test_a_name_taken_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
-    for name in "abc":
-        (tmp_path / name).write_text(name)
-
-    with pytest.raises(FileExistsError, match="c"):
-        move_all([(tmp_path / old, tmp_path / new) for old, new in (("a", "d"), ("gone", "e"), ("b", "c"))])
-    assert visible(tmp_path) == {"a": "a", "b": "b", "c": "c"}
-
-
-def visible(folder: Path) -> dict[str, str]:
-    return {path.name: path.read_text() for path in folder.iterdir() if not path.name.startswith(".")}
-
-
-def write_file(path: Path, text: str) -> None:
-    with replacing(path) as stream:
-        stream.write(text.encode())
+    assert contents(tmp_path) == {"e": "a", "f": "b", "g": "c", "a": "d"}
 
 
 def test_a_file_stays_complete_when_its_writer_is_killed_and_the_next_one_cleans_up(tmp_path: Path) -> None:
-    write_file(tmp_path / "file", "old")
-    for operation in itertools.count():
-        if not killed_at(operation, lambda: write_file(tmp_path / "file", "new")):
-            break
+    replace_file(tmp_path / "file", "old")
+    for _ in kills(lambda: replace_file(tmp_path / "file", "new"), 3):
         assert visible(tmp_path)["file"] in ("old", "new")
-        write_file(tmp_path / "other", "")
-        assert len(list(tmp_path.iterdir())) == 2, "the stage of the killed writer is removed"
-    assert operation > 2
-
-
-def fill(folder: Path, texts: dict[str, str], old: tuple[str, ...] = ()) -> None:
-    with filling(folder, lambda: [folder / name for name in old]) as new:
-        for name, text in texts.items():
-            (new / name).write_text(text)
+        replace_file(tmp_path / "other", "")
+        assert contents(tmp_path).keys() == {"file", "other"}, "the stage of the killed writer is removed"
 
 
 def test_a_new_folder_appears_with_all_its_files_or_not_at_all(tmp_path: Path) -> None:
-    wanted = {"a": "1", "b": "2", "c": "3"}
-    for operation in itertools.count():
-        if not killed_at(operation, lambda: fill(tmp_path / "out", wanted)):
-            break
-        assert not (tmp_path / "out").exists() or visible(tmp_path / "out") == wanted
-        fill(tmp_path / "out", wanted, tuple(wanted) if (tmp_path / "out").exists() else ())
-        assert [path.name for path in tmp_path.iterdir()] == ["out"], "the stage of the killed writer is removed"
-        shutil.rmtree(tmp_path / "out")
-    assert operation > 4
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    wanted, out = {"a": "1", "b": "2", "c": "3"}, tmp_path / "out"
+    for _ in kills(lambda: fill(out, wanted), 5):
+        assert not out.exists() or contents(out) == wanted
+        fill(out, wanted, "abc" if out.exists() else "")
+        assert list(contents(tmp_path)) == ["out"], "the stage of the killed writer is removed"
+        shutil.rmtree(out)
+    assert list(contents(tmp_path)) == ["out"]
 
 
 def test_files_in_an_existing_folder_are_all_replaced_or_none_after_the_next_write(tmp_path: Path) -> None:
     before, after = {"a": "old", "b": "old", "other": "x"}, {"a": "new", "c": "new", "other": "x"}
+    write_files(tmp_path, before)
     halves = 0
-    for operation in itertools.count():
-        for path in tmp_path.iterdir():
-            path.unlink() if path.is_file() else shutil.rmtree(path)
-        for name, text in before.items():
-            (tmp_path / name).write_text(text)
-        if not killed_at(operation, lambda: fill(tmp_path, {"a": "new", "c": "new"}, ("a", "b"))):
-            break
+    for _ in kills(lambda: fill(tmp_path, {"a": "new", "c": "new"}, "ab"), 5):
         is_half = visible(tmp_path) not in (before, after)
         halves += is_half
         assert not (is_half and is_settled(tmp_path)), "a reader could not tell"
         sweep(tmp_path)
         assert is_settled(tmp_path)
-        assert visible(tmp_path) in (before, after)
+        assert contents(tmp_path) in (before, after)
+        for path in tmp_path.iterdir():
+            path.unlink()
+        write_files(tmp_path, before)
     assert halves, "no kill fell between two moves"
     assert visible(tmp_path) == after
 
@@ -151,83 +159,58 @@ def test_a_file_that_appears_meanwhile_is_kept_and_reported(tmp_path: Path) -> N
 
     def appear() -> list[Path]:
         (tmp_path / "c").write_text("foreign")
-        return [tmp_path / "a"]
+        return [tmp_path / "gone", tmp_path / "a"]
 
-    with pytest.raises(FileExistsError), filling(tmp_path, appear) as new:  # noqa: PT012
-        for name in "abc":
-            (new / name).write_text("new")
+    with pytest.raises(FileExistsError, match="c"), filling(tmp_path, appear) as new:
+        write_files(new, dict.fromkeys("abc", "new"))
 
-    assert visible(tmp_path) == {"a": "old", "c": "foreign"}
-    assert len(list(tmp_path.iterdir())) == 2, "the stage is removed"
+    assert contents(tmp_path) == {"a": "old", "c": "foreign"}
 
 
 @pytest.mark.parametrize("moved", range(6))
 def test_a_plan_is_completed_over_files_that_appeared_meanwhile(moved: int, tmp_path: Path) -> None:
-    stage = tmp_path / ".graphite-gen.0123456789abcdef.tmp"
+    stage = tmp_path / STAGE
     for folder in (stage / "old", stage / "new"):
         folder.mkdir(parents=True)
-    for name in "ab":
-        (tmp_path / name).write_text("old")
-    for name in "ace":
-        (stage / "new" / name).write_text("new")
+    write_files(tmp_path, dict.fromkeys("ab", "old"))
+    write_files(stage / "new", dict.fromkeys("ace", "new"))
     # "e" was to be replaced too, but was removed before it could be moved.
     (stage / "plan.json").write_text(json.dumps({"old": ["a", "b", "e"], "new": ["e", "a", "c"]}))
     moves = [(tmp_path / name, stage / "old" / name) for name in "ab"]
     moves += [(stage / "new" / name, tmp_path / name) for name in "eac"]
     for old, new in moves[:moved]:
         old.rename(new)
-    if moved < 5:
-        (tmp_path / "c").write_text("foreign")
-    if moved == 2:
-        (tmp_path / "a").write_text("foreign")
+    write_files(tmp_path, dict.fromkeys("c" * (moved < 5) + "a" * (moved == 2), "foreign"))
 
     sweep(tmp_path)
 
-    assert visible(tmp_path) == {"a": "new", "c": "new", "e": "new"}
-    assert not stage.exists()
+    assert contents(tmp_path) == {"a": "new", "c": "new", "e": "new"}
 
 
 def test_old_files_survive_when_they_cannot_be_moved_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in "ab":
-        (tmp_path / name).write_text("old")
-    rename, calls = Path.rename, 0
-
-    def fail_late(self: Path, target: Path) -> Path:
-        nonlocal calls
-        calls += 1
-        if calls > 2:
-            raise OSError(errno.EIO, "Input/output error")
-        return rename(self, target)
+    write_files(tmp_path, dict.fromkeys("ab", "old"))
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "rename", fail_late)
+        interrupt(patch, "rename", range(2, 99), OSError(errno.EIO, "Input/output error"))
         with pytest.raises(OSError, match="Input/output"):
-            fill(tmp_path, {"a": "new", "c": "new"}, ("a", "b"))
+            fill(tmp_path, {"a": "new", "c": "new"}, "ab")
     assert not is_settled(tmp_path)
     assert {path.name for path in tmp_path.glob(".*/old/*")} == {"a", "b"}
 
     sweep(tmp_path)
-    assert visible(tmp_path) == {"a": "new", "c": "new"}
-    assert len(list(tmp_path.iterdir())) == 2, "the stage is removed once its plan is completed"
+    assert contents(tmp_path) == {"a": "new", "c": "new"}, "the stage is removed once its plan is completed"
 
 
 def test_a_write_interrupted_before_its_first_move_leaves_no_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a").write_text("old")
-    replace = Path.replace
+    interrupt(monkeypatch, "replace", range(1), KeyboardInterrupt(), late=True)
 
-    def interrupted(self: Path, target: Path) -> Path:
-        replace(self, target)
-        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        fill(tmp_path, {"a": "new"}, "a")
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "replace", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            fill(tmp_path, {"a": "new"}, ("a",))
-
-    assert visible(tmp_path) == {"a": "old"}
-    assert len(list(tmp_path.iterdir())) == 1
+    assert contents(tmp_path) == {"a": "old"}
 
 
 def test_single_files_of_earlier_versions_are_removed_unless_locked(tmp_path: Path) -> None:
@@ -241,9 +224,7 @@ def test_single_files_of_earlier_versions_are_removed_unless_locked(tmp_path: Pa
         stream.flush()
         fcntl.flock(stream, fcntl.LOCK_EX)
         sweep(tmp_path)
-        assert not left.exists()
-        assert used.read_text() == "half"
-        assert link.read_text() == "x"
+        assert contents(tmp_path) == {"target": "x", link.name: "x", used.name: "half"}
 
     sweep(tmp_path)
     assert not used.exists()
@@ -257,7 +238,7 @@ def test_single_files_of_earlier_versions_are_removed_unless_locked(tmp_path: Pa
     ],
 )
 def test_a_plan_does_not_leave_its_folder_or_follow_links(tmp_path: Path, plan: object) -> None:
-    stage = tmp_path / "folder" / ".graphite-gen.0123456789abcdef.tmp"
+    stage = tmp_path / "folder" / STAGE
     for folder in (stage / "old", tmp_path / "secret"):
         folder.mkdir(parents=True)
     (stage / "new").symlink_to(tmp_path / "secret") if "diary" in str(plan) else (stage / "new").mkdir()
@@ -273,37 +254,30 @@ def test_a_plan_does_not_leave_its_folder_or_follow_links(tmp_path: Path, plan: 
 def test_a_stage_in_use_is_not_removed(tmp_path: Path) -> None:
     with replacing(tmp_path / "a") as stream, staging(tmp_path) as stage:
         stream.write(b"a")
-        write_file(tmp_path / "b", "b")
+        replace_file(tmp_path / "b", "b")
         sweep(tmp_path)
         assert stage.exists()
 
     assert visible(tmp_path) == {"a": "a", "b": "b"}
 
 
-def test_without_support_for_locks_nothing_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(descriptor: int, operation: int) -> None:
-        raise OSError(errno.ENOLCK, "No locks available")
+def refuse_locks(descriptor: int, operation: int) -> None:
+    raise OSError(errno.ENOLCK, "No locks available")
 
-    left = tmp_path / ".graphite-gen.0123456789abcdef.tmp"
+
+@pytest.mark.parametrize(("name", "changed"), [("fcntl.flock", refuse_locks), ("os.getuid", lambda: os.geteuid() + 1)])
+def test_without_support_for_locks_and_of_another_user_no_stage_is_removed(
+    name: str, changed: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = tmp_path / STAGE
     left.mkdir()
     with monkeypatch.context() as patch:
-        patch.setattr(pytest.importorskip("fcntl"), "flock", refuse)
-        write_file(tmp_path / "a", "a")
+        patch.setattr(name, changed)
+        replace_file(tmp_path / "a", "a")
         assert left.exists()
 
-    write_file(tmp_path / "a", "a")
-    assert not left.exists()
-
-
-def test_the_stage_of_another_user_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    left = tmp_path / ".graphite-gen.0123456789abcdef.tmp"
-    left.mkdir()
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "getuid", lambda: left.stat().st_uid + 1)
-        sweep(tmp_path)
-        assert left.exists()
     sweep(tmp_path)
-    assert not left.exists()
+    assert contents(tmp_path) == {"a": "a"}
 
 
 def test_a_file_is_on_disk_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,7 +288,6 @@ def test_a_file_is_on_disk_before_it_gets_its_name(tmp_path: Path, monkeypatch: 
         fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", spy)
-    with replacing(tmp_path / "a") as stream:
-        stream.write(b"abc")
+    replace_file(tmp_path / "a", "abc")
     # The file, then the folder.
     assert synced == [(True, False), (False, True)]

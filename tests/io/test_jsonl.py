@@ -4,34 +4,12 @@ import json
 from pathlib import Path
 
 import networkx as nx
-import numpy as np
 import pytest
 
 from graphite_gen.graph import SimpleGraph
-from graphite_gen.io import read_graphs, write_graphs
+from graphite_gen.io import read_graphs
 
 from .graphs import assert_refused, assert_same
-
-
-def test_networkx_opens_every_line(tmp_path: Path) -> None:
-    graph = SimpleGraph(
-        3,
-        np.array([[0, 1], [1, 2]], np.int32),
-        np.array([0.5, 2.0]),
-        np.array([[1, 2], [3, 4], [5, 6]], np.float32),
-        names=("ä", 7, "c"),
-        node_attributes={"size": [1, None, 3]},
-        attributes={"family": "ego"},
-    )
-    bare = SimpleGraph.from_pairs(4, [(0, 1), (2, 3)])
-    write_graphs([graph, bare], tmp_path / "a.jsonl")
-
-    opened = [
-        nx.node_link_graph(json.loads(line), edges="edges") for line in (tmp_path / "a.jsonl").read_text().splitlines()
-    ]
-
-    assert_same(graph, SimpleGraph.from_networkx(opened[0]))
-    assert list(opened[1].edges) == [(0, 1), (2, 3)]
 
 
 @pytest.mark.parametrize("key", ["edges", "links"])

@@ -11,13 +11,13 @@ from graphite_gen.network import calibration
 from graphite_gen.network.calibration import density_shift, expected_degrees, fit_biases
 from graphite_gen.network.pair_logits import PairLogits
 
+from .graphs import dense, pair_logits
 from .test_edge_sampler import sparse_logits
-from .test_pair_logits import pair_logits
 
 
 def edge_matrix(logits: PairLogits) -> torch.Tensor:
     """The probability of every pair as a matrix; a node has no edge with itself."""
-    return torch.sigmoid(logits.tile(slice(None), slice(None))) * (1 - torch.eye(logits.nodes))
+    return torch.sigmoid(dense(logits)) * (1 - torch.eye(logits.nodes))
 
 
 @pytest.mark.parametrize("tile", [7, 1 << 18])

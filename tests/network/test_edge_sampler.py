@@ -15,14 +15,15 @@ from graphite_gen.network import edge_sampler
 from graphite_gen.network.edge_sampler import BlockTree, EdgeSampler, sample_edges, visit_every_pair
 from graphite_gen.network.pair_logits import PairLogits
 
-from .test_pair_logits import pair_logits
+from .graphs import dense, pair_logits
+
+Sampler = Callable[[PairLogits, np.random.Generator], NDArray[np.int64]]
+SAMPLERS: list[Sampler] = [lambda logits, rng: EdgeSampler(logits).sample(rng), visit_every_pair]
 
 
 def probabilities(logits: PairLogits) -> NDArray[np.float64]:
     """The probability of an edge of every pair, in the order of ``combinations``."""
-    pairs = torch.combinations(torch.arange(logits.nodes)).mT
-
-    return torch.sigmoid(logits.tile(slice(None), slice(None))[pairs[0], pairs[1]]).numpy()
+    return torch.sigmoid(dense(logits)).numpy()[np.triu_indices(logits.nodes, 1)]
 
 
 def sampled(logits: PairLogits, count: int, seed: int) -> NDArray[np.bool_]:
@@ -44,7 +45,7 @@ def sparse_logits(nodes: int, degree: float = 10) -> PairLogits:
     logits = PairLogits(factor, torch.tensor([1.0, 1, 1, 1, -1, -1]), normal(nodes, seed=7), torch.zeros(()))
     some = replace(logits, factor=factor[:400], bias=logits.bias[:400])
     # For rare edges the density is proportional to the odds.
-    shift = np.log(degree / nodes) - np.log(np.exp(some.tile(slice(None), slice(None)).triu(1).numpy()).mean())
+    shift = np.log(degree / nodes) - np.log(np.exp(dense(some).triu(1).numpy()).mean())
 
     return replace(logits, shift=torch.tensor(shift))
 
@@ -74,8 +75,12 @@ def test_every_graph_on_four_nodes_has_its_probability(shift: float) -> None:
     assert stats.chisquare(np.append(counts[~rare], counts[rare].sum()), wanted).pvalue > 1e-3
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("blocks", [1, 8])
-def test_edge_frequencies_are_those_of_the_dense_matrix(blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edge_frequencies_are_those_of_the_dense_matrix(
+    blocks: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.set_default_dtype(dtype)
     monkeypatch.setattr(edge_sampler, "_SMALLEST_BLOCK", blocks)
     logits = sparse_logits(700)
     p = probabilities(logits)
@@ -93,17 +98,8 @@ def test_edge_frequencies_are_those_of_the_dense_matrix(blocks: int, monkeypatch
     assert (np.abs(degrees - expected) < 5 * np.sqrt(variance) + 1).all()
 
 
-@pytest.mark.parametrize("logits", [pair_logits(5), PairLogits.inner_product(normal(40, 3))], ids=["signed", "inner"])
-def test_edges_of_small_graphs_have_their_probabilities(logits: PairLogits) -> None:
-    p = probabilities(logits)
-
-    edges = sampled(logits, 500, seed=2).mean(axis=0)
-
-    assert ((edges - p) ** 2 / (p * (1 - p) / 500)).sum() == pytest.approx(len(p), abs=5 * np.sqrt(2 * len(p)))
-
-
-@pytest.mark.parametrize("sample", [lambda logits, rng: EdgeSampler(logits).sample(rng), visit_every_pair])
-def test_samples_are_ascending_pairs_that_depend_on_the_seed_alone(sample: Callable[..., NDArray[np.int64]]) -> None:
+@pytest.mark.parametrize("sample", SAMPLERS)
+def test_samples_are_ascending_pairs_that_depend_on_the_seed_alone(sample: Sampler) -> None:
     first, again, other = (sample(sparse_logits(200), np.random.default_rng(seed)) for seed in (1, 1, 2))
 
     assert np.array_equal(first, again)
@@ -112,21 +108,16 @@ def test_samples_are_ascending_pairs_that_depend_on_the_seed_alone(sample: Calla
     assert (np.diff(first[0] * 200 + first[1]) > 0).all()
 
 
-@pytest.mark.parametrize(("shift", "edges"), [(60.0, 36 * 35 // 2), (-60.0, 0)])
-def test_certain_edges_are_all_present_or_absent(shift: float, edges: int) -> None:
-    logits = replace(pair_logits(36), shift=torch.tensor(shift))
+@pytest.mark.parametrize("sample", SAMPLERS)
+@pytest.mark.parametrize(("nodes", "shift", "edges"), [(36, 60.0, 36 * 35 // 2), (36, -60.0, 0), (1, 0.0, 0)])
+def test_certain_edges_are_all_present_or_absent(
+    sample: Sampler, nodes: int, shift: float, edges: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(edge_sampler, "_TILE", 1)
+    logits = replace(pair_logits(nodes), shift=torch.tensor(shift))
 
-    assert EdgeSampler(logits).sample(np.random.default_rng(0)).shape == (2, edges)
-
-
-def test_single_precision_is_accurate(single_precision: None) -> None:
-    logits = sparse_logits(700)
-    p = probabilities(logits)
-
-    edges = EdgeSampler(logits).sample(np.random.default_rng(0))
-
-    assert logits.factor.dtype == torch.float32
-    assert abs(edges.shape[1] - float(p.sum())) < 5 * np.sqrt(float(p.sum()))
+    assert sample(logits, np.random.default_rng(0)).shape == (2, edges)
+    assert sample_edges(pair_logits(0), np.random.default_rng(0)).shape == (2, 0)
 
 
 def star_logits(nodes: int) -> PairLogits:
@@ -167,18 +158,25 @@ def test_cost_is_proportional_to_the_edges(graph: Callable[[int], PairLogits], m
     assert rates[1] < 1.5 * rates[0]
 
 
-@pytest.mark.parametrize(("tile", "visited"), [(1, 100), (30, 100), (1 << 17, 100), (30, 0)])
-def test_sampled_edges_have_their_probabilities(tile: int, visited: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("head", "tile", "visited"),
+    [("signed", 1, 100), ("signed", 30, 100), ("signed", 1 << 17, 100), ("signed", 30, 0), ("inner", 30, 0)],
+)
+def test_sampled_edges_have_their_probabilities(
+    head: str, tile: int, visited: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(edge_sampler, "_TILE", tile)
     monkeypatch.setattr(edge_sampler, "VISITED_NODES", visited)
-    logits, draws, rng = pair_logits(11), 3000, np.random.default_rng(1)
-    counts = np.zeros((11, 11))
+    logits = pair_logits(11) if head == "signed" else PairLogits.inner_product(normal(40, 3))
+    p, draws, rng = probabilities(logits), 3000, np.random.default_rng(1)
+    counts = np.zeros((logits.nodes, logits.nodes))
     for _ in range(draws):
         counts[tuple(sample_edges(logits, rng))] += 1
 
-    wanted = torch.sigmoid(logits.tile(slice(None), slice(None))).triu(1).numpy()
-    error = np.sqrt(wanted * (1 - wanted) / draws)
-    assert (np.abs(counts / draws - wanted) <= 4.5 * error).all()
+    assert not np.tril(counts).any()
+    z = (counts[np.triu_indices(logits.nodes, 1)] / draws - p) / np.sqrt(p * (1 - p) / draws)
+    assert np.abs(z).max() < 4.5
+    assert (z**2).sum() == pytest.approx(len(z), abs=5 * np.sqrt(2 * len(z)))
 
 
 def test_rare_edges_are_not_limited_by_single_precision_noise() -> None:
@@ -187,11 +185,3 @@ def test_rare_edges_are_not_limited_by_single_precision_noise() -> None:
     rng = np.random.default_rng(2)
 
     assert sum(visit_every_pair(logits, rng).shape[1] for _ in range(30)) <= 2
-
-
-@pytest.mark.parametrize("nodes", [0, 1])
-def test_graphs_without_pairs_have_no_edges(nodes: int) -> None:
-    rng = np.random.default_rng(0)
-
-    assert visit_every_pair(pair_logits(nodes), rng).shape == (2, 0)
-    assert nodes == 0 or EdgeSampler(pair_logits(nodes)).sample(rng).shape == (2, 0)

@@ -21,22 +21,13 @@ from graphite_gen.network.pair_logits import PairLogits
 from graphite_gen.nn.distributions import NodeNormal
 from graphite_gen.nn.operators import SparseGraph
 
-from .graphs import planted
+from .graphs import adjacency, dense, dense_gcn, edge_tensor, planted
 
 GRAPH = planted()
 NODES = GRAPH.nodes
-EDGES = torch.from_numpy(np.ascontiguousarray(GRAPH.edges.T, dtype=np.int64))
+EDGES = edge_tensor(GRAPH)
 INPUTS = inputs_of(GRAPH, False)
 QUICK = LinkSettings(latent=4, hops=2, epochs=6, validate_every=1, learning_rate=0.1)
-
-
-def dense_normalised(edges: Tensor) -> Tensor:
-    """The propagation matrix of a GCN, written out."""
-    adjacency = torch.eye(NODES)
-    adjacency[edges[0], edges[1]] = adjacency[edges[1], edges[0]] = 1
-    scale = adjacency.sum(1) ** -0.5
-
-    return scale[:, None] * adjacency * scale
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.3, 0.8])
@@ -46,7 +37,7 @@ def test_the_encoder_gets_the_graph_without_hidden_edges(rate: float) -> None:
     parts = []
     for _ in range(20):
         seen, hidden = hide_edges(EDGES, whole, rate, generator)
-        assert torch.allclose(seen.matrix.to_dense(), dense_normalised(EDGES[:, ~hidden]))
+        assert torch.allclose(seen.matrix.to_dense(), dense_gcn(EDGES[:, ~hidden], NODES))
         parts.append(hidden.double().mean())
 
     assert torch.stack(parts).mean() == pytest.approx(rate, abs=0.03)
@@ -72,9 +63,9 @@ def test_steps_encode_without_hidden_edges_and_validation_with_all(monkeypatch: 
     assert len(hidden) == QUICK.epochs
     assert all(0 < part.sum() < part.numel() for part in hidden)
     for seen, whole, gone in zip(encoded[::2], encoded[1::2], hidden, strict=True):
-        assert torch.allclose(seen, dense_normalised(EDGES[:, ~gone]))
-        assert torch.allclose(whole, dense_normalised(EDGES))
-    assert torch.allclose(trained.graph.matrix.to_dense(), dense_normalised(EDGES))
+        assert torch.allclose(seen, dense_gcn(EDGES[:, ~gone], NODES))
+        assert torch.allclose(whole, dense_gcn(EDGES, NODES))
+    assert torch.allclose(trained.graph.matrix.to_dense(), dense_gcn(EDGES, NODES))
 
 
 @pytest.mark.parametrize("balanced", [True, False])
@@ -86,10 +77,8 @@ def test_targets_of_the_loss_are_hidden_edges_or_all(targets: str, subsample: fl
     hidden = torch.arange(EDGES.shape[1]) % 3 == 0
     found = link_loss(network, settings, posterior, INPUTS, EDGES, hidden, torch.Generator().manual_seed(0))
 
-    logits = network.decode(posterior.mu, INPUTS).tile(slice(None), slice(None))
-    present = torch.zeros(NODES, NODES, dtype=torch.bool)
-    present[EDGES[0], EDGES[1]] = True
-    free = torch.ones(NODES, NODES, dtype=torch.bool).triu(1) & ~present
+    logits = dense(network.decode(posterior.mu, INPUTS))
+    free = (1 - adjacency(EDGES, NODES)).triu(1).bool()
     wanted = EDGES[:, hidden] if targets == "hidden" else EDGES
     weight = free.sum() / wanted.shape[1] if balanced else 1.0
     nats = F.softplus(logits[free]).sum() + weight * F.softplus(-logits[wanted[0], wanted[1]]).sum()
@@ -113,11 +102,11 @@ def test_the_weights_of_the_best_epoch_are_kept(scores: list[float], every: int,
     seen: list[Tensor] = []
 
     def validate(logits: PairLogits) -> float:
-        seen.append(logits.tile(slice(None), slice(None)).clone())
+        seen.append(dense(logits).clone())
         return scores[len(seen) - 1]
 
     trained = train_autoencoder(replace(QUICK, validate_every=every), EDGES, NODES, INPUTS, 0, validate=validate)
-    kept = trained.logits().tile(slice(None), slice(None))
+    kept = dense(trained.logits())
 
     assert trained.epoch == best
     assert len(seen) == len(scores)

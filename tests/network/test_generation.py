@@ -11,7 +11,7 @@ import pytest
 import torch
 from scipy.stats import ks_2samp
 
-from graphite_gen.errors import CheckpointError, DatasetError, SamplingError
+from graphite_gen.errors import CheckpointError, SamplingError
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.network.calibration import expected_degrees
 from graphite_gen.network.generation import LargeGraphSampler, NetworkModel, fit_network_model
@@ -19,6 +19,8 @@ from graphite_gen.network.hyperparameters import GENERATION
 from graphite_gen.network.network import Network
 from graphite_gen.network.storage import load_network, save_network
 from graphite_gen.training.checkpoint import load_checkpoint, read_tensors, write_tensors
+
+from .graphs import network_of
 
 # Blocks of unlike sizes and densities, and one that is mostly tied to another.
 SIZES = (60, 40, 20)
@@ -28,9 +30,7 @@ BLOCK = np.repeat(np.arange(3), SIZES)
 
 @cache
 def observed() -> Network:
-    graph = nx.stochastic_block_model(SIZES, DENSITIES, seed=2)
-
-    return Network(SimpleGraph.from_pairs(sum(SIZES), list(graph.edges)))
+    return network_of(nx.stochastic_block_model(SIZES, DENSITIES, seed=2))
 
 
 @cache
@@ -87,9 +87,7 @@ def test_a_graph_depends_on_the_seed_and_not_on_the_count() -> None:
 @cache
 def clubs() -> NetworkModel:
     """A model of a graph with far more triangles than random graphs of its degrees."""
-    graph = nx.connected_caveman_graph(24, 5)
-
-    return fit_network_model(Network(SimpleGraph.from_pairs(len(graph), list(graph.edges))), name="clubs")
+    return fit_network_model(network_of(nx.connected_caveman_graph(24, 5)), name="clubs")
 
 
 @pytest.mark.parametrize("nodes", [240, 1000])
@@ -112,8 +110,7 @@ def test_larger_graphs_have_a_giant_component() -> None:
     ("observed", "nodes", "error"), [(5, 6, 0.1), (5, 8, 0.1), (5, 23, 0.1), (2, 3, 0.25), (2, 7, 0.15), (2, 200, 0.03)]
 )
 def test_complete_graphs_give_larger_ones_of_their_mean_degree(observed: int, nodes: int, error: float) -> None:
-    graph = Network(SimpleGraph.from_pairs(observed, list(nx.complete_graph(observed).edges)))
-    fitted = fit_network_model(graph, replace(GENERATION, epochs=20))
+    fitted = fit_network_model(network_of(nx.complete_graph(observed)), replace(GENERATION, epochs=20))
     sizes = [each.number_of_edges() for each in fitted.sample(20, nodes=nodes, seed=1)]
 
     assert np.mean(sizes) == pytest.approx((observed - 1) * nodes / 2, rel=error)
@@ -121,9 +118,7 @@ def test_complete_graphs_give_larger_ones_of_their_mean_degree(observed: int, no
 
 @cache
 def dense_model() -> NetworkModel:
-    graph = nx.gnp_random_graph(100, 0.5, seed=0)
-
-    return fit_network_model(Network(SimpleGraph.from_pairs(100, list(graph.edges))))
+    return fit_network_model(network_of(nx.gnp_random_graph(100, 0.5, seed=0)))
 
 
 @pytest.mark.parametrize("nodes", [75, 150, 200])
@@ -169,7 +164,6 @@ def test_biases_are_fitted_once_per_fraction_in_any_order(monkeypatch: pytest.Mo
 
     assert sorted(fits) == [0.25, 0.25, 0.5, 0.5]
     assert all(torch.equal(a, b) for a, b in zip(up, reversed(down), strict=True))
-    assert torch.equal(up[-1], model().biases)
 
 
 def test_latents_and_largest_component_are_optional() -> None:
@@ -178,18 +172,6 @@ def test_latents_and_largest_component_are_optional() -> None:
     assert nx.is_connected(graph.to_networkx())
     assert len(graph.node_attributes) == GENERATION.latent
     assert len(graph.node_attributes["z0"]) == graph.nodes <= 60
-
-
-@pytest.mark.parametrize("kind", ["graphite-vae", "gae"])
-def test_a_loaded_checkpoint_samples_the_same_graphs(kind: str, tmp_path: Path) -> None:
-    trained = fit_network_model(observed(), replace(GENERATION, kind=kind, epochs=5), name="blocks", seed=3)
-    save_network(trained, tmp_path / "blocks")
-    loaded = load_network(tmp_path / "blocks")
-
-    assert (loaded.name, loaded.settings, loaded.seed) == (trained.name, trained.settings, 3)
-    for nodes in (None, 50):
-        (a,), (b,) = (list(LargeGraphSampler(each, 1, nodes=nodes)) for each in (trained, loaded))
-        assert np.array_equal(a.edges, b.edges)
 
 
 def test_damaged_checkpoints_are_refused(tmp_path: Path) -> None:
@@ -206,25 +188,22 @@ def test_damaged_checkpoints_are_refused(tmp_path: Path) -> None:
         ({"degrees": -tensors["degrees"]}, "degrees"),
         ({"degrees": 0 * tensors["degrees"]}, "degrees"),
         ({"biases": tensors["biases"] * torch.nan}, "finite"),
+        ({"evidence": None}, "evidence"),
     ):
-        write_tensors(path, tensors | change)
+        changed = tensors | change
+        write_tensors(path, {name: tensor for name, tensor in changed.items() if tensor is not None})
         with pytest.raises(CheckpointError, match=problem):
             load_network(tmp_path)
-    write_tensors(path, {name: tensor for name, tensor in tensors.items() if name != "evidence"})
-    with pytest.raises(CheckpointError, match="evidence"):
-        load_network(tmp_path)
 
 
-def test_impossible_sizes_and_empty_networks_are_refused() -> None:
+def test_impossible_sizes_are_refused() -> None:
     with pytest.raises(SamplingError, match="at least"):
         LargeGraphSampler(model(), 1, nodes=3)
-    with pytest.raises(DatasetError, match="no edges"):
-        fit_network_model(Network(SimpleGraph.from_pairs(4, [])))
 
 
 def test_isolated_nodes_and_components_are_reproduced() -> None:
-    pairs = [(i, j) for start in (0, 6) for i in range(start, start + 5) for j in range(i + 1, start + 5)]
-    trained = fit_network_model(Network(SimpleGraph.from_pairs(14, pairs)), replace(GENERATION, epochs=100))
+    parts = [nx.complete_graph(5), nx.empty_graph(1), nx.complete_graph(5), nx.empty_graph(3)]
+    trained = fit_network_model(network_of(nx.disjoint_union_all(parts)), replace(GENERATION, epochs=100))
     degrees = np.mean([graph.degrees() for graph in LargeGraphSampler(trained, 40)], axis=0)
 
     assert degrees[[5, 11, 12, 13]].max() < 0.5

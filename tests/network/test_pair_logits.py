@@ -8,33 +8,26 @@ from graphite_gen.network import pair_logits as pairs_module
 from graphite_gen.network.pair_logits import PairLogits
 from graphite_gen.nn.one_shot import InnerProduct
 
-
-def pair_logits(nodes: int, rank: int = 3, seed: int = 0) -> PairLogits:
-    sign = torch.ones(rank)
-    sign[rank // 2 :] = -1
-
-    return PairLogits(normal(nodes, rank, seed=seed), sign, normal(nodes, seed=seed + 1), torch.tensor(-1.5))
+from .graphs import dense, pair_logits
 
 
 def test_pairs_tiles_and_factors_agree_with_the_dense_matrix() -> None:
     logits = pair_logits(7)
-    dense = logits.factor @ torch.diag(logits.sign) @ logits.factor.mT
-    dense = dense + logits.bias[:, None] + logits.bias[None] + logits.shift
+    products = logits.factor @ torch.diag(logits.sign) @ logits.factor.mT
+    wanted = products + logits.bias[:, None] + logits.bias[None] + logits.shift
     pairs = torch.combinations(torch.arange(7)).mT
 
     left, right = logits.two_sided()
 
-    assert torch.allclose(logits.of(pairs), dense[pairs[0], pairs[1]])
-    assert torch.allclose(logits.tile(slice(2, 5), slice(0, 7)), dense[2:5])
-    assert torch.allclose(left @ right.mT, dense)
+    assert torch.allclose(logits.of(pairs), wanted[pairs[0], pairs[1]])
+    assert torch.allclose(logits.tile(slice(2, 5), slice(0, 7)), wanted[2:5])
+    assert torch.allclose(left @ right.mT, wanted)
 
 
 def test_inner_product_is_the_head_of_the_paper() -> None:
     z = normal(6, 4)
 
-    logits = PairLogits.inner_product(z)
-
-    assert torch.allclose(logits.tile(slice(6), slice(6)), InnerProduct()(z, torch.tensor(6)))
+    assert torch.allclose(dense(PairLogits.inner_product(z)), InnerProduct()(z, torch.tensor(6)))
 
 
 def test_gradients_of_pairs_are_those_of_the_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,7 +41,6 @@ def test_gradients_of_pairs_are_those_of_the_matrix(monkeypatch: pytest.MonkeyPa
     weights = normal(5, seed=4)
 
     ours = torch.autograd.grad((logits.of(pairs) * weights).sum(), leaves)
-    cells = logits.tile(slice(None), slice(None))[pairs[0], pairs[1]]
-    theirs = torch.autograd.grad((cells * weights).sum(), leaves)
+    theirs = torch.autograd.grad((dense(logits)[pairs[0], pairs[1]] * weights).sum(), leaves)
 
     assert all(torch.allclose(a, b) for a, b in zip(ours, theirs, strict=True))

@@ -93,31 +93,20 @@ def test_the_score_of_cells_is_the_sum_over_the_padded_matrix() -> None:
         assert torch.allclose(out[row], Bernoulli(logits=logits[row]).log_prob(cells).sum())
 
 
-def test_sampled_edges_follow_their_probabilities() -> None:
-    mask = node_mask(torch.tensor(4), 5)
-    logits = symmetric()[0, :5, :5] / 2
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sampled_edges_and_weights_follow_their_distribution(weighted: bool) -> None:
+    mask, values = node_mask(torch.tensor(4), 5), symmetric()[0, :5, :5] / 2
     uniform = torch.rand(20000, 5, 5, generator=torch.Generator().manual_seed(0))
+    uniform[0, 0, 1], uniform[1, 0, 1] = 0.0, 1.0  # the ends, where the inverse of the normal is infinite
+    ours = EdgeNormal(values, torch.tensor(0.5).log(), mask) if weighted else EdgeBernoulli(values, mask)
+    theirs = Normal(values, 0.5) if weighted else Bernoulli(logits=values)
 
-    graphs = EdgeBernoulli(logits, mask).sample(uniform)
+    graphs = ours.sample(uniform)
 
-    error = graphs.mean(0) - torch.sigmoid(logits)
-    assert error[pair_mask(mask)].abs().max() < 5 * 0.5 / 20000**0.5
+    assert graphs.isfinite().all()
     assert torch.equal(graphs, graphs.mT)
-    assert set(graphs.unique().tolist()) == {0.0, 1.0}
+    assert ((graphs.mean(0) - theirs.mean)[pair_mask(mask)].abs() < 5 * 0.5 / 20000**0.5).all()
+    assert ((graphs.std(0) - theirs.stddev)[pair_mask(mask)].abs() < 0.02).all()
     assert (graphs[:, 4] == 0).all()
     assert (graphs.diagonal(dim1=-2, dim2=-1) == 0).all()
-
-
-def test_sampled_weights_follow_their_normal_distribution() -> None:
-    mask = node_mask(torch.tensor(3), 4)
-    mean = symmetric()[0, :4, :4]
-    uniform = torch.rand(20000, 4, 4, generator=torch.Generator().manual_seed(0))
-    uniform[0, 0, 1], uniform[1, 0, 1] = 0.0, 1.0  # the ends, where the inverse is infinite
-
-    weights = EdgeNormal(mean, torch.tensor(0.5).log(), mask).sample(uniform)
-
-    assert weights.isfinite().all()
-    assert torch.equal(weights, weights.mT)
-    assert ((weights.mean(0) - mean)[pair_mask(mask)].abs() < 5 * 0.5 / 20000**0.5).all()
-    assert ((weights.std(0) - 0.5)[pair_mask(mask)].abs() < 0.02).all()
-    assert (weights[:, 3] == 0).all()
+    assert weighted or set(graphs.unique().tolist()) == {0.0, 1.0}

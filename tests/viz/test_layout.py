@@ -5,21 +5,26 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
+from tiny import path
 
 from graphite_gen.errors import DatasetError
 from graphite_gen.families.simulate import generate
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.viz.layout import MAX_NODES, check_drawable, place_nodes
 
+COMPONENTS = {
+    "no nodes": [],
+    "one node": [nx.empty_graph(1)],
+    "no edges": [nx.empty_graph(5)],
+    "star": [nx.star_graph(9)],
+    "path": [nx.path_graph(12)],
+    "complete": [nx.complete_graph(7)],
+    "path and ring": [nx.path_graph(2), nx.cycle_graph(8)],
+    "components": [nx.cycle_graph(6), nx.path_graph(3), nx.empty_graph(2)],
+    "large": [nx.gnm_random_graph(300, 900, seed=0), nx.path_graph(4)],
+}
 GRAPHS = {
-    "no nodes": nx.empty_graph(0),
-    "one node": nx.empty_graph(1),
-    "no edges": nx.empty_graph(5),
-    "star": nx.star_graph(9),
-    "path": nx.path_graph(12),
-    "complete": nx.complete_graph(7),
-    "components": nx.disjoint_union_all([nx.cycle_graph(6), nx.path_graph(3), nx.empty_graph(2)]),
-    "large": nx.disjoint_union(nx.gnm_random_graph(300, 900, seed=0), nx.path_graph(4)),
+    name: SimpleGraph.from_networkx(nx.disjoint_union_all([nx.Graph(), *parts])) for name, parts in COMPONENTS.items()
 }
 
 
@@ -33,9 +38,8 @@ def stress(graph: nx.Graph, points: np.ndarray) -> float:
     return float((((scale * p - d) / d) ** 2).sum())
 
 
-@pytest.mark.parametrize("name", GRAPHS)
-def test_nodes_are_apart_and_within_the_square(name: str) -> None:
-    graph = SimpleGraph.from_networkx(GRAPHS[name])
+@pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
+def test_nodes_are_apart_and_within_the_square(graph: SimpleGraph) -> None:
     points = place_nodes(graph)
 
     assert points.shape == (graph.nodes, 2)
@@ -62,17 +66,10 @@ def test_graphs_that_are_too_large_are_refused() -> None:
     assert (error.value.index, error.value.nodes) == (3, MAX_NODES + 1)
 
 
-def test_the_largest_component_is_at_the_upper_left() -> None:
-    points = place_nodes(SimpleGraph.from_networkx(nx.disjoint_union(nx.path_graph(2), nx.cycle_graph(8))))
-    assert points[2:, 0].min() == pytest.approx(points[:, 0].min())
-    assert points[2:, 1].max() == pytest.approx(points[:, 1].max())
+def test_components_are_packed_in_rows_the_largest_first_with_their_longer_side_horizontal() -> None:
+    two, nine, one = map(place_nodes, (GRAPHS["path and ring"], SimpleGraph.from_pairs(9, []), path(12)))
 
-
-def test_components_are_packed_in_rows() -> None:
-    points = place_nodes(SimpleGraph.from_networkx(nx.empty_graph(9)))
-    assert len(np.unique(points[:, 0].round(6))) == len(np.unique(points[:, 1].round(6))) == 3
-
-
-def test_the_longer_side_is_horizontal() -> None:
-    width, height = np.ptp(place_nodes(SimpleGraph.from_networkx(nx.path_graph(12))), axis=0)
+    assert (two[2:, 0].min(), two[2:, 1].max()) == pytest.approx((two[:, 0].min(), two[:, 1].max()))
+    assert [len(np.unique(axis)) for axis in nine.round(6).T] == [3, 3]
+    width, height = np.ptp(one, axis=0)
     assert width > 2 * height

@@ -103,9 +103,8 @@ def collect_report(
     seen = list(train) or found.train
     known, source = (list(reference), reference_source) if reference else _find_reference(model, family, found, seed)
     progress("Sampling")
-    drawn = list(samples) or list(
-        Sampler(model, count, seed=seed, features=[graph for graph in known if graph.features is not None])
-    )
+    featured = [graph for graph in known if graph.features is not None]
+    drawn = list(samples) or list(Sampler(model, count, seed=seed, features=featured))
     progress("Evaluating the samples")
     evaluation = evaluate(drawn, known, seen, family=family, seed=seed) if min(len(drawn), len(known)) > 1 else None
     progress("Estimating the NLL")
