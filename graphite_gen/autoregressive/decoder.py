@@ -8,7 +8,7 @@ receive it through the low-rank graph only, so that the cost follows the edges.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -19,23 +19,22 @@ from ..nn.one_shot import GCNRefinement, Skip, refine_iteratively
 from ..nn.operators import LowRankGraph
 from .structure import FAR, MOST_ADJACENT, RELATIONS
 
-__all__ = ["AutoregressiveDecoder", "CandidateTerms", "Draft"]
+__all__ = ["AutoregressiveDecoder", "CandidatePairs", "CandidateTerms", "Draft", "Rows", "RowsSoFar"]
 
 # Counts are embedded up to these numbers.
 MOST = 24
 MOST_LEFT = 40
-# Differences between triangles and degree are embedded in this range: in a planar graph they tell inner nodes from
-# those on the boundary.
+# Triangles minus degree are embedded in this range: in a planar graph they tell inner nodes from those on the boundary.
 CORNERS = 8
 SCORES = 8
 KEYS = 16
-# Heads of the attention of a candidate over the earlier ones, and their width.
-HEADS = 8
-HEAD_WIDTH = 4
+# Heads of the attention of a candidate to the earlier ones, and their width.
+HEADS, HEAD_WIDTH = 8, 4
+ATTENTION = HEADS * HEAD_WIDTH
 # Scores are bounded, so that the sum of their exponentials is too.
 MAX_SCORE = 15.0
 GRAPH_FEATURES = 10
-VOTES = 8
+PROXIMITIES = 8
 
 
 @dataclass(frozen=True)
@@ -53,18 +52,78 @@ class Draft:
     factor: Tensor
 
 
+class Rows(Protocol):
+    """The arrangement of pairs in rows, one for each new node."""
+
+    def spread(self, values: Tensor) -> Tensor:
+        """Values of pairs as a matrix of rows and earlier nodes, zero where there is no pair, with shape (R, T, *)."""
+        ...
+
+    def collect(self, matrix: Tensor) -> Tensor:
+        """The values of pairs in such a matrix."""
+        ...
+
+
+class CandidatePairs(NamedTuple):
+    """Pairs of new nodes and earlier ones; leading dimensions are those of the arrangement in rows.
+
+    Attributes:
+        query: Projected queries of the new nodes.
+        state: Projected states of the earlier nodes.
+        degrees: Degrees of the earlier nodes.
+        triangles: Triangles of the earlier nodes.
+        new: Positions of the new nodes.
+        old: Positions of the earlier nodes.
+        draft: Inner products of the refined latents.
+    """
+
+    query: Tensor
+    state: Tensor
+    degrees: Tensor
+    triangles: Tensor
+    new: Tensor
+    old: Tensor
+    draft: Tensor
+
+
 class CandidateTerms(NamedTuple):
-    """All of a candidate pair that does not depend on the edges of its row.
+    """All of candidate pairs that does not depend on the edges of their row.
 
     Attributes:
         hidden: Pre-activations of the first layer, with shape :math:`(*, d)`.
         logit: A contribution to the logit, with shape :math:`(*,)`.
-        attend: The vectors that attend to chosen neighbours, with shape :math:`(*, a)`.
+        attention: The vectors that attend to chosen neighbours, with shape :math:`(*, a)`.
     """
 
     hidden: Tensor
     logit: Tensor
-    attend: Tensor
+    attention: Tensor
+
+
+class RowsSoFar(NamedTuple):
+    """What a candidate is conditioned on: the neighbours chosen before it.
+
+    Attributes:
+        context: Terms of :meth:`.AutoregressiveDecoder.context`, with shape :math:`(*, d)`.
+        values: The sum of their attention values, with shape :math:`(*, a)`.
+        count: Their number.
+        gap: The distance in the ordering from the last of them.
+        code: The relation to them (:func:`.relation_code`).
+        adjacent: The number of them that are adjacent to the candidate.
+        paths: The number of paths of length two to them.
+        earlier: The number of earlier nodes adjacent to the candidate.
+        most_paths: The number of paths of length two to earlier nodes.
+    """
+
+    context: Tensor
+    values: Tensor
+    count: Tensor
+    gap: Tensor
+    code: Tensor
+    adjacent: Tensor
+    paths: Tensor
+    earlier: Tensor
+    most_paths: Tensor
 
 
 class AutoregressiveDecoder(nn.Module):
@@ -88,7 +147,7 @@ class AutoregressiveDecoder(nn.Module):
         self.features = nn.Linear(node_features, width, bias=False) if node_features else None
         self.draft_weight = nn.Parameter(torch.zeros(()))
         # The query of a new node.
-        self.graph = nn.Sequential(nn.Linear(GRAPH_FEATURES, width), nn.ReLU(), nn.Linear(width, width))
+        self.graph = nn.Sequential(nn.Linear(GRAPH_FEATURES, width), nn.SiLU(), nn.Linear(width, width))
         self.left = _table(MOST_LEFT, width)
         self.others = nn.Linear(2 * width, width)
         # States.
@@ -100,9 +159,9 @@ class AutoregressiveDecoder(nn.Module):
         self.update_norm = nn.LayerNorm(width)
         # Candidate pairs.
         self.query = nn.Linear(width, width + SCORES + KEYS)
-        self.key = nn.Linear(width, width + SCORES + KEYS, bias=False)
-        self.attend = nn.Linear(width, 2 * HEADS * HEAD_WIDTH)
-        self.attended = nn.Linear(2 * HEADS, width, bias=False)
+        self.state = nn.Linear(width, width + SCORES + KEYS + 2 * ATTENTION, bias=False)
+        self.attention_chosen = nn.Linear(HEADS, width, bias=False)
+        self.attention_earlier = nn.Linear(HEADS, width, bias=False)
         self.degree = _table(MOST + 1, width + SCORES)
         self.corners = _table(2 * CORNERS + 1, width + SCORES)
         self.age = _table(MOST + 1, width)
@@ -117,7 +176,7 @@ class AutoregressiveDecoder(nn.Module):
         self.relation = _table(RELATIONS, width)
         self.nearest = _table(FAR, width)
         self.adjacent = _table(MOST_ADJACENT + 1, width)
-        self.votes = nn.Linear(VOTES, width, bias=False)
+        self.proximity = nn.Linear(PROXIMITIES, width, bias=False)
         self.hidden, self.out = nn.Linear(width, width), nn.Linear(width, 1)
         # The decoder ignores latents at first, and updates start as the identity.
         for layer in (self.latents, self.direct, self.update_out):
@@ -133,7 +192,6 @@ class AutoregressiveDecoder(nn.Module):
         """Set the mean logit, so that training starts near the ER baseline."""
         nn.init.normal_(self.out.weight, std=0.1)
         nn.init.constant_(self.out.bias, log_odds)
-        nn.init.zeros_(self.key.weight[-KEYS:])
 
     def draft(self, z: Tensor, x: Tensor, sizes: Tensor) -> Draft:
         """Refine the latents :math:`(B, N, D)`, given node features :math:`(B, N, F)` (eqs. 8-9)."""
@@ -199,77 +257,59 @@ class AutoregressiveDecoder(nn.Module):
         scale, new_degree, update_degree = degree_terms
         total = torch.zeros_like(query).index_add(0, owner, old) * scale
         new = self.new_in(torch.cat([query, total], -1)) + new_degree
-        new = self.new_norm(self.new_out(self.dropout(torch.relu(new))))
+        new = self.new_norm(self.new_out(self.dropout(F.silu(new))))
         hidden = self.update_in(torch.cat([old, new[owner]], -1)) + update_degree
 
-        return new, self.update_norm(old + self.update_out(self.dropout(torch.relu(hidden))))
+        return new, self.update_norm(old + self.update_out(self.dropout(F.silu(hidden))))
 
-    def candidate_base(self, query: Tensor, key: Tensor, degrees: Tensor, triangles: Tensor) -> tuple[Tensor, Tensor]:
-        """Pre-activations and scores of pairs, from the projected queries and keys of their nodes."""
-        corners = (triangles - degrees).clamp(-CORNERS, CORNERS) + CORNERS
-        counts = self.degree(degrees.clamp(max=MOST)) + self.corners(corners)
-        base = (query + key)[..., : counts.shape[-1]] + counts
-        hidden, scores = base.split([self.width, SCORES], -1)
+    def candidate_terms(self, pairs: CandidatePairs, rows: Rows) -> CandidateTerms:
+        r"""The terms of candidate pairs.
 
-        return hidden, MAX_SCORE * torch.tanh(scores / MAX_SCORE)
-
-    def candidate_terms(
-        self,
-        hidden: Tensor,
-        scores: Tensor,
-        later: Tensor,
-        query: Tensor,
-        key: Tensor,
-        positions: Tensor,
-        draft: Tensor,
-        attend: Tensor,
-        earlier: Tensor,
-        place: Tensor,
-    ) -> CandidateTerms:
-        r"""The terms of candidate pairs, flat or as a matrix.
-
-        Scores :math:`u_i` are compared with those of the later candidates of the row, :math:`\log \sum_{j > i} e^{u_j}`:
-        the difference is the log-odds of choosing one of many in proportion to a weight, as in preferential attachment.
-
-        Arguments:
-            hidden: Pre-activations of :meth:`candidate_base`.
-            scores: Its scores.
-            later: The sum of the exponential scores of later candidates.
-            query: Projected queries.
-            key: Projected keys.
-            positions: The contribution of :meth:`position_terms`.
-            draft: The inner products of the refined latents, with shape :math:`(*,)`.
+        A score :math:`u_i` is compared with those of the later candidates of the row: the difference
+        :math:`u_i - \log \sum_{j > i} e^{u_j}` is the log-odds of choosing one of many in proportion to a weight, as in
+        preferential attachment.
         """
-        rest = torch.log(later + 1e-6)
-        odds = (scores - rest) / 3
-        hidden = hidden + positions + self.scores(torch.cat([odds, rest / 3], -1))
-        hidden = hidden + self.heads(attend, earlier, place, 1)
-        last = slice(-KEYS, None)
-        logit = self.direct(odds).squeeze(-1) + (query[..., last] * key[..., last]).sum(-1) / 4
+        query, state = pairs.query, pairs.state
+        corners = (pairs.triangles - pairs.degrees).clamp(-CORNERS, CORNERS) + CORNERS
+        counts = self.degree(pairs.degrees.clamp(max=MOST)) + self.corners(corners)
+        own = [self.width, SCORES, KEYS]
+        query_hidden, query_score, query_key = query.split(own, -1)
+        hidden, score, key, attention, values = state.split([*own, ATTENTION, ATTENTION], -1)
 
-        return CandidateTerms(hidden, logit + self.draft_weight * draft, attend)
+        score = MAX_SCORE * torch.tanh((query_score + score + counts[..., self.width :]) / MAX_SCORE)
+        weights = rows.spread(score.exp())
+        rest = torch.log(rows.collect(weights.flip(1).cumsum(1).flip(1) - weights).clamp_min(0) + 1e-6)
+        odds = (score - rest) / 3
+        values = rows.spread(values)
+        earlier = rows.collect(values.cumsum(1) - values)
 
-    def position_terms(self, t: Tensor, i: Tensor) -> Tensor:
+        hidden = hidden + query_hidden + counts[..., : self.width] + self._position_terms(pairs.new, pairs.old)
+        hidden = hidden + self.scores(torch.cat([odds, rest / 3], -1))
+        hidden = hidden + self.attention_earlier(_attend(attention, earlier, pairs.old))
+        logit = self.direct(odds).squeeze(-1) + (query_key * key).sum(-1) / 4 + self.draft_weight * pairs.draft
+
+        return CandidateTerms(hidden, logit, attention)
+
+    def _position_terms(self, new: Tensor, old: Tensor) -> Tensor:
         """The contribution of the positions of new nodes and candidates, with shape :math:`(*, d)`."""
-        new, old = t.to(self.left.weight), i.to(self.left.weight)
-        features = [(new - old).log1p(), old / new.clamp_min(1), old.log1p() / 2, new.log1p() / 2]
+        t, i = new.to(self.left.weight), old.to(self.left.weight)
+        features = [(t - i).log1p(), i / t.clamp_min(1), i.log1p() / 2, t.log1p() / 2]
 
         return (
-            self.age((t - i).clamp(max=MOST)) + self.place(i.clamp(max=MOST)) + self.position(torch.stack(features, -1))
+            self.age((new - old).clamp(max=MOST))
+            + self.place(old.clamp(max=MOST))
+            + self.position(torch.stack(features, -1))
         )
 
-    def heads(self, attend: Tensor, values: Tensor, counts: Tensor, part: int) -> Tensor:
-        """Linear attention to chosen neighbours (part 0) or earlier candidates (part 1), given sums of values."""
-        products = (attend * values).unflatten(-1, (HEADS, HEAD_WIDTH)).sum(-1)
-        products = products * (1 + counts).to(products).rsqrt().unsqueeze(-1)
-
-        return F.linear(products, self.attended.weight[:, part * HEADS : (part + 1) * HEADS])
+    def values(self, state: Tensor) -> Tensor:
+        """The attention values in projected states."""
+        return state[..., -ATTENTION:]
 
     def context(self, chosen: Tensor, counts: Tensor) -> Tensor:
         """Terms of the chosen neighbours, given the sum of their states and their number."""
-        terms = self.chosen(chosen * (1 + counts).to(chosen).rsqrt().unsqueeze(-1))
+        mean = chosen * (1 + counts).to(chosen).rsqrt().unsqueeze(-1)
 
-        return terms + self.count(counts.clamp(max=MOST))
+        return self.chosen(mean) + self.count(counts.clamp(max=MOST))
 
     def relation_table(self) -> Tensor:
         """The contribution of every code of :func:`.relation_code`."""
@@ -277,34 +317,34 @@ class AutoregressiveDecoder(nn.Module):
 
         return table.flatten(0, 2)
 
-    def vote_terms(
-        self, adjacent: Tensor, paths: Tensor, earlier: Tensor, most_paths: Tensor, counts: Tensor
-    ) -> Tensor:
-        """The contribution of the chosen among the earlier nodes that are close to a candidate."""
-        a, p, e, m, k = (count.to(self.left.weight) for count in (adjacent, paths, earlier, most_paths, counts))
-        features = [
-            a.log1p(), p.log1p() / 2, a / e.clamp_min(1), p / m.clamp_min(1), a / k.clamp_min(1), e.log1p(),
-            m.log1p() / 2, (k - a).log1p(),
-        ]  # fmt: skip
-
-        return self.votes(torch.stack(features, -1))
-
-    def logits(
-        self, terms: CandidateTerms, context: Tensor, values: Tensor, counts: Tensor, relations: Tensor, gaps: Tensor
-    ) -> Tensor:
-        """The logits of candidate pairs given the row so far.
-
-        Arguments:
-            terms: The terms of the pairs.
-            context: Those of the chosen neighbours.
-            relations: Rows of :meth:`relation_table`.
-            gaps: The distance in the ordering from the last chosen neighbour.
-        """
-        hidden = terms.hidden + context + relations + self.gap(gaps.clamp(0, MOST))
-        hidden = hidden + self.heads(terms.attend, values, counts, 0)
-        hidden = self.dropout(torch.relu(self.hidden(self.dropout(torch.relu(hidden)))))
+    def logits(self, terms: CandidateTerms, so_far: RowsSoFar, relation_table: Tensor) -> Tensor:
+        """The logits of candidate pairs given the rows so far, with shape :math:`(*,)`."""
+        hidden = terms.hidden + so_far.context + F.embedding(so_far.code, relation_table)
+        hidden = hidden + self.gap(so_far.gap.clamp(0, MOST)) + self._proximity_terms(so_far)
+        hidden = hidden + self.attention_chosen(_attend(terms.attention, so_far.values, so_far.count))
+        hidden = self.dropout(F.silu(self.hidden(self.dropout(F.silu(hidden)))))
 
         return self.out(hidden).squeeze(-1) + terms.logit
+
+    def _proximity_terms(self, so_far: RowsSoFar) -> Tensor:
+        """The contribution of how many of the nodes close to a candidate are chosen."""
+        _, _, count, _, _, *others = so_far
+        k, adjacent, paths, earlier, most_paths = (
+            value.to(self.left.weight) for value in torch.broadcast_tensors(count, *others)
+        )
+        features = [
+            adjacent.log1p(), paths.log1p() / 2, adjacent / earlier.clamp_min(1), paths / most_paths.clamp_min(1),
+            adjacent / k.clamp_min(1), earlier.log1p(), most_paths.log1p() / 2, (k - adjacent).log1p(),
+        ]  # fmt: skip
+
+        return self.proximity(torch.stack(features, -1))
+
+
+def _attend(attention: Tensor, values: Tensor, counts: Tensor) -> Tensor:
+    """Linear attention: products with a sum of values, for each head, with shape :math:`(*, h)`."""
+    products = (attention * values).unflatten(-1, (HEADS, HEAD_WIDTH)).sum(-1)
+
+    return products * (1 + counts).to(products).rsqrt().unsqueeze(-1)
 
 
 def _table(rows: int, width: int) -> nn.Embedding:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..autoregressive.distribution import Decoding, RowConstraints
+from ..autoregressive.distribution import Decoding
 from ..autoregressive.ordering import sample_orderings
+from ..autoregressive.row_sampling import RowConstraints
 from ..likelihood.proposal import standard_normal
 from ..training.checkpoint import TrainedModel
 from .partial import PartialGraph

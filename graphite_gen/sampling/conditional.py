@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..autoregressive.distribution import EdgeConstraints, sample_row
+from ..autoregressive.row_sampling import EdgeConstraints, sample_row
 from ..data.properties import component_labels
 from .constraints import Requirements
 from .feasibility import NodePermutation

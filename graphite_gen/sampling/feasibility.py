@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from ..autoregressive.distribution import RowConstraints
+from ..autoregressive.row_sampling import RowConstraints
 from ..data.properties import component_labels
 from .constraints import Requirements
 

@@ -12,7 +12,7 @@ from tiny import AUTOREGRESSIVE, all_graphs, normal, random_graph, small_network
 from torch import Tensor
 from torch.nn import functional as F
 
-from graphite_gen.autoregressive import distribution
+from graphite_gen.autoregressive import distribution, row_sampling
 from graphite_gen.autoregressive.decoder import AutoregressiveDecoder
 from graphite_gen.autoregressive.distribution import AutoregressiveGraphs, Decoding
 from graphite_gen.data.batch import collate
@@ -87,7 +87,7 @@ def test_training_pass_and_sampler_agree(
     model = conditional(decoder, sizes, 12)
     uniform = torch.rand(5, 12, 12, generator=torch.Generator().manual_seed(4))
     whole = model.sample(uniform)
-    monkeypatch.setattr(distribution, "WINDOW", window)
+    monkeypatch.setattr(row_sampling, "WINDOW", window)
 
     adj, log_prob = decode(model, uniform)
 

@@ -61,21 +61,26 @@ def test_codes_of_a_row_depend_on_the_neighbours_before_each_candidate() -> None
     for t in range(12):
         neighbours, counts = padded_rows(graphs, t)
         before = np.array([[sum(n < i for n in graph[t] if n < t) for i in range(t)] for graph in graphs])
-        codes = partial.row_codes(t, neighbours, counts, before.reshape(6, t))
+        codes, adjacent, paths = partial.row_codes(t, neighbours, counts, before.reshape(6, t))
         for place, whole in enumerate(graphs):
             graph = nx.induced_subgraph(whole, range(t))
             lengths = distances(graph) if t else np.zeros((0, 0), dtype=np.int64)
             for i in range(t):
+                shared_with = [len(list(nx.common_neighbors(graph, i, node))) for node in range(i)]
+                assert partial.earlier[place, i] == sum(graph.has_edge(i, node) for node in range(i))
+                assert partial.paths[place, i] == sum(shared_with)
                 chosen = [node for node in neighbours[place, : counts[place]] if node < i]
                 if not chosen:
                     assert codes[place, i] == NO_RELATION
                     continue
-                shared = len(list(nx.common_neighbors(graph, i, int(chosen[-1]))))
+                assert adjacent[place, i] == sum(graph.has_edge(i, int(node)) for node in chosen)
+                assert paths[place, i] == sum(shared_with[node] for node in chosen)
+                shared = shared_with[chosen[-1]]
                 expected = relation_code(
                     np.int8(lengths[i, chosen[-1]]),
                     np.int8(shared),
                     np.int8(min(lengths[i, node] for node in chosen)),
-                    np.int8(sum(graph.has_edge(i, int(node)) for node in chosen)),
+                    np.int8(adjacent[place, i]),
                 )
                 assert codes[place, i] == expected
         partial.add(t, neighbours, counts)
