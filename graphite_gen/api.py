@@ -209,7 +209,6 @@ def fit(
     if isinstance(graphs, str | Path):
         is_file = isinstance(graphs, Path) or Path(graphs).exists()
         graphs = read_graphs(graphs) if is_file else family_of(str(graphs))
-    family = graphs if isinstance(graphs, Family) else None
     if isinstance(graphs, Family):
         graphs = training_set(graphs, preset_name=preset_name, count=None, nodes=NODES, seed=seed)
     provenance = graphs.provenance if isinstance(graphs, GraphReader | Dataset) else Provenance()
@@ -222,7 +221,6 @@ def fit(
         settings,
         preset_name=preset_name,
         seed=seed,
-        family=family,
         folder=None if folder is None else Path(folder),
         provenance=provenance,
         device=device,

@@ -194,7 +194,8 @@ class ModelConfig(Autoencoder, Settings):
         head: How node states become logits: ``inner`` product or ``signed`` inner product with biases.
         head_rank: The rank of the signed inner product.
         decoder: ``one-shot`` for the paper's factorised distribution (eq. 10), or ``autoregressive``.
-        ordering: The node ordering of an autoregressive model, one of ``ORDERINGS``.
+        ordering: The node ordering of an autoregressive model, one of ``ORDERINGS``, or ``auto`` to choose it by pilot
+            runs on the training graphs.
         dropout: The probability of dropping a hidden unit in training (autoregressive only).
     """
 
@@ -232,7 +233,7 @@ class ModelConfig(Autoencoder, Settings):
             require("encoder_features", name, ENCODER_FEATURES)
         for name in self.decoder_features:
             require("decoder_features", name, ("identity",))
-        require("ordering", self.ordering, tuple(ORDERINGS))
+        require("ordering", self.ordering, ("auto", *ORDERINGS))
         if self.is_autoregressive:
             self._check_autoregressive()
         empty = set() if self.random_features else {"random"}
@@ -299,7 +300,9 @@ class TrainConfig(Settings):
     Attributes:
         epochs: The number of epochs; see ``epoch_graphs``.
         epoch_graphs: The number of graphs in an epoch, however many training graphs there are; 0 for one pass over the
-            training graphs. Epochs of large graphs are shortened, see :meth:`.Trainer.plan`.
+            training graphs.
+        budget: The time of the whole run in seconds, to which ``epoch_graphs`` is set at the start of the run; 0 for no
+            budget. The length of the run then depends on the speed of the machine.
         batch_size: Graphs per step.
         learning_rate: The peak of the schedule.
         warmup_steps: Steps of linear warm-up, before a cosine decay to zero.
@@ -318,6 +321,7 @@ class TrainConfig(Settings):
 
     epochs: int = 80
     epoch_graphs: int = 6000
+    budget: float = 0.0
     batch_size: int = 128
     learning_rate: float = 2e-3
     warmup_steps: int = 100
@@ -344,6 +348,7 @@ class TrainConfig(Settings):
             require_range(name, getattr(self, name), 0, 1)
         require_range("average", self.average, 0, 0.9999999)
         require_range("clip", self.clip, 1e-6, 1e6)
+        require_range("budget", self.budget, 0, 1e9)
 
 
 # The architecture of the paper's appendix: 32-32 encoder on H⁰ = I, a two-layer MLP on Z, three convex 16-32-16
@@ -375,19 +380,26 @@ _PAPER_TRAINING = TrainConfig(
 )
 
 # Autoregressive decoding without encoder: the latents are noise.
-_AUTOREGRESSIVE_MODEL = ModelConfig(encoder="none", latent=4, rounds=1, skip_weight=0.5, decoder="autoregressive")
+_AUTOREGRESSIVE_MODEL = ModelConfig(
+    encoder="none", latent=4, rounds=1, skip_weight=0.5, decoder="autoregressive", ordering="auto"
+)
 _AUTOREGRESSIVE_TRAINING = TrainConfig(
     epochs=30,
-    epoch_graphs=24_000,
-    learning_rate=3e-3,
+    epoch_graphs=4000,
+    budget=300.0,
+    batch_size=64,
+    learning_rate=6e-3,
+    warmup_steps=10,
     clip=20.0,
     average=0.99,
+    validate_every=2,
     validation_samples=2,
+    patience=6,
 )
 
 PRESETS: Mapping[str, tuple[ModelConfig, TrainConfig]] = {
     "default": (_AUTOREGRESSIVE_MODEL, _AUTOREGRESSIVE_TRAINING),
-    "one-shot": (ModelConfig(), TrainConfig()),
+    "one-shot": (ModelConfig(), TrainConfig(budget=600.0)),
     "paper": (_PAPER_MODEL, _PAPER_TRAINING),
 }
 
@@ -396,7 +408,7 @@ def preset(name: str, **changes: Any) -> tuple[ModelConfig, TrainConfig]:
     """The settings of a preset, with some of them changed.
 
     ``default`` is autoregressive; it becomes ``one-shot`` with ``decoder="one-shot"``, a kind other than
-    ``graphite-vae``, or convention ``paper``.
+    ``graphite-vae``, or convention ``paper``. A given number of epochs or of graphs per epoch replaces the budget.
 
     Raises:
         ConfigError: The preset or a setting is unknown, or a value does not fit.
@@ -416,6 +428,9 @@ def preset(name: str, **changes: Any) -> tuple[ModelConfig, TrainConfig]:
             raise ConfigError(f"Unknown setting '{key}'. Known: {', '.join(names)}.")
     model = model.changed(**{key: value for key, value in changes.items() if hasattr(model, key)})
     training = training.changed(**{key: value for key, value in changes.items() if hasattr(training, key)})
+    if "budget" not in changes and {"epochs", "epoch_graphs"} & {*changes}:
+        # The length of the run is given.
+        training = replace(training, budget=0.0)
     if model.is_autoregressive and training.convention == "paper":
         raise ConfigError("An autoregressive model has no convention 'paper'. Use decoder='one-shot', or 'pairs'.")
 

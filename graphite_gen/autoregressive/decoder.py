@@ -100,7 +100,8 @@ class CandidateTerms(NamedTuple):
     attention: Tensor
 
 
-class RowsSoFar(NamedTuple):
+@dataclass(frozen=True)
+class RowsSoFar:
     """What a candidate is conditioned on: the neighbours chosen before it.
 
     Attributes:
@@ -205,7 +206,7 @@ class AutoregressiveDecoder(nn.Module):
 
     def prior_query(self, sizes: Tensor, t: Tensor, edges: Tensor) -> Tensor:
         """The part of a query that depends on counts only: sizes, nodes and edges so far, each with shape (*,)."""
-        n, nodes, e = torch.broadcast_tensors(*(count.to(self.left.weight) for count in (sizes, t, edges)))
+        n, nodes, e = (count.to(self.left.weight).expand(edges.shape) for count in (sizes, t, edges))
         left = (n - nodes).clamp_min(0)
         some = nodes.clamp_min(1)
         features = [
@@ -273,8 +274,8 @@ class AutoregressiveDecoder(nn.Module):
         corners = (pairs.triangles - pairs.degrees).clamp(-CORNERS, CORNERS) + CORNERS
         counts = self.degree(pairs.degrees.clamp(max=MOST)) + self.corners(corners)
         own = [self.width, SCORES, KEYS]
-        query_hidden, query_score, query_key = query.split(own, -1)
-        hidden, score, key, attention, values = state.split([*own, ATTENTION, ATTENTION], -1)
+        query_hidden, query_score, query_key = torch.split(query, own, -1)
+        hidden, score, key, attention, values = torch.split(state, [*own, ATTENTION, ATTENTION], -1)
 
         score = MAX_SCORE * torch.tanh((query_score + score + counts[..., self.width :]) / MAX_SCORE)
         weights = rows.spread(score.exp())
@@ -328,9 +329,9 @@ class AutoregressiveDecoder(nn.Module):
 
     def _proximity_terms(self, so_far: RowsSoFar) -> Tensor:
         """The contribution of how many of the nodes close to a candidate are chosen."""
-        _, _, count, _, _, *others = so_far
+        counts = (so_far.count, so_far.adjacent, so_far.paths, so_far.earlier, so_far.most_paths)
         k, adjacent, paths, earlier, most_paths = (
-            value.to(self.left.weight) for value in torch.broadcast_tensors(count, *others)
+            count.to(self.left.weight).expand(so_far.adjacent.shape) for count in counts
         )
         features = [
             adjacent.log1p(), paths.log1p() / 2, adjacent / earlier.clamp_min(1), paths / most_paths.clamp_min(1),
@@ -342,7 +343,8 @@ class AutoregressiveDecoder(nn.Module):
 
 def _attend(attention: Tensor, values: Tensor, counts: Tensor) -> Tensor:
     """Linear attention: products with a sum of values, for each head, with shape :math:`(*, h)`."""
-    products = (attention * values).unflatten(-1, (HEADS, HEAD_WIDTH)).sum(-1)
+    products = attention * values
+    products = products.view(*products.shape[:-1], HEADS, HEAD_WIDTH).sum(-1)
 
     return products * (1 + counts).to(products).rsqrt().unsqueeze(-1)
 

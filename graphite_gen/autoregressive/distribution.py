@@ -97,7 +97,7 @@ class AutoregressiveGraphs:
         # Prefix sums within rows, as differences of those over all rows; in double precision nothing is lost.
         sums = torch.cat([chosen.new_zeros(1, chosen.shape[1], dtype=torch.float64), chosen.double().cumsum(0)])
         within = (sums[1:] - sums[_tensor(known.edge_row_start, states)]).to(chosen)
-        chosen, values = F.pad(within, (0, 0, 1, 0)).split([decoder.width, ATTENTION], -1)
+        chosen, values = torch.split(F.pad(within, (0, 0, 1, 0)), [decoder.width, ATTENTION], -1)
         context = decoder.context(chosen, _tensor(np.append(0, known.edge_rank + 1), states))
 
         return projected, decoder.query(queries), context, values, decoder.relation_table()

@@ -122,9 +122,9 @@ class PartialGraphs:
             block = self.distance[:graphs, :t, :t]
             np.minimum(block, nearest[:, :, None] + nearest[:, None, :], out=block)
         else:
-            block = np.ix_(np.arange(graphs), near, near)
+            close = np.ix_(np.arange(graphs), near, near)
             paths = nearest[:, near, None] + nearest[:, None, near]
-            self.distance[block] = np.minimum(self.distance[block], paths)
+            self.distance[close] = np.minimum(self.distance[close], paths)
         diagonal = np.arange(t)
         self.distance[:graphs, diagonal, diagonal] = 0
 

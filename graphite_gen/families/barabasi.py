@@ -33,7 +33,6 @@ class Barabasi(Family):
     name: ClassVar[str] = "barabasi"
     aliases: ClassVar[tuple[str, ...]] = ("ba", "barabasi-albert")
     summary: ClassVar[str] = "each new node is joined to m existing ones, with probability proportional to degree"
-    ordering: ClassVar[str] = "attachment"
 
     m: int = 4
 

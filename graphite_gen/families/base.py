@@ -44,7 +44,6 @@ class Family(ABC):
         has_log_prob: Whether :meth:`log_prob` is tractable for some parameters.
         least_nodes: The smallest graphs, unless that depends on the parameters.
         most_nodes: The largest graphs that are sampled; sampling takes :math:`n^2` memory, here about a gigabyte.
-        ordering: The node ordering that autoregressive models of the family are trained with.
         max_checked: The number of samples that are checked for validity, where that is slow; None for all.
     """
 
@@ -54,7 +53,6 @@ class Family(ABC):
     has_log_prob: ClassVar[bool] = True
     least_nodes: ClassVar[int] = 1
     most_nodes: ClassVar[int] = 5000
-    ordering: ClassVar[str] = "bfs"
     max_checked: ClassVar[int | None] = None
 
     def __init_subclass__(cls) -> None:

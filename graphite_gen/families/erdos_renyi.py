@@ -30,7 +30,6 @@ class ErdosRenyi(Family):
     name: ClassVar[str] = "erdos-renyi"
     aliases: ClassVar[tuple[str, ...]] = ("er",)
     summary: ClassVar[str] = "every pair is an edge with probability p"
-    ordering: ClassVar[str] = "uniform"
 
     p: float = 0.5
     largest_component: bool = False

@@ -35,8 +35,6 @@ class Geometric(Family):
 
     name: ClassVar[str] = "geometric"
     summary: ClassVar[str] = "uniform points in the unit square, joined up to distance r"
-    # Points are independent, so no node ordering is more natural than another.
-    ordering: ClassVar[str] = "uniform"
     has_log_prob: ClassVar[bool] = False
     max_checked: ClassVar[int | None] = 30
 

@@ -25,8 +25,9 @@ __all__ = ["FALLBACK", "OrderingChoice", "OrderingScore", "choose_ordering"]
 FALLBACK = "bfs"
 """The ordering of runs that are too short to compare orderings."""
 
-# Every candidate is trained for this many steps, and the best ones as long again.
-STEPS = 60
+# Every candidate is trained for this many steps, and the best ones as long again; for fewer steps if the run has fewer
+# than RUN_STEPS for each of them.
+STEPS, LEAST_STEPS, RUN_STEPS = 60, 20, 30
 FINALISTS = 3
 BATCH, BATCH_CELLS = 32, 1 << 14
 # Graphs and orderings of each that a candidate is scored on.
@@ -58,13 +59,17 @@ def choose_ordering(
     validation: Sequence[SimpleGraph],
     config: ModelConfig,
     training: TrainConfig,
+    run_steps: int,
     device: torch.device | str = "cpu",
-) -> OrderingChoice:
-    """Compare orderings by successive halving (Jamieson & Talwalkar, 2016).
+) -> OrderingChoice | None:
+    """Compare orderings by successive halving (Jamieson & Talwalkar, 2016); None if the run is too short for that.
 
-    The pilot runs share their weights at the start, batches and held-out graphs. Graphs without validation graphs are
-    compared on training graphs.
+    The pilot runs share their weights at the start, batches and held-out graphs, which are training graphs if there
+    are no validation graphs. They take about a third of the steps of the run, on smaller batches.
     """
+    steps = min(STEPS, run_steps // RUN_STEPS)
+    if steps < LEAST_STEPS:
+        return None
     runs = [_Pilot(replace(config, ordering=rule), training, graphs, device) for rule in _candidates(config, graphs)]
     held_out = list(validation or graphs)[:GRAPHS]
     scored: list[OrderingScore] = []
@@ -72,7 +77,7 @@ def choose_ordering(
         runs = runs[:survivors]
         nats = {}
         for run in runs:
-            run.train(STEPS)
+            run.train(steps)
             nats[run.ordering] = run.score(held_out)
         runs.sort(key=lambda run: float(nats[run.ordering].mean()))
         scored = [score for score in scored if score.ordering not in nats]

@@ -117,7 +117,6 @@ def start_run(
     if group.is_rank_zero:
         claim_folder(folder, force)
     train, validation, provenance = data.share(group)
-    family = None if data.family is None else family_of(data.family, **data.parameters)
     # Record the number, because the default may change.
     data = replace(data, graphs=None if data.family is None else len(train))
 
@@ -128,7 +127,6 @@ def start_run(
         settings,
         preset_name=data.preset,
         seed=data.seed,
-        family=family,
         folder=folder,
         provenance=provenance,
         data={**data.to_json(), "fingerprint": fingerprint([*train, *validation])},

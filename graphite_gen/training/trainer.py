@@ -26,7 +26,6 @@ from ..data.batch import bucket, collate, consecutive_batches
 from ..data.sizes import SizeDistribution
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import CheckpointError, ConfigError, DatasetError, TrainingError, UnusedSettingError
-from ..families import Family
 from ..graph import SimpleGraph
 from ..io.locks import HIDDEN
 from ..memory import check_memory
@@ -45,6 +44,7 @@ from .checkpoint import (
 )
 from .model import GraphNetwork, build_network
 from .objectives import autoregressive_log_weights, log_weights, reconstruction
+from .pilot import FALLBACK, OrderingChoice, choose_ordering
 from .step import backward, draw_step, normal_noise
 from .torchrun import launch
 
@@ -66,10 +66,8 @@ RUN = "optimizer.safetensors"
 FIRST_SAVE = f"{HIDDEN}first-save"
 """Marks a folder while a run saves for the first time: until then it holds nothing worth keeping."""
 
-# Bounds on the cost of large graphs, in cells of padded matrices: the memory of a step, and the time of an epoch, which
-# costs at most as much as one of graphs with EPOCH_NODES nodes.
+# The most cells of padded matrices in a batch, which bounds its memory.
 BATCH_CELLS = 1 << 21
-EPOCH_NODES = 20
 VALIDATION_BATCH = 32
 # Measured bytes per cell of a step: of all cells, and of those that an autoregressive model scores together, whose
 # activations it keeps for its gradients.
@@ -121,24 +119,19 @@ def adapt_config(config: ModelConfig, graphs: Sequence[SimpleGraph]) -> ModelCon
     )
 
 
-def configure(
-    name: str, graphs: Sequence[SimpleGraph], family: Family | None = None, /, **changes: Any
-) -> tuple[ModelConfig, TrainConfig]:
+def configure(name: str, graphs: Sequence[SimpleGraph], /, **changes: Any) -> tuple[ModelConfig, TrainConfig]:
     """The settings of a preset with some changed, adapted to the graphs.
 
-    Weighted graphs get a one-shot decoder. The node ordering is the one recommended for the family, and ``uniform`` for
-    graphs with node features. Settings without effect are refused.
+    Weighted graphs get a one-shot decoder, and graphs with node features the node ordering ``uniform``. Settings
+    without effect are refused.
     """
     changes = current_names(changes)
     given = tuple(changes)
     if any(graph.is_weighted for graph in graphs):
         changes.setdefault("decoder", "one-shot")
     model, training = preset(name, **changes)
-    if model.is_autoregressive and "ordering" not in changes:
-        if any(graph.features is not None for graph in graphs):
-            model = replace(model, ordering="uniform")
-        elif family is not None:
-            model = replace(model, ordering=family.ordering)
+    if model.ordering == "auto" and any(graph.features is not None for graph in graphs):
+        model = replace(model, ordering="uniform")
     for setting in given:
         if setting in model.unused:
             raise UnusedSettingError(setting, model.unused[setting])
@@ -152,7 +145,7 @@ class TrainingPlan(Record):
 
     Attributes:
         epochs: The number of epochs left.
-        requested_epoch_graphs: ``epoch_graphs`` by the settings; larger if epochs are shortened for large graphs.
+        ordering: How the node ordering was chosen; None if it was given or nothing was compared.
         batch_size: The number of graphs in a batch, unless they are large.
         steps: About how many optimiser steps are left.
         seconds: The estimated time left.
@@ -164,11 +157,11 @@ class TrainingPlan(Record):
     parameters: int
     epochs: int
     epoch_graphs: int
-    requested_epoch_graphs: int
     batch_size: int
     steps: int
     seconds: float
     memory: int
+    ordering: OrderingChoice | None = None
 
 
 @dataclass
@@ -236,6 +229,8 @@ class Trainer:
         # False while weights, moments and progress change together and must not be saved.
         self._is_consistent = True
         self._is_stopping = False
+        self._is_settled = resume
+        self._ordering_choice: OrderingChoice | None = None
 
         self.network = build_network(config, derive_seed(training.seed, "weights")).to(self.device)
         self._start_at_the_density()
@@ -278,23 +273,57 @@ class Trainer:
 
         return replace(self._sketch, network=network, results=self._results())
 
-    def plan(self) -> TrainingPlan:
-        """What is left to do, with its time estimated by a few steps that leave the weights unchanged.
+    def settle(self) -> None:
+        """Choose the node ordering and the length of a new run, if that is left to the trainer.
 
-        All processes of a group have to call it together.
+        Both depend on the time that a few steps take, and are saved with the run.
         """
-        progress, training = self._progress, self.training
-        batches = self._batches(progress.epoch)
-        epochs = training.epochs - progress.epoch
-        steps = epochs * len(batches) - progress.batch
+        if self._is_settled:
+            return
+        self._is_settled = True
+        started, budget = time.monotonic(), self.training.budget
+        each = self._time_steps(self._batches(0))[0] if budget else 0.0
+        steps = int(budget / each) if budget else self.training.epochs * len(self._batches(0))
+        if self.config.ordering == "auto":
+            choice = None
+            if self._group.is_rank_zero:
+                choice = choose_ordering(self.graphs, self.validation, self.config, self.training, steps, self.device)
+            self._ordering_choice = self._group.broadcast(choice)
+            chosen = self._ordering_choice.ordering if self._ordering_choice else FALLBACK
+            self.config = replace(self.config, ordering=chosen)
+            for network in (self.network, self._validated):
+                network.config = self.config
+        if budget:
+            graphs = sum(map(len, self._batches(0))) / len(self._batches(0))
+            left = max(budget - (time.monotonic() - started), budget / 2)
+            wanted = int(left / each * graphs / self.training.epochs)
+            self.training = replace(self.training, epoch_graphs=self._group.broadcast(max(wanted, int(4 * graphs), 1)))
+            self._sketch = replace(self._sketch, training=self.training)
+
+    def _time_steps(self, batches: list[list[int]]) -> tuple[float, float]:
+        """The seconds of an early and of a late step, which leave the weights unchanged."""
         # The first step warms up; the multi-sample bound takes longer than the ELBO.
         timed = []
         for number in (0, 1, 2):
             started = time.monotonic()
             self._gradients(batches[number // 2 % len(batches)], float(number > 1))
             timed.append(time.monotonic() - started)
+
+        return timed[1], timed[2]
+
+    def plan(self) -> TrainingPlan:
+        """What is left to do, with its time estimated by a few steps that leave the weights unchanged.
+
+        All processes of a group have to call it together.
+        """
+        self.settle()
+        progress, training = self._progress, self.training
+        batches = self._batches(progress.epoch)
+        epochs = training.epochs - progress.epoch
+        steps = epochs * len(batches) - progress.batch
+        early, later = self._time_steps(batches)
         late = 1 - training.samples_from if self._samples > 1 else 0.0
-        seconds = steps * ((1 - late) * timed[1] + late * timed[2])
+        seconds = steps * ((1 - late) * early + late * later)
         if self.validation:
             parts = _validation_parts(self.validation, training)
             started = time.monotonic()
@@ -308,14 +337,15 @@ class Trainer:
             parameters=sum(parameter.numel() for parameter in self.network.parameters()),
             epochs=epochs,
             epoch_graphs=self._epoch_graphs,
-            requested_epoch_graphs=training.epoch_graphs or len(self.graphs),
             batch_size=training.batch_size,
             steps=steps,
             seconds=seconds,
             memory=self._step_bytes(self._step_cells[1]),
+            ordering=self._ordering_choice,
         )
 
     def __iter__(self) -> Iterator[TrainRecord]:
+        self.settle()
         try:
             while self._progress.epoch < self.training.epochs and not self._progress.finished:
                 yield self._epoch()
@@ -420,13 +450,8 @@ class Trainer:
 
     @property
     def _epoch_graphs(self) -> int:
-        """The number of graphs in an epoch, which is smaller than the setting if graphs are large."""
-        wanted = self.training.epoch_graphs
-        if not wanted:
-            return len(self.graphs)
-        cells = np.square([graph.nodes for graph in self.graphs], dtype=np.float64).mean()
-
-        return max(1, min(wanted, int(wanted * EPOCH_NODES**2 / cells)))
+        """The number of graphs in an epoch."""
+        return self.training.epoch_graphs or len(self.graphs)
 
     def _batches(self, epoch: int) -> list[list[int]]:
         """The batches of an epoch: the next graphs of an endless series of shuffled passes."""
@@ -509,6 +534,7 @@ class Trainer:
             "epochs": progress.epoch,
             "steps": progress.step,
             "seconds": round(progress.seconds, 1),
+            **({"ordering": self._ordering_choice.to_json()} if self._ordering_choice else {}),
             "training_graphs": len(self.graphs),
             "validation_graphs": len(self.validation),
         }
@@ -594,12 +620,11 @@ def prepare(
     *,
     preset_name: str = "default",
     seed: int = 0,
-    family: Family | None = None,
     device: str = "cpu",
     **others: Any,
 ) -> Trainer:
     """A new run with the settings of :func:`configure`; the others are arguments of :class:`Trainer`."""
-    config, training = configure(preset_name, [*graphs, *validation], family, seed=seed, **settings)
+    config, training = configure(preset_name, [*graphs, *validation], seed=seed, **settings)
 
     return Trainer(name, config, training, graphs, validation, device=resolve_device(device), **others)
 
