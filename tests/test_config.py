@@ -76,7 +76,10 @@ def test_arbitrary_values_are_refused_or_have_the_right_type(config: type[Any], 
 
 
 BAD = [
-    *[(ModelConfig, name, "best") for name in ("kind", "observation", "encoder", "decoder", "refinement", "skip", "head")],
+    *[
+        (ModelConfig, name, "best")
+        for name in ("kind", "observation", "encoder", "decoder", "refinement", "skip", "head")
+    ],
     *[(ModelConfig, f"{name}_features", ("colour",)) for name in ("encoder", "decoder")],
     *[(ModelConfig, name, 0) for name in ("width", "latent", "head_rank", "max_nodes")],
     *[(ModelConfig, name, -1) for name in ("rounds", "encoder_layers", "random_features", "node_features")],
