@@ -22,7 +22,7 @@ from graphite_gen.graph import SimpleGraph
 from graphite_gen.io import write_graphs
 from graphite_gen.records import Provenance, TrainRecord
 
-QUICK: dict[str, Any] = {key: SMALL[key] for key in ("width", "head_rank", "rounds")} | {
+QUICK: dict[str, Any] = {key: SMALL[key] for key in ("width", "rounds")} | {
     "epochs": 1,
     "epoch_graphs": 0,
     "batch_size": 8,

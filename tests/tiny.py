@@ -85,7 +85,7 @@ def small_model(name: str = "one-shot", graphs: list[SimpleGraph] | None = None,
     )
 
 
-def autoregressive_model(order: str = "bfs", scale: float = 0.3, **changes: Any) -> TrainedModel:
+def autoregressive_model(order: str = "bfs", scale: float = 0.2, **changes: Any) -> TrainedModel:
     """An untrained autoregressive model that ignores its latents, so that every ordering has an exact probability."""
     model = small_model(**(AUTOREGRESSIVE | {"ordering": order, "latent": 1} | changes))
     decoder = model.network.decoder

@@ -54,7 +54,8 @@ class AutoregressiveGraphs:
             parts = [checkpoint(self._score, draft, known, tables, part, use_reentrant=False) for part in chunks]
         else:
             parts = [self._score(draft, known, tables, part) for part in chunks]
-        scores = torch.cat(parts) if parts else states.new_zeros(0)
+        # Graphs of one node have no pairs, and still a gradient.
+        scores = torch.cat(parts) if parts else states[:0, 0]
         total = scores.new_zeros(len(sizes)).index_add(0, _tensor(known.pair_graph, scores), scores)
 
         return torch.empty_like(total).index_copy(0, order, total)

@@ -34,7 +34,7 @@ CANDIDATES = 12
 # never gives.
 SOFT_FRACTION = 0.25
 # The probability that a step of a softened rule ignores it; every ordering has one of these.
-SOFTNESS = (0.1, 0.5)
+SOFTNESS = (0.2, 0.9)
 # The weight of a candidate that is not regular, relative to one that is.
 IRREGULAR_WEIGHT = 0.01
 

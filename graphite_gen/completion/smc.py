@@ -154,8 +154,8 @@ class _Particles:
     def add_node(self, position: int) -> NDArray[np.float64]:
         """Add the node at a position; return the log-probability of its known pairs, with shape :math:`(K,)`."""
         decoding = self.decoding
-        count, like = decoding.start_row(), decoding.adj
-        noise = torch.from_numpy(self.rng.random((count, position), dtype=np.float32)).to(like.device)
+        count, like = decoding.start_row(), next(decoding.decoder.parameters())
+        noise = torch.from_numpy(self.rng.random((count, position), dtype=np.float32)).to(like)
         pairs = self.orderings[:, position, None], self.orderings[:, :position]
         known, edges = (torch.from_numpy(matrix[pairs]).to(like.device) for matrix in (self.known, self.edges))
         row_edges, logits = decoding.sample_row(noise, _KnownPairs(known, edges))

@@ -21,7 +21,7 @@ HIDDEN = [(0, 1), (1, 3), (2, 3)]
 
 
 def autoregressive(order: str = "bfs", **changes: object) -> TrainedModel:
-    return autoregressive_model(order, 0.6, **changes)
+    return autoregressive_model(order, 0.35, **changes)
 
 
 @torch.no_grad()

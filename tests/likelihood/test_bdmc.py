@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from collections import Counter, defaultdict
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from graphite_gen.config import ORDERINGS
 from graphite_gen.data.batch import GraphBatch, collate
 from graphite_gen.errors import ConfigError, DatasetError
 from graphite_gen.graph import SimpleGraph
-from graphite_gen.likelihood import NLLOptions, bdmc_nll, estimate_nll, graph_log_weights, importance, proposal
+from graphite_gen.likelihood import NLLOptions, bdmc, bdmc_nll, estimate_nll, graph_log_weights, importance, proposal
 from graphite_gen.likelihood.bdmc import GraphBDMC, _simulate, summarise_bdmc
 from graphite_gen.likelihood.importance import order_log_weights
 from graphite_gen.rng import stream
@@ -144,11 +145,12 @@ def exact_log_prob(model: TrainedModel, graph: SimpleGraph) -> float:
 
 @pytest.mark.parametrize("order", ORDERINGS)
 def test_the_mean_weight_is_the_sum_over_all_node_orderings(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # An untrained model ignores the rule: with the default fraction of softened orderings, noise would hide a bias.
+    # An untrained model ignores the rule: with the default proposals, noise would hide a bias.
     monkeypatch.setattr(orders_module, "IRREGULAR_WEIGHT", 0.3)
+    monkeypatch.setattr(orders_module, "SOFTNESS", (0.9, 0.99))
     model = autoregressive(order)
     for index, graph in enumerate([random_graph(4, 0), random_graph(4, 2), SimpleGraph.from_pairs(4, [(0, 1)])]):
-        weights = graph_log_weights(model.network, collate([graph]), 800, 0, index, soft_fraction=0.5)
+        weights = graph_log_weights(model.network, collate([graph]), 1600, 0, index, soft_fraction=0.5)
         ratios = (weights - exact_log_prob(model, graph)).exp()
         error = float(ratios.std()) / math.sqrt(len(ratios))
 
@@ -219,6 +221,10 @@ def test_weights_of_an_encoder_agree_with_quadrature_over_the_latents() -> None:
 def test_the_bounds_of_an_autoregressive_model_agree_with_the_exact_nll(
     order: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # An untrained model ignores the rule: with the default proposals, the bounds would be loose.
+    monkeypatch.setattr(orders_module, "SOFTNESS", (0.9, 0.99))
+    for name in ("graph_log_weights", "proposal_log_prob"):
+        monkeypatch.setattr(bdmc, name, partial(getattr(bdmc, name), soft_fraction=0.5))
     monkeypatch.setattr(orders_module, "IRREGULAR_WEIGHT", 0.3)
     model = autoregressive(order)
     rows = bdmc_nll(model, 12, NLLOptions(400)).per_graph
@@ -227,7 +233,7 @@ def test_the_bounds_of_an_autoregressive_model_agree_with_the_exact_nll(
     for name, sign in (("upper", 1), ("lower", -1)):
         beyond = sign * (np.array([getattr(row, name) for row in rows]) - exact)
         error = beyond.std(ddof=1) / math.sqrt(len(rows))
-        assert error < 0.02
+        assert error < 0.03
         # A bound holds in expectation, and 400 orderings make it tight.
         assert -4 * error < beyond.mean() < 4 * error + 0.02
 

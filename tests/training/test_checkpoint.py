@@ -273,6 +273,31 @@ def test_every_bundled_model_loads(name: str) -> None:
     assert load_checkpoint(bundled_folder() / name).config.is_variational
 
 
+@pytest.mark.parametrize("old", [{"stages": 0}, {"decoding_steps": 16}, {"pair_layers": 2, "row_layers": 2}])
+def test_models_with_the_decoder_of_earlier_versions_are_refused(folder: Path, old: dict[str, int]) -> None:
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    config["model"] |= old
+    del config["checksum"]
+    path.write_text(json.dumps(config))
+
+    with pytest.raises(CheckpointError, match="trained again") as error:
+        load_checkpoint(folder)
+
+    assert error.value.reason == "old-decoder"
+
+
+def test_one_shot_models_of_earlier_versions_load(folder: Path) -> None:
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    config["model"] |= {"stages": 1}
+    config["model"].pop("decoder")
+    del config["checksum"]
+    path.write_text(json.dumps(config))
+
+    assert load_checkpoint(folder).config.decoder == "one-shot"
+
+
 def test_truncated_weights_and_those_with_a_flipped_bit_are_refused(folder: Path) -> None:
     path = folder / "model.safetensors"
     data = path.read_bytes()
