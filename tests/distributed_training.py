@@ -33,7 +33,7 @@ CASES: dict[str, tuple[str, list[SimpleGraph], dict[str, Any]]] = {
 
 def trained(name: str, graphs: list[SimpleGraph], changes: dict[str, Any], group: ProcessGroup) -> torch.Tensor:
     """The weights, and the figures of every epoch relative to their size."""
-    config, settings = configure(name, graphs, None, **(QUICK | changes))
+    config, settings = configure(name, graphs, **(QUICK | changes))
     run = Trainer("tiny", config, settings, graphs, graphs[::2] * 20, group=group)
     figures = [value / 10 for record in run for value in (record.validation or 0.0, record.loss, record.kl)]
 

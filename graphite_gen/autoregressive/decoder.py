@@ -191,7 +191,6 @@ class AutoregressiveDecoder(nn.Module):
 
     def start_at(self, log_odds: float) -> None:
         """Set the mean logit, so that training starts near the ER baseline."""
-        nn.init.normal_(self.out.weight, std=0.1)
         nn.init.constant_(self.out.bias, log_odds)
 
     def draft(self, z: Tensor, x: Tensor, sizes: Tensor) -> Draft:

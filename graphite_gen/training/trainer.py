@@ -69,6 +69,7 @@ FIRST_SAVE = f"{HIDDEN}first-save"
 # The most cells of padded matrices in a batch, which bounds its memory.
 BATCH_CELLS = 1 << 21
 VALIDATION_BATCH = 32
+TIMED_STEPS = 4
 # Measured bytes per cell of a step: of all cells, and of those that an autoregressive model scores together, whose
 # activations it keeps for its gradients.
 ONE_SHOT_BYTES = 80
@@ -302,14 +303,17 @@ class Trainer:
 
     def _time_steps(self, batches: list[list[int]]) -> tuple[float, float]:
         """The seconds of an early and of a late step, which leave the weights unchanged."""
-        # The first step warms up; the multi-sample bound takes longer than the ELBO.
+        # The first step warms up. Batches differ in cost, and the multi-sample bound takes longer than the ELBO.
+        several = [batches[place] for place in np.linspace(0, len(batches) - 1, TIMED_STEPS).astype(int)]
+        self._gradients(several[0], 0.0)
         timed = []
-        for number in (0, 1, 2):
+        for fraction in (0.0, 1.0) if self._samples > 1 else (0.0,):
             started = time.monotonic()
-            self._gradients(batches[number // 2 % len(batches)], float(number > 1))
-            timed.append(time.monotonic() - started)
+            for batch in several:
+                self._gradients(batch, fraction)
+            timed.append((time.monotonic() - started) / TIMED_STEPS)
 
-        return timed[1], timed[2]
+        return timed[0], timed[-1]
 
     def plan(self) -> TrainingPlan:
         """What is left to do, with its time estimated by a few steps that leave the weights unchanged.
@@ -534,7 +538,7 @@ class Trainer:
             "epochs": progress.epoch,
             "steps": progress.step,
             "seconds": round(progress.seconds, 1),
-            **({"ordering": self._ordering_choice.to_json()} if self._ordering_choice else {}),
+            **({"ordering_margin": round(self._ordering_choice.margin, 3)} if self._ordering_choice else {}),
             "training_graphs": len(self.graphs),
             "validation_graphs": len(self.validation),
         }

@@ -25,8 +25,8 @@ WEIGHTED = [random_graph(nodes, seed, 1.0, weighted=True) for nodes in (2, 3, 5)
 SMALL: dict[str, Any] = {"width": 8}
 
 KINDS = {
-    "default": ("default", GRAPHS, {}),
-    "default with an encoder": ("default", GRAPHS, {"encoder": "residual", "dropout": 0.0}),
+    "default": ("default", GRAPHS, {"ordering": "bfs"}),
+    "default with an encoder": ("default", GRAPHS, {"encoder": "residual", "ordering": "bfs"}),
     "one-shot": ("one-shot", GRAPHS, {"samples": 1}),
     "several samples": ("one-shot", GRAPHS, {"samples": 3}),
     "paper": ("paper", GRAPHS, {}),
@@ -39,7 +39,7 @@ KINDS = {
 
 def drawn(kind: str, number: int = 5) -> tuple[GraphNetwork, TrainConfig, Step]:
     name, graphs, changes = KINDS[kind]
-    config, training = configure(name, graphs, None, **(SMALL | changes))
+    config, training = configure(name, graphs, **(SMALL | changes))
     network = build_network(config, 1)
     batch = collate(graphs, config.max_nodes)
 
@@ -98,7 +98,7 @@ def test_parts_have_the_gradients_of_the_whole_batch(kind: str, world_size: int)
 @pytest.mark.parametrize("world_size", [1, 2])
 def test_a_parameter_that_no_graph_depends_on_has_no_gradient(world_size: int) -> None:
     single: list[SimpleGraph] = [random_graph(1, seed) for seed in range(4)]
-    config, training = configure("default", single, None, **SMALL)
+    config, training = configure("default", single, **SMALL, ordering="bfs")
     network = build_network(config, 1)
 
     gradients(network, training, draw_step(network, collate(single), training, 0, 0.0), world_size)

@@ -17,7 +17,6 @@ from tiny import SMALL, path, random_graph, star
 from graphite_gen.config import ModelConfig, preset
 from graphite_gen.data.batch import GraphBatch, collate
 from graphite_gen.errors import CheckpointError, ConfigError, DatasetError, TrainingError
-from graphite_gen.families import family
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.likelihood import NLLOptions, estimate_nll
 from graphite_gen.records import TrainRecord
@@ -548,19 +547,17 @@ def test_a_run_stopped_before_it_validates_leaves_the_weights_it_has_reached(tmp
     assert same_weights(load_checkpoint(tmp_path).network.state_dict(), run.network.state_dict())
 
 
-def test_large_graphs_bound_a_step_and_an_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_graphs_bound_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training_module, "BATCH_CELLS", 4 * 36)
-    monkeypatch.setattr(training_module, "EPOCH_NODES", 2)
     run = trainer(epoch_graphs=25, samples=2)
 
     batches = run._batches(0)
 
     sizes = [[GRAPHS[index].nodes for index in batch] for batch in batches]
     assert all(len(batch) == 1 or len(batch) * max(batch) ** 2 <= 2 * 36 for batch in sizes)
-    shortened = int(100 / np.mean([graph.nodes**2 for graph in GRAPHS]))
-    assert sum(map(len, batches)) == shortened
+    assert sum(map(len, batches)) == 25
     plan = run.plan()
-    assert (plan.epoch_graphs, plan.requested_epoch_graphs, plan.steps) == (shortened, 25, 4 * len(batches))
+    assert (plan.epoch_graphs, plan.steps) == (25, 4 * len(batches))
 
 
 def test_a_plan_says_what_is_trained_and_changes_nothing(straight: Trainer) -> None:
@@ -568,7 +565,8 @@ def test_a_plan_says_what_is_trained_and_changes_nothing(straight: Trainer) -> N
     plan = run.plan()
 
     assert (plan.graphs, plan.validation_graphs, plan.epochs, plan.batch_size) == (len(GRAPHS), len(HELD), 4, 4)
-    assert plan.epoch_graphs == plan.requested_epoch_graphs == len(GRAPHS)
+    assert plan.epoch_graphs == len(GRAPHS)
+    assert plan.ordering is None
     assert plan.steps == pytest.approx(straight.history[-1].step, abs=4)
     assert plan.parameters == sum(parameter.numel() for parameter in run.network.parameters())
     assert plan.seconds > 0
@@ -626,7 +624,7 @@ def test_weighted_graphs_and_other_kinds_start_from_the_one_shot_preset() -> Non
     plain = [random_graph(5, seed) for seed in range(4)]
 
     assert configure("default", plain)[0].is_autoregressive
-    assert configure("default", plain, family("barabasi"))[0].ordering == family("barabasi").ordering
+    assert configure("default", plain)[0].ordering == "auto"
     assert configure("default", featured)[0].ordering == "uniform"
     for graphs, changes in ((weighted, {}), (plain, {"decoder": "one-shot"}), (plain, {"kind": "vgae"})):
         model, training = configure("default", graphs, **changes)
