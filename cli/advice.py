@@ -62,6 +62,7 @@ ADVICE: dict[str, str] = {
     "weighted-is-one-shot": "Pass '--decoder one-shot', or '--ignore-weights'.",
     "model-unknown": "Pass a folder that 'graphite-gen train' wrote, or a bundled name.",
     "network-model": "Pass a model of many graphs, such as '{model}bundled:barabasi'.",
+    "old-decoder": "Train it again with 'graphite-gen train', on the same '--family' or file of graphs.",
     "not-a-model": "Pass a folder that 'graphite-gen train' wrote.",
     # Sampling and completion.
     "constraints-not-met": "Relax the constraints, or try another number of nodes with '--nodes'.",
@@ -72,7 +73,6 @@ ADVICE: dict[str, str] = {
     "infeasible-constraints": "Change the constraints, or the number of nodes with '--nodes'.",
     "no-prior": "Train with '--kind graphite-vae'.",
     "nothing-unknown": "Mark edges as unknown, or pass '--unlisted unknown' or '--add-nodes N'.",
-    "one-shot-decoding-steps": "Use an autoregressive model, trained without '--preset one-shot'.",
     "sampling-memory": "Pass smaller '--nodes'.",
     "sampling-memory-threads": "Pass smaller '--nodes', or '--threads 1'.",
     "sampling-memory-workers": "Pass smaller '--nodes', or fewer '--workers'.",
@@ -84,7 +84,6 @@ ADVICE: dict[str, str] = {
     "no-annealing": "Omit '--method', and raise '--samples'.",
     "needs-pairs": "Use '--convention pairs'.",
     "no-likelihood": "Train with '--kind graphite-vae'.",
-    "one-shot-decoding": "Omit '--decoding-steps'.",
     "nll-memory": "Pass '--samples {fitting}'.",
     "weighted-unlike-model": "Train on such graphs with 'graphite-gen train FILE', or pass '--ignore-weights'.",
     # Evaluation and pictures.

@@ -15,7 +15,7 @@ from graphite_gen.records import NLLEstimate, Provenance, mean_with_error
 from graphite_gen.training.checkpoint import TrainedModel
 from graphite_gen.training.trainer import Trainer
 
-from .console import count_of, nats
+from .console import count_of, duration, nats
 
 TOLERANCE = 1.0  # nats by which a reliable estimate may differ from its bound
 SIGNIFICANT = 2.0  # standard errors beyond which a difference is significant
@@ -118,7 +118,7 @@ def nll_finding(estimate: NLLEstimate, entropy: Entropy | None) -> str | None:
     doubtful = estimate.flagged or any(row.khat is None for row in estimate.per_graph)
     first = "The estimate may be too high: see the diagnosis. Otherwise use" if doubtful else "Use"
 
-    return f"The NLL is {_above(excess)}. {first} a model trained on such graphs, or train longer ('train --epochs')."
+    return f"The NLL is {_above(excess)}. {first} a model trained on such graphs, or train longer ('train --budget')."
 
 
 def training_finding(trainer: Trainer, model: TrainedModel, baselines: Sequence[float]) -> str | None:
@@ -137,8 +137,11 @@ def training_finding(trainer: Trainer, model: TrainedModel, baselines: Sequence[
     one_shot = model.config.kind == "graphite-vae" and not model.config.is_autoregressive
     instead = ", use an autoregressive decoder ('--preset default')" if one_shot else ""
 
+    training = trainer.training
+    longer = f"'--budget', now {duration(training.budget)}" if training.budget else f"'--epochs', now {training.epochs}"
+
     return (
-        f"The validation NLL is {_above(excess)}. Train longer ('--epochs', now {trainer.training.epochs}){instead}, "
+        f"The validation NLL is {_above(excess)}. Train longer ({longer}){instead}, "
         f"or on more than {count_of(len(trainer.graphs), 'graph')}."
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 from rich.columns import Columns
 from rich.panel import Panel
@@ -16,7 +15,7 @@ from graphite_gen.records import TrainRecord
 from graphite_gen.viz.figures import ordered_adjacency
 from graphite_gen.viz.terminal import bar, draw_curve, draw_graph, draw_matrix
 
-from .console import nats, show, show_rows
+from .console import show, show_rows
 
 Graphs = Sequence[SimpleGraph]
 
@@ -65,16 +64,3 @@ def show_training(history: Sequence[TrainRecord], *, title: str) -> None:
             epochs = f"epochs {history[0].epoch} to {history[-1].epoch}"
             show(Text(f"{title}: {name}, nats per graph, {epochs}", style="bold"))
             show(Text("\n".join(draw_curve(values)), no_wrap=True))
-
-
-def show_decoding_steps(points: Sequence[Any], *, entropy: float | None, title: str) -> None:
-    """Print validity and NLL by the number of decoding steps."""
-    columns = ("decoding steps", "valid", "", "NLL", "entropy")
-    rows = []
-    for point in points:
-        valid = point.valid and point.valid.value
-        text = "-" if valid is None else f"{valid:.1%}"
-        drawn = "" if point.valid is None else bar(valid or 0.0, 16)
-        nll = nats(point.nll, point.nll_error)
-        rows.append((str(point.decoding_steps or "all"), text, drawn, nll, nats(entropy)))
-    show_rows(columns, rows, numbers=columns)

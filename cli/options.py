@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from .command import Option, flag_of, is_given
-from .types import DECODING_STEPS, NODES, PARAMETER, PATH, PATH_OR_DASH, PATH_OR_NAME, SEED
+from .types import NODES, PARAMETER, PATH, PATH_OR_DASH, PATH_OR_NAME, SEED
 
 FORMATS = ("graphml", "h5", "g6", "s6", "jsonl", "gml", "edgelist")
 
@@ -114,14 +114,5 @@ simplify = flag(
 )
 ignore_weights = flag("--ignore-weights", help="Ignore edge weights.  [default: weights are part of the model]")
 force = flag("--force", help="Overwrite existing files.")
-decoding_steps = click.option(
-    "--decoding-steps",
-    cls=Option,
-    earlier=("--stages",),
-    type=DECODING_STEPS,
-    metavar="N|all",
-    help="Number of steps in which an autoregressive model decodes the edges of a graph; 'all' decodes one pair at a "
-    "time. Fewer steps are faster and less accurate.  [default: that of the model]",
-)
 as_json = flag("--json", "as_json", help="Print JSON instead of a table.")
 union = flag("--union", help="Write the disjoint union as one graph; the node attribute 'graph' is the graph's index.")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import sys
 from pathlib import Path
 from typing import Any
 
-from graphite_gen.training.trainer import Trainer, TrainingPlan
+from graphite_gen.training.pilot import OrderingChoice
+from graphite_gen.training.trainer import Trainer
 
 from .console import count_of, duration, nats, note, progress_bar, show_facts, show_json
 from .diagnosis import training_finding
@@ -18,8 +20,17 @@ LINES = 20
 COLUMNS = "loss {task.fields[loss]}  KL {task.fields[kl]}  validation {task.fields[validation]}"
 
 
-def show_plan(plan: TrainingPlan) -> None:
-    """Print on stderr what is about to be trained, with its estimated time and memory."""
+def show_plan(trainer: Trainer) -> None:
+    """Print on stderr what is about to be trained, after the pilot runs that choose the node ordering."""
+    budget, compares = trainer.training.budget, trainer.config.ordering == "auto" and trainer.config.is_autoregressive
+    # A run that is resumed has its ordering and its length.
+    if not trainer.has_saved and (budget or compares):
+        timing = f"timing steps for a budget of {duration(budget)}" if budget else ""
+        doing = " and ".join(["comparing node orderings in pilot runs"] * compares + [timing] * bool(timing))
+        note(f"{doing[0].upper()}{doing[1:]} …")
+    plan = trainer.plan()
+    if compares:
+        note(f"Node ordering: {_ordering(trainer.config.ordering, plan.ordering)}.")
     parameters = f"{plan.parameters:,}".replace(",", " ")
     memory = f"{plan.memory / 1e9:.1f} GB" if plan.memory >= 1e9 else f"{max(1, round(plan.memory / 1e6))} MB"
     note(
@@ -27,11 +38,15 @@ def show_plan(plan: TrainingPlan) -> None:
         f"{count_of(plan.steps, 'step')} of up to {count_of(plan.batch_size, 'graph')}, {parameters} parameters; about "
         f"{duration(plan.seconds)} in total, and {memory} of memory per step."
     )
-    if plan.epoch_graphs < plan.requested_epoch_graphs:
-        note(
-            f"Epochs are shortened from {plan.requested_epoch_graphs} to {count_of(plan.epoch_graphs, 'graph')}, as "
-            f"graphs are large. Raise '--epoch-graphs' or '--epochs' to train for longer."
-        )
+
+
+def _ordering(name: str, choice: OrderingChoice | None) -> str:
+    """A node ordering and by how much it was better than the next one."""
+    if choice is None:
+        return f"{name} (the run is too short to compare orderings)"
+    error = choice.margin_error if math.isfinite(choice.margin_error) else None
+
+    return f"{name} ({nats(choice.margin, error)} nats per graph better than {choice.scores[1].ordering} in pilot runs)"
 
 
 def train_with_progress(trainer: Trainer) -> None:

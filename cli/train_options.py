@@ -11,13 +11,13 @@ import click
 
 from .command import shown_default
 from .options import F, setting
-from .types import DECODER, ENCODER_FEATURES, FEATURES
+from .types import DECODER, DURATION, ENCODER_FEATURES, FEATURES, shown_duration
 
 # Written out because importing the library would slow down every '--help'; a test compares them with the library.
 KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
 ENCODERS = ("residual", "gcn", "none")
-ORDERINGS = ("uniform", "max-degree", "frontier", "bfs", "dfs", "max-cardinality", "degeneracy", "attachment")
-EARLIER = {"ordering": ("--order",), "decoding_steps": ("--stages",)}
+ORDERINGS = ("uniform", "max-degree", "frontier", "bfs", "dfs", "max-cardinality", "degeneracy", "onion", "attachment")
+EARLIER = {"ordering": ("--order",), "decoder": ("--stages",)}
 
 
 class OrderingType(click.Choice[str]):
@@ -29,23 +29,24 @@ class OrderingType(click.Choice[str]):
         return str(super().convert(current_names({"ordering": value})["ordering"], param, ctx))
 
 
+ORDERING = OrderingType(("auto", *ORDERINGS))
 COUNT, WHOLE, LAYERS = click.IntRange(1), click.IntRange(0), click.IntRange(0, 100)
 
 # The name of the setting in the library, its flag, its type, and what it is.
 _TABLE: tuple[tuple[str, str, Any, str], ...] = (
     ("kind", "--kind", click.Choice(KINDS), "Kind of model to train."),
-    ("decoding_steps", "--decoder", DECODER, "Decode node by node, or all edges at once."),
-    ("ordering", "--ordering", OrderingType(ORDERINGS), "Node ordering of an autoregressive decoder."),
+    ("decoder", "--decoder", DECODER, "Decode node by node, or all edges at once."),
+    ("ordering", "--ordering", ORDERING, "Node ordering of an autoregressive decoder; 'auto' compares them."),
     ("encoder", "--encoder", click.Choice(ENCODERS), "Encoder; with 'none', latents are drawn from the prior."),
-    ("epochs", "--epochs", COUNT, "Training epochs."),
+    ("budget", "--budget", DURATION, "Time to train for, such as 90s, 10m or 2h; or pass '--epochs'."),
+    ("epochs", "--epochs", COUNT, "Training epochs, instead of '--budget'."),
     ("epoch_graphs", "--epoch-graphs", WHOLE, "Graphs per epoch; 0 for one pass over the training graphs."),
     ("batch_size", "--batch-size", COUNT, "Graphs per training step."),
     ("learning_rate", "--learning-rate", click.FloatRange(1e-9, 10), "Peak learning rate."),
     ("latent", "--latent", click.IntRange(1, 1024), "Latent dimensions per node."),
     ("width", "--width", click.IntRange(1, 4096), "Units per hidden layer."),
     ("rounds", "--rounds", LAYERS, "Refinement rounds of the decoder."),
-    ("pair_layers", "--pair-layers", LAYERS, "Layers over pairs of nodes (autoregressive decoder)."),
-    ("row_layers", "--row-layers", LAYERS, "Layers over the edges of the node being added (autoregressive decoder)."),
+    ("dropout", "--dropout", click.FloatRange(0, 0.9), "Dropout probability (autoregressive decoder)."),
     ("skip", "--skip", click.Choice(("convex", "incremental")), "Skip connection of each refinement round."),
     ("skip_weight", "--skip-weight", click.FloatRange(0, 10), "Weight λ of the refinements; with 0 it is a VGAE."),
     ("mlp", "--mlp/--no-mlp", None, "Apply an MLP to the latents before the decoder."),
@@ -66,7 +67,7 @@ NETWORK_SETTINGS = ("kind", "epochs", "learning_rate", "latent", "width", "round
 
 def settings(command: F) -> F:
     """Add an option for each setting; None is the preset's value."""
-    metavars = {DECODER: "[autoregressive|one-shot]", FEATURES: "LIST"}
+    metavars = {DECODER: "[autoregressive|one-shot]", DURATION: "DURATION", FEATURES: "LIST"}
     for name, flag, kind, text in reversed(_TABLE):
         metavar, earlier = metavars.get(kind, "N"), EARLIER.get(name, ())
         option = setting(flag, kind, text, partial(_defaults, name), name, metavar=metavar, earlier=earlier)
@@ -105,9 +106,9 @@ def _defaults(name: str) -> str:
 
 
 def _shown(name: str, value: Any) -> str:
-    if name == "decoding_steps":
-        return {0: "autoregressive", 1: "one-shot"}.get(value, str(value))
-    if name == "width" and not value:
+    if name in ("budget", "width") and not value:
         return "none"
+    if name == "budget":
+        return shown_duration(value)
 
     return shown_default(next(flag for key, flag, *_ in _TABLE if key == name), value)

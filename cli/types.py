@@ -19,6 +19,8 @@ LARGEST_SEED = 2**63 - 1
 LONGEST_LIST = 1 << 24
 """The most characters read from a file of degrees."""
 FIGURES = ("ratio", "discrepancy", "auc", "valid", "unique", "novel", "vun")
+DECODERS = ("autoregressive", "one-shot")
+UNITS = {"s": 1, "m": 60, "h": 3600}
 ENCODER_FEATURES = ("identity", "constant", "degree", "random")
 
 
@@ -60,18 +62,30 @@ def _nodes(text: str) -> tuple[int, int]:
     return low, high
 
 
-def _decoding_steps(text: str) -> int:
-    if not re.fullmatch(r"all|0*[1-9]\d{0,8}", text.strip(), re.ASCII):
-        raise ValueError(f"'{text}' is not a number of decoding steps: write 1 or more, as in 8, or 'all'.")
+def _decoder(text: str) -> str:
+    # Earlier, a number of decoding steps, or 'all'.
+    if re.fullmatch(r"all|\d{1,9}", text, re.ASCII):
+        return "one-shot" if text == "1" else "autoregressive"
+    if text not in DECODERS:
+        raise ValueError(f"'{text}' is not a decoder: write 'autoregressive' or 'one-shot'.")
 
-    return 0 if text.strip() == "all" else int(text)
+    return text
 
 
-def _decoder(text: str) -> int:
-    try:
-        return _decoding_steps({"autoregressive": "all", "one-shot": "1"}.get(text, text))
-    except ValueError:
-        raise ValueError(f"'{text}' is not a decoder: write 'autoregressive' or 'one-shot'.") from None
+def _duration(text: str) -> float:
+    match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?)([smh])", text.strip(), re.ASCII)
+    seconds = float(match[1]) * UNITS[match[2]] if match else 0.0
+    if not seconds:
+        raise ValueError(f"'{text}' is not a duration: write it in seconds, minutes or hours, as in 90s, 10m or 2h.")
+
+    return seconds
+
+
+def shown_duration(seconds: float) -> str:
+    """A duration as it is written on the command line."""
+    unit = max((unit for unit in UNITS if seconds % UNITS[unit] == 0), key=UNITS.__getitem__, default="s")
+
+    return f"{seconds / UNITS[unit]:g}{unit}"
 
 
 def _parameter(text: str) -> tuple[str, str]:
@@ -143,8 +157,8 @@ def _limit(text: str) -> tuple[str, float]:
 
 
 DECODER = ParsedType("decoder", _decoder)
-DECODING_STEPS = ParsedType("n|all", _decoding_steps)
 DEGREES = ParsedType("list|file", _degrees)
+DURATION = ParsedType("duration", _duration)
 FEATURES = ParsedType("list", _features)
 LIMIT = ParsedType("figure=x", _limit)
 NAME = ParsedType("name", _name)

@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     help="Steps per Markov chain of an autoregressive model; with more steps, more completions are enumerated.",
 )
 @options.number("--runs", low=2, default=4, help="Independent runs, whose spread gives the standard errors.")
-@options.decoding_steps
 @options.all_of(options.input_format("--input-format"), options.simplify, options.ignore_weights, options.force)
 @options.all_of(options.seed, options.device, options.threads)
 def complete(partial: Path, particles: int | None, steps: int, runs: int, **values: Any) -> None:
@@ -113,9 +112,9 @@ def complete(partial: Path, particles: int | None, steps: int, runs: int, **valu
     if not min(seen) <= known.nodes <= max(seen):
         note(f"'{trained.name}' was trained on {min(seen)} to {max(seen)} nodes: {known.nodes} are an extrapolation.")
 
-    estimator = {"particles": particles, "steps": steps, "runs": runs, "decoding_steps": given.decoding_steps}
+    estimator: dict[str, Any] = {"particles": particles, "steps": steps, "runs": runs, "seed": given.seed}
     with counting("Completing") as progress:
-        result = complete_graph(trained, known, given.count, seed=given.seed, progress=progress, **estimator)
+        result = complete_graph(trained, known, given.count, progress=progress, **estimator)
     note(completion_diagnosis(result))
     if scores is not None:
         write_scores(result.scores, scores, force)

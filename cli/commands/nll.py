@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 @options.number("--steps", default=60, help="Temperatures per annealed chain.")
 @options.flag("--check", help="Check the method by bidirectional Monte Carlo (BDMC) on graphs sampled from the model.")
 @options.number("--check-graphs", default=20, help="Number of graphs that '--check' samples.")
-@options.decoding_steps
 @options.flag("--curve", help="Also show the NLL for K = 1, 10, 100, … samples.")
 @options.flag("--unlabelled", help="Report nats per isomorphism class; needs igraph.")
 @options.choice(

@@ -10,50 +10,31 @@ import click
 
 from .. import options
 from ..command import command
-from ..console import note, track
+from ..console import note
 from ..types import PATH_OR_NAME
 
-KINDS = ("gallery", "distributions", "adjacency", "training", "decoding-steps")
-
-
-class _Kind(click.Choice):  # type: ignore[type-arg]
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        # The former name of the figure still works.
-        return super().convert("decoding-steps" if value == "stages" else value, param, ctx)
+KINDS = ("gallery", "distributions", "adjacency", "training")
 
 
 @command(
     short_help="Plot graphs, distributions and curves.",
-    groups={"Graphs": "reference count family parameters", "Output": "output terminal force"},
-    needs={"parameters": "family"},
+    groups={"Graphs": "reference count", "Output": "output terminal force"},
 )
-@click.argument("kind", metavar="KIND", type=_Kind(KINDS))
+@click.argument("kind", metavar="KIND", type=click.Choice(KINDS))
 @click.argument("source", metavar="GRAPHS|MODEL", type=PATH_OR_NAME)
 @options.file("--reference", help="Reference graphs: the split 'test' of the file, else all its graphs.")
 @options.file("-o", "--output", help="Picture to write: '.png', '.svg' or '.pdf' (needs matplotlib).")
 @options.flag("--terminal", help="Draw in the terminal instead of to a file.")
 @options.number("-n", "--count", high=100, default=6, help="Maximum number of graphs to draw.")
-@options.number("--samples", default=64, help="For 'decoding-steps': graphs to sample for each number of steps.")
-@options.number(
-    *("-k", "--orders"),
-    metavar="K",
-    default=10,
-    help="For 'decoding-steps': node orderings to sample per reference graph, to estimate its NLL.",
-)
-@options.family(
-    "For 'decoding-steps': the family of valid samples.  [default: the one recorded in the reference's file]"
-)
-@options.all_of(options.parameters, options.input_format(), options.simplify, options.seed, options.threads)
-@options.force
+@options.all_of(options.input_format(), options.simplify, options.force)
 def plot(kind: str, source: str, output: Path | None, terminal: bool, force: bool, **values: Any) -> None:
     """Draw a figure to a file or to the terminal. KIND is one of:
 
     \b
-    gallery         drawings of graphs
-    distributions   histograms of their descriptors
-    adjacency       their adjacency matrices
-    training        the training history of a model
-    decoding-steps  validity and NLL of an autoregressive model by the number of decoding steps
+    gallery        drawings of graphs
+    distributions  histograms of their descriptors
+    adjacency      their adjacency matrices
+    training       the training history of a model
 
     The first three show the graphs of '--reference' beside the others.
 
@@ -62,7 +43,6 @@ def plot(kind: str, source: str, output: Path | None, terminal: bool, force: boo
         graphite-gen plot gallery samples.h5 --reference test.h5 -o gallery.svg
         graphite-gen plot distributions samples.h5 --reference test.h5 --terminal
         graphite-gen plot training barabasi -o training.png
-        graphite-gen plot decoding-steps barabasi --reference test.h5 -o steps.pdf
     """
     if (output is None) == (not terminal):
         raise click.UsageError("Pass either '-o FILE' or '--terminal'.")
@@ -75,13 +55,11 @@ def plot(kind: str, source: str, output: Path | None, terminal: bool, force: boo
         figures.check_picture(output, force)
         figures.new_figure(1, 1)  # fails early without matplotlib
     given = SimpleNamespace(**values)
-    collect = {"training": _training, "decoding-steps": _decoding_steps}.get(kind, _graphs)
-    data, settings = collect(source, given, kind)
-    name = kind.replace("-", "_")
+    data, settings = (_training if kind == "training" else _graphs)(source, given, kind)
     if output is None:
-        getattr(drawing, f"show_{name}")(*data, **settings)
+        getattr(drawing, f"show_{kind}")(*data, **settings)
     else:
-        figures.save_picture(getattr(figures, f"plot_{name}")(*data, **settings), output, force=force)
+        figures.save_picture(getattr(figures, f"plot_{kind}")(*data, **settings), output, force=force)
         note(f"Drew '{output}'.")
 
 
@@ -105,24 +83,3 @@ def _training(source: str, given: SimpleNamespace, kind: str) -> tuple[tuple[Any
     model = load_checkpoint(folder)
 
     return (read_history(folder),), {"title": model.name}
-
-
-def _decoding_steps(source: str, given: SimpleNamespace, kind: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    from graphite_gen.io import read_graphs
-    from graphite_gen.viz.decoding_steps import DECODING_STEPS, iterate_decoding_steps
-
-    from ..model_choice import choose_model, use_threads
-    from ..reading import find_entropy, find_family, marked_or_all
-
-    if given.reference is None:
-        raise click.UsageError("'decoding-steps' needs graphs to score: pass '--reference FILE'.")
-    use_threads(given.threads)
-    reader = read_graphs(given.reference, simplify=given.simplify)
-    family = find_family(given.family, given.parameters, reader.provenance)
-    graphs = marked_or_all(list(reader), "test", given.reference)
-    model = choose_model(source, "cpu")
-    found = iterate_decoding_steps(model, graphs, family, samples=given.samples, orders=given.orders, seed=given.seed)
-    points = list(track(found, len(DECODING_STEPS), "Decoding steps"))
-    entropy = find_entropy(family, graphs, [0.0] * len(graphs))
-
-    return (points,), {"entropy": entropy and entropy.nats, "title": model.name}

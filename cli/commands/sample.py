@@ -29,7 +29,6 @@ from ..sharing import process_group
 @options.nodes(None, "Nodes per graph, or a range of sizes to draw uniformly.  [default: the sizes of training graphs]")
 @constraint_options.options
 @options.flag("--largest-component", help="Keep only the largest component of each graph.")
-@options.decoding_steps
 @options.flag("--with-latents", help="Write the latents as node attributes z0, z1, ….")
 @options.file(
     "--features",
@@ -90,7 +89,7 @@ def sample(output: Path, **values: Any) -> None:
         from graphite_gen.network.storage import load_network
 
         on = f"'{folder}', which was trained on one network"
-        options.refuse_without_effect((*constraints, "decoding_steps", "features"), on)
+        options.refuse_without_effect((*constraints, "features"), on)
         network = load_network(folder)
         note(f"Model '{network.name}' of one network in '{folder}': {reason}.")
         count = given.count or 1
@@ -99,13 +98,10 @@ def sample(output: Path, **values: Any) -> None:
     seen = trained.sizes.graphs
     if given.nodes is not None and not min(seen) <= given.nodes[0] <= given.nodes[1] <= max(seen):
         note(f"'{trained.name}' was trained on graphs of {min(seen)} to {max(seen)} nodes: other sizes may be poor.")
-    count, wanted = given.count or 100, given.decoding_steps
+    count = given.count or 100
     features = [] if given.features is None else read_for_all(group, given.features, simplify=given.simplify)[0]
-    how |= {"constraints": constraint_options.build(constraints), "features": features, "decoding_steps": wanted}
+    how |= {"constraints": constraint_options.build(constraints), "features": features}
     sampler = Sampler(trained, count, **how)
-    if wanted is not None and sampler.schedule.decoding_steps != wanted:
-        steps = sampler.schedule.decoding_steps
-        note(f"'--decoding-steps' is raised to {steps}: constraints are enforced node by node.")
     write_samples(sampler, trained.name, count)
     if constraints and group.is_rank_zero:
         label, rate = sampler.constraint.label, sampler.accepted / sampler.drawn

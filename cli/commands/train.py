@@ -44,8 +44,8 @@ SINGLE = {"source", "single", *READING, "name", "out", "seed", "threads", "force
     short_help="Train a model on a family or on your own graphs.",
     groups={
         "Training graphs": "family parameters graphs nodes single",
-        "Model": "preset kind decoding_steps ordering latent width",
-        "Training": "epochs batch_size learning_rate seed resume",
+        "Model": "preset kind decoder ordering latent width",
+        "Training": "budget epochs batch_size learning_rate seed resume",
         "Output": "name out force as_json",
     },
     needs={"parameters": "family", "subsample": "single"},
@@ -93,7 +93,7 @@ def train(ctx: click.Context, /, **values: Any) -> None:
     Example:
         graphite-gen train --family barabasi
         graphite-gen train --family ba --param m=3 --nodes 20:40 --name ba3
-        graphite-gen train my_graphs.graphml --epochs 50
+        graphite-gen train my_graphs.graphml --budget 1h
         graphite-gen train my_graphs.graphml --resume
         graphite-gen train --single cora.h5
     """
@@ -142,7 +142,7 @@ def train(ctx: click.Context, /, **values: Any) -> None:
             note(f"The run in '{folder}' is already finished.")
         else:
             _announce(trainer, folder, resumes, given.source is not None)
-            show_plan(trainer.plan())
+            show_plan(trainer)
             train_with_progress(trainer)
     except OutputError as error:
         if trainer is None or not (trainer.has_saved and (folder / RUN).exists()):
@@ -242,6 +242,10 @@ def _check_usage(given: SimpleNamespace) -> None:
         raise click.UsageError("Pass either GRAPHS or '--family', not both.")
     if given.source is None and given.family is None and not (given.resume and given.name):
         raise click.UsageError("Pass a file of GRAPHS, or '--family NAME' as in '--family barabasi'.")
+    if given.budget is not None and given.epoch_graphs is not None:
+        raise click.UsageError(
+            "'--budget' and '--epoch-graphs' exclude each other: the budget sets the length of epochs."
+        )
     if given.source is not None:
         options.refuse_without_effect(("graphs", "nodes"), "a file of GRAPHS, only on '--family'")
     if given.family is not None:
