@@ -1,8 +1,8 @@
 """Train the bundled models, score them on fresh graphs and write their model cards: ``make checkpoints``.
 
 Each model is the result of ``graphite-gen train --family F`` with a given number of epochs instead of a budget, which
-makes it the same on every machine up to rounding; ``--preset one-shot`` trains those with a one-shot decoder. Two models
-train at a time, with one thread each.
+makes it the same on every machine up to rounding; ``--preset one-shot`` trains those with a one-shot decoder. Two
+models train at a time, with one thread each.
 """
 
 from __future__ import annotations
