@@ -48,14 +48,17 @@ def test_commands_are_listed_in_sections() -> None:
     assert all(text.count(f"\n  {name} ") == 1 for name in COMMANDS)
 
 
-@pytest.mark.parametrize(("line", "steps"), [("", None), ("--decoder one-shot", 1), ("--stages 8", 8)])
-def test_the_decoder_sets_the_decoding_steps(line: str, steps: int | None) -> None:
+@pytest.mark.parametrize(
+    ("line", "decoder"),
+    [("", None), ("--decoder one-shot", "one-shot"), ("--stages 1", "one-shot"), ("--stages 8", "autoregressive")],
+)
+def test_earlier_numbers_of_stages_choose_a_decoder(line: str, decoder: str | None) -> None:
     @click.command()
     @settings
     def train(**values: object) -> None:
-        click.echo(repr(values["decoding_steps"]))
+        click.echo(repr(values["decoder"]))
 
-    assert CliRunner().invoke(train, line.split()).stdout.strip() == repr(steps)
+    assert CliRunner().invoke(train, line.split()).stdout.strip() == repr(decoder)
 
 
 def test_earlier_spellings_are_accepted_and_not_shown() -> None:

@@ -149,11 +149,12 @@ def test_runs_that_disagree_have_not_converged(
 def test_settings_of_the_estimator_are_passed_to_the_library(partial: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, object] = {}
     monkeypatch.setattr("graphite_gen.completion.complete", lambda *args, **settings: seen.update(settings))
-    options = ("--particles", 9, "--steps", 8, "--runs", 3, "--stages", 2, "--seed", 5)
-    invoke("complete", partial, "--model", "bundled:ego", *options)
+    options = ("--particles", 9, "--steps", 8, "--runs", 3, "--seed", 5)
+    save_checkpoint(autoregressive_model(), Path("tiny"))
+    invoke("complete", partial, "--model", "./tiny", *options)
 
     del seen["progress"]
-    assert seen == {"particles": 9, "steps": 8, "runs": 3, "decoding_steps": 2, "seed": 5}
+    assert seen == {"particles": 9, "steps": 8, "runs": 3, "seed": 5}
 
 
 def test_long_work_prints_progress_to_a_pipe(partial: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -173,7 +173,7 @@ def test_an_nll_above_the_baseline_is_reported_with_its_significance(
 
     assert finding is not None
     assert words in finding
-    assert "'train --epochs'" in finding
+    assert "'train --budget'" in finding
     assert ("see the diagnosis" in finding) == (khat != 0.1)
 
 
@@ -190,7 +190,11 @@ def test_there_is_no_finding_without_a_baseline_that_is_exceeded_and_above_the_e
 
 
 def run(
-    monkeypatch: pytest.MonkeyPatch, nlls: list[float], kind: str = "graphite-vae", source: str | None = None
+    monkeypatch: pytest.MonkeyPatch,
+    nlls: list[float],
+    kind: str = "graphite-vae",
+    source: str | None = None,
+    budget: float = 0.0,
 ) -> tuple[Any, Any]:
     """A run of three epochs with given validation NLLs, and its best model."""
     monkeypatch.setattr("graphite_gen.training.trainer.validation_nats", lambda model, graphs: nlls)
@@ -202,7 +206,9 @@ def run(
     )
     graphs = [path(5)] * len(nlls)
 
-    return SimpleNamespace(training=SimpleNamespace(epochs=3), graphs=[None] * 70, validation=graphs), model
+    training = SimpleNamespace(epochs=3, budget=budget)
+
+    return SimpleNamespace(training=training, graphs=[None] * 70, validation=graphs), model
 
 
 @pytest.mark.parametrize("kind", ["autoregressive", "graphite-vae", "vgae", "gae"])
@@ -214,6 +220,8 @@ def test_a_run_above_the_baseline_gets_advice(monkeypatch: pytest.MonkeyPatch, k
     assert "('--epochs', now 3)" in finding
     assert "more than 70 graphs" in finding
     assert ("--preset default" in finding) == (kind == "graphite-vae")
+    timed = training_finding(*run(monkeypatch, [52.4, 62.5, 72.6], kind, budget=300.0), [50.0, 60.0, 70.0])
+    assert "('--budget', now 5 min 0 s)" in str(timed)
 
 
 def test_a_run_below_or_without_a_baseline_has_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,6 +97,7 @@ def test_the_version_is_that_of_the_package() -> None:
         ),
         *(
             "plot stages bundled:ego --terminal",
+            "train --family ego --budget 9m --epoch-graphs 9",
             "report bundled:ego -o a.txt",
             "embed a.g6",
             "classify a.g6 -o - --json",

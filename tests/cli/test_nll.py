@@ -266,16 +266,15 @@ def test_defaults_are_the_librarys() -> None:
     assert (defaults["chains"], defaults["steps"]) == (CHAINS, STEPS)
 
 
-def test_an_autoregressive_model_is_scored_and_checked_with_fewer_decoding_steps(graphs: Path) -> None:
+def test_an_autoregressive_model_is_scored_and_checked_without_annealing(graphs: Path) -> None:
     run("train", "--family", "ego", *TINY, "--name", "ar")
     line = ("nll", graphs, "--model", "ar", "--samples", 30, "--check", "--check-graphs", 3)
     auto = run(*line, "--method", "auto", "--json")
-    finest, one = json.loads(auto.stdout), run_json(*line, "--stages", 1)
+    found = json.loads(auto.stdout)
 
-    assert finest["method"] == "is"
+    assert found["method"] == "is"
     assert "'--method auto' is importance sampling" in auto.stderr
-    assert finest["nll"] != one["nll"]
-    assert finest["check"]["lower"] != one["check"]["lower"]
+    assert len(found["check"]["per_graph"]) == 3
     assert_error(invoke("nll", graphs, "--model", "ar", "--method", "ais"), "anneal", after_notes=True)
     for option in ("--chains", "--steps"):
         assert_error(invoke(*line, option, 5), f"'{option}' has no effect on an autoregressive model", code=2)

@@ -7,7 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from graphite_gen.cli.progress import show_plan, train_with_progress
+from graphite_gen.config import ModelConfig, TrainConfig
 from graphite_gen.records import TrainRecord
+from graphite_gen.training.pilot import OrderingChoice, OrderingScore
 from graphite_gen.training.trainer import TrainingPlan
 
 
@@ -40,15 +42,65 @@ def test_a_run_without_a_terminal_prints_few_lines_and_the_last(
     assert lines[-1].startswith(f"epoch {epochs}/{epochs} ")
 
 
-def test_a_plan_is_printed_and_shortened_epochs_are_announced(capsys: pytest.CaptureFixture[str]) -> None:
-    plan = TrainingPlan(540, 60, 123456, 60, 162, 600, 32, 162, 95.0, 2_500_000_000)
-    show_plan(plan)
-    out, err = capsys.readouterr()
-    first, second = err.splitlines()
+CHOICE = OrderingChoice(
+    "attachment",
+    2.4,
+    0.4,
+    [OrderingScore("attachment", 60.0, 120), OrderingScore("max-degree", 62.4, 120), OrderingScore("bfs", 61.0, 60)],
+)
 
+
+class Planned:
+    """A stand-in for a trainer that has to choose an ordering and a number of steps."""
+
+    def __init__(self, ordering: str, budget: float, choice: OrderingChoice | None = None) -> None:
+        self.config = ModelConfig(decoder="autoregressive", ordering=ordering)
+        self.training, self.has_saved, self.choice = TrainConfig(budget=budget), False, choice
+
+    def plan(self) -> TrainingPlan:
+        if self.config.ordering == "auto":
+            self.config = replace(self.config, ordering=self.choice.ordering if self.choice else "bfs")
+
+        return TrainingPlan(540, 60, 123456, 60, 162, 32, 162, 95.0, 2_500_000_000, self.choice)
+
+
+def shown(trainer: Planned, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    show_plan(trainer)  # type: ignore[arg-type]
+    out, err = capsys.readouterr()
     assert out == ""
+
+    return err.splitlines()
+
+
+def test_a_plan_has_steps_time_and_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    (line,) = shown(Planned("bfs", 0.0), capsys)
+
     for fact in ("60 epochs of 162 graphs", "162 steps", "32 graphs", "123 456 parameters", "1 min 35 s", "2.5 GB"):
-        assert fact in first
-    assert "from 600 to 162 graphs" in second
-    show_plan(replace(plan, requested_epoch_graphs=162))
-    assert len(capsys.readouterr().err.splitlines()) == 1
+        assert fact in line
+
+
+def test_what_is_chosen_is_announced_before_and_after(capsys: pytest.CaptureFixture[str]) -> None:
+    before, ordering, _ = shown(Planned("auto", 300.0, CHOICE), capsys)
+
+    assert "node orderings" in before
+    assert "5 min 0 s" in before
+    assert "attachment (2.40 ± 0.40 nats per graph better than max-degree in pilot runs)" in ordering
+
+
+@pytest.mark.parametrize(("ordering", "budget", "lines"), [("auto", 0.0, 3), ("bfs", 60.0, 2), ("bfs", 0.0, 1)])
+def test_only_what_is_left_to_choose_is_announced(
+    capsys: pytest.CaptureFixture[str], ordering: str, budget: float, lines: int
+) -> None:
+    found = shown(Planned(ordering, budget), capsys)
+
+    assert len(found) == lines
+    assert ("node orderings" in found[0], "budget" in found[0]) == (ordering == "auto", budget > 0)
+    if ordering == "auto":
+        assert "bfs (the run is too short" in found[1]
+
+
+def test_a_run_that_is_resumed_has_its_length(capsys: pytest.CaptureFixture[str]) -> None:
+    trainer = Planned("bfs", 60.0)
+    trainer.has_saved = True
+
+    assert len(shown(trainer, capsys)) == 1

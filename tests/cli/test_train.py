@@ -288,7 +288,6 @@ def test_commands_and_options_that_do_not_apply_to_one_network_are_refused(group
         (("complete", groups, "--add-nodes", 1, "-o", "out.graphml"), 1, "model of one network"),
         (("train", groups, "--name", "groups", "--resume"), 1, ""),
         (("sample", "--tree", "-o", "out.h5"), 2, "'--tree' has no effect"),
-        (("sample", "--stages", 4, "-o", "out.h5"), 2, "'--decoding-steps' has no effect"),
         (("sample", "--nodes", 2, "-o", "out.h5"), 1, "mean degree"),
         (("train", "--single"), 2, "the file of the graph"),
         (("train", "--single", groups, "--stages", 3), 2, "'--decoder' has no effect"),

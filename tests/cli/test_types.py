@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from graphite_gen.cli.types import (
     DECODER,
-    DECODING_STEPS,
     DEGREES,
+    DURATION,
     FEATURES,
     NAME,
     NODES,
@@ -20,6 +20,7 @@ from graphite_gen.cli.types import (
     PATH_OR_DASH,
     PATH_OR_NAME,
     SEED,
+    shown_duration,
 )
 
 
@@ -34,12 +35,14 @@ def test_nodes_are_a_number_or_a_range(low: int, more: int) -> None:
     [
         (PARAMETER, "largest-component = yes", ("largest_component", "yes")),
         (PARAMETER, "p=0.5=x", ("p", "0.5=x")),
-        (DECODING_STEPS, "8", 8),
-        (DECODING_STEPS, "all", 0),
-        (DECODER, "autoregressive", 0),
-        (DECODER, "one-shot", 1),
-        (DECODER, "8", 8),
-        (DECODER, "all", 0),
+        (DECODER, "autoregressive", "autoregressive"),
+        (DECODER, "one-shot", "one-shot"),
+        (DECODER, "1", "one-shot"),
+        (DECODER, "8", "autoregressive"),
+        (DECODER, "all", "autoregressive"),
+        (DURATION, "90s", 90.0),
+        (DURATION, "10m", 600.0),
+        (DURATION, "1.5h", 5400.0),
         (SEED, str(2**63 - 1), 2**63 - 1),
         (FEATURES, "degree, random", ("degree", "random")),
         (PATH, ".", Path()),
@@ -58,8 +61,8 @@ def test_values_are_parsed(kind: Any, text: str, value: Any) -> None:
         (NODES, ["0", "0:3"], "smallest number is 1"),
         (NODES, ["20:10"], "smaller number first"),
         (PARAMETER, ["m", "=3", "m=", ""], "KEY=VALUE"),
-        (DECODING_STEPS, ["0", "00", "-1", "1.5", "ALL", "", "1234567890"], "as in 8, or 'all'"),
-        (DECODER, ["0", "staged", ""], "'one-shot'"),
+        (DECODER, ["-1", "1.5", "staged", ""], "'one-shot'"),
+        (DURATION, ["", "10", "0s", "-5m", "m", "10 minutes", "1h30m"], "as in 90s, 10m or 2h"),
         (DEGREES, ["/dev/zero", "nowhere.txt", "3,x", ",", "-1"], "degree"),
         (SEED, ["-1", "1.5", "x", str(2**63), ""], "whole number"),
         (FEATURES, ["degree,colour", "colour"], "'colour'"),
@@ -73,3 +76,10 @@ def test_other_values_are_refused_with_a_hint(kind: Any, texts: list[str], hint:
     for text in texts:
         with pytest.raises(click.BadParameter, match=hint):
             kind.convert(text, None, None)
+
+
+@pytest.mark.parametrize("text", ["90s", "10m", "2h", "0.5s", "5400s"])
+def test_a_duration_is_shown_as_it_can_be_written(text: str) -> None:
+    seconds = DURATION.convert(text, None, None)
+
+    assert DURATION.convert(shown_duration(seconds), None, None) == seconds

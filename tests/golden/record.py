@@ -1,9 +1,9 @@
 """What commands print and write for fixed seeds; run as a script, it records the results that 'test_golden.py' checks.
 
-The file 'golden.json' was recorded once and holds through changes that are meant to change no result. Record
-it again only together with a change that is meant to change results:
+The file 'golden.json' holds through changes that are meant to change no result. Record it again, or some of its parts,
+only together with a change that is meant to change results, such as new bundled models:
 
-    python tests/golden/record.py
+    python tests/golden/record.py [names] [options] [generated] [samples] [likelihoods] [completed] [trained]
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,6 @@ def trained(preset: str) -> list[float]:
 def interrupted(*args: str) -> None:
     """Train, and stop as by Ctrl-C after two epochs."""
     import subprocess
-    import sys
 
     stop = (
         "import sys; from graphite_gen.records import TrainRecord; from graphite_gen.cli import main\n"
@@ -156,18 +156,21 @@ def names() -> list[str]:
     return sorted(graphite_gen.__all__)
 
 
-def everything() -> Iterator[tuple[str, Any]]:
-    yield "names", names()
-    yield "options", options()
-    yield "generated", {name: generated(name) for name in FAMILIES}
-    yield "samples", {name: samples(name) for name in models()}
-    yield "likelihoods", {name: likelihoods(name) for name in models()}
-    yield "completed", {name: completed(name) for name in COMPLETED}
-    yield "trained", {name: trained(name) for name in ("default", "one-shot")}
+PARTS: dict[str, Callable[[], Any]] = {
+    "names": names,
+    "options": options,
+    "generated": lambda: {name: generated(name) for name in FAMILIES},
+    "samples": lambda: {name: samples(name) for name in models()},
+    "likelihoods": lambda: {name: likelihoods(name) for name in models()},
+    "completed": lambda: {name: completed(name) for name in COMPLETED},
+    "trained": lambda: {name: trained(name) for name in ("default", "one-shot")},
+}
 
 
 if __name__ == "__main__":
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    recorded = json.loads(GOLDEN.read_text(encoding="utf-8")) if GOLDEN.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        GOLDEN.write_text(json.dumps(dict(everything()), indent=1) + "\n", encoding="utf-8")
+        recorded |= {name: PARTS[name]() for name in sys.argv[1:] or PARTS}
+    GOLDEN.write_text(json.dumps({name: recorded[name] for name in PARTS}, indent=1) + "\n", encoding="utf-8")
