@@ -1,4 +1,4 @@
-"""Autoregressive models: excess NLL, validity and speed, and the effect of fewer decoding steps.
+"""Autoregressive models: excess NLL, validity, training time and speed.
 
 The bundled models are scored on 300 fresh graphs of each family by importance sampling over node orderings (a plain
 mean of weights), and compared with the true log-probability graph by graph. Samples are tested for validity, for
@@ -15,12 +15,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import matplotlib
 import numpy as np
 import torch
 
 from benchmarks.reproduce import geometric_bounds
-from benchmarks.tables import DOCS, FOLDER, publish
+from benchmarks.tables import FOLDER, publish
 from graphite_gen.api import NODES
 from graphite_gen.evaluation import score_vun
 from graphite_gen.families import FAMILIES, Family, family
@@ -32,17 +31,12 @@ from graphite_gen.sampling import Sampler
 from graphite_gen.sampling.constraints import Regular, Tree
 from graphite_gen.training.checkpoint import TrainedModel, bundled_folder, load_checkpoint
 
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-
 TEST_SEED = 1000
-DECODING_STEPS = (1, 4, 8, 16, 32, 64, 0)
 CONSTRAINTS = {"regular": Regular(4), "powerlaw-tree": Tree()}
 # Tests of validity; the default is membership of the family.
 VALID = {"powerlaw-tree": Tree().holds}
 # Testing whether a graph has a unit-square embedding takes seconds, so fewer samples are tested.
 TESTED = {"geometric": 30}
-PICTURE = DOCS / "images" / "decoding_steps.png"
 
 
 def true_nats(process: Family, graphs: Sequence[SimpleGraph]) -> np.ndarray:
@@ -62,12 +56,12 @@ def upper_bounds(estimate: NLLEstimate) -> np.ndarray:
     return np.array([row.curve[-1][1] for row in estimate.per_graph])
 
 
-def rate(model: TrainedModel, count: int, decoding_steps: int | None = None, rounds: int = 3) -> float:
+def rate(model: TrainedModel, count: int, rounds: int = 3) -> float:
     """Return graphs per second, the best of a few rounds."""
     best = math.inf
     for seed in range(rounds):
         started = time.perf_counter()
-        for _ in Sampler(model, count, seed=seed, decoding_steps=decoding_steps):
+        for _ in Sampler(model, count, seed=seed):
             pass
         best = min(best, time.perf_counter() - started)
 
@@ -114,50 +108,6 @@ def measure(name: str, graphs: int, orders: int, samples: int) -> dict[str, Any]
     }
 
 
-def curve(name: str, graphs: int, orders: int, samples: int) -> list[dict[str, Any]]:
-    """Return validity, excess NLL and speed by the number of decoding steps."""
-    process, model = family(name), load_checkpoint(bundled_folder() / name)
-    test = generate(process, graphs, seed=TEST_SEED).graphs
-    rows = []
-    for decoding_steps in DECODING_STEPS:
-        drawn = list(Sampler(model, samples, seed=1, decoding_steps=decoding_steps)) if name not in TESTED else []
-        estimate = estimate_nll(model, test, NLLOptions(orders, curve=True, decoding_steps=decoding_steps))
-        excess = upper_bounds(estimate) - true_nats(process, test)
-        rows.append(
-            {
-                "family": name,
-                "stages": decoding_steps,
-                "valid": sum(map(VALID.get(name, process.contains), drawn)) / len(drawn) if drawn else None,
-                "excess": float(excess.mean()),
-                "rate": rate(model, samples, decoding_steps, rounds=1),
-            }
-        )
-
-    return rows
-
-
-def draw(rows: Sequence[dict[str, Any]]) -> None:
-    """Draw validity, excess NLL and speed against the number of decoding steps."""
-    figure, panels = plt.subplots(1, 3, figsize=(11, 3.2), dpi=110)
-    styles = ("o-", "s--", "^-.", "D:", "v-", "P--")
-    places = [str(decoding_steps or "all") for decoding_steps in DECODING_STEPS]
-    for number, (style, name) in enumerate(zip(styles, FAMILIES, strict=True)):
-        own = [row for row in rows if row["family"] == name]
-        for panel, key in zip(panels, ("valid", "excess", "rate"), strict=True):
-            if own and not (name in ("erdos-renyi", *TESTED) and key == "valid"):
-                panel.plot(places, [row[key] for row in own], style, color=f"C{number}", label=name, markersize=4)
-    for panel, title in zip(panels, ("valid samples", "excess NLL, nats", "graphs per second"), strict=True):
-        panel.set_title(title, fontsize=10)
-        panel.set_xlabel("decoding steps")
-        panel.grid(alpha=0.3)
-    panels[0].set_ylim(-0.03, 1.03)
-    panels[1].set_yscale("symlog", linthresh=0.1)
-    panels[2].set_yscale("log")
-    panels[1].legend(fontsize=7)
-    figure.tight_layout()
-    figure.savefig(PICTURE)
-
-
 def known() -> dict[str, Any]:
     """Return the stored figures: families can be measured one at a time."""
     path = FOLDER / "autoregressive.json"
@@ -172,8 +122,7 @@ def main() -> None:
     parser.add_argument("--orders", type=int, default=100, help="node orderings per graph")
     parser.add_argument("--samples", type=int, default=1000, help="graphs to sample")
     parser.add_argument("--threads", type=int, default=2, help="threads to sample with")
-    parser.add_argument("--curve-graphs", type=int, default=40, help="fresh graphs for the curve; 0 skips it")
-    parser.add_argument("--only", choices=("rates", "curve"), help="measure only this again")
+    parser.add_argument("--only", choices=("rates",), help="measure only this again")
     arguments = parser.parse_args()
 
     torch.set_num_threads(arguments.threads)
@@ -182,9 +131,8 @@ def main() -> None:
     settings = details.get("settings", {})
     if arguments.only is None:
         settings |= {"graphs": arguments.graphs, "orders": arguments.orders, "samples": arguments.samples}
-    if arguments.only != "curve":
-        settings["threads"] = arguments.threads
-    for name in arguments.families if arguments.only != "curve" else ():
+    settings["threads"] = arguments.threads
+    for name in arguments.families:
         if arguments.only is None:
             found[name] = measure(name, arguments.graphs, arguments.orders, arguments.samples)
         elif name in found:
@@ -192,11 +140,22 @@ def main() -> None:
         else:
             parser.error(f"'{name}' has not been measured yet: run without '--only rates'")
         print(found[name], flush=True)
-    header = ["family", "entropy", "NLL", "excess NLL", "excess, one ordering", "ER baseline"]
+    header = [
+        "family",
+        "ordering",
+        "training, minutes",
+        "entropy",
+        "NLL",
+        "excess NLL",
+        "excess, one ordering",
+        "ER baseline",
+    ]
     header += ["valid", "valid, constrained", "distinct", "novel", f"graphs/s, {settings['threads']} threads"]
     rows = [
         [
             row["family"],
+            row["order"],
+            f"{row['training_seconds'] / 60:.1f}",
             row["floor"],
             row["nll"],
             f"{row['excess']:.3f} ± {row['excess_error']:.3f}",
@@ -214,14 +173,7 @@ def main() -> None:
         f"Autoregressive models on {settings['graphs']} fresh graphs, nats per graph over pairs, "
         f"{settings['orders']} node orderings per graph"
     )
-    curves: list[dict[str, Any]] = details.get("curve", [])
-    if arguments.curve_graphs and arguments.only != "rates":
-        curves = [row for row in curves if row["family"] not in arguments.families]
-        curves += [row for name in arguments.families for row in curve(name, arguments.curve_graphs, 10, 256)]
-        settings["curve_graphs"] = arguments.curve_graphs
-        draw(curves)
-    details = {"settings": settings, "families": list(found.values()), "curve": curves}
-    publish("autoregressive", title, header, rows, details)
+    publish("autoregressive", title, header, rows, {"settings": settings, "families": list(found.values())})
 
 
 if __name__ == "__main__":
