@@ -429,8 +429,6 @@ _TINY = {
     "epochs": 1,
     "epoch_graphs": 0,
     "batch_size": 8,
-    "pair_layers": 1,
-    "row_layers": 1,
 }
 
 
