@@ -1,8 +1,8 @@
 """Train the bundled models, score them on fresh graphs and write their model cards: ``make checkpoints``.
 
-Each model is the result of ``graphite-gen train --family F`` with a number of epochs instead of a budget, so that it does
-not depend on the speed of the machine, including the pilot runs that choose the node ordering. ``--preset one-shot``
-trains those with a one-shot decoder. Two models train at a time, with one thread each.
+Each model is the result of ``graphite-gen train --family F`` with a number of epochs instead of a budget, so that it
+does not depend on the speed of the machine, including the pilot runs that choose the node ordering. ``--preset
+one-shot`` trains those with a one-shot decoder. Two models train at a time, with one thread each.
 """
 
 from __future__ import annotations
@@ -83,13 +83,10 @@ def describe_ordering(model: TrainedModel) -> str:
     """Return the line of a card about the node ordering, and by how much it was better than the next one."""
     if not model.config.is_autoregressive:
         return ""
-    choice = model.results.get("ordering")
-    if choice is None:
-        return f"\n- **Node ordering**: `{model.config.ordering}`."
-    margin = f"{choice['margin']:.2f} ± {choice['margin_error']:.2f} nats per graph"
-    second = choice["scores"][1]["ordering"]
+    line = f"\n- **Node ordering**: `{model.config.ordering}`"
+    margin = model.results.get("ordering_margin")
 
-    return f"\n- **Node ordering**: `{choice['ordering']}`, {margin} better than `{second}` in pilot runs."
+    return f"{line}." if margin is None else f"{line}, {margin:.2f} nats per graph better than the next in pilot runs."
 
 
 def write_card(folder: Path, graphs: int, samples: int | None, check_graphs: int) -> str:
