@@ -2,7 +2,7 @@ r"""The autoregressive decoder: states of the nodes so far, and logits of a new 
 
 Latents of all nodes are known before the first node is added. They are refined over the low-rank graph of eq. 8, which
 gives a draft of the graph (eqs. 8-9). Adding a node then changes the states of its neighbours, and all other nodes
-receive it through the low-rank graph only, so that the cost follows the edges.
+receive it through the low-rank graph only: the cost of the states follows the edges, that of the logits the pairs.
 """
 
 from __future__ import annotations
@@ -278,10 +278,12 @@ class AutoregressiveDecoder(nn.Module):
 
         score = MAX_SCORE * torch.tanh((query_score + score + counts[..., self.width :]) / MAX_SCORE)
         weights = rows.spread(score.exp())
-        rest = torch.log(rows.collect(weights.flip(1).cumsum(1).flip(1) - weights).clamp_min(0) + 1e-6)
+        # Sums over later or earlier candidates are shifted instead of subtracting the own value, which would cancel.
+        later = F.pad(weights.flip(1).cumsum(1).flip(1), (0, 0, 0, 1))[:, 1:]
+        rest = torch.log(rows.collect(later) + 1e-6)
         odds = (score - rest) / 3
         values = rows.spread(values)
-        earlier = rows.collect(values.cumsum(1) - values)
+        earlier = rows.collect(F.pad(values.cumsum(1), (0, 0, 1, 0))[:, :-1])
 
         hidden = hidden + query_hidden + counts[..., : self.width] + self._position_terms(pairs.new, pairs.old)
         hidden = hidden + self.scores(torch.cat([odds, rest / 3], -1))

@@ -19,7 +19,7 @@ from .structure import FAR, NO_RELATION, PartialGraphs, relation_code
 __all__ = ["AutoregressiveGraphs", "Decoding"]
 
 # Pairs that are scored together; more than these are scored in chunks, whose activations are computed again for the
-# gradient, so that memory follows the edges.
+# gradient.
 CHUNK_PAIRS = 1 << 17
 
 
@@ -56,7 +56,9 @@ class AutoregressiveGraphs:
             parts = [self._score(draft, known, tables, part) for part in chunks]
         # Graphs of one node have no pairs, and still a gradient.
         scores = torch.cat(parts) if parts else states[:0, 0]
-        total = scores.new_zeros(len(sizes)).index_add(0, _tensor(known.pair_graph, scores), scores)
+        # In single precision the many small terms of a sparse graph would be lost beside the sum of the others.
+        total = torch.zeros(len(sizes), dtype=torch.float64, device=scores.device)
+        total = total.index_add(0, _tensor(known.pair_graph, scores), scores.double())
 
         return torch.empty_like(total).index_copy(0, order, total)
 

@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ..config import ORDERINGS
 from ..data.batch import GraphBatch
 
 __all__ = [
@@ -189,6 +190,7 @@ def _follow(
     choose: Callable[[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]], NDArray[np.int64]],
 ) -> _Orderings:
     """Choose node after node, given the positions, the nodes of the smallest key, and all nodes left."""
+    assert rule in ORDERINGS, f"'{rule}' is no ordering"
     graphs, nodes = adj.shape[:2]
     rows = np.arange(graphs)
     left = np.arange(nodes) < sizes[:, None]

@@ -55,7 +55,7 @@ def sample_row(row: RowCandidates, noise: Tensor, enforce: RowConstraints | None
     """Sample the edges of new nodes; return them and the logits of all pairs, with shape :math:`(L, t)`.
 
     The next neighbour is the first candidate whose noise is below its probability. Candidates after it are evaluated
-    again when it is chosen, so a row takes one evaluation for each of its edges and one more.
+    again when it is chosen, so a short row takes one evaluation for each of its edges and one more.
     """
     edges, logits = torch.zeros_like(noise, dtype=torch.bool), torch.zeros_like(noise)
     rows = torch.arange(len(noise), device=noise.device)

@@ -11,6 +11,8 @@ __all__ = ["FAR", "MOST_ADJACENT", "NO_RELATION", "PartialGraphs", "relation_cod
 FAR = 6
 # Counts of chosen neighbours adjacent to a candidate saturate here.
 MOST_ADJACENT = 4
+# Numbers of common neighbours saturate here, within eight bits.
+MOST_SHARED = 100
 # The relation of two nodes: at distance 1 or 2 their number of common neighbours, saturated, else their distance.
 MOST_COMMON = 3
 RELATIONS = MOST_COMMON + 1 + MOST_COMMON + FAR - 2 + 1
@@ -59,7 +61,9 @@ class PartialGraphs:
     def row_codes(
         self, t: int, neighbours: NDArray[np.int64], counts: NDArray[np.int64], before: NDArray[np.int64]
     ) -> tuple[NDArray[np.int16], NDArray[np.int32], NDArray[np.int32]]:
-        """Codes and votes of all candidates of node t, each given the neighbours before it, with shape :math:`(L, t)`.
+        """Codes of all candidates of node t, and how many neighbours and paths of length two lead to chosen ones.
+
+        Each is given the neighbours before it, with shape :math:`(L, t)`.
 
         Neighbours are ascending and padded, with shape :math:`(L, R)`; ``counts`` is their number, and ``before`` that
         of the neighbours before each candidate, with shape :math:`(L, t)`.
@@ -103,15 +107,14 @@ class PartialGraphs:
         self.triangles[owner, node] += corners[owner, place]
         self.triangles[:graphs, t] = corners.sum(1) // 2
 
-        shared = touches.sum(1, dtype=np.int8)
-        self.common[:graphs, t, :t] = shared
-        self.common[:graphs, :t, t] = shared
+        shared = touches.sum(1)
+        self.paths[:graphs, t] = shared.sum(1)
+        self.common[:graphs, t, :t] = self.common[:graphs, :t, t] = np.minimum(shared, MOST_SHARED)
         g, r, s = np.nonzero(is_real[:, None, :] & is_real[:, :, None])
         at = g, neighbours[g, r], neighbours[g, s]
-        self.common[at] = np.minimum(self.common[at], 100) + 1
+        self.common[at] = np.minimum(self.common[at] + 1, MOST_SHARED)
         # Neighbours are ascending: the place of one is the number of those before it.
         self.paths[owner, node] += place
-        self.paths[:graphs, t] = shared.sum(1)
 
         nearest = np.minimum(distance.min(1) + 1, FAR).astype(np.int8)
         self.distance[:graphs, t, :t] = nearest

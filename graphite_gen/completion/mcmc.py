@@ -177,6 +177,6 @@ class Chains:
         batch = permute_nodes(batch, torch.from_numpy(orderings).to(like.device))
         noise = standard_normal(rng, like, count, nodes, network.noise_features)
         epsilon = standard_normal(rng, like, count, nodes, self.model.config.latent)
-        log_q_ = torch.from_numpy(log_q).to(like)
+        log_q_ = torch.from_numpy(log_q).to(like.device)
 
         return autoregressive_log_weights(network, batch, noise, epsilon, log_q_).double().cpu().numpy()

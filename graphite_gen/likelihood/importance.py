@@ -102,6 +102,8 @@ def order_log_weights(
     else:
         posterior = network.encode(ordered, noise)
         epsilon = (z - posterior.mu) / posterior.sigma
-    log_weights = autoregressive_log_weights(network, ordered, noise, epsilon, torch.from_numpy(log_q).to(batch.adj))
+    log_weights = autoregressive_log_weights(
+        network, ordered, noise, epsilon, torch.from_numpy(log_q).to(batch.adj.device)
+    )
 
     return log_weights.double().cpu()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..autoregressive.ordering import attachment_degree, permute_to_ordering
 from ..config import ModelConfig, TrainConfig
-from ..data.batch import collate
+from ..data.batch import collate, consecutive_batches
 from ..graph import SimpleGraph
 from ..records import Record
 from ..rng import derive_seed, stream
@@ -29,7 +29,7 @@ FALLBACK = "bfs"
 # than RUN_STEPS for each of them.
 STEPS, LEAST_STEPS, RUN_STEPS = 60, 20, 30
 FINALISTS = 3
-BATCH, BATCH_CELLS = 32, 1 << 14
+BATCH, BATCH_CELLS, SCORED_CELLS = 32, 1 << 14, 1 << 19
 # Graphs and orderings of each that a candidate is scored on.
 GRAPHS, ORDERINGS = 64, 4
 WARMUP = 10
@@ -71,7 +71,8 @@ def choose_ordering(
     if steps < LEAST_STEPS:
         return None
     runs = [_Pilot(replace(config, ordering=rule), training, graphs, device) for rule in _candidates(config, graphs)]
-    held_out = list(validation or graphs)[:GRAPHS]
+    pool = validation or graphs
+    held_out = [pool[index] for index in stream(training.seed, "pilot graphs").permutation(len(pool))[:GRAPHS]]
     scored: list[OrderingScore] = []
     for survivors in (len(runs), FINALISTS):
         runs = runs[:survivors]
@@ -81,7 +82,7 @@ def choose_ordering(
             nats[run.ordering] = run.score(held_out)
         runs.sort(key=lambda run: float(nats[run.ordering].mean()))
         scored = [score for score in scored if score.ordering not in nats]
-        scored += [OrderingScore(name, float(values.mean()), run.steps) for name, values in nats.items()]
+        scored += [OrderingScore(run.ordering, float(nats[run.ordering].mean()), run.steps) for run in runs]
     best, second = (nats[run.ordering] for run in runs[:2])
     difference = second - best
     error = float(difference.std(ddof=1)) / math.sqrt(len(difference)) if len(difference) > 1 else math.inf
@@ -112,7 +113,9 @@ class _Pilot:
         pairs = sum(math.comb(graph.nodes, 2) for graph in graphs)
         density = (sum(len(graph.edges) for graph in graphs) + 0.5) / (pairs + 1)
         self._network.decoder.start_at(math.log(density / (1 - density)))
-        self._optimiser = torch.optim.AdamW(self._network.parameters(), lr=training.learning_rate)
+        self._optimiser = torch.optim.AdamW(
+            self._network.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay
+        )
 
     def train(self, steps: int) -> None:
         cells = np.mean([graph.nodes**2 for graph in self._graphs])
@@ -123,9 +126,12 @@ class _Pilot:
             chosen = rng.integers(len(self._graphs), size=size)
             for group in self._optimiser.param_groups:
                 group["lr"] = self._training.learning_rate * min(1.0, (self.steps + 1) / WARMUP)
-            loss = -self._log_weights([self._graphs[index] for index in chosen], rng, self.steps).mean()
             self._optimiser.zero_grad()
-            torch.autograd.backward(loss)
+            # Dropout has no generator of its own; the state of torch's global one is restored.
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(derive_seed(self._training.seed, "pilot dropout", self.steps))
+                loss = -self._log_weights([self._graphs[index] for index in chosen], rng, self.steps).mean()
+                torch.autograd.backward(loss)
             torch.nn.utils.clip_grad_norm_(self._network.parameters(), self._training.clip)
             self._optimiser.step()
             self.steps += 1
@@ -134,10 +140,13 @@ class _Pilot:
     def score(self, graphs: Sequence[SimpleGraph]) -> NDArray[np.float64]:
         """The NLL of every graph, by a few orderings, with shape :math:`(B,)`."""
         self._network.eval()
-        rng = stream(self._training.seed, "pilot score")
-        weights = torch.stack([self._log_weights(graphs, rng, number) for number in range(ORDERINGS)])
+        rng, parts, start = stream(self._training.seed, "pilot score"), [], 0
+        for count in consecutive_batches([graph.nodes for graph in graphs], BATCH, SCORED_CELLS):
+            part, start = graphs[start : start + count], start + count
+            weights = torch.stack([self._log_weights(part, rng, number) for number in range(ORDERINGS)])
+            parts.append(-(weights.logsumexp(0) - math.log(ORDERINGS)))
 
-        return -(weights.logsumexp(0) - math.log(ORDERINGS)).double().cpu().numpy()
+        return torch.cat(parts).double().cpu().numpy()
 
     def _log_weights(self, graphs: Sequence[SimpleGraph], rng: np.random.Generator, number: int) -> torch.Tensor:
         batch = collate(graphs).to(self._device)
@@ -146,4 +155,4 @@ class _Pilot:
         noise = normal_noise(generator, batch, *batch.mask.shape, self._network.noise_features)
         epsilon = normal_noise(generator, batch, *batch.mask.shape, self._network.config.latent)
 
-        return autoregressive_log_weights(self._network, ordered, noise, epsilon, log_q.to(noise))
+        return autoregressive_log_weights(self._network, ordered, noise, epsilon, log_q)

@@ -178,6 +178,9 @@ def resume_run(
         for key, value in given.items():
             if key in model.config.unused:
                 raise UnusedSettingError(key, model.config.unused[key])
+            if (key, value) == ("ordering", "auto"):
+                # The ordering was chosen when the run was started.
+                continue
             if (tuple(value) if isinstance(value, list) else value) != known[key]:
                 raise CheckpointError(
                     f"The run in '{folder}' has {key}={_shown(known[key])}, not {_shown(value)}.",

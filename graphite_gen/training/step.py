@@ -118,7 +118,7 @@ def _draw_autoregressive(
     ordered, log_q = permute_to_ordering(batch, config.ordering, rng)
     noise = normal_noise(generator, batch, *batch.mask.shape, network.noise_features)
     epsilon = normal_noise(generator, batch, *batch.mask.shape, config.latent)
-    log_orders = torch.lgamma(batch.sizes.to(batch.adj) + 1) + log_q.to(batch.adj)
+    log_orders = torch.lgamma(batch.sizes.double() + 1) + log_q
 
     return Step(
         ordered, noise, epsilon, log_orders=log_orders, dropout_seed=derive_seed(training.seed, "dropout", number)

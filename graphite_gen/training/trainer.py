@@ -70,6 +70,8 @@ FIRST_SAVE = f"{HIDDEN}first-save"
 BATCH_CELLS = 1 << 21
 VALIDATION_BATCH = 32
 TIMED_STEPS = 4
+# The time of a step in units of that of its gradients: the optimiser, the moving average and validation are the rest.
+STEP_OVERHEAD = 1.2
 # Measured bytes per cell of a step: of all cells, and of those that an autoregressive model scores together, whose
 # activations it keeps for its gradients.
 ONE_SHOT_BYTES = 80
@@ -281,25 +283,38 @@ class Trainer:
         """
         if self._is_settled:
             return
-        self._is_settled = True
         started, budget = time.monotonic(), self.training.budget
-        each = self._time_steps(self._batches(0))[0] if budget else 0.0
+        is_chosen = self.config.ordering != "auto"
+        if not is_chosen:
+            self._use_ordering(FALLBACK)
+        each = STEP_OVERHEAD * self._mean_step() if budget else 0.0
         steps = int(budget / each) if budget else self.training.epochs * len(self._batches(0))
-        if self.config.ordering == "auto":
+        if not is_chosen:
             choice = None
             if self._group.is_rank_zero:
                 choice = choose_ordering(self.graphs, self.validation, self.config, self.training, steps, self.device)
             self._ordering_choice = self._group.broadcast(choice)
-            chosen = self._ordering_choice.ordering if self._ordering_choice else FALLBACK
-            self.config = replace(self.config, ordering=chosen)
-            for network in (self.network, self._validated):
-                network.config = self.config
+            if self._ordering_choice is not None:
+                self._use_ordering(self._ordering_choice.ordering)
         if budget:
             graphs = sum(map(len, self._batches(0))) / len(self._batches(0))
             left = max(budget - (time.monotonic() - started), budget / 2)
             wanted = int(left / each * graphs / self.training.epochs)
-            self.training = replace(self.training, epoch_graphs=self._group.broadcast(max(wanted, int(4 * graphs), 1)))
+            self.training = replace(self.training, epoch_graphs=self._group.broadcast(max(wanted, int(graphs), 1)))
             self._sketch = replace(self._sketch, training=self.training)
+        self._is_settled = True
+
+    def _use_ordering(self, ordering: str) -> None:
+        self.config = replace(self.config, ordering=ordering)
+        for network in (self.network, self._validated):
+            network.config = self.config
+
+    def _mean_step(self) -> float:
+        """The mean seconds of a step over the run."""
+        early, later = self._time_steps(self._batches(0))
+        late = 1 - self.training.samples_from if self._samples > 1 else 0.0
+
+        return (1 - late) * early + late * later
 
     def _time_steps(self, batches: list[list[int]]) -> tuple[float, float]:
         """The seconds of an early and of a late step, which leave the weights unchanged."""
@@ -325,9 +340,7 @@ class Trainer:
         batches = self._batches(progress.epoch)
         epochs = training.epochs - progress.epoch
         steps = epochs * len(batches) - progress.batch
-        early, later = self._time_steps(batches)
-        late = 1 - training.samples_from if self._samples > 1 else 0.0
-        seconds = steps * ((1 - late) * early + late * later)
+        seconds = steps * STEP_OVERHEAD * self._mean_step()
         if self.validation:
             parts = _validation_parts(self.validation, training)
             started = time.monotonic()
@@ -529,6 +542,15 @@ class Trainer:
 
     # The folder -----------------------------------------------------------------------------------------------
 
+    @property
+    def _ordering_margin(self) -> dict[str, float]:
+        """By how much the ordering was better than the next one in pilot runs, in nats per graph, with its error."""
+        choice = self._ordering_choice
+        if choice is None:
+            return {key: value for key, value in self._sketch.results.items() if key.startswith("ordering_margin")}
+
+        return {"ordering_margin": round(choice.margin, 3), "ordering_margin_error": round(choice.margin_error, 3)}
+
     def _results(self) -> dict[str, Any]:
         progress = self._progress
 
@@ -538,7 +560,7 @@ class Trainer:
             "epochs": progress.epoch,
             "steps": progress.step,
             "seconds": round(progress.seconds, 1),
-            **({"ordering_margin": round(self._ordering_choice.margin, 3)} if self._ordering_choice else {}),
+            **self._ordering_margin,
             "training_graphs": len(self.graphs),
             "validation_graphs": len(self.validation),
         }
@@ -613,6 +635,7 @@ class Trainer:
                     key: value if key == "step" else value.to(parameter) for key, value in moments.items()
                 }
         self._best = saved.network.state_dict()
+        self._sketch = replace(self._sketch, results=saved.results)
         self.history = read_history(self.folder, self._progress.epoch)
 
 
@@ -708,7 +731,7 @@ def _validation_nats(
             ordered, log_q = permute_to_ordering(batch, network.config.ordering, rng)
             noise = normal_noise(generator, batch, count, nodes, network.noise_features)
             epsilon = normal_noise(generator, batch, count, nodes, network.config.latent)
-            each.append(autoregressive_log_weights(network, ordered, noise, epsilon, log_q.to(noise)))
+            each.append(autoregressive_log_weights(network, ordered, noise, epsilon, log_q))
         values = torch.stack(each).logsumexp(0) - math.log(samples)
     elif network.config.is_variational:
         noise = normal_noise(generator, batch, samples, count, nodes, network.noise_features)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from graphite_gen.autoregressive.structure import (
     FAR,
     MOST_ADJACENT,
+    MOST_SHARED,
     NO_RELATION,
     SHAPE,
     PartialGraphs,
@@ -53,6 +54,22 @@ def test_paths_common_neighbours_triangles_and_degrees_agree_with_networkx(densi
             assert partial.degrees[place, : t + 1].tolist() == [graph.degree[node] for node in range(t + 1)]
             assert partial.triangles[place, : t + 1].tolist() == [nx.triangles(graph, node) for node in range(t + 1)]
             assert partial.edges[place] == graph.number_of_edges()
+
+
+@pytest.mark.parametrize(
+    "graph", [nx.complete_graph(135), nx.complete_bipartite_graph(2, 140)], ids=["complete", "hubs"]
+)
+def test_numbers_of_common_neighbours_saturate(graph: nx.Graph) -> None:
+    nodes = len(graph)
+    partial = PartialGraphs(1, nodes)
+    for t in range(nodes):
+        partial.add(t, *padded_rows([graph], t))
+
+    adj = nx.to_numpy_array(graph, nodelist=range(nodes), dtype=np.int64)
+    common = adj @ adj
+    off = ~np.eye(nodes, dtype=np.bool_)
+    assert (partial.common[0] == np.minimum(common, MOST_SHARED))[off].all()
+    assert partial.paths[0].tolist() == np.tril(common, -1).sum(1).tolist()
 
 
 def test_codes_of_a_row_depend_on_the_neighbours_before_each_candidate() -> None:
