@@ -122,7 +122,7 @@ def test_help_shows_the_defaults_of_the_presets_and_for_one_network() -> None:
     expected = f"[default: {epochs['default']}; one-shot: {epochs['one-shot']}; paper: {epochs['paper']}; "
     assert expected in shown["epochs"]
     assert f"[default: {TRAINING_GRAPHS}; paper: 100]" in shown["graphs"]
-    for name in ("epochs", "learning_rate", "latent", "rounds", "skip_weight"):
+    for name in ("epochs", "learning_rate", "latent", "skip_weight"):
         assert f"; --single: {getattr(GENERATION, name):g}; " in shown[name]
     assert (GENERATION.width, GENERATION.kind, GENERATION.skip) == (0, "graphite-vae", "convex")
     assert "; --single: none; " in shown["width"]
