@@ -184,7 +184,6 @@ class AutoregressiveDecoder(nn.Module):
             nn.init.zeros_(layer.weight)
         nn.init.zeros_(self.update_out.bias)
         # The first logits are close to their mean.
-        nn.init.normal_(self.out.weight, std=0.1)
 
     @property
     def width(self) -> int:
