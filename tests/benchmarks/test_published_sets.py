@@ -21,7 +21,7 @@ def sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     monkeypatch.setattr(tables, "FOLDER", tmp_path / "results")
     monkeypatch.setattr(tables, "DOCS", tmp_path / "docs")
-    tiny = {"epochs": 1, "epoch_graphs": 8, "batch_size": 4, "width": 8, "rounds": 1, "pair_layers": 1, "row_layers": 1}
+    tiny = {"epochs": 1, "epoch_graphs": 8, "batch_size": 4, "width": 8, "rounds": 1}
     for name in sets.SETTINGS:
         monkeypatch.setitem(sets.SETTINGS, name, tiny)
 

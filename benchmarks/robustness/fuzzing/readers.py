@@ -425,7 +425,6 @@ class Planetoid:
 _TINY = {
     "width": 4,
     "rounds": 1,
-    "head_rank": 2,
     "epochs": 1,
     "epoch_graphs": 0,
     "batch_size": 8,
