@@ -52,7 +52,7 @@ _ENCODER_ONLY = ("encoder_features", "random_features", "encoder_layers", "kl_wa
 _SHAPES = ("latent",)
 
 # Earlier names of settings and values, which checkpoints and scripts may still have.
-_EARLIER_NAMES = {"stages": "decoder", "decoding_steps": "decoder", "order": "ordering"}
+_EARLIER_NAMES = {"order": "ordering"}
 _EARLIER_VALUES = {
     "ordering": {
         "breadth": "bfs",
@@ -68,18 +68,18 @@ C = TypeVar("C", bound="Settings")
 
 
 def current_names(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings under their current names."""
-    renamed = {_EARLIER_NAMES.get(name, name): value for name, value in settings.items()}
-
-    return {name: _current_value(name, value) for name, value in renamed.items()}
+    """Settings under their current names and values."""
+    return dict(_current(name, value) for name, value in settings.items())
 
 
-def _current_value(name: str, value: Any) -> Any:
-    if name == "decoder" and isinstance(value, Integral):
-        # Once the number of decoding steps, 0 for one pair at a time.
-        return "one-shot" if value == 1 else "autoregressive"
+def _current(name: str, value: Any) -> tuple[str, Any]:
+    if name in ("decoding_steps", "stages"):
+        # Once a number, 0 for one pair at a time; other values are refused as those of 'decoder'.
+        is_number = isinstance(value, Integral) and not isinstance(value, bool)
+        return "decoder", ("one-shot" if value == 1 else "autoregressive") if is_number else value
+    name = _EARLIER_NAMES.get(name, name)
 
-    return _EARLIER_VALUES.get(name, {}).get(value, value) if isinstance(value, str) else value
+    return name, _EARLIER_VALUES.get(name, {}).get(value, value) if isinstance(value, str) else value
 
 
 class Settings:

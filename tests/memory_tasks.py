@@ -17,13 +17,18 @@ import torch
 
 from graphite_gen import memory
 from graphite_gen.api import load
+from graphite_gen.config import preset
+from graphite_gen.data.sizes import SizeDistribution
 from graphite_gen.evaluation.descriptors import spectra
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.likelihood import NLLOptions, estimate_nll
 from graphite_gen.network.hyperparameters import GENERATION
 from graphite_gen.network.link_prediction import train_on_all
 from graphite_gen.network.network import Network
+from graphite_gen.records import Provenance
 from graphite_gen.sampling import Sampler
+from graphite_gen.training.checkpoint import TrainedModel
+from graphite_gen.training.model import build_network
 from graphite_gen.training.trainer import prepare
 
 
@@ -35,20 +40,30 @@ def sparse(nodes: int) -> SimpleGraph:
     return SimpleGraph.from_pairs(nodes, distinct)
 
 
-def train_step(preset: str, nodes: int, graphs: int) -> None:
-    settings = {"epochs": 1, "batch_size": graphs} | ({"ordering": "bfs"} if preset == "default" else {})
-    run = prepare("x", [sparse(nodes)] * graphs, [], settings, preset_name=preset)
+def train_step(name: str, nodes: int, graphs: int) -> None:
+    settings = {"epochs": 1, "batch_size": graphs} | ({"ordering": "bfs"} if name == "default" else {})
+    run = prepare("x", [sparse(nodes)] * graphs, [], settings, preset_name=name)
     # Late in a run a step uses the most memory.
     run._step(list(range(graphs)), 0.9)
 
 
+def autoregressive() -> TrainedModel:
+    """An untrained model of sparse graphs."""
+    config, training = preset("default", ordering="bfs")
+    network = build_network(config).eval()
+    network.decoder.start_at(-4.0)
+
+    return TrainedModel("x", network, SizeDistribution.of([sparse(200)]), training, Provenance())
+
+
 TASKS: dict[str, Callable[[], object]] = {
     "one-shot step": lambda: train_step("one-shot", 1000, 1),
-    "staged step": lambda: train_step("default", 300, 4),
+    "autoregressive step": lambda: train_step("default", 300, 4),
+    "autoregressive block": lambda: list(Sampler(autoregressive(), 128, nodes=200)),
     "one-shot block": lambda: list(Sampler(load("bundled:ego-one-shot").trained, 128, nodes=200)),
     "one-shot graph": lambda: list(Sampler(load("bundled:ego-one-shot").trained, 1, nodes=2500)),
     "one-shot NLL": lambda: estimate_nll(load("bundled:ego-one-shot").trained, [sparse(800)], NLLOptions(8)),
-    "staged NLL": lambda: estimate_nll(load("bundled:ego").trained, [sparse(100)], NLLOptions(1)),
+    "autoregressive NLL": lambda: estimate_nll(autoregressive(), [sparse(100)], NLLOptions(20)),
     "single graph": lambda: train_on_all(Network(sparse(30_000)), replace(GENERATION, epochs=1), 0, features=False),
     "spectrum": lambda: spectra([sparse(1500)]),
 }

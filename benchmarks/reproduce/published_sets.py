@@ -50,7 +50,10 @@ def train(name: str, graphs: Sequence[SimpleGraph], folder: Path, scale: float, 
     settings = SETTINGS[name] | {"epochs": max(1, round(SETTINGS[name]["epochs"] * scale))}
     own, validation = split_graphs(graphs, seed)
     config, training = configure("default", [*own, *validation], seed=seed, **settings)
-    resume = is_checkpoint(folder) and load_checkpoint(folder).training == training
+    saved = load_checkpoint(folder) if is_checkpoint(folder) else None
+    resume = saved is not None and saved.training == training
+    # The ordering was chosen when the run was started.
+    config = saved.config if saved is not None and resume else config
     trainer = Trainer(name, config, training, own, validation, folder=folder, resume=resume)
     for record in trainer:
         figure = "" if record.validation is None else f", validation {record.validation:.2f}"

@@ -22,7 +22,7 @@ class RowConstraints(ABC):
     def __call__(self, rows: Tensor, sampled: Tensor, row_edges: Tensor) -> Tensor:
         """The feasible edges closest to sampled ones, given the indices of rows (R,) and the current edges (R, t).
 
-        Pair i may depend on samples up to it and on edges before it only.
+        Pair i may depend on samples up to it and on edges before it only. Pairs after the next new edge are not used.
         """
 
     def rejected(self, edges: Tensor) -> Tensor:

@@ -139,7 +139,9 @@ class RowBounds(RowConstraints):
             least = int(min_edges[place])
             if self.planar[row].is_strict or least > 1:
                 edges = enforced[place]
-                kept = self.planar[row].keep(edges.tolist(), feasible[place].tolist(), least)
+                # Later ones are sampled again when the next edge is known.
+                most = int(taken[place].sum()) + 1
+                kept = self.planar[row].keep(edges.tolist(), feasible[place].tolist(), least, most)
                 edges.zero_()
                 edges[kept] = True
 
@@ -191,9 +193,6 @@ def _components(adj: Tensor) -> Tensor:
 class PlanarRow:
     """A planar graph and a new node, whose edges must leave the graph planar.
 
-    Subgraphs of planar graphs are planar, so many edges are tested together, and only if they fail is searched for the
-    edges to leave out.
-
     Attributes:
         is_strict: Whether edges are tested one by one.
     """
@@ -205,19 +204,20 @@ class PlanarRow:
         self._planar: list[int] = []
         self._nonplanar: list[int] = []
 
-    def keep(self, sampled: Sequence[bool], feasible: Sequence[bool], min_edges: int = 0) -> list[int]:
+    def keep(
+        self, sampled: Sequence[bool], feasible: Sequence[bool], min_edges: int = 0, most: int | None = None
+    ) -> list[int]:
         """Return the neighbours accepted in turn: each sampled one that leaves the graph planar, given those before it.
 
         Feasible nodes without which fewer than ``min_edges`` neighbours can be found are accepted though not sampled,
-        and sampled ones with which too few can be found are rejected.
+        and sampled ones with which too few can be found are rejected. Only the first ``most`` are returned.
         """
-        if min_edges <= 0:
-            return self._accept([node for node in range(self._new) if sampled[node]])
-
         kept: list[int] = []
         # Nodes that can be accepted after those kept, as many as are needed.
         spare = self._spare(kept, 0, feasible, min_edges)
         for node in range(self._new):
+            if len(kept) == most:
+                break
             if sampled[node] and (node in spare or self.is_planar([*kept, node])):
                 rest = [n for n in spare if n != node]
                 if node not in spare:
@@ -243,26 +243,6 @@ class PlanarRow:
                 spare.append(node)
 
         return spare
-
-    def _accept(self, nodes: list[int]) -> list[int]:
-        """The nodes accepted in turn, found by bisection."""
-        kept: list[int] = []
-        left = nodes
-        while left:
-            low, high = 0, len(left)
-            if self.is_planar(kept + left):
-                low = high
-            while high - low > 1:
-                middle = (low + high) // 2
-                if self.is_planar(kept + left[:middle]):
-                    low = middle
-                else:
-                    high = middle
-            kept += left[:low]
-            # The next one makes the graph non-planar.
-            left = left[low + 1 :]
-
-        return kept
 
     @cached_property
     def _graph(self) -> nx.Graph:
