@@ -113,7 +113,7 @@ class RowsSoFar:
         adjacent: The number of them that are adjacent to the candidate.
         paths: The number of paths of length two to them.
         earlier: The number of earlier nodes adjacent to the candidate.
-        most_paths: The number of paths of length two to earlier nodes.
+        earlier_paths: The number of paths of length two to earlier nodes.
     """
 
     context: Tensor
@@ -124,7 +124,7 @@ class RowsSoFar:
     adjacent: Tensor
     paths: Tensor
     earlier: Tensor
-    most_paths: Tensor
+    earlier_paths: Tensor
 
 
 class AutoregressiveDecoder(nn.Module):
@@ -331,13 +331,13 @@ class AutoregressiveDecoder(nn.Module):
 
     def _proximity_terms(self, so_far: RowsSoFar) -> Tensor:
         """The contribution of how many of the nodes close to a candidate are chosen."""
-        counts = (so_far.count, so_far.adjacent, so_far.paths, so_far.earlier, so_far.most_paths)
-        k, adjacent, paths, earlier, most_paths = (
+        counts = (so_far.count, so_far.adjacent, so_far.paths, so_far.earlier, so_far.earlier_paths)
+        k, adjacent, paths, earlier, earlier_paths = (
             count.to(self.left.weight).expand(so_far.adjacent.shape) for count in counts
         )
         features = [
-            adjacent.log1p(), paths.log1p() / 2, adjacent / earlier.clamp_min(1), paths / most_paths.clamp_min(1),
-            adjacent / k.clamp_min(1), earlier.log1p(), most_paths.log1p() / 2, (k - adjacent).log1p(),
+            adjacent.log1p(), paths.log1p() / 2, adjacent / earlier.clamp_min(1), paths / earlier_paths.clamp_min(1),
+            adjacent / k.clamp_min(1), earlier.log1p(), earlier_paths.log1p() / 2, (k - adjacent).log1p(),
         ]  # fmt: skip
 
         return self.proximity(torch.stack(features, -1))

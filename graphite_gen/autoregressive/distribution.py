@@ -123,7 +123,7 @@ class AutoregressiveGraphs:
             (draft.latents[graph, new] * draft.latents[graph, old]).sum(-1),
         )
         terms = self.decoder.candidate_terms(candidates, _FlatRows(row, old))
-        names = ("before", "gaps", "codes", "adjacent", "paths", "earlier", "most_paths")
+        names = ("before", "gaps", "codes", "adjacent", "paths", "earlier", "earlier_paths")
         so_far = RowsSoFar(F.embedding(last, context), F.embedding(last, values), *(pairs(name) for name in names))
         logits = self.decoder.logits(terms, so_far, relations)
 

@@ -67,7 +67,7 @@ class KnownGraphs:
     def _add_structure(self, lower: NDArray[np.bool_], graphs: int) -> None:
         """Set what depends on the partial graph at each step."""
         codes = np.full(lower.shape, NO_RELATION, dtype=np.int16)
-        triangles, adjacent, paths, most_paths = (np.zeros(lower.shape, dtype=np.int32) for _ in range(4))
+        triangles, adjacent, paths, earlier_paths = (np.zeros(lower.shape, dtype=np.int32) for _ in range(4))
         before = lower.cumsum(-1) - lower
         partial = PartialGraphs(graphs, self.nodes)
         for t in range(self.nodes):
@@ -79,11 +79,11 @@ class KnownGraphs:
                 t, neighbours, counts, before[:live, t, :t]
             )
             triangles[:live, t, :t] = partial.triangles[:live, :t]
-            most_paths[:live, t, :t] = partial.paths[:live, :t]
+            earlier_paths[:live, t, :t] = partial.paths[:live, :t]
             partial.add(t, neighbours, counts)
         at = self.pair_graph, self.pair_row, self.pair_node
         self.pair_codes, self.pair_triangles = codes[at].astype(np.int64), triangles[at].astype(np.int64)
-        self.pair_adjacent, self.pair_paths, self.pair_most_paths = adjacent[at], paths[at], most_paths[at]
+        self.pair_adjacent, self.pair_paths, self.pair_earlier_paths = adjacent[at], paths[at], earlier_paths[at]
         self.pair_earlier, self.pair_before = self.counts[at[0], at[2]], before[at]
 
     def chunks(self, most: int) -> list[slice]:

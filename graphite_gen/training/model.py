@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
@@ -9,6 +12,7 @@ from ..autoregressive.decoder import AutoregressiveDecoder
 from ..autoregressive.distribution import AutoregressiveGraphs
 from ..config import ModelConfig
 from ..data.batch import GraphBatch
+from ..graph import SimpleGraph
 from ..nn.distributions import EdgeBernoulli, EdgeDistribution, EdgeNormal, NodeNormal
 from ..nn.encoder import GCNStack, GraphEncoder, NodeFeatures, ResidualStack
 from ..nn.one_shot import (
@@ -21,7 +25,7 @@ from ..nn.one_shot import (
     Skip,
 )
 
-__all__ = ["GraphNetwork", "build_network"]
+__all__ = ["GraphNetwork", "build_network", "start_at_density"]
 
 
 class GraphNetwork(nn.Module):
@@ -89,6 +93,15 @@ def build_network(config: ModelConfig, seed: int = 0) -> GraphNetwork:
             config.dropout,
         )
         return GraphNetwork(config, None if config.encoder == "none" else _encoder(config), decoder)
+
+
+def start_at_density(network: GraphNetwork, graphs: Sequence[SimpleGraph]) -> None:
+    """Set the bias of a decoder of unweighted graphs to the log-odds of an edge in the training graphs."""
+    if network.config.observation != "bernoulli":
+        return
+    pairs = sum(math.comb(graph.nodes, 2) for graph in graphs)
+    density = (sum(len(graph.edges) for graph in graphs) + 0.5) / (pairs + 1)
+    network.decoder.start_at(math.log(density / (1 - density)))
 
 
 def _encoder(config: ModelConfig) -> GraphEncoder:

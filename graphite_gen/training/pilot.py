@@ -16,7 +16,7 @@ from ..data.batch import collate, consecutive_batches
 from ..graph import SimpleGraph
 from ..records import Record
 from ..rng import derive_seed, stream
-from .model import GraphNetwork, build_network
+from .model import GraphNetwork, build_network, start_at_density
 from .objectives import autoregressive_log_weights
 from .step import normal_noise
 
@@ -110,9 +110,7 @@ class _Pilot:
         self.ordering, self.steps = config.ordering, 0
         self._training, self._graphs, self._device = training, graphs, device
         self._network: GraphNetwork = build_network(config, derive_seed(training.seed, "weights")).to(device)
-        pairs = sum(math.comb(graph.nodes, 2) for graph in graphs)
-        density = (sum(len(graph.edges) for graph in graphs) + 0.5) / (pairs + 1)
-        self._network.decoder.start_at(math.log(density / (1 - density)))
+        start_at_density(self._network, graphs)
         self._optimiser = torch.optim.AdamW(
             self._network.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay
         )

@@ -42,7 +42,7 @@ from .checkpoint import (
     write_atomically,
     write_tensors,
 )
-from .model import GraphNetwork, build_network
+from .model import GraphNetwork, build_network, start_at_density
 from .objectives import autoregressive_log_weights, log_weights, reconstruction
 from .pilot import FALLBACK, OrderingChoice, choose_ordering
 from .step import backward, draw_step, normal_noise
@@ -236,7 +236,7 @@ class Trainer:
         self._ordering_choice: OrderingChoice | None = None
 
         self.network = build_network(config, derive_seed(training.seed, "weights")).to(self.device)
-        self._start_at_the_density()
+        start_at_density(self.network, self.graphs)
         self._optimiser = torch.optim.AdamW(
             self.network.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay
         )
@@ -412,14 +412,6 @@ class Trainer:
             )
 
         check_memory(self._step_bytes(cells), what, remedy, error)
-
-    def _start_at_the_density(self) -> None:
-        """Set the bias of the decoder to the log-odds of an edge in the training graphs."""
-        if self.config.observation != "bernoulli":
-            return
-        pairs = sum(math.comb(graph.nodes, 2) for graph in self.graphs)
-        density = (sum(len(graph.edges) for graph in self.graphs) + 0.5) / (pairs + 1)
-        self.network.decoder.start_at(math.log(density / (1 - density)))
 
     # One epoch ------------------------------------------------------------------------------------------------
 
