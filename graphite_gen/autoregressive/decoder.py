@@ -8,6 +8,7 @@ receive it through the low-rank graph only: the cost of the states follows the e
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import NamedTuple, Protocol
 
 import torch
@@ -17,9 +18,10 @@ from torch.nn import functional as F
 from ..data.batch import node_mask
 from ..nn.one_shot import GCNRefinement, Skip, refine_iteratively
 from ..nn.operators import LowRankGraph
-from .structure import FAR, MOST_ADJACENT, RELATIONS
+from . import structure
+from .structure import FAR, MOST_ADJACENT, RELATIONS, is_long
 
-__all__ = ["AutoregressiveDecoder", "CandidatePairs", "CandidateTerms", "Draft", "Rows", "RowsSoFar"]
+__all__ = ["AutoregressiveDecoder", "CandidatePairs", "CandidateTerms", "Draft", "Kind", "Rows", "RowsSoFar"]
 
 # Counts are embedded up to these numbers.
 MOST = 24
@@ -37,6 +39,18 @@ GRAPH_FEATURES = 10
 PROXIMITIES = 8
 
 
+class Kind(IntEnum):
+    """Kinds of candidates: a node of a short row, or of a long one a block, and the nodes of a chosen block.
+
+    A chosen block has at least one neighbour: FIRST is a node before it has one, and NEXT one after.
+    """
+
+    NODE = 0
+    BLOCK = 1
+    FIRST = 2
+    NEXT = 3
+
+
 @dataclass(frozen=True)
 class Draft:
     """What latents and node features tell before any edge is known.
@@ -50,6 +64,20 @@ class Draft:
     latents: Tensor
     states: Tensor
     factor: Tensor
+
+    def block_latents(self) -> Tensor:
+        """The mean latents of blocks of nodes, with shape :math:`(B, K, D)`; none if no row is long."""
+        nodes = self.latents.shape[1]
+        if not is_long(nodes - 1):
+            return self.latents[:, :0]
+        # The last column of the factor is the mask.
+        mask, block = self.factor[..., -1:], structure.BLOCK
+        sums, sizes = (
+            F.pad(values, (0, 0, 0, -nodes % block)).view(len(mask), -1, block, values.shape[-1]).sum(2)
+            for values in (self.latents * mask, mask)
+        )
+
+        return sums / sizes.clamp_min(1)
 
 
 class Rows(Protocol):
@@ -109,7 +137,7 @@ class RowsSoFar:
         values: The sum of their attention values, with shape :math:`(*, a)`.
         count: Their number.
         gap: The distance in the ordering from the last of them.
-        code: The relation to them (:func:`.relation_code`).
+        code: The kind of candidate and its relation to them (:func:`.relation_code`).
         adjacent: The number of them that are adjacent to the candidate.
         paths: The number of paths of length two to them.
         earlier: The number of earlier nodes adjacent to the candidate.
@@ -174,6 +202,7 @@ class AutoregressiveDecoder(nn.Module):
         self.chosen = nn.Linear(width, width, bias=False)
         self.count = _table(MOST + 1, width)
         self.gap = _table(MOST + 1, width)
+        self.kind = _table(len(Kind), width)
         self.relation = _table(RELATIONS, width)
         self.nearest = _table(FAR, width)
         self.adjacent = _table(MOST_ADJACENT + 1, width)
@@ -184,6 +213,8 @@ class AutoregressiveDecoder(nn.Module):
             nn.init.zeros_(layer.weight)
         nn.init.zeros_(self.update_out.bias)
         # The first logits are close to their mean.
+        with torch.no_grad():
+            self.out.weight.mul_(0.1)
 
     @property
     def width(self) -> int:
@@ -315,10 +346,10 @@ class AutoregressiveDecoder(nn.Module):
         return self.chosen(mean) + self.count(counts.clamp(max=MOST))
 
     def relation_table(self) -> Tensor:
-        """The contribution of every code of :func:`.relation_code`."""
+        """The contribution of every kind of candidate and code of :func:`.relation_code`."""
         table = self.relation.weight[:, None, None] + self.nearest.weight[:, None] + self.adjacent.weight
 
-        return table.flatten(0, 2)
+        return (self.kind.weight[:, None] + table.flatten(0, 2)).flatten(0, 1)
 
     def logits(self, terms: CandidateTerms, so_far: RowsSoFar, relation_table: Tensor) -> Tensor:
         """The logits of candidate pairs given the rows so far, with shape :math:`(*,)`."""

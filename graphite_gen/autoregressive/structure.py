@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FAR", "MOST_ADJACENT", "NO_RELATION", "PartialGraphs", "relation_code"]
+__all__ = [
+    "BLOCK",
+    "CODES",
+    "FAR",
+    "LONG_ROW",
+    "MOST_ADJACENT",
+    "NO_RELATION",
+    "PartialGraphs",
+    "Relations",
+    "block_starts",
+    "is_long",
+    "relation_code",
+]
+
+# Rows with more candidates than this are decoded by blocks of consecutive ones: first whether a block has a neighbour,
+# then which of its nodes are neighbours. So the cost of a row follows its edges.
+LONG_ROW = 96
+BLOCK = 16
 
 # Path lengths are exact below this number, and equal to it beyond.
 FAR = 6
@@ -17,15 +36,20 @@ MOST_SHARED = 100
 MOST_COMMON = 3
 RELATIONS = MOST_COMMON + 1 + MOST_COMMON + FAR - 2 + 1
 _NO_LAST = RELATIONS - 1
+# The time of an access to scattered entries of a matrix, in units of that to consecutive ones.
+SCATTERED_COST = 40
 
 SHAPE = (RELATIONS, FAR, MOST_ADJACENT + 1)
+CODES = RELATIONS * FAR * (MOST_ADJACENT + 1)
 NO_RELATION = (_NO_LAST * FAR + FAR - 1) * (MOST_ADJACENT + 1)
 """The code of a candidate while no neighbour is chosen."""
 
 Counts = NDArray[np.int8]
 
 
-def relation_code(distance: Counts, common: Counts, nearest: Counts, adjacent: Counts) -> NDArray[np.int16]:
+def relation_code(
+    distance: Counts, common: Counts, nearest: Counts, adjacent: NDArray[np.int32] | Counts
+) -> NDArray[np.int16]:
     """How a candidate relates to the neighbours chosen before it, as one number below the product of ``SHAPE``.
 
     Arguments:
@@ -39,6 +63,66 @@ def relation_code(distance: Counts, common: Counts, nearest: Counts, adjacent: C
     relation = np.where(distance <= 2, close, 2 * MOST_COMMON - 2 + distance).astype(np.int16)
 
     return (relation * FAR + nearest - 1) * (MOST_ADJACENT + 1) + np.minimum(adjacent, MOST_ADJACENT)
+
+
+class Relations(NamedTuple):
+    """How candidates relate to the neighbours chosen before them, with shape :math:`(L, t)`.
+
+    Attributes:
+        before: The number of these neighbours.
+        distance: The path length to the last of them.
+        common: The number of neighbours shared with it.
+        nearest: The path length to the nearest of them.
+        adjacent: The number of them that are adjacent to the candidate.
+        paths: The number of paths of length two to them.
+    """
+
+    before: NDArray[np.int64]
+    distance: Counts
+    common: Counts
+    nearest: Counts
+    adjacent: NDArray[np.int32]
+    paths: NDArray[np.int32]
+
+    @classmethod
+    def empty(cls, graphs: int, t: int) -> Relations:
+        """The relations to no neighbours."""
+        shape = graphs, t
+        distance, nearest = np.full(shape, FAR, dtype=np.int8), np.full(shape, FAR, dtype=np.int8)
+        common, (adjacent, paths) = np.zeros(shape, np.int8), (np.zeros(shape, np.int32) for _ in range(2))
+
+        return cls(np.zeros(shape, dtype=np.int64), distance, common, nearest, adjacent, paths)
+
+    @property
+    def codes(self) -> NDArray[np.int16]:
+        """The codes of :func:`relation_code`."""
+        code = relation_code(self.distance, self.common, self.nearest, self.adjacent)
+
+        return np.where(self.before > 0, code, np.int16(NO_RELATION))
+
+    def of_blocks(self) -> Relations:
+        """The relations of blocks of candidates: those of the closest node in each, with shape :math:`(L, K)`."""
+        starts = block_starts(self.before.shape[1])
+        most, least = np.maximum.reduceat, np.minimum.reduceat
+
+        return Relations(
+            least(self.before, starts, 1),
+            least(self.distance, starts, 1),
+            most(self.common, starts, 1),
+            least(self.nearest, starts, 1),
+            most(self.adjacent, starts, 1),
+            most(self.paths, starts, 1),
+        )
+
+
+def is_long(t: int) -> bool:
+    """Whether a row of t candidates is decoded by blocks."""
+    return t > LONG_ROW
+
+
+def block_starts(t: int) -> NDArray[np.int64]:
+    """The first candidate of each block of a row of t candidates."""
+    return np.arange(0, t, BLOCK)
 
 
 class PartialGraphs:
@@ -58,32 +142,50 @@ class PartialGraphs:
         self.earlier = np.zeros((graphs, nodes), dtype=np.int64)
         self.paths = np.zeros((graphs, nodes), dtype=np.int64)
 
-    def row_codes(
-        self, t: int, neighbours: NDArray[np.int64], counts: NDArray[np.int64], before: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int16], NDArray[np.int32], NDArray[np.int32]]:
-        """Codes of all candidates of node t, and how many neighbours and paths of length two lead to chosen ones.
+    @property
+    def node_counts(self) -> dict[str, NDArray[np.int64]]:
+        """What a candidate is described by besides its state and relations, each with shape :math:`(B, N)`."""
+        return {
+            "degrees": self.degrees,
+            "triangles": self.triangles,
+            "earlier": self.earlier,
+            "earlier_paths": self.paths,
+        }
 
-        Each is given the neighbours before it, with shape :math:`(L, t)`.
+    def block_means(self, t: int) -> dict[str, NDArray[np.int64]]:
+        """The means of :attr:`node_counts` over blocks of the first t nodes, rounded, with shape :math:`(B, K)`."""
+        starts = block_starts(t)
+        sizes = np.diff(starts, append=t)
 
-        Neighbours are ascending and padded, with shape :math:`(L, R)`; ``counts`` is their number, and ``before`` that
-        of the neighbours before each candidate, with shape :math:`(L, t)`.
+        return {
+            name: (np.add.reduceat(values[:, :t], starts, axis=1) + sizes // 2) // sizes
+            for name, values in self.node_counts.items()
+        }
+
+    def relations(
+        self, t: int, neighbours: NDArray[np.int64], counts: NDArray[np.int64], limit: NDArray[np.int64]
+    ) -> Relations:
+        """How the candidates of node t relate to the neighbours before a limit, which is given for each candidate (t,).
+
+        Neighbours are ascending and padded, with shape :math:`(L, R)`; ``counts`` is their number.
         """
         graphs, most = neighbours.shape
         if not most:
-            zeros = np.zeros((graphs, t), dtype=np.int32)
-            return np.full((graphs, t), NO_RELATION, dtype=np.int16), zeros, zeros
+            return Relations.empty(graphs, t)
         rows = np.arange(graphs)[:, None]
         distance, common = (matrix[rows, neighbours, :t] for matrix in (self.distance, self.common))
-        is_earlier = (np.arange(most) < counts[:, None])[..., None] & (neighbours[..., None] < np.arange(t))
-        nearest = np.where(is_earlier, distance, np.int8(FAR)).min(1)
-        adjacent = (is_earlier & (distance == 1)).sum(1, dtype=np.int32)
-        paths = np.where(is_earlier, common, 0).sum(1, dtype=np.int32)
+        is_earlier = (np.arange(most) < counts[:, None])[..., None] & (neighbours[..., None] < limit)
+        before = is_earlier.sum(1)
         last = np.maximum(before - 1, 0)[:, None]
-        distance, common = (np.take_along_axis(values, last, 1)[:, 0] for values in (distance, common))
 
-        codes = np.where(before > 0, relation_code(distance, common, nearest, adjacent), np.int16(NO_RELATION))
-
-        return codes, adjacent, paths
+        return Relations(
+            before,
+            np.take_along_axis(distance, last, 1)[:, 0],
+            np.take_along_axis(common, last, 1)[:, 0],
+            np.where(is_earlier, distance, np.int8(FAR)).min(1),
+            (is_earlier & (distance == 1)).sum(1, dtype=np.int32),
+            np.where(is_earlier, common, 0).sum(1, dtype=np.int32),
+        )
 
     def add(self, t: int, neighbours: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
         """Add node t with its neighbours, padded, with shape :math:`(L, R)`; ``counts`` is their number."""
@@ -119,17 +221,26 @@ class PartialGraphs:
         nearest = np.minimum(distance.min(1) + 1, FAR).astype(np.int8)
         self.distance[:graphs, t, :t] = nearest
         self.distance[:graphs, :t, t] = nearest
-        # Paths through the new node are shorter only between nodes near it.
-        near = np.flatnonzero((nearest < FAR - 1).any(0))
-        if len(near) == t:
+        self._shorten_paths(nearest)
+
+    def _shorten_paths(self, nearest: Counts) -> None:
+        """Update the distances of earlier nodes, given theirs to the new node, with shape :math:`(L, t)`."""
+        graphs, t = nearest.shape
+        # A path through the new node is short only if one of its ends is within half of the maximum.
+        graph, node = np.nonzero(nearest <= (FAR - 1) // 2)
+        is_near = nearest < FAR - 1
+        most = int(is_near.sum(1).max())
+        if SCATTERED_COST * len(node) * most > graphs * t * t:
             block = self.distance[:graphs, :t, :t]
             np.minimum(block, nearest[:, :, None] + nearest[:, None, :], out=block)
-        else:
-            close = np.ix_(np.arange(graphs), near, near)
-            paths = nearest[:, near, None] + nearest[:, None, near]
-            self.distance[close] = np.minimum(self.distance[close], paths)
-        diagonal = np.arange(t)
-        self.distance[:graphs, diagonal, diagonal] = 0
+            diagonal = np.arange(t)
+            block[:, diagonal, diagonal] = 0
+            return
+        others = np.argsort(~is_near, axis=1, kind="stable")[:, :most][graph]
+        graph, node = graph[:, None], node[:, None]
+        length = np.minimum(nearest[graph, node] + nearest[graph, others], self.distance[graph, node, others])
+        self.distance[graph, node, others] = length
+        self.distance[graph, others, node] = length
 
     def select(self, graphs: NDArray[np.int64]) -> None:
         """Replace the graphs by some of them."""

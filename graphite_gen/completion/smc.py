@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..autoregressive.distribution import Decoding
+from ..autoregressive.decoding import Decoding
 from ..autoregressive.ordering import sample_orderings
 from ..autoregressive.row_sampling import RowConstraints
 from ..likelihood.proposal import standard_normal

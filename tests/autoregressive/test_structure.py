@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from graphite_gen.autoregressive import structure
 from graphite_gen.autoregressive.structure import (
     FAR,
     MOST_ADJACENT,
@@ -35,8 +36,12 @@ def distances(graph: nx.Graph) -> NDArray[np.int64]:
     return np.array([[min(lengths[u].get(v, FAR), FAR) for v in graph] for u in graph])
 
 
+@pytest.mark.parametrize("scattered_cost", [0, 1000])
 @pytest.mark.parametrize("density", [0.08, 0.2, 0.5])
-def test_paths_common_neighbours_triangles_and_degrees_agree_with_networkx(density: float) -> None:
+def test_paths_common_neighbours_triangles_and_degrees_agree_with_networkx(
+    density: float, scattered_cost: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(structure, "SCATTERED_COST", scattered_cost)
     # Sizes are descending, so that some graphs are complete before others.
     sizes = [18, 18, 15, 9, 2]
     graphs = [nx.gnp_random_graph(n, density, seed=seed) for seed, n in enumerate(sizes)]
@@ -77,8 +82,8 @@ def test_codes_of_a_row_depend_on_the_neighbours_before_each_candidate() -> None
     partial = PartialGraphs(6, 12)
     for t in range(12):
         neighbours, counts = padded_rows(graphs, t)
-        before = np.array([[sum(n < i for n in graph[t] if n < t) for i in range(t)] for graph in graphs])
-        codes, adjacent, paths = partial.row_codes(t, neighbours, counts, before.reshape(6, t))
+        relations = partial.relations(t, neighbours, counts, np.arange(t))
+        codes, adjacent, paths = relations.codes, relations.adjacent, relations.paths
         for place, whole in enumerate(graphs):
             graph = nx.induced_subgraph(whole, range(t))
             lengths = distances(graph) if t else np.zeros((0, 0), dtype=np.int64)

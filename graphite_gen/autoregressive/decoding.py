@@ -1,0 +1,372 @@
+"""Sampling graphs node by node: the states so far, and the candidates of the next node of each graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from . import structure
+from .decoder import ATTENTION, AutoregressiveDecoder, CandidatePairs, CandidateTerms, Draft, Kind, Rows, RowsSoFar
+from .row_sampling import RowConstraints, sample_row
+from .structure import CODES, FAR, NO_RELATION, PartialGraphs, Relations, block_starts, is_long, relation_code
+
+__all__ = ["BlockSums", "Decoding", "add_states"]
+
+# A logit of an edge that is certain.
+CERTAIN = 1e4
+
+
+class Decoding:
+    """Graphs that are sampled node by node; sizes are in descending order, so that unfinished graphs come first."""
+
+    def __init__(self, decoder: AutoregressiveDecoder, z: Tensor, x: Tensor, sizes: Tensor) -> None:
+        graphs, nodes = z.shape[:2]
+        self.decoder, self.sizes, self.t = decoder, sizes, 0
+        self.adj = torch.zeros(graphs, nodes, nodes, dtype=torch.bool, device=z.device)
+        self._draft = decoder.draft(z, x, sizes)
+        self._partial = PartialGraphs(graphs, nodes)
+        self._states = z.new_zeros(graphs, nodes, decoder.width)
+        self._projected = z.new_zeros(graphs, nodes, decoder.state.out_features)
+        self._sums = z.new_zeros(graphs, self._draft.factor.shape[-1], decoder.width)
+        self._blocks = BlockSums(self._states[:, :0], nodes)
+        self._block_latents = self._draft.block_latents()
+        self._relations = decoder.relation_table()
+        self._query = z.new_zeros(0)
+
+    def start_row(self) -> int:
+        """Prepare the next row; return the number of graphs that have one."""
+        live = int((self.sizes > self.t).sum())
+        edges = torch.from_numpy(self._partial.edges[:live]).to(self.sizes.device)
+        prior = self.decoder.prior_query(self.sizes[:live], torch.full_like(edges, self.t), edges)
+        prior = prior + self._draft.states[:live, self.t]
+        self._query = self.decoder.complete_query(prior, self._draft.factor[:live, self.t], self._sums[:live], self.t)
+
+        return live
+
+    def sample_row(self, noise: Tensor, enforce: RowConstraints | None = None) -> tuple[Tensor, Tensor]:
+        """Sample the edges of the new nodes; see :func:`.sample_row`."""
+        return sample_row(_LongRow(self) if is_long(self.t) else _Row(self), noise, enforce)
+
+    def sample_blocks(self, noise: Tensor, block_noise: Tensor) -> Tensor:
+        """Sample the edges (L, t) of a long row without constraints, given noise of candidates and of blocks (L, K)."""
+        return _LongRow(self).sample(noise, block_noise)
+
+    def add_node(self, edges: Tensor) -> None:
+        """Add the new nodes with their edges to the earlier ones, with shape :math:`(L, t)`."""
+        live, t = edges.shape
+        counts = edges.sum(-1)
+        owner, node = edges.nonzero(as_tuple=True)
+        numbers = counts.cpu().numpy()
+        neighbours = np.zeros((live, numbers.max(initial=0)), dtype=np.int64)
+        ranks = np.arange(len(owner)) - np.repeat(numbers.cumsum() - numbers, numbers)
+        neighbours[owner.cpu().numpy(), ranks] = node.cpu().numpy()
+        self._partial.add(t, neighbours, numbers)
+        degrees = torch.from_numpy(self._partial.degrees).to(edges.device)[owner, node]
+
+        old = self._states[owner, node]
+        new, updated = self.decoder.advance(self._query, old, owner, self.decoder.degree_terms(counts, degrees))
+        factor = self._draft.factor[:live]
+        self._sums[:live] = add_states(self._sums[:live], factor, t, new, owner, node, updated - old)
+        self._blocks.add(t, new, owner, node, updated - old)
+        self._states[:live, t], self._projected[:live, t] = new, self.decoder.state(new)
+        self._states[owner, node], self._projected[owner, node] = updated, self.decoder.state(updated)
+        self.adj[:live, t, :t] = self.adj[:live, :t, t] = edges
+        self.t += 1
+
+    def select(self, graphs: NDArray[np.int64]) -> None:
+        """Replace the graphs by some of them, of the same sizes."""
+        at = torch.from_numpy(graphs).to(self.adj.device)
+        self._partial.select(graphs)
+        for name in ("adj", "_states", "_projected", "_sums", "_block_latents"):
+            setattr(self, name, getattr(self, name)[at])
+        self._blocks.select(at)
+        draft = self._draft
+        self._draft = Draft(draft.latents[at], draft.states[at], draft.factor[at])
+
+
+class _Row:
+    """The candidates of the next node of each graph, and the neighbours chosen among them so far.
+
+    This is a short row, all of whose candidates are nodes (see :class:`.RowCandidates`).
+    """
+
+    def __init__(self, decoding: Decoding) -> None:
+        decoder, partial, t = decoding.decoder, decoding._partial, decoding.t
+        live, device = len(decoding._query), decoding.adj.device
+        self._decoder, self._relation_table, self._t = decoder, decoding._relations, t
+        self._distance, self._common = partial.distance, partial.common
+        self._counts = {name: values[:live, :t] for name, values in partial.node_counts.items()}
+        self._states, self._projected = decoding._states[:live, :t], decoding._projected[:live, :t]
+        self._latents, self._new_latents = decoding._draft.latents[:live, :t], decoding._draft.latents[:live, t]
+        self._query = decoder.query(decoding._query).unsqueeze(1)
+        self._nodes = torch.arange(t, device=device)
+        # The neighbours chosen so far: sums of their states and values, their number, and the last of them.
+        self._total, self._values = self._states.new_zeros(live, decoder.width), self._states.new_zeros(live, ATTENTION)
+        self._count = torch.zeros(live, dtype=torch.int64, device=device)
+        self._last = torch.full((live,), -1, device=device)
+        self._relations = Relations.empty(live, t)
+        self._prepare(decoding)
+
+    def _prepare(self, decoding: Decoding) -> None:
+        """Compute what does not depend on the chosen neighbours."""
+        self._terms = self._candidate_terms(
+            self._query, self._projected, self._counts, self._nodes, self._latents, self._new_latents, _Matrix()
+        )
+        self._codes = self._relations.codes
+
+    def _candidate_terms(
+        self,
+        query: Tensor,
+        state: Tensor,
+        counts: Mapping[str, NDArray[np.int64]],
+        old: Tensor,
+        latents: Tensor,
+        new_latents: Tensor,
+        rows: Rows,
+    ) -> CandidateTerms:
+        degrees, triangles = (_tensor(counts[name], state) for name in ("degrees", "triangles"))
+        draft = (latents @ new_latents.unsqueeze(-1)).squeeze(-1)
+
+        return self._decoder.candidate_terms(
+            CandidatePairs(query, state, degrees, triangles, torch.full_like(old, self._t), old, draft), rows
+        )
+
+    def _evaluate(
+        self, rows: Tensor, terms: CandidateTerms, old: Tensor, relations: Sequence[NDArray[np.generic]]
+    ) -> Tensor:
+        """The logits of candidates of some rows (A, W), given codes, chosen close nodes and all close nodes."""
+        count = self._count[rows]
+        so_far = RowsSoFar(
+            self._decoder.context(self._total[rows], count).unsqueeze(1),
+            self._values[rows].unsqueeze(1),
+            count.unsqueeze(1),
+            old - self._last[rows].unsqueeze(1),
+            *(_tensor(values, rows) for values in relations),
+        )
+
+        return self._decoder.logits(terms, so_far, self._relation_table)
+
+    def _close_nodes(self) -> list[NDArray[np.generic]]:
+        """Numbers of nodes close to every candidate: chosen ones and all earlier ones."""
+        return [self._relations.adjacent, self._relations.paths, self._counts["earlier"], self._counts["earlier_paths"]]
+
+    def logits(self, rows: Tensor, nodes: Tensor | None) -> Tensor:
+        at = rows.cpu().numpy()
+        terms, numbers = self._terms, (at,) if nodes is None else (at[:, None], nodes.cpu().numpy())
+        if nodes is not None:
+            terms = CandidateTerms(*(part[rows.unsqueeze(-1), nodes] for part in terms))
+        elif len(rows) < len(self._count):
+            terms = CandidateTerms(*(part[rows] for part in terms))
+        values = [values[numbers] for values in (self._codes, *self._close_nodes())]
+
+        return self._evaluate(rows, terms, self._nodes if nodes is None else nodes, values)
+
+    def choose(self, rows: Tensor, nodes: Tensor) -> None:
+        self._total[rows] += self._states[rows, nodes]
+        self._values[rows] += self._decoder.values(self._projected)[rows, nodes]
+        self._count[rows] += 1
+        self._last[rows] = nodes
+        at, node, relations = rows.cpu().numpy(), nodes.cpu().numpy(), self._relations
+        distance, common = self._distance[at, node, : self._t], self._common[at, node, : self._t]
+        relations.before[at] += 1
+        relations.distance[at], relations.common[at] = distance, common
+        relations.nearest[at] = nearest = np.minimum(relations.nearest[at], np.maximum(distance, 1))
+        relations.adjacent[at] = adjacent = relations.adjacent[at] + (distance == 1)
+        relations.paths[at] += common
+        self._codes[at] = relation_code(distance, common, nearest, adjacent)
+
+    def restart(self, rows: Tensor) -> None:
+        self._total[rows], self._values[rows], self._count[rows], self._last[rows] = 0, 0, 0, -1
+        at = rows.cpu().numpy()
+        relations = self._relations
+        relations.before[at], relations.adjacent[at], relations.paths[at] = 0, 0, 0
+        relations.nearest[at], self._codes[at] = FAR, NO_RELATION
+
+
+class _LongRow(_Row):
+    """A row that is decoded by blocks: first the next block that has a neighbour, then its nodes."""
+
+    def _prepare(self, decoding: Decoding) -> None:
+        live, t = len(self._count), self._t
+        starts = block_starts(t)
+        self._codes = self._relations.codes
+        self._sizes = np.diff(starts, append=t)
+        self._starts = _tensor(starts, self._nodes)
+        self._block_counts = decoding._partial.block_means(t)
+        self._block_counts = {name: values[:live] for name, values in self._block_counts.items()}
+        means = self._decoder.state(decoding._blocks.means(live, t))
+        latents = decoding._block_latents[:live, : len(starts)]
+        self._block_terms = self._candidate_terms(
+            self._query, means, self._block_counts, self._starts, latents, self._new_latents, _Matrix()
+        )
+        self._node_terms: CandidateTerms | None = None
+
+    def _block_logits(self, rows: Tensor) -> Tensor:
+        """The logits that blocks of some rows have a neighbour, given those chosen so far, with shape (A, K)."""
+        at = rows.cpu().numpy()
+        terms = CandidateTerms(*(part[rows] for part in self._block_terms))
+        blocks = Relations(*(values[at] for values in self._relations)).of_blocks()
+        counts = [self._block_counts[name][at] for name in ("earlier", "earlier_paths")]
+        codes = blocks.codes + np.int64(CODES * Kind.BLOCK)
+
+        return self._evaluate(rows, terms, self._starts, [codes, blocks.adjacent, blocks.paths, *counts])
+
+    def _nodes_of(self, blocks: Tensor) -> tuple[Tensor, Tensor]:
+        """The nodes of blocks (A,), with shape (A, W), and whether they exist."""
+        nodes = self._starts[blocks].unsqueeze(-1) + torch.arange(structure.BLOCK, device=blocks.device)
+
+        return nodes.clamp(max=self._t - 1), nodes < self._t
+
+    def _terms_in(self, rows: Tensor, blocks: Tensor) -> CandidateTerms:
+        """The terms of the nodes of a block in each of some rows, both (A,)."""
+        nodes, is_real = self._nodes_of(blocks)
+        at = rows.unsqueeze(-1), nodes
+        numbers = rows.cpu().numpy()[:, None], nodes.cpu().numpy()
+        counts = {name: values[numbers] for name, values in self._counts.items()}
+
+        return self._candidate_terms(
+            self._query[rows],
+            self._projected[at],
+            counts,
+            nodes,
+            self._latents[at],
+            self._new_latents[rows],
+            _Matrix(is_real),
+        )
+
+    def _logits_in(self, rows: Tensor, blocks: Tensor, terms: CandidateTerms, is_first: Tensor) -> Tensor:
+        """The logits of the nodes of a block in each of some rows, with shape (A, W); the last of a block is certain.
+
+        ``is_first`` tells the rows (A,) that have no neighbour in their block yet.
+        """
+        nodes, _ = self._nodes_of(blocks)
+        numbers = rows.cpu().numpy()[:, None], nodes.cpu().numpy()
+        kinds = np.where(is_first.cpu().numpy(), Kind.FIRST, Kind.NEXT)[:, None]
+        codes = self._codes[numbers] + np.int64(CODES) * kinds
+        logits = self._evaluate(rows, terms, nodes, [codes, *(values[numbers] for values in self._close_nodes())])
+        is_last = torch.arange(structure.BLOCK, device=rows.device) == (_tensor(self._sizes, rows)[blocks] - 1)[:, None]
+
+        return logits.masked_fill(is_last & is_first[:, None], CERTAIN)
+
+    def sample(self, noise: Tensor, block_noise: Tensor) -> Tensor:
+        """Sample the edges, given noise of candidates (L, t) and of blocks (L, K)."""
+        edges = torch.zeros_like(noise, dtype=torch.bool)
+        rows, first = torch.arange(len(noise), device=noise.device), torch.zeros_like(self._count)
+        numbers = torch.arange(block_noise.shape[1], device=noise.device)
+        while len(rows):
+            hits = (block_noise[rows] < torch.sigmoid(self._block_logits(rows))) & (numbers >= first[rows, None])
+            is_found = hits.any(-1)
+            rows, block = rows[is_found], hits[is_found].int().argmax(-1)
+            self._sample_in(rows, block, noise, edges)
+            first[rows] = block + 1
+            rows = rows[block + 1 < len(numbers)]
+
+        return edges
+
+    def _sample_in(self, rows: Tensor, block: Tensor, noise: Tensor, edges: Tensor) -> None:
+        """Sample the neighbours in a block of each of some rows, at least one."""
+        if not len(rows):
+            return
+        terms = self._terms_in(rows, block)
+        nodes, is_real = self._nodes_of(block)
+        uniform = noise[rows.unsqueeze(-1), nodes]
+        first = torch.zeros_like(rows)
+        is_first = torch.ones_like(rows, dtype=torch.bool)
+        places = torch.arange(structure.BLOCK, device=rows.device)
+        active = torch.arange(len(rows), device=rows.device)
+        while len(active):
+            found = self._logits_in(
+                rows[active], block[active], CandidateTerms(*(part[active] for part in terms)), is_first[active]
+            )
+            hits = (uniform[active] < torch.sigmoid(found)) & is_real[active] & (places >= first[active, None])
+            is_found = hits.any(-1)
+            active, place = active[is_found], hits[is_found].int().argmax(-1)
+            chosen = nodes[active, place]
+            edges[rows[active], chosen] = True
+            self.choose(rows[active], chosen)
+            first[active], is_first[active] = place + 1, False
+
+    def logits(self, rows: Tensor, nodes: Tensor | None) -> Tensor:
+        r"""Logits of nodes, each given the edges before it.
+
+        If its block has no neighbour so far, a node is one with probability :math:`\beta s h / (1 - \beta (1 - s))`:
+        :math:`\beta` is the probability that the block has one, and given that, s is the probability of none before the
+        node, and h that the node is the first.
+        """
+        count, blocks = len(rows), len(self._starts)
+        every, number = torch.arange(len(self._count), device=rows.device), torch.arange(blocks, device=rows.device)
+        if self._node_terms is None:
+            self._node_terms = self._terms_in(every.repeat_interleave(blocks), number.repeat(len(every)))
+        of_rows = rows.repeat_interleave(blocks)
+        at = (rows.unsqueeze(-1) * blocks + number).flatten()
+        terms = CandidateTerms(*(part[at] for part in self._node_terms))
+        last_block = torch.where(self._last[rows] < 0, -1, self._last[rows] // structure.BLOCK)
+        is_first = (number != last_block.unsqueeze(-1)).flatten()
+        found = self._logits_in(of_rows, number.repeat(count), terms, is_first).view(count, blocks, -1)
+
+        block = self._block_logits(rows).unsqueeze(-1)
+        none = F.pad(-F.softplus(found).cumsum(-1), (1, 0))
+        log_edge = F.logsigmoid(block) + none[..., :-1] + F.logsigmoid(found)
+        log_rest = torch.logaddexp(F.logsigmoid(-block), F.logsigmoid(block) + none[..., 1:])
+        found = torch.where(is_first.view(count, blocks, 1), log_edge - log_rest, found)
+        found = found.flatten(1)[:, : self._t]
+
+        return found if nodes is None else found.gather(1, nodes)
+
+
+class BlockSums:
+    """Sums of states over blocks of nodes, for long rows; nothing is computed if there are none."""
+
+    def __init__(self, like: Tensor, nodes: int) -> None:
+        """Prepare for graphs with states like those given, with shape :math:`(B, 0, d)`."""
+        self._sums = like.new_zeros(len(like), len(block_starts(nodes)) if is_long(nodes - 1) else 0, like.shape[-1])
+
+    def add(self, t: int, new: Tensor, owner: Tensor, node: Tensor, change: Tensor) -> None:
+        """Add the states of new nodes (L, d), and changes of those of earlier nodes (E, d)."""
+        if not self._sums.shape[1]:
+            return
+        graphs = torch.cat([torch.arange(len(new), device=new.device), owner])
+        block = torch.cat([torch.full_like(graphs[: len(new)], t), node]) // structure.BLOCK
+        self._sums = self._sums.index_put((graphs, block), torch.cat([new, change]), accumulate=True)
+
+    def means(self, live: int, t: int) -> Tensor:
+        """The mean states of the blocks of the first t nodes of the first graphs, with shape :math:`(L, K, d)`."""
+        starts = block_starts(t)
+        sizes = torch.from_numpy(np.diff(starts, append=t)).to(self._sums)
+
+        return self._sums[:live, : len(starts)] / sizes.unsqueeze(-1)
+
+    def select(self, graphs: Tensor) -> None:
+        """Replace the graphs by some of them."""
+        self._sums = self._sums[graphs]
+
+
+class _Matrix:
+    """Candidates that are a matrix of rows already; those that do not exist are left out of sums."""
+
+    def __init__(self, is_real: Tensor | None = None) -> None:
+        self._is_real = is_real
+
+    def spread(self, values: Tensor) -> Tensor:
+        return values if self._is_real is None else values * self._is_real.unsqueeze(-1)
+
+    def collect(self, matrix: Tensor) -> Tensor:
+        return matrix
+
+
+def add_states(
+    sums: Tensor, factor: Tensor, t: int, new: Tensor, owner: Tensor, node: Tensor, change: Tensor
+) -> Tensor:
+    r"""The sums :math:`\sum_i f_i h_i^T` with the states of new nodes and the changes of their neighbours."""
+    added = factor[:, t].unsqueeze(-1) * new.unsqueeze(-2)
+
+    return sums + added.index_add(0, owner, factor[owner, node].unsqueeze(-1) * change.unsqueeze(-2))
+
+
+def _tensor(values: NDArray[np.generic], like: Tensor) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(values)).to(like.device)
