@@ -56,3 +56,8 @@ def parse(parser: argparse.ArgumentParser, log: Path, words: Sequence[str] | Non
         parser.error("--quick would write to the log of the real runs: pass another file with --log")
 
     return arguments
+
+
+def settings(options: argparse.Namespace) -> Row:
+    """Return the options to store with a result, without paths, which differ between machines."""
+    return {key: value for key, value in vars(options).items() if not isinstance(value, Path)}

@@ -161,7 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     header += ["ratio (range over rounds)", "mean degree"]
     title = f"Sampling into networkx objects, this version against {options.commit}, {options.threads} thread(s)"
     if options.log == LOG:
-        tables.publish("against_earlier", title, header, cells, {"settings": vars(options), "rows": rows})
+        tables.publish("against_earlier", title, header, cells, {"settings": logs.settings(options), "rows": rows})
     else:
         print(*tables.lines(header, cells), sep="\n")
 

@@ -132,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     ]
     if options.log == LOG:
         title = f"Graphs of a family given as a file against --family: NLL of {options.test_graphs} fresh graphs, nats"
-        tables.publish("family_as_file", title, header, lines, {"settings": vars(options), "rows": rows})
+        tables.publish("family_as_file", title, header, lines, {"settings": logs.settings(options), "rows": rows})
     else:
         print(*tables.lines(header, lines), sep="\n")
 

@@ -89,7 +89,7 @@ def draw(rows: Sequence[dict[str, Any]], picture: Path) -> None:
     """Draw excess NLL against minutes, one line per family; the earlier decoder has a panel of its own."""
     versions = [version for version in ("this", "earlier") if any(row["version"] == version for row in rows)]
     figure = figures.new_figure(4.6 * len(versions) + 0.6, 3.8)
-    panels = figure.subplots(1, len(versions), squeeze=False, sharey=True)[0]
+    panels = figure.subplots(1, len(versions), squeeze=False, sharex=True, sharey=True)[0]
     for panel, version in zip(panels, versions, strict=True):
         for name, (colour, marker) in LINES.items():
             own = sorted((row for row in rows if (row["version"], row["family"]) == (version, name)), key=_minutes)
@@ -108,8 +108,9 @@ def draw(rows: Sequence[dict[str, Any]], picture: Path) -> None:
         panel.set_yscale("symlog", linthresh=TARGET)
         panel.yaxis.set_major_formatter("{x:g}")
     panels[0].set_ylabel("excess NLL, nats per graph", fontsize=8)
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=8)
+    found = [panel.get_legend_handles_labels() for panel in panels]
+    legend = {label: handle for handles, labels in found for handle, label in zip(handles, labels, strict=True)}
+    figure.legend(legend.values(), legend.keys(), loc="outside right center", frameon=False, fontsize=8)
     picture.parent.mkdir(parents=True, exist_ok=True)
     figures.save_picture(figure, picture, force=True)
 
@@ -179,7 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             f"Excess NLL by the budget of training, {options.graphs} fresh graphs, nats per graph "
             "(in parentheses: CPU minutes of the command)"
         )
-        tables.publish("quality_by_time", title, header, lines, {"settings": vars(options), "rows": rows})
+        tables.publish("quality_by_time", title, header, lines, {"settings": logs.settings(options), "rows": rows})
     else:
         print(*tables.lines(header, lines), sep="\n")
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import logs
 from benchmarks.reproduce.published_sets import DATA, sbm_with_blocks
 from benchmarks.tables import publish
 from graphite_gen.data.dataset import split_of
@@ -87,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for row in found
     ]
     title = "The SBM validity test on the published graphs and on graphs of the process, with 95 % intervals"
-    publish("sbm_validity", title, header, rows, {"settings": vars(options), "sets": found})
+    publish("sbm_validity", title, header, rows, {"settings": logs.settings(options), "sets": found})
 
 
 def _interval(proportion: dict[str, Any]) -> str:
