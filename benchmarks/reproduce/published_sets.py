@@ -227,7 +227,6 @@ def measure(job: tuple[str, str, str, int], options: argparse.Namespace) -> dict
         "training_minutes": minutes(trained),
         "interrupted": trained["cpu_seconds"] is None,
         "training": trained["results"],
-        "default_settings": True,
         **found,
     }
 
@@ -258,8 +257,9 @@ def publish(rows: Sequence[dict[str, Any]], settings: dict[str, Any]) -> None:
         [
             " + ".join(filter(None, [row["set"], row["constraint"]])),
             "earlier" if row["earlier"] else row["commit"],
-            row["budget"] or "–",
-            f"{_training(row):.1f}",
+            row["budget"] or "epochs set by hand",
+            # The earlier decoder recorded wall time only.
+            f"{_training(row):.1f}" + (" (wall)" if row["earlier"] else ""),
             row["samples"],
             *(_percent(row["vun"][key]) for key in ("valid", "unique", "novel")),
             # Without a validity test there is no V.U.N.
@@ -276,8 +276,9 @@ def publish(rows: Sequence[dict[str, Any]], settings: dict[str, Any]) -> None:
         for row in latest(rows)
     ]
     title = (
-        "Published datasets, default settings, unconstrained samples (rows 'a + b' are constrained to b): V.U.N. with "
-        "95 % interval, MMD ratios to training graphs"
+        "Published datasets, unconstrained samples (rows 'a + b' are constrained to b): V.U.N. with 95 % interval, MMD "
+        "ratios to training graphs. Each row has the commit that it was trained with; the last line is of the table, and "
+        "of the machine that made it"
     )
     tables.publish("published_sets", title, header, cells, {"settings": settings, "sets": latest(rows)})
 
@@ -339,7 +340,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def publish_all(options: argparse.Namespace, settings: dict[str, Any]) -> None:
     """Publish the log; a quick trial only prints its table."""
     rows = logs.read_log(options.log)
-    if options.log == LOG:
+    if options.log == LOG and all(row["earlier"] for row in rows):
+        print("No dataset has been run again: the table of the earlier decoder stays.")
+    elif options.log == LOG:
         publish(rows, settings)
     else:
         print(*(f"{row['set']} {row['constraint']}: {_interval(row['vun']['vun'])}" for row in latest(rows)), sep="\n")
