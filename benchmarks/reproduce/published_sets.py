@@ -41,7 +41,7 @@ MOST_COMPARED = 1000
 
 def lobster(rng: np.random.Generator) -> nx.Graph:
     """Sample a lobster of 10 to 100 nodes."""
-    # Renamed in networkx 3.5.
+    # Renamed in later versions of networkx.
     random_lobster = getattr(nx, "random_lobster_graph", None) or nx.random_lobster
     while True:
         graph = random_lobster(80, 0.7, 0.7, seed=int(rng.integers(2**31)))
@@ -95,7 +95,7 @@ class Published:
     discrepancy: str = "–"
 
 
-# 4096 validation graphs in the published recipe: as many would take longer to score than the budget.
+# The published recipe has 4096 validation graphs; fewer here, because they are scored many times in a run.
 LARGE = (8192, 256, 4096)
 # GraphRNN: You et al. (2018). GDSS: Jo et al. (2022). DiGress: Vignac et al. (2023). HSpectre: Bergmeister et al.
 # (2024). DeFoG (1000 steps): Qin et al. (2025). AutoGraph: Chen et al. (2025). V.U.N. in % / MMD ratio.

@@ -69,7 +69,7 @@ def test_other_polyominoes_with_as_many_nodes_and_edges_are_not_grids() -> None:
 
 
 def test_lobsters_of_networkx_are_valid_and_longer_legs_are_not() -> None:
-    # Renamed in networkx 3.5.
+    # Renamed in later versions of networkx.
     random_lobster = getattr(nx, "random_lobster_graph", None) or nx.random_lobster
     for seed in range(20):
         graph = random_lobster(20, 0.7, 0.7, seed=seed)
