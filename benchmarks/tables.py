@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["FOLDER", "lines", "publish", "render"]
+__all__ = ["FOLDER", "lines", "provenance", "publish", "render"]
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "benchmarks" / "results"
@@ -59,6 +59,11 @@ def publish(name: str, title: str, header: Sequence[str], rows: Sequence[Sequenc
     for page in (DOCS.parent / "README.md", *DOCS.rglob("*.md")):
         if page.exists():
             _update(page, name, text)
+
+
+def provenance() -> dict[str, Any]:
+    """Return commit, date and machine for a row of a log, whose rows may come from different runs."""
+    return {"commit": _commit(), "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"), "machine": _machine()}
 
 
 def render(result: Mapping[str, Any]) -> str:

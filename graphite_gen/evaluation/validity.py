@@ -1,4 +1,4 @@
-"""Validity criteria of published datasets: tree, planar, stochastic block model (SBM)."""
+"""Validity criteria of published datasets: tree, lobster, grid, planar, stochastic block model (SBM)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import shortest_path
 from scipy.special import xlogy
 from scipy.stats import chi2
 
 from ..data.properties import has_planar_embedding, is_connected, is_tree
 from ..graph import SimpleGraph
 
-__all__ = ["VALIDITY", "find_blocks", "is_planar", "is_sbm", "is_tree", "sbm_agreement"]
+__all__ = ["VALIDITY", "find_blocks", "is_grid", "is_lobster", "is_planar", "is_sbm", "is_tree", "sbm_agreement"]
 
 MAX_BLOCKS = 8
 SWEEPS = 30
@@ -101,12 +103,58 @@ def is_planar(graph: SimpleGraph) -> bool:
     return is_connected(graph) and has_planar_embedding(graph)
 
 
+def is_lobster(graph: SimpleGraph) -> bool:
+    """Whether the graph is a tree that is a path, or nothing, after its leaves are removed twice."""
+    if not is_tree(graph):
+        return False
+    edges, degrees = graph.edges, graph.degrees()
+    for _ in range(2):
+        # Nodes of degree 0 have no edges left to remove.
+        edges = edges[(degrees[edges] > 1).all(1)]
+        degrees = np.bincount(edges.ravel(), minlength=graph.nodes)
+
+    return bool(degrees.max(initial=0) <= 2)
+
+
+def is_grid(graph: SimpleGraph) -> bool:
+    r"""Whether the graph is isomorphic to ``networkx.grid_2d_graph(a, b)`` for some :math:`a, b \geq 1`.
+
+    The numbers of nodes :math:`ab` and of edges :math:`2ab - a - b` determine both sides. Distances to two neighbouring
+    corners then determine the place of each node, :math:`d_1 = i + j` and :math:`d_2 = a - 1 - i + j`.
+    """
+    n, total = graph.nodes, 2 * graph.nodes - len(graph.edges)
+    a = next((a for a in range(1, total // 2 + 1) if a * (total - a) == n), None)
+    if a is None or not is_connected(graph):
+        return False
+    degrees = graph.degrees()
+    if a == 1:
+        return bool(degrees.max(initial=0) <= 2)
+    corners = np.flatnonzero(degrees == 2)
+    if not len(corners):
+        return False
+    matrix = csr_array(graph.adjacency().astype(np.float64))
+    first = shortest_path(matrix, unweighted=True, indices=int(corners[0])).astype(np.int64)
+    beside = corners[first[corners] == a - 1]
+    if not len(beside):
+        return False
+    second = shortest_path(matrix, unweighted=True, indices=int(beside[0])).astype(np.int64)
+    # Twice the coordinates, so that they are integers for any graph.
+    places = np.stack([first - second + a - 1, first + second - a + 1], 1)
+    steps = np.sort(np.abs(places[graph.edges[:, 0]] - places[graph.edges[:, 1]]), axis=1)
+    inside = (places >= 0).all() and (places <= 2 * np.array([a - 1, total - a - 1])).all()
+
+    return bool(inside and (steps == (0, 2)).all()) and len(np.unique(places, axis=0)) == n
+
+
 def is_sbm(graph: SimpleGraph) -> bool:
     """Whether the graph fits the published block models, by the test of Martinkus et al. (SPECTRE, 2022).
 
     There must be 2 to 5 blocks of 20 to 40 nodes, and :func:`sbm_agreement` must be above 0.9. The published test finds
     blocks with graph-tool (minimum description length, MCMC), here :func:`find_blocks` does. Clear blocks are the same
     up to a few nodes; graphs with weak blocks can differ, so published values are comparable but not identical.
+
+    Of the published training graphs 115 of 128 pass (89.8 %; 85.9 % in the literature). All others have two blocks
+    without an edge between them, and so do three of those that pass, with an agreement of 0.900 to 0.904.
     """
     if not BLOCKS[0] * BLOCK_SIZES[0] <= graph.nodes <= BLOCKS[-1] * BLOCK_SIZES[-1]:
         return False
@@ -137,5 +185,11 @@ def sbm_agreement(graph: SimpleGraph, labels: Labels) -> float:
     return float(chi2.sf(wald, 1).mean())
 
 
-VALIDITY: Mapping[str, Callable[[SimpleGraph], bool]] = {"planar": is_planar, "sbm": is_sbm, "tree": is_tree}
+VALIDITY: Mapping[str, Callable[[SimpleGraph], bool]] = {
+    "grid": is_grid,
+    "lobster": is_lobster,
+    "planar": is_planar,
+    "sbm": is_sbm,
+    "tree": is_tree,
+}
 """Validity criteria of published datasets, by name."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from scipy.stats import chi2
 
-from graphite_gen.evaluation.validity import find_blocks, is_planar, is_sbm, is_tree, sbm_agreement
+from graphite_gen.evaluation.validity import find_blocks, is_grid, is_lobster, is_planar, is_sbm, is_tree, sbm_agreement
 from graphite_gen.families.simulate import generate
 from graphite_gen.graph import SimpleGraph
 
@@ -22,6 +22,61 @@ def test_trees_and_planar_graphs_are_those_of_networkx(graph: SimpleGraph) -> No
 
     assert is_tree(graph) == nx.is_tree(whole)
     assert is_planar(graph) == (nx.is_connected(whole) and nx.check_planarity(whole)[0])
+
+
+@given(small_graphs(most=9))
+@settings(max_examples=150, deadline=None)
+def test_small_grids_and_lobsters_are_those_of_networkx(graph: SimpleGraph) -> None:
+    whole = graph.to_networkx()
+    n = graph.nodes
+    grids = [nx.grid_2d_graph(a, n // a) for a in range(1, n + 1) if n % a == 0]
+
+    assert is_grid(graph) == any(nx.is_isomorphic(whole, grid) for grid in grids)
+    assert is_lobster(graph) == _is_lobster(whole)
+
+
+def _is_lobster(graph: nx.Graph) -> bool:
+    if not nx.is_tree(graph):
+        return False
+    for _ in range(2):
+        graph = graph.subgraph([node for node, degree in graph.degree if degree > 1])
+
+    return all(degree <= 2 for _, degree in graph.degree)
+
+
+def test_grids_with_another_numbering_are_valid_and_changed_ones_are_not() -> None:
+    rng = np.random.default_rng(5)
+    for a, b in [(1, 1), (1, 9), (2, 2), (2, 7), (10, 10), (10, 19), (3, 4)]:
+        whole = nx.convert_node_labels_to_integers(nx.grid_2d_graph(a, b))
+        order = rng.permutation(a * b).tolist()
+        graph = SimpleGraph.from_networkx(nx.relabel_nodes(whole, dict(enumerate(order))))
+
+        assert is_grid(graph)
+        if min(a, b) > 1:
+            # An edge moved, so that the numbers of nodes and edges stay.
+            whole.remove_edge(0, 1)
+            whole.add_edge(0, a * b - 1)
+            assert nx.is_isomorphic(whole, nx.grid_2d_graph(a, b)) == is_grid(SimpleGraph.from_networkx(whole))
+
+
+def test_other_polyominoes_with_as_many_nodes_and_edges_are_not_grids() -> None:
+    # A 3 x 4 grid without two corners has as many nodes and edges as a 2 x 5 grid.
+    graph = nx.grid_2d_graph(3, 4)
+    graph.remove_nodes_from([(0, 0), (2, 3)])
+    assert len(graph.edges) == len(nx.grid_2d_graph(2, 5).edges)
+
+    assert not is_grid(SimpleGraph.from_networkx(nx.convert_node_labels_to_integers(graph)))
+
+
+def test_lobsters_of_networkx_are_valid_and_longer_legs_are_not() -> None:
+    # Renamed in later versions of networkx.
+    random_lobster = getattr(nx, "random_lobster_graph", None) or nx.random_lobster
+    for seed in range(20):
+        graph = random_lobster(20, 0.7, 0.7, seed=seed)
+        assert is_lobster(SimpleGraph.from_networkx(graph))
+    spider = nx.Graph([(0, 10 * leg + 1) for leg in range(3)])
+    spider.add_edges_from((10 * leg + k, 10 * leg + k + 1) for leg in range(3) for k in (1, 2))
+    assert not is_lobster(SimpleGraph.from_networkx(nx.convert_node_labels_to_integers(spider)))
 
 
 def test_blocks_are_recovered_where_there_are_any() -> None:
