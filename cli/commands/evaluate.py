@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from graphite_gen.evaluation import ClassifierScore, Evaluation, Proportion
 
 CONVENTIONS = ("tv", "emd", "rbf")
+# The names of 'graphite_gen.evaluation.validity.VALIDITY', which would load scipy.
+_PROPERTIES = ("grid", "lobster", "planar", "sbm", "tree")
 
 _limit = partial(click.option, type=LIMIT, metavar="FIGURE=X", multiple=True)
 
@@ -43,7 +45,7 @@ _limit = partial(click.option, type=LIMIT, metavar="FIGURE=X", multiple=True)
 )
 @options.family("Family whose graphs are valid.  [default: the one recorded in the reference's file]")
 @options.parameters
-@options.choice("--valid-if", of=("planar", "sbm", "tree"), help="Property of valid graphs, instead of a family.")
+@options.choice("--valid-if", of=_PROPERTIES, help="Property of valid graphs, instead of a family.")
 @options.choice(
     *("--convention", "conventions"),
     of=CONVENTIONS,
