@@ -182,7 +182,7 @@ def _announce(trainer: Trainer, folder: Path, resumes: bool, is_file: bool) -> N
     """Print what is trained, on stderr."""
     after = f"Resuming '{folder.name}' after {count_of(trainer.epoch, 'epoch')}"
     begin = after if resumes else f"Training '{folder.name}'"
-    note(f"{begin} on {count_of(len(trainer.graphs), 'graph')}, validating on {len(trainer.validation)}.")
+    note(f"{begin} on {count_of(len(trainer.graphs), 'graph')}.")
     if is_file and not resumes and len(trainer.graphs) == 1 and not trainer.validation:
         note("There is only one graph: to train on one network, pass '--single'.")
     if trainer.config.observation == "normal":

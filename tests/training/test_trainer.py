@@ -24,6 +24,7 @@ from graphite_gen.sampling import Sampler
 from graphite_gen.training import trainer as training_module
 from graphite_gen.training.checkpoint import load_checkpoint
 from graphite_gen.training.step import draw_step, step_loss
+from graphite_gen.training.step_memory import step_bytes
 from graphite_gen.training.trainer import Trainer, _schedule, adapt_config, configure, read_history, resolve_device
 
 pytestmark = pytest.mark.usefixtures("single_precision")
@@ -388,7 +389,10 @@ def test_epochs_of_any_size_show_every_graph_equally_often(epoch_graphs: int) ->
     run = trainer(epoch_graphs=epoch_graphs)
     size = epoch_graphs or len(GRAPHS)
 
-    shown = [[index for batch in run._batches(epoch) for index in batch] for epoch in range(len(GRAPHS))]
+    shown = []
+    for epoch in range(len(GRAPHS)):
+        run._progress.epoch, run._progress.first_graph = epoch, epoch * size
+        shown.append([index for batch in run._batches() for index in batch])
 
     assert [len(epoch) for epoch in shown] == [size] * len(GRAPHS)
     assert np.bincount(np.concatenate(shown)).tolist() == [size] * len(GRAPHS)
@@ -551,7 +555,7 @@ def test_large_graphs_bound_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training_module, "BATCH_CELLS", 4 * 36)
     run = trainer(epoch_graphs=25, samples=2)
 
-    batches = run._batches(0)
+    batches = run._batches()
 
     sizes = [[GRAPHS[index].nodes for index in batch] for batch in batches]
     assert all(len(batch) == 1 or len(batch) * max(batch) ** 2 <= 2 * 36 for batch in sizes)
@@ -570,7 +574,8 @@ def test_a_plan_says_what_is_trained_and_changes_nothing(straight: Trainer) -> N
     assert plan.steps == pytest.approx(straight.history[-1].step, abs=4)
     assert plan.parameters == sum(parameter.numel() for parameter in run.network.parameters())
     assert plan.seconds > 0
-    assert plan.memory == 4 * 6**2 * training_module.ONE_SHOT_BYTES
+    assert plan.nodes == (3, 6)
+    assert plan.memory == step_bytes(run.config, run.training)
     next(iter(run))
     assert run.plan().epochs == 3
     list(run)
