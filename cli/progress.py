@@ -113,6 +113,7 @@ def show_results(trainer: Trainer, folder: Path, as_json: bool) -> None:
         show_json({"name": model.name, "folder": str(folder), "results": {**results, "remark": finding}})
         return
 
+    novelty = results.get("novelty")
     figure = "validation NLL" if model.config.is_variational else "validation reconstruction"
     epochs = count_of(results["epochs"], "epoch")
     show_facts(
@@ -120,7 +121,11 @@ def show_results(trainer: Trainer, folder: Path, as_json: bool) -> None:
             ("model", str(folder)),
             (figure, f"{nats(results['validation'])} nats per graph (epoch {results['best_epoch']})"),
             *([] if baseline is None else [("ER baseline", f"{nats(baseline)} nats per graph")]),
-            *([("novelty", f"{results['novelty']:.0%} of samples are new")] if "novelty" in results else []),
+            *(
+                []
+                if novelty is None
+                else [("novelty", f"{novelty:.0%} of samples, not isomorphic to a training graph")]
+            ),
             *([("finding", finding)] if finding else []),
             ("trained", f"{epochs}, {count_of(results['steps'], 'step')}, {duration(results['seconds'])}"),
         ]

@@ -97,7 +97,7 @@ def train(ctx: click.Context, /, **values: Any) -> None:
         graphite-gen train my_graphs.graphml --resume
         graphite-gen train --single cora.h5
     """
-    given = SimpleNamespace(**values)
+    given, started = SimpleNamespace(**values), time.monotonic()
     if given.single:
         return _train_network(ctx, given)
     _check_usage(given)
@@ -141,6 +141,8 @@ def train(ctx: click.Context, /, **values: Any) -> None:
         if trainer.is_finished:
             note(f"The run in '{folder}' is already finished.")
         else:
+            if trainer.training.budget:
+                trainer.count_seconds(time.monotonic() - started)
             _announce(trainer, folder, resumes, given.source is not None)
             show_plan(trainer)
             train_with_progress(trainer)

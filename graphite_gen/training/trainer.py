@@ -274,6 +274,10 @@ class Trainer:
         """Save and raise ``KeyboardInterrupt`` after the current step; for signal handlers."""
         self._is_stopping = True
 
+    def count_seconds(self, seconds: float) -> None:
+        """Count time before the run, such as that of reading graphs, towards its budget."""
+        self._progress.seconds += seconds
+
     @property
     def epoch(self) -> int:
         """The number of epochs done."""

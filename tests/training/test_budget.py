@@ -125,6 +125,15 @@ def test_a_resumed_run_continues_its_plan_and_keeps_the_budget(monkeypatch: pyte
     assert machine.now - 1000 == pytest.approx(100, rel=0.15)
 
 
+def test_time_before_the_run_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch, 0.5, SPEEDS["constant"])
+    run = trainer(machine, batch_size=4)
+    run.count_seconds(50)
+    list(run)
+
+    assert machine.now == pytest.approx(50, rel=0.15)
+
+
 def test_fitted_epochs_fill_the_time() -> None:
     for batch_size, graph_seconds in ((64, 0.002), (16, 0.05), (5, 0.4)):
         length = fit_epochs(LENGTH, 0, 30, 300 / graph_seconds, batch_size, 1.0 / graph_seconds)

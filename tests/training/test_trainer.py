@@ -623,6 +623,43 @@ def test_an_autoregressive_model_learns_stars(order: str) -> None:
     assert math.log(5) - 0.05 < estimate_nll(run.model, stars[:5], NLLOptions(20)).nll < math.log(5) + 0.4
 
 
+def test_novelty_tells_a_model_that_repeats_its_few_training_graphs(tmp_path: Path) -> None:
+    stars = [star(5, centre % 5) for centre in range(20)]
+    settings = AUTOREGRESSIVE | {"epochs": 20, "epoch_graphs": 200, "batch_size": 40, "learning_rate": 0.02}
+    run = trainer(tmp_path, graphs=stars, held=stars[:5], width=16, **settings)
+    before = run._novelty()
+    history = list(run)
+
+    assert [record.novelty for record in read_history(tmp_path)] == [record.novelty for record in history]
+    checked = [record.novelty for record in history if record.validation is not None]
+    assert None not in checked
+    # Nothing but stars is left at the end.
+    assert checked[-1] < 0.2 < before
+    assert load_checkpoint(tmp_path).results["novelty"] in checked
+
+
+@pytest.mark.parametrize("case", ["family", "many graphs", "one-shot"])
+def test_novelty_is_not_checked_where_it_tells_little(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if case == "many graphs":
+        monkeypatch.setattr(training_module, "FEW_GRAPHS", 10)
+    config, training = preset("one-shot", **(SMALL | QUICK | ({} if case == "one-shot" else AUTOREGRESSIVE)))
+    data = {"family": "ego"} if case == "family" else {}
+    run = Trainer("tiny", adapt_config(config, GRAPHS), training, GRAPHS, HELD, data=data)
+
+    assert all(record.novelty is None for record in run)
+    assert "novelty" not in run.model.results
+
+
+def test_a_wider_model_needs_more_memory() -> None:
+    for name in ("default", "one-shot"):
+        estimates = []
+        for width in (16, 64, 256):
+            config, training = preset(name, width=width, batch_size=16)
+            estimates.append(step_bytes(replace(config, max_nodes=60), training))
+        assert estimates == sorted(estimates)
+        assert estimates[-1] > 2 * estimates[0]
+
+
 def test_weighted_graphs_and_other_kinds_start_from_the_one_shot_preset() -> None:
     weighted = [random_graph(5, seed, weighted=True) for seed in range(4)]
     featured = [random_graph(5, seed, features=2) for seed in range(4)]
