@@ -91,7 +91,8 @@ def choose_ordering(
     runs = runs[:tried]
     nats: dict[str, NDArray[np.float64]] = {}
     scored: list[OrderingScore] = []
-    for target, survivors in ((steps, tried), (2 * steps, min(tried, FINALISTS))):
+    # With few orderings there is nothing to halve.
+    for target, survivors in ((steps, tried), (2 * steps, FINALISTS))[: 2 if tried > FINALISTS else 1]:
         found = {}
         for run in runs[:survivors]:
             # Others may take longer than the first one; the most promising come first.
@@ -128,8 +129,8 @@ def _affordable(
     run.score(part)
     score = (clock() - started) / len(part) * len(held_out)
     for tried in (most, 5, FINALISTS, 2):
-        rounds = tried + min(tried, FINALISTS)
-        steps = int(((end - clock()) / rounds - score) / max(step, 1e-9))
+        trainings = tried + (FINALISTS if tried > FINALISTS else 0)
+        steps = int(((end - clock()) / trainings - score) / max(step, 1e-9))
         if steps >= LEAST_STEPS:
             return min(STEPS, steps), tried
 
