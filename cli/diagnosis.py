@@ -123,7 +123,7 @@ def nll_finding(estimate: NLLEstimate, entropy: Entropy | None) -> str | None:
 
 def training_finding(trainer: Trainer, model: TrainedModel, baselines: Sequence[float]) -> str | None:
     """A finding about a run whose best model is above the ER baselines of the validation graphs, if these are known."""
-    from graphite_gen.training.trainer import validation_nats
+    from graphite_gen.training.validation import validation_nats
 
     nll = model.results["validation"]
     if nll is None or not baselines or nll - sum(baselines) / len(baselines) < MIN_EXCESS:

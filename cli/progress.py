@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from graphite_gen.records import TrainRecord
 from graphite_gen.training.pilot import OrderingChoice
 from graphite_gen.training.trainer import Trainer
 
@@ -31,12 +32,17 @@ def show_plan(trainer: Trainer) -> None:
     plan = trainer.plan()
     if compares:
         note(f"Node ordering: {_ordering(trainer.config.ordering, plan.ordering)}.")
+    low, high = plan.nodes
     parameters = f"{plan.parameters:,}".replace(",", " ")
     memory = f"{plan.memory / 1e9:.1f} GB" if plan.memory >= 1e9 else f"{max(1, round(plan.memory / 1e6))} MB"
     note(
+        f"Graphs: {plan.graphs} of {low if low == high else f'{low} to {high}'} nodes, validation on "
+        f"{plan.validation_graphs}."
+    )
+    note(
         f"Plan: {count_of(plan.epochs, 'epoch')} of {count_of(plan.epoch_graphs, 'graph')}, about "
         f"{count_of(plan.steps, 'step')} of up to {count_of(plan.batch_size, 'graph')}, {parameters} parameters; about "
-        f"{duration(plan.seconds)} in total, and {memory} of memory per step."
+        f"{duration(plan.seconds)}, and {memory} of memory per step."
     )
 
 
@@ -45,8 +51,10 @@ def _ordering(name: str, choice: OrderingChoice | None) -> str:
     if choice is None:
         return f"{name} (the run is too short to compare orderings)"
     error = choice.margin_error if math.isfinite(choice.margin_error) else None
+    better = f"{nats(choice.margin, error)} nats per graph better than {choice.scores[1].ordering}"
+    left_out = f", too short for {choice.left_out} others" if choice.left_out else ""
 
-    return f"{name} ({nats(choice.margin, error)} nats per graph better than {choice.scores[1].ordering} in pilot runs)"
+    return f"{name} ({better} in pilot runs of {count_of(len(choice.scores), 'ordering')}{left_out})"
 
 
 def train_with_progress(trainer: Trainer) -> None:
@@ -57,28 +65,39 @@ def train_with_progress(trainer: Trainer) -> None:
             _show_bar(trainer)
         else:
             _show_lines(trainer)
+    if trainer.stopped_early:
+        stale = count_of(trainer.length.patience, "validation")
+        note(f"Stopped early, in epoch {trainer.epoch}: the last {stale} did not improve on the best one.")
 
 
 def _show_bar(trainer: Trainer) -> None:
     figures: dict[str, Any] = {"loss": "-", "kl": "-", "validation": "-"}
     with progress_bar(COLUMNS) as progress:
-        task = progress.add_task("Epoch", total=trainer.training.epochs, completed=len(trainer.history), **figures)
+        task = progress.add_task("Epoch", total=trainer.length.epochs, completed=len(trainer.history), **figures)
         for record in trainer:
             figures |= {"loss": nats(record.loss), "kl": nats(record.kl)}
             if record.validation is not None:
-                figures["validation"] = f"{nats(record.validation)} (best {nats(record.best)})"
-            progress.update(task, completed=record.epoch, **figures)
+                figures["validation"] = _validation(record)
+            progress.update(task, total=trainer.length.epochs, completed=record.epoch, **figures)
 
 
 def _show_lines(trainer: Trainer) -> None:
-    epochs, due = trainer.training.epochs, 0.0
+    due = 0.0
     for record in trainer:
+        # A budget may change the number of epochs.
+        epochs = trainer.length.epochs
         if record.validation is not None and (record.epoch >= due or record.epoch == epochs):
             note(
                 f"epoch {record.epoch}/{epochs}  loss {nats(record.loss)}  KL {nats(record.kl)}  "
-                f"validation {nats(record.validation)} (best {nats(record.best)})  {record.seconds:.0f} s"
+                f"validation {_validation(record)}  {record.seconds:.0f} s"
             )
             due = record.epoch + epochs / LINES
+
+
+def _validation(record: TrainRecord) -> str:
+    novelty = "" if record.novelty is None else f"  novel {record.novelty:.0%}"
+
+    return f"{nats(record.validation)} (best {nats(record.best)}){novelty}"
 
 
 def show_results(trainer: Trainer, folder: Path, as_json: bool) -> None:
@@ -94,6 +113,7 @@ def show_results(trainer: Trainer, folder: Path, as_json: bool) -> None:
         show_json({"name": model.name, "folder": str(folder), "results": {**results, "remark": finding}})
         return
 
+    novelty = results.get("novelty")
     figure = "validation NLL" if model.config.is_variational else "validation reconstruction"
     epochs = count_of(results["epochs"], "epoch")
     show_facts(
@@ -101,6 +121,11 @@ def show_results(trainer: Trainer, folder: Path, as_json: bool) -> None:
             ("model", str(folder)),
             (figure, f"{nats(results['validation'])} nats per graph (epoch {results['best_epoch']})"),
             *([] if baseline is None else [("ER baseline", f"{nats(baseline)} nats per graph")]),
+            *(
+                []
+                if novelty is None
+                else [("novelty", f"{novelty:.0%} of samples, not isomorphic to a training graph")]
+            ),
             *([("finding", finding)] if finding else []),
             ("trained", f"{epochs}, {count_of(results['steps'], 'step')}, {duration(results['seconds'])}"),
         ]

@@ -108,6 +108,8 @@ def _defaults(name: str) -> str:
 def _shown(name: str, value: Any) -> str:
     if name in ("budget", "width") and not value:
         return "none"
+    if name == "batch_size" and not value:
+        return "64, fewer for graphs of more than 15 nodes"
     if name == "budget":
         return shown_duration(value)
 

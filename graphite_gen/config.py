@@ -300,9 +300,9 @@ class TrainConfig(Settings):
         epochs: The number of epochs; see ``epoch_graphs``.
         epoch_graphs: The number of graphs in an epoch, however many training graphs there are; 0 for one pass over the
             training graphs.
-        budget: The time of the whole run in seconds, to which ``epoch_graphs`` is set at the start of the run; 0 for no
-            budget. The length of the run then depends on the speed of the machine.
-        batch_size: Graphs per step.
+        budget: The time of the whole run in seconds, 0 for no budget. It replaces ``epoch_graphs``, which follows the
+            speed of the machine in every epoch, and may make validation rarer and epochs fewer.
+        batch_size: Graphs per step; 0 to choose it by the mean number of nodes of the training graphs.
         learning_rate: The peak of the schedule.
         warmup_steps: Steps of linear warm-up, before a cosine decay to zero.
         kl_warmup: The fraction of the run over which the weight of the KL term rises to one.
@@ -337,9 +337,9 @@ class TrainConfig(Settings):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "validate_every", "validation_samples", "samples"):
+        for name in ("epochs", "validate_every", "validation_samples", "samples"):
             require_range(name, getattr(self, name), 1, 10**9)
-        for name in ("epoch_graphs", "warmup_steps", "patience", "seed"):
+        for name in ("epoch_graphs", "batch_size", "warmup_steps", "patience", "seed"):
             require_range(name, getattr(self, name), 0, 2**63 - 1)
         require("convention", self.convention, ("pairs", "paper"))
         require_range("learning_rate", self.learning_rate, 1e-9, 10)
@@ -386,7 +386,7 @@ _AUTOREGRESSIVE_TRAINING = TrainConfig(
     epochs=30,
     epoch_graphs=4000,
     budget=300.0,
-    batch_size=64,
+    batch_size=0,
     learning_rate=6e-3,
     warmup_steps=10,
     clip=20.0,

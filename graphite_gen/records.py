@@ -116,7 +116,8 @@ class TrainRecord(Record):
             without validation.
         best: The lowest validation NLL so far.
         learning_rate: The learning rate of the last step.
-        seconds: The training time, including that before resuming.
+        seconds: The time of the run, including that before resuming.
+        novelty: The proportion of a few samples that are isomorphic to no training graph; None where it is not checked.
     """
 
     epoch: int
@@ -127,6 +128,7 @@ class TrainRecord(Record):
     best: float | None
     learning_rate: float
     seconds: float
+    novelty: float | None = None
 
 
 @dataclass(frozen=True)

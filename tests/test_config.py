@@ -87,8 +87,8 @@ BAD = [
     *[(ModelConfig, name, -1) for name in ("rounds", "encoder_layers", "random_features", "node_features")],
     *[(ModelConfig, "skip_weight", value) for value in (-0.1, math.nan)],
     *[(ModelConfig, "dropout", value) for value in (-0.1, 0.95)],
-    *[(TrainConfig, name, 0) for name in ("epochs", "batch_size", "validate_every", "validation_samples", "samples")],
-    *[(TrainConfig, name, -1) for name in ("epoch_graphs", "warmup_steps", "patience", "seed", "weight_decay")],
+    *[(TrainConfig, name, 0) for name in ("epochs", "validate_every", "validation_samples", "samples")],
+    *[(TrainConfig, name, -1) for name in ("batch_size", "epoch_graphs", "warmup_steps", "patience", "weight_decay")],
     *[(TrainConfig, name, value) for name, value in (("learning_rate", 0.0), ("kl_warmup", 1.5), ("clip", 0.0))],
 ]
 

@@ -69,7 +69,7 @@ def test_the_largest_batch_and_number_of_samples_that_fit_are_named(monkeypatch:
     graph = random_graph(150, 0)
     monkeypatch.setattr(memory, "available_memory", lambda: 30_000_000)
 
-    with pytest.raises(TrainingError, match="16"):
+    with pytest.raises(TrainingError, match="14"):
         prepare("x", [graph], [], {"batch_size": 200, "samples": 1}, preset_name="one-shot")
     with pytest.raises(DatasetError, match="44"):
         estimate_nll(small_model(), [graph], NLLOptions(1000))

@@ -97,7 +97,7 @@ def train(ctx: click.Context, /, **values: Any) -> None:
         graphite-gen train my_graphs.graphml --resume
         graphite-gen train --single cora.h5
     """
-    given = SimpleNamespace(**values)
+    given, started = SimpleNamespace(**values), time.monotonic()
     if given.single:
         return _train_network(ctx, given)
     _check_usage(given)
@@ -141,6 +141,8 @@ def train(ctx: click.Context, /, **values: Any) -> None:
         if trainer.is_finished:
             note(f"The run in '{folder}' is already finished.")
         else:
+            if trainer.training.budget:
+                trainer.count_seconds(time.monotonic() - started)
             _announce(trainer, folder, resumes, given.source is not None)
             show_plan(trainer)
             train_with_progress(trainer)
@@ -182,7 +184,7 @@ def _announce(trainer: Trainer, folder: Path, resumes: bool, is_file: bool) -> N
     """Print what is trained, on stderr."""
     after = f"Resuming '{folder.name}' after {count_of(trainer.epoch, 'epoch')}"
     begin = after if resumes else f"Training '{folder.name}'"
-    note(f"{begin} on {count_of(len(trainer.graphs), 'graph')}, validating on {len(trainer.validation)}.")
+    note(f"{begin} on {count_of(len(trainer.graphs), 'graph')}.")
     if is_file and not resumes and len(trainer.graphs) == 1 and not trainer.validation:
         note("There is only one graph: to train on one network, pass '--single'.")
     if trainer.config.observation == "normal":

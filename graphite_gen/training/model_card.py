@@ -47,13 +47,20 @@ def model_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("nodes", f"{facts['nodes']['min']} to {facts['nodes']['max']}"),
         (
             "training",
-            f"{results.get('epochs', '?')} of {count_of(training['epochs'], 'epoch')}, seed {training['seed']}",
+            f"{_epochs(training, results)}, seed {training['seed']}",
         ),
         (
             "validation",
             f"{'-' if nats is None else f'{nats:.2f}'} nats per graph (epoch {results.get('best_epoch', '?')})",
         ),
     ]
+
+
+def _epochs(training: Mapping[str, Any], results: Mapping[str, Any]) -> str:
+    # A budget may have changed the number of epochs.
+    done = results.get("epochs", "?")
+
+    return count_of(done, "epoch") if training["budget"] else f"{done} of {count_of(training['epochs'], 'epoch')}"
 
 
 def _encoder(config: Mapping[str, Any]) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,9 +31,11 @@ FALLBACK = "bfs"
 STEPS, LEAST_STEPS, RUN_STEPS = 60, 20, 30
 FINALISTS = 3
 BATCH, BATCH_CELLS, SCORED_CELLS = 32, 1 << 14, 1 << 19
-# Graphs and orderings of each that a candidate is scored on.
-GRAPHS, ORDERINGS = 64, 4
+# Graphs that a candidate is scored on, fewer if they are large, and orderings of each.
+GRAPHS, LEAST_GRAPHS, GRAPH_CELLS, ORDERINGS = 64, 8, 1 << 18, 4
 WARMUP = 10
+# Steps that are timed to find out how many there is time for, after one that warms up.
+TIMED_STEPS = 2
 
 
 @dataclass(frozen=True)
@@ -46,12 +49,16 @@ class OrderingScore(Record):
 
 @dataclass(frozen=True)
 class OrderingChoice(Record):
-    """The ordering with the lowest NLL, and by how much it is lower than that of the next one, in nats per graph."""
+    """The ordering with the lowest NLL, and by how much it is lower than that of the next one, in nats per graph.
+
+    ``left_out`` is the number of orderings that there was no time to compare.
+    """
 
     ordering: str
     margin: float
     margin_error: float
     scores: list[OrderingScore]
+    left_out: int = 0
 
 
 def choose_ordering(
@@ -59,41 +66,83 @@ def choose_ordering(
     validation: Sequence[SimpleGraph],
     config: ModelConfig,
     training: TrainConfig,
-    run_steps: int,
     device: torch.device | str = "cpu",
+    *,
+    run_steps: int = 0,
+    seconds: float = 0.0,
+    clock: Callable[[], float] = time.monotonic,
 ) -> OrderingChoice | None:
     """Compare orderings by successive halving (Jamieson & Talwalkar, 2016); None if the run is too short for that.
 
     The pilot runs share their weights at the start, batches and held-out graphs, which are training graphs if there
-    are no validation graphs. They take about a third of the steps of the run, on smaller batches.
+    are no validation graphs. They take about a third of the steps of a run of ``run_steps``, on smaller batches; or,
+    given ``seconds``, at most about that time, with fewer steps or orderings if it is short.
     """
-    steps = min(STEPS, run_steps // RUN_STEPS)
+    rules, pool = _candidates(graphs), validation or graphs
+    count = int(np.clip(GRAPH_CELLS / np.mean([graph.nodes**2 for graph in pool]), LEAST_GRAPHS, GRAPHS))
+    held_out = [pool[index] for index in stream(training.seed, "pilot graphs").permutation(len(pool))[:count]]
+    runs = [_Pilot(replace(config, ordering=rule), training, graphs, device) for rule in rules]
+    end = clock() + seconds
+    steps, tried = min(STEPS, run_steps // RUN_STEPS), len(runs)
+    if seconds:
+        steps, tried = _affordable(runs[0], held_out, len(runs), end, clock)
     if steps < LEAST_STEPS:
         return None
-    runs = [_Pilot(replace(config, ordering=rule), training, graphs, device) for rule in _candidates(config, graphs)]
-    pool = validation or graphs
-    held_out = [pool[index] for index in stream(training.seed, "pilot graphs").permutation(len(pool))[:GRAPHS]]
+    runs = runs[:tried]
+    nats: dict[str, NDArray[np.float64]] = {}
     scored: list[OrderingScore] = []
-    for survivors in (len(runs), FINALISTS):
-        runs = runs[:survivors]
-        nats = {}
-        for run in runs:
-            run.train(steps)
-            nats[run.ordering] = run.score(held_out)
-        runs.sort(key=lambda run: float(nats[run.ordering].mean()))
+    # With few orderings there is nothing to halve.
+    for target, survivors in ((steps, tried), (2 * steps, FINALISTS))[: 2 if tried > FINALISTS else 1]:
+        found = {}
+        for run in runs[:survivors]:
+            # Others may take longer than the first one; the most promising come first.
+            if seconds and clock() > end:
+                break
+            run.train(target - run.steps)
+            found[run.ordering] = run.score(held_out)
+        if len(found) < (2 if target == steps else survivors):
+            break
+        nats = found
+        runs = sorted(runs[: len(nats)], key=lambda run: float(nats[run.ordering].mean()))
         scored = [score for score in scored if score.ordering not in nats]
-        scored += [OrderingScore(run.ordering, float(nats[run.ordering].mean()), run.steps) for run in runs]
-    best, second = (nats[run.ordering] for run in runs[:2])
+        scored += [OrderingScore(run.ordering, float(nats[run.ordering].mean()), target) for run in runs]
+    if not nats:
+        return None
+    best, second = (nats[score.ordering] for score in scored[-len(nats) :][:2])
     difference = second - best
     error = float(difference.std(ddof=1)) / math.sqrt(len(difference)) if len(difference) > 1 else math.inf
     scored.sort(key=lambda score: (-score.steps, score.nll))
 
-    return OrderingChoice(runs[0].ordering, float(difference.mean()), error, scored)
+    return OrderingChoice(scored[0].ordering, float(difference.mean()), error, scored, len(rules) - len(scored))
 
 
-def _candidates(config: ModelConfig, graphs: Sequence[SimpleGraph]) -> list[str]:
-    """The orderings to compare; ``attachment`` only for graphs in which all nodes may add equally many edges."""
-    names = ["bfs", "dfs", "max-cardinality", "degeneracy", "onion", "max-degree", "uniform"]
+def _affordable(
+    run: _Pilot, held_out: Sequence[SimpleGraph], most: int, end: float, clock: Callable[[], float]
+) -> tuple[int, int]:
+    """The numbers of steps and of orderings to compare until some time; no steps if that is too soon."""
+    run.train(1)
+    started = clock()
+    run.train(TIMED_STEPS)
+    step = (clock() - started) / TIMED_STEPS
+    started = clock()
+    part = held_out[:LEAST_GRAPHS]
+    run.score(part)
+    score = (clock() - started) / len(part) * len(held_out)
+    for tried in (most, 5, FINALISTS, 2):
+        trainings = tried + (FINALISTS if tried > FINALISTS else 0)
+        steps = int(((end - clock()) / trainings - score) / max(step, 1e-9))
+        if steps >= LEAST_STEPS:
+            return min(STEPS, steps), tried
+
+    return 0, 0
+
+
+def _candidates(graphs: Sequence[SimpleGraph]) -> list[str]:
+    """The orderings to compare, those that are best for most graphs first.
+
+    ``attachment`` is one of them only if all nodes may add equally many edges.
+    """
+    names = ["bfs", "onion", "uniform", "max-cardinality", "degeneracy", "dfs", "max-degree"]
     nodes = np.array([graph.nodes for graph in graphs])
     edges = np.array([float(len(graph.edges)) for graph in graphs])
     m = attachment_degree(edges, nodes)

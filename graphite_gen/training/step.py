@@ -15,15 +15,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..autoregressive.ordering import permute_to_ordering
-from ..config import TrainConfig
+from ..config import ModelConfig, TrainConfig
 from ..data.batch import GraphBatch
 from ..distributed import ProcessGroup
 from ..rng import derive_seed, stream
 from .model import GraphNetwork
 from .objectives import autoregressive_bound, elbo, reconstruction, weight_terms
 
-__all__ = ["Step", "assign_parts", "backward", "draw_step", "normal_noise", "step_loss"]
+__all__ = ["BATCH_CELLS", "Step", "assign_parts", "backward", "draw_step", "normal_noise", "padded_nodes", "step_loss"]
 
+BATCH_CELLS = 1 << 21
+"""The most cells of padded matrices in a batch, which bounds its memory."""
 # The smallest part of a batch, in matrix cells, of an autoregressive decoder for each of its sequential rows, and the
 # largest number of parts.
 PART_CELLS = 1 << 14
@@ -123,6 +125,11 @@ def _draw_autoregressive(
     return Step(
         ordered, noise, epsilon, log_orders=log_orders, dropout_seed=derive_seed(training.seed, "dropout", number)
     )
+
+
+def padded_nodes(config: ModelConfig, training: TrainConfig) -> int | None:
+    """The number of nodes that batches are padded to: of the largest graph in convention ``paper``, else their own."""
+    return config.max_nodes if training.convention == "paper" else None
 
 
 def normal_noise(generator: torch.Generator, batch: GraphBatch, *shape: int) -> Tensor:

@@ -10,7 +10,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,18 +19,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..autoregressive.distribution import CHUNK_PAIRS
-from ..autoregressive.ordering import permute_to_ordering
 from ..config import ModelConfig, TrainConfig, current_names, preset
-from ..data.batch import bucket, collate, consecutive_batches
+from ..data.batch import bucket, collate
 from ..data.sizes import SizeDistribution
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import CheckpointError, ConfigError, DatasetError, TrainingError, UnusedSettingError
 from ..graph import SimpleGraph
 from ..io.locks import HIDDEN
-from ..memory import check_memory
 from ..records import Provenance, Record, TrainRecord, typed
 from ..rng import derive_seed, stream
+from .budget import PILOT_SHARE, TIMING_SHARE, RunLength, default_batch_size, fit_epochs, fit_validation
 from .checkpoint import (
     TrainedModel,
     is_checkpoint,
@@ -42,11 +40,12 @@ from .checkpoint import (
     write_atomically,
     write_tensors,
 )
-from .model import GraphNetwork, build_network, start_at_density
-from .objectives import autoregressive_log_weights, log_weights, reconstruction
+from .model import build_network, start_at_density
 from .pilot import FALLBACK, OrderingChoice, choose_ordering
-from .step import backward, draw_step, normal_noise
+from .step import BATCH_CELLS, backward, draw_step, padded_nodes
+from .step_memory import check_step_memory, step_bytes
 from .torchrun import launch
+from .validation import novelty_samples, sample_novelty, validation_nll
 
 __all__ = [
     "FIRST_SAVE",
@@ -59,24 +58,19 @@ __all__ = [
     "read_history",
     "read_run",
     "resolve_device",
-    "validation_nats",
 ]
 
 RUN = "optimizer.safetensors"
 FIRST_SAVE = f"{HIDDEN}first-save"
 """Marks a folder while a run saves for the first time: until then it holds nothing worth keeping."""
 
-# The most cells of padded matrices in a batch, which bounds its memory.
-BATCH_CELLS = 1 << 21
-VALIDATION_BATCH = 32
 TIMED_STEPS = 4
-# The time of a step in units of that of its gradients: the optimiser, the moving average and validation are the rest.
-STEP_OVERHEAD = 1.2
-# Measured bytes per cell of a step: of all cells, and of those that an autoregressive model scores together, whose
-# activations it keeps for its gradients.
-ONE_SHOT_BYTES = 80
-AUTOREGRESSIVE_BYTES = 160
-SCORED_BYTES = 4600
+# The time of a step in units of that of its gradients: the optimiser and the moving average are the rest.
+STEP_OVERHEAD = 1.1
+# The time of scoring a graph once in units of that of training on it.
+FORWARD_COST = 0.35
+# With fewer training graphs than these, which are not of a family, samples are compared with them.
+FEW_GRAPHS = 1000
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
@@ -147,15 +141,19 @@ class TrainingPlan(Record):
     """What a run is about to do.
 
     Attributes:
+        graphs: The number of training graphs.
+        nodes: The smallest and the largest number of nodes of a training graph.
+        validation_graphs: The number of graphs to validate on.
         epochs: The number of epochs left.
-        ordering: How the node ordering was chosen; None if it was given or nothing was compared.
         batch_size: The number of graphs in a batch, unless they are large.
         steps: About how many optimiser steps are left.
         seconds: The estimated time left.
         memory: The estimated memory of a step, in bytes.
+        ordering: How the node ordering was chosen; None if it was given or nothing was compared.
     """
 
     graphs: int
+    nodes: tuple[int, int]
     validation_graphs: int
     parameters: int
     epochs: int
@@ -169,26 +167,37 @@ class TrainingPlan(Record):
 
 @dataclass
 class _Progress:
-    """The position of a run: what resuming needs besides tensors."""
+    """The position of a run: what resuming needs besides tensors and its length.
+
+    ``first_graph`` counts the graphs of earlier epochs. ``seconds`` is all time that the run took, ``epoch_seconds``
+    that of the steps of this epoch, ``graph_seconds`` the time of a step per graph and ``validation_cost`` that of a
+    validation in units of ``graph_seconds``.
+    """
 
     epoch: int = 0
     batch: int = 0
     step: int = 0
+    first_graph: int = 0
     loss_sum: float = 0.0
     kl_sum: float = 0.0
     graphs_seen: int = 0
     best: float | None = None
     best_epoch: int = 0
+    novelty: float | None = None
     stale: int = 0
     learning_rate: float = 0.0
     seconds: float = 0.0
+    epoch_seconds: float = 0.0
+    graph_seconds: float = 0.0
+    validation_cost: float = 0.0
     finished: bool = False
 
 
 class Trainer:
     """A training run in a folder.
 
-    Iterating trains and yields a :class:`TrainRecord` per epoch. ``has_saved`` is true if there is a run to resume.
+    Iterating trains and yields a :class:`TrainRecord` per epoch. ``has_saved`` is true if there is a run to resume, and
+    ``length`` is what is planned.
     """
 
     def __init__(
@@ -205,11 +214,13 @@ class Trainer:
         device: torch.device | str = "cpu",
         resume: bool = False,
         group: ProcessGroup = SINGLE_PROCESS,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Prepare a run, or resume one.
 
         The config is that of :func:`adapt_config`. Without validation graphs the last weights are kept, and without a
         folder, to which rank 0 saves, nothing is saved. ``data`` tells how to read or sample the graphs again, as JSON.
+        ``clock`` gives the seconds that a budget is measured in.
         """
         if validation:
             fitted = adapt_config(config, [*graphs, *validation])
@@ -217,16 +228,21 @@ class Trainer:
             config = replace(config, max_nodes=fitted.max_nodes)
         if training.convention == "paper" and config.observation == "normal":
             raise ConfigError("Convention 'paper' is for unweighted graphs. Train with convention 'pairs'.")
+        if not training.batch_size:
+            training = replace(training, batch_size=default_batch_size(graphs))
         self.config, self.training = config, training
         self.graphs, self.validation = graphs, validation
+        self.length = RunLength.of(training, len(graphs), len(validation))
         self.device = torch.device(device)
         # Available memory may differ between processes, but either all of them train or none.
         if group.is_rank_zero and self.device.type == "cpu":
-            self._check_memory()
+            check_step_memory(config, training)
         self.folder = folder
         self.history: list[TrainRecord] = []
         self._data = dict(data or {})
+        self._all_validation = validation
         self._progress = _Progress()
+        self._clock, self._mark = clock, clock()
         self._turn: int | None = None
         self.has_saved = resume
         # False while weights, moments and progress change together and must not be saved.
@@ -258,6 +274,10 @@ class Trainer:
         """Save and raise ``KeyboardInterrupt`` after the current step; for signal handlers."""
         self._is_stopping = True
 
+    def count_seconds(self, seconds: float) -> None:
+        """Count time before the run, such as that of reading graphs, towards its budget."""
+        self._progress.seconds += seconds
+
     @property
     def epoch(self) -> int:
         """The number of epochs done."""
@@ -276,6 +296,11 @@ class Trainer:
 
         return replace(self._sketch, network=network, results=self._results())
 
+    @property
+    def stopped_early(self) -> bool:
+        """Whether the run has ended because validation had stopped to improve."""
+        return self._progress.finished and self._progress.epoch < self.length.epochs
+
     def settle(self) -> None:
         """Choose the node ordering and the length of a new run, if that is left to the trainer.
 
@@ -283,25 +308,31 @@ class Trainer:
         """
         if self._is_settled:
             return
-        started, budget = time.monotonic(), self.training.budget
-        is_chosen = self.config.ordering != "auto"
-        if not is_chosen:
+        self._mark = self._clock()
+        budget, chooses = self.training.budget, self.config.ordering == "auto"
+        if chooses:
             self._use_ordering(FALLBACK)
-        each = STEP_OVERHEAD * self._mean_step() if budget else 0.0
-        steps = int(budget / each) if budget else self.training.epochs * len(self._batches(0))
-        if not is_chosen:
-            choice = None
+        if budget:
+            self._progress.graph_seconds = self._graph_seconds()[0]
+        if chooses:
+            choice, limit = None, {"seconds": PILOT_SHARE * budget, "clock": self._clock}
             if self._group.is_rank_zero:
-                choice = choose_ordering(self.graphs, self.validation, self.config, self.training, steps, self.device)
+                choice = choose_ordering(
+                    self.graphs,
+                    self._all_validation,
+                    self.config,
+                    self.training,
+                    self.device,
+                    **limit if budget else {"run_steps": self.length.epochs * len(self._batches())},
+                )
             self._ordering_choice = self._group.broadcast(choice)
             if self._ordering_choice is not None:
                 self._use_ordering(self._ordering_choice.ordering)
         if budget:
-            graphs = sum(map(len, self._batches(0))) / len(self._batches(0))
-            left = max(budget - (time.monotonic() - started), budget / 2)
-            wanted = int(left / each * graphs / self.training.epochs)
-            self.training = replace(self.training, epoch_graphs=self._group.broadcast(max(wanted, int(graphs), 1)))
-            self._sketch = replace(self._sketch, training=self.training)
+            length = fit_validation(self.length, budget / self._progress.graph_seconds, *self._validation_cost)
+            self._progress.validation_cost = length.validation_cost(*self._validation_cost)
+            self._fit_length(length, 0)
+        self._tick()
         self._is_settled = True
 
     def _use_ordering(self, ordering: str) -> None:
@@ -309,26 +340,60 @@ class Trainer:
         for network in (self.network, self._validated):
             network.config = self.config
 
-    def _mean_step(self) -> float:
-        """The mean seconds of a step over the run."""
-        early, later = self._time_steps(self._batches(0))
-        late = 1 - self.training.samples_from if self._samples > 1 else 0.0
+    def _fit_length(self, length: RunLength, done: int) -> None:
+        """Fit the epochs after the first ``done`` ones to what is left of the budget."""
+        self._tick()
+        progress, training = self._progress, self.training
+        left = (training.budget - progress.seconds) / progress.graph_seconds
+        fitted = fit_epochs(length, done, training.epochs, left, training.batch_size, progress.validation_cost)
+        self._use_length(self._group.broadcast(fitted))
 
-        return (1 - late) * early + late * later
+    @property
+    def _validation_cost(self) -> tuple[float, float]:
+        """The estimated time of a validation per graph, and besides, in units of that of training on a graph."""
+        if not self.validation:
+            return 0.0, 0.0
+        samples = novelty_samples(self.graphs) if self._checks_novelty else 0
 
-    def _time_steps(self, batches: list[list[int]]) -> tuple[float, float]:
-        """The seconds of an early and of a late step, which leave the weights unchanged."""
-        # The first step warms up. Batches differ in cost, and the multi-sample bound takes longer than the ELBO.
+        return FORWARD_COST * self.training.validation_samples, float(samples)
+
+    def _use_length(self, length: RunLength) -> None:
+        self.length, pool = length, self._all_validation
+        if len(self.validation) != length.validation_graphs:
+            chosen = stream(self.training.seed, "validated").permutation(len(pool))[: length.validation_graphs]
+            self.validation = [pool[index] for index in sorted(chosen)]
+
+    def _tick(self) -> float:
+        """Add the time since the last call to that of the run, and return it."""
+        now = self._clock()
+        elapsed, self._mark = now - self._mark, now
+        self._progress.seconds += elapsed
+
+        return elapsed
+
+    def _graph_seconds(self) -> tuple[float, float]:
+        """The seconds of an early and of a late step for each of its graphs, from steps that leave weights unchanged.
+
+        The multi-sample bound of late steps takes longer than the ELBO.
+        """
+        batches, budget = self._batches(), self.training.budget
+        # Batches differ in cost.
         several = [batches[place] for place in np.linspace(0, len(batches) - 1, TIMED_STEPS).astype(int)]
-        self._gradients(several[0], 0.0)
-        timed = []
+        found = []
         for fraction in (0.0, 1.0) if self._samples > 1 else (0.0,):
-            started = time.monotonic()
-            for batch in several:
+            taken, graphs, begin = 0.0, 0, self._clock()
+            for number, batch in enumerate([several[0], *several]):
+                started = self._clock()
                 self._gradients(batch, fraction)
-            timed.append((time.monotonic() - started) / TIMED_STEPS)
+                now = self._clock()
+                # The first step warms up, but where steps are long compared with the budget it has to do.
+                if number or (budget and now - begin > TIMING_SHARE * budget):
+                    taken, graphs = taken + now - started, graphs + len(batch)
+                if graphs and budget and now - begin > TIMING_SHARE * budget:
+                    break
+            found.append(max(STEP_OVERHEAD * taken / graphs, 1e-9))
 
-        return timed[0], timed[-1]
+        return found[0], found[-1]
 
     def plan(self) -> TrainingPlan:
         """What is left to do, with its time estimated by a few steps that leave the weights unchanged.
@@ -336,35 +401,38 @@ class Trainer:
         All processes of a group have to call it together.
         """
         self.settle()
-        progress, training = self._progress, self.training
-        batches = self._batches(progress.epoch)
-        epochs = training.epochs - progress.epoch
+        self._mark = self._clock()
+        progress, training, length = self._progress, self.training, self.length
+        batches, epochs = self._batches(), length.epochs - progress.epoch
         steps = epochs * len(batches) - progress.batch
-        seconds = steps * STEP_OVERHEAD * self._mean_step()
-        if self.validation:
-            parts = _validation_parts(self.validation, training)
-            started = time.monotonic()
-            _validation_nats(self._validated, self.validation, training, *parts[len(parts) // 2])
-            each = (time.monotonic() - started) * math.ceil(len(parts) / self._group.world_size)
-            seconds += each * math.ceil(epochs / training.validate_every)
+        seconds = training.budget - progress.seconds
+        if not training.budget:
+            early, late = self._graph_seconds()
+            each = training.samples_from * early + (1 - training.samples_from) * late
+            validation = early * length.validation_cost(*self._validation_cost)
+            seconds = steps * sum(map(len, batches)) / len(batches) * each
+            seconds += validation * length.validations(progress.epoch + 1)
+        self._tick()
 
         return TrainingPlan(
             graphs=len(self.graphs),
-            validation_graphs=len(self.validation),
+            nodes=(min(self._sketch.sizes.graphs), self._sketch.sizes.largest),
+            validation_graphs=length.validation_graphs,
             parameters=sum(parameter.numel() for parameter in self.network.parameters()),
             epochs=epochs,
-            epoch_graphs=self._epoch_graphs,
+            epoch_graphs=length.epoch_graphs,
             batch_size=training.batch_size,
             steps=steps,
-            seconds=seconds,
-            memory=self._step_bytes(self._step_cells[1]),
+            seconds=max(seconds, 0.0),
+            memory=step_bytes(self.config, training),
             ordering=self._ordering_choice,
         )
 
     def __iter__(self) -> Iterator[TrainRecord]:
         self.settle()
+        self._mark = self._clock()
         try:
-            while self._progress.epoch < self.training.epochs and not self._progress.finished:
+            while self._progress.epoch < self.length.epochs and not self._progress.finished:
                 yield self._epoch()
         except (KeyboardInterrupt, GeneratorExit):
             # After an interrupted step the run resumes from its last save, with the same result.
@@ -379,56 +447,27 @@ class Trainer:
         """Importance samples of a training graph; an autoregressive model has one whatever the setting."""
         return 1 if self.config.is_autoregressive else self.training.samples
 
-    @property
-    def _step_cells(self) -> tuple[int, int]:
-        """The matrix cells of a step on one graph and on the largest batch."""
-        one = self.config.max_nodes**2 * self._samples
-        cells = one * self.training.batch_size
-        # Batches of convention 'paper' are padded after they are split.
-        cells = cells if self.training.convention == "paper" else max(one, min(cells, BATCH_CELLS))
-
-        return one, cells
-
-    def _step_bytes(self, cells: int) -> int:
-        """The memory of a step on some matrix cells."""
-        if not self.config.is_autoregressive:
-            return ONE_SHOT_BYTES * cells
-        return AUTOREGRESSIVE_BYTES * cells + SCORED_BYTES * min(cells, 2 * CHUNK_PAIRS)
-
-    def _check_memory(self) -> None:
-        one, cells = self._step_cells
-        each = self._step_bytes(one)
-
-        def remedy(available: int) -> str:
-            fitting = available // each
-            return f"A batch size of {fitting} would fit." if fitting else "Train on graphs with fewer nodes."
-
-        what = f"A step on {cells // one} graphs of {self.config.max_nodes} nodes"
-
-        def error(text: str, *, available: int, **facts: Any) -> TrainingError:
-            fitting = available // each
-            return TrainingError(
-                text, reason="training-memory" if fitting else "", fitting=fitting, available=available, **facts
-            )
-
-        check_memory(self._step_bytes(cells), what, remedy, error)
-
     # One epoch ------------------------------------------------------------------------------------------------
 
     def _epoch(self) -> TrainRecord:
         progress = self._progress
-        batches = self._batches(progress.epoch)
+        batches = self._batches()
         self.network.train()
         for indices in batches[progress.batch :]:
             # All processes stop at the same step, so that none waits for another that has stopped.
             if self._group.any(self._is_stopping):
                 raise KeyboardInterrupt
-            started = time.monotonic()
-            self._step(indices, (progress.epoch + progress.batch / len(batches)) / self.training.epochs)
-            progress.seconds += time.monotonic() - started
+            self._tick()
+            self._step(indices, (progress.epoch + progress.batch / len(batches)) / self.length.epochs)
+            progress.epoch_seconds += self._tick()
 
+        done, planned = progress.epoch + 1, self.length.epoch_graphs
+        if self.training.budget:
+            # An epoch may be one batch: the speed is a moving average over the last epochs.
+            progress.graph_seconds += (progress.epoch_seconds / planned - progress.graph_seconds) / min(done, 2)
+            self._fit_length(self.length, done)
         record = TrainRecord(
-            epoch=progress.epoch + 1,
+            epoch=done,
             step=progress.step,
             loss=progress.loss_sum / max(progress.graphs_seen, 1),
             kl=progress.kl_sum / max(progress.graphs_seen, 1),
@@ -437,41 +476,57 @@ class Trainer:
             learning_rate=progress.learning_rate,
             seconds=progress.seconds,
         )
-        validates = record.epoch == self.training.epochs or record.epoch % self.training.validate_every == 0
-        nll = None
+        validates = self.length.validates(done)
+        nll = novelty = None
         if validates and self.validation:
             nll = validation_nll(self._validated, self.validation, self.training, self._group)
             if not math.isfinite(nll):
-                raise self._diverged(f"The validation NLL became {nll} after epoch {record.epoch}")
+                raise self._diverged(f"The validation NLL became {nll} after epoch {done}")
+            novelty = self._novelty()
 
         self._is_consistent = False
         if validates:
-            record = self._keep_best(record, nll)
+            record = self._keep_best(record, nll, novelty)
         self.history.append(record)
         progress.epoch += 1
+        progress.first_graph += planned
         progress.batch = progress.graphs_seen = 0
-        progress.loss_sum = progress.kl_sum = 0.0
+        progress.loss_sum = progress.kl_sum = progress.epoch_seconds = 0.0
         self._is_consistent = True
         if validates:
             self._save()
+            progress.validation_cost = self._tick() / max(progress.graph_seconds, 1e-9)
 
         return record
 
-    @property
-    def _epoch_graphs(self) -> int:
-        """The number of graphs in an epoch."""
-        return self.training.epoch_graphs or len(self.graphs)
+    def _novelty(self) -> float | None:
+        """The novelty of samples, where a model may have memorised its few training graphs."""
+        if not self._checks_novelty:
+            return None
 
-    def _batches(self, epoch: int) -> list[list[int]]:
-        """The batches of an epoch: the next graphs of an endless series of shuffled passes."""
-        sizes, wanted = np.array([graph.nodes for graph in self.graphs]), self._epoch_graphs
-        first, last = epoch * wanted // len(sizes), ((epoch + 1) * wanted - 1) // len(sizes)
+        return sample_novelty(self._validated, self.graphs, self._sketch.sizes, self.training.seed)
+
+    @property
+    def _checks_novelty(self) -> bool:
+        """Only autoregressive models without node features are sampled."""
+        config = self.config
+        is_few = len(self.graphs) < FEW_GRAPHS and self._data.get("family") is None
+
+        return is_few and config.is_autoregressive and not config.node_features
+
+    def _batches(self) -> list[list[int]]:
+        """The batches of this epoch: the next graphs of an endless series of shuffled passes."""
+        sizes, start, wanted = (
+            np.array([graph.nodes for graph in self.graphs]),
+            self._progress.first_graph,
+            self.length.epoch_graphs,
+        )
+        first, last = start // len(sizes), (start + wanted - 1) // len(sizes)
         passes = [
             stream(self.training.seed, "pass", number).permutation(len(sizes)) for number in range(first, last + 1)
         ]
-        start = epoch * wanted - first * len(sizes)
-        chosen = np.concatenate(passes)[start : start + wanted]
-        rng = stream(self.training.seed, "epoch", epoch)
+        chosen = np.concatenate(passes)[start - first * len(sizes) :][:wanted]
+        rng = stream(self.training.seed, "epoch", self._progress.epoch)
         places = bucket(sizes[chosen].tolist(), self.training.batch_size, rng, cells=BATCH_CELLS // self._samples)
 
         return [chosen[batch].tolist() for batch in places]
@@ -480,7 +535,8 @@ class Trainer:
     @torch.enable_grad()
     def _gradients(self, indices: list[int], fraction: float) -> tuple[float, float]:
         """Set the gradients of a batch; returns the sums of loss and KL divergence over its graphs."""
-        batch = collate([self.graphs[index] for index in indices], _width(self.config, self.training)).to(self.device)
+        nodes = padded_nodes(self.config, self.training)
+        batch = collate([self.graphs[index] for index in indices], nodes).to(self.device)
         step = draw_step(self.network, batch, self.training, self._progress.step, fraction)
 
         # Batches of large graphs are smaller: dividing by the nominal size gives every graph the same weight.
@@ -519,18 +575,18 @@ class Trainer:
         rate = self.training.learning_rate
         return TrainingError(f"{what}, at a learning rate of {rate:g}.", reason="training-diverged", learning_rate=rate)
 
-    def _keep_best(self, record: TrainRecord, nll: float | None) -> TrainRecord:
+    def _keep_best(self, record: TrainRecord, nll: float | None, novelty: float | None) -> TrainRecord:
         """Keep the weights with the best validation NLL, and stop when patience ends."""
         progress = self._progress
         if nll is None or progress.best is None or nll < progress.best:
-            progress.best, progress.best_epoch, progress.stale = nll, record.epoch, 0
+            progress.best, progress.best_epoch, progress.novelty, progress.stale = nll, record.epoch, novelty, 0
             self._best = copy.deepcopy(self._validated.state_dict())
         else:
             progress.stale += 1
-        if self.training.patience and progress.stale >= self.training.patience:
+        if self.length.patience and progress.stale >= self.length.patience:
             progress.finished = True
 
-        return replace(record, validation=nll, best=progress.best)
+        return replace(record, validation=nll, best=progress.best, novelty=novelty)
 
     # The folder -----------------------------------------------------------------------------------------------
 
@@ -553,8 +609,9 @@ class Trainer:
             "steps": progress.step,
             "seconds": round(progress.seconds, 1),
             **self._ordering_margin,
+            **({} if progress.novelty is None else {"novelty": progress.novelty}),
             "training_graphs": len(self.graphs),
-            "validation_graphs": len(self.validation),
+            "validation_graphs": len(self._all_validation),
         }
 
     def _save(self) -> None:
@@ -581,6 +638,7 @@ class Trainer:
         self._turn = next_turn(self.folder) if self._turn is None else self._turn
         state = {
             "progress": asdict(self._progress),
+            "length": self.length.to_json(),
             "data": self._data,
             "threads": torch.get_num_threads(),
             "turn": self._turn,
@@ -612,6 +670,7 @@ class Trainer:
         self._data = state["data"]
         try:
             self._progress = typed(_Progress, state["progress"])
+            self._use_length(typed(RunLength, state.get("length", self.length.to_json())))
         except TypeError as error:
             raise _damaged(f"'{path}' has no valid position of its run.") from error
         load_weights(self.network, _under("weights/", tensors), path)
@@ -667,79 +726,6 @@ def read_run(folder: Path) -> dict[str, Any]:
         raise _damaged(f"'{path}' has no valid position of its run.") from error
 
     return dict(state)
-
-
-def validation_nll(
-    network: GraphNetwork, graphs: Sequence[SimpleGraph], training: TrainConfig, group: ProcessGroup = SINGLE_PROCESS
-) -> float:
-    """The mean NLL by a few importance samples, or the reconstruction error of an autoencoder, in nats per graph.
-
-    The noise is the same at every validation. The processes of a group share the work and all get the result.
-    """
-    network.eval()
-    parts = _validation_parts(graphs, training)
-    sums = [0.0] * len(parts)
-    for number in range(group.rank, len(parts), group.world_size):
-        sums[number] = float(_validation_nats(network, graphs, training, *parts[number]).sum())
-    network.train()
-
-    return sum(group.all_reduce_sum(sums)) / len(graphs)
-
-
-def validation_nats(model: TrainedModel, graphs: Sequence[SimpleGraph]) -> list[float]:
-    """The terms of the mean :func:`validation_nll`, one for each graph."""
-    nats = np.zeros(len(graphs))
-    for start, indices in _validation_parts(graphs, model.training):
-        nats[indices] = _validation_nats(model.network, graphs, model.training, start, indices).cpu().numpy()
-
-    return [float(value) for value in nats]
-
-
-def _validation_parts(graphs: Sequence[SimpleGraph], training: TrainConfig) -> list[tuple[int, list[int]]]:
-    """The graphs that are scored together, and the rank by size of the first, which names their noise."""
-    order = sorted(range(len(graphs)), key=lambda index: graphs[index].nodes)
-    sizes = [graphs[index].nodes for index in order]
-    parts, start = [], 0
-    for count in consecutive_batches(sizes, VALIDATION_BATCH, BATCH_CELLS // training.validation_samples):
-        parts.append((start, order[start : start + count]))
-        start += count
-
-    return parts
-
-
-@torch.no_grad()
-def _validation_nats(
-    network: GraphNetwork, graphs: Sequence[SimpleGraph], training: TrainConfig, start: int, indices: list[int]
-) -> Tensor:
-    """The NLLs of graphs that are scored together, in double precision, with shape :math:`(B,)`."""
-    device = next(network.parameters()).device
-    batch = collate([graphs[index] for index in indices], _width(network.config, training)).to(device)
-    generator = torch.Generator().manual_seed(derive_seed(training.seed, "validation", start))
-    count, nodes = batch.mask.shape
-    samples = training.validation_samples
-    if network.config.is_autoregressive:
-        rng, each = stream(training.seed, "validation orders", start), []
-        for _ in range(samples):
-            ordered, log_q = permute_to_ordering(batch, network.config.ordering, rng)
-            noise = normal_noise(generator, batch, count, nodes, network.noise_features)
-            epsilon = normal_noise(generator, batch, count, nodes, network.config.latent)
-            each.append(autoregressive_log_weights(network, ordered, noise, epsilon, log_q))
-        values = torch.stack(each).logsumexp(0) - math.log(samples)
-    elif network.config.is_variational:
-        noise = normal_noise(generator, batch, samples, count, nodes, network.noise_features)
-        epsilon = normal_noise(generator, batch, samples, 1, count, nodes, network.config.latent)
-        weights = log_weights(network, batch, noise, epsilon, training.convention)
-        values = weights.logsumexp(0) - math.log(samples)
-    else:
-        noise = normal_noise(generator, batch, count, nodes, network.noise_features)
-        values = reconstruction(network, batch, noise, training.convention)
-
-    return -values.double()
-
-
-def _width(config: ModelConfig, training: TrainConfig) -> int | None:
-    """The number of nodes that batches are padded to: of the largest graph in convention ``paper``, else their own."""
-    return config.max_nodes if training.convention == "paper" else None
 
 
 def _schedule(fraction: float, step: int, warmup_steps: int) -> float:

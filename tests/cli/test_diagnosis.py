@@ -197,7 +197,7 @@ def run(
     budget: float = 0.0,
 ) -> tuple[Any, Any]:
     """A run of three epochs with given validation NLLs, and its best model."""
-    monkeypatch.setattr("graphite_gen.training.trainer.validation_nats", lambda model, graphs: nlls)
+    monkeypatch.setattr("graphite_gen.training.validation.validation_nats", lambda model, graphs: nlls)
     autoregressive = kind == "autoregressive"
     model = SimpleNamespace(
         config=SimpleNamespace(kind="graphite-vae" if autoregressive else kind, is_autoregressive=autoregressive),

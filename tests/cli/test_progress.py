@@ -16,17 +16,17 @@ from graphite_gen.training.trainer import TrainingPlan
 class Run:
     """A stand-in for a trainer that validates every few epochs."""
 
-    def __init__(self, epochs: int, every: int) -> None:
-        self.training = SimpleNamespace(epochs=epochs)
+    def __init__(self, epochs: int, every: int, stops: bool = False) -> None:
+        self.length, self.epoch, self.stopped_early = SimpleNamespace(epochs=epochs, patience=3), epochs, stops
         self.every = every
 
     def stop(self) -> None:
         """Not called here."""
 
     def __iter__(self) -> Iterator[TrainRecord]:
-        for epoch in range(1, self.training.epochs + 1):
-            validates = epoch % self.every == 0 or epoch == self.training.epochs
-            yield TrainRecord(epoch, epoch, 1.0, 1.0, 2.0 if validates else None, 2.0, 0.1, float(epoch))
+        for epoch in range(1, self.length.epochs + 1):
+            validates = epoch % self.every == 0 or epoch == self.length.epochs
+            yield TrainRecord(epoch, epoch, 1.0, 1.0, 2.0 if validates else None, 2.0, 0.1, float(epoch), 0.75)
 
 
 @pytest.mark.parametrize(("epochs", "every"), [(1, 1), (2, 1), (100, 1), (100, 4), (1000, 1), (1000, 7), (30, 40)])
@@ -40,6 +40,15 @@ def test_a_run_without_a_terminal_prints_few_lines_and_the_last(
     assert out == ""
     assert 1 <= len(lines) <= 21
     assert lines[-1].startswith(f"epoch {epochs}/{epochs} ")
+    assert "novel 75%" in lines[-1]
+
+
+def test_early_stopping_is_announced(capsys: pytest.CaptureFixture[str]) -> None:
+    train_with_progress(Run(7, 1, stops=True))  # type: ignore[arg-type]
+
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert "Stopped early, in epoch 7" in last
+    assert "3 validations" in last
 
 
 CHOICE = OrderingChoice(
@@ -61,7 +70,7 @@ class Planned:
         if self.config.ordering == "auto":
             self.config = replace(self.config, ordering=self.choice.ordering if self.choice else "bfs")
 
-        return TrainingPlan(540, 60, 123456, 60, 162, 32, 162, 95.0, 2_500_000_000, self.choice)
+        return TrainingPlan(540, (8, 19), 60, 123456, 60, 162, 32, 162, 95.0, 2_500_000_000, self.choice)
 
 
 def shown(trainer: Planned, capsys: pytest.CaptureFixture[str]) -> list[str]:
@@ -73,21 +82,28 @@ def shown(trainer: Planned, capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 
 def test_a_plan_has_steps_time_and_memory(capsys: pytest.CaptureFixture[str]) -> None:
-    (line,) = shown(Planned("bfs", 0.0), capsys)
+    graphs, line = shown(Planned("bfs", 0.0), capsys)
 
+    assert "540 of 8 to 19 nodes, validation on 60" in graphs
     for fact in ("60 epochs of 162 graphs", "162 steps", "32 graphs", "123 456 parameters", "1 min 35 s", "2.5 GB"):
         assert fact in line
 
 
 def test_what_is_chosen_is_announced_before_and_after(capsys: pytest.CaptureFixture[str]) -> None:
-    before, ordering, _ = shown(Planned("auto", 300.0, CHOICE), capsys)
+    before, ordering, *_ = shown(Planned("auto", 300.0, CHOICE), capsys)
 
     assert "node orderings" in before
     assert "5 min 0 s" in before
-    assert "attachment (2.40 ± 0.40 nats per graph better than max-degree in pilot runs)" in ordering
+    assert "attachment (2.40 ± 0.40 nats per graph better than max-degree in pilot runs of 3 orderings)" in ordering
 
 
-@pytest.mark.parametrize(("ordering", "budget", "lines"), [("auto", 0.0, 3), ("bfs", 60.0, 2), ("bfs", 0.0, 1)])
+def test_orderings_that_were_not_compared_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    ordering = shown(Planned("auto", 300.0, replace(CHOICE, left_out=4)), capsys)[1]
+
+    assert "pilot runs of 3 orderings, too short for 4 others" in ordering
+
+
+@pytest.mark.parametrize(("ordering", "budget", "lines"), [("auto", 0.0, 4), ("bfs", 60.0, 3), ("bfs", 0.0, 2)])
 def test_only_what_is_left_to_choose_is_announced(
     capsys: pytest.CaptureFixture[str], ordering: str, budget: float, lines: int
 ) -> None:
@@ -103,4 +119,4 @@ def test_a_run_that_is_resumed_has_its_length(capsys: pytest.CaptureFixture[str]
     trainer = Planned("bfs", 60.0)
     trainer.has_saved = True
 
-    assert len(shown(trainer, capsys)) == 1
+    assert len(shown(trainer, capsys)) == 2

@@ -24,6 +24,7 @@ from graphite_gen.sampling import Sampler
 from graphite_gen.training import trainer as training_module
 from graphite_gen.training.checkpoint import load_checkpoint
 from graphite_gen.training.step import draw_step, step_loss
+from graphite_gen.training.step_memory import step_bytes
 from graphite_gen.training.trainer import Trainer, _schedule, adapt_config, configure, read_history, resolve_device
 
 pytestmark = pytest.mark.usefixtures("single_precision")
@@ -388,7 +389,10 @@ def test_epochs_of_any_size_show_every_graph_equally_often(epoch_graphs: int) ->
     run = trainer(epoch_graphs=epoch_graphs)
     size = epoch_graphs or len(GRAPHS)
 
-    shown = [[index for batch in run._batches(epoch) for index in batch] for epoch in range(len(GRAPHS))]
+    shown = []
+    for epoch in range(len(GRAPHS)):
+        run._progress.epoch, run._progress.first_graph = epoch, epoch * size
+        shown.append([index for batch in run._batches() for index in batch])
 
     assert [len(epoch) for epoch in shown] == [size] * len(GRAPHS)
     assert np.bincount(np.concatenate(shown)).tolist() == [size] * len(GRAPHS)
@@ -551,7 +555,7 @@ def test_large_graphs_bound_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training_module, "BATCH_CELLS", 4 * 36)
     run = trainer(epoch_graphs=25, samples=2)
 
-    batches = run._batches(0)
+    batches = run._batches()
 
     sizes = [[GRAPHS[index].nodes for index in batch] for batch in batches]
     assert all(len(batch) == 1 or len(batch) * max(batch) ** 2 <= 2 * 36 for batch in sizes)
@@ -570,7 +574,8 @@ def test_a_plan_says_what_is_trained_and_changes_nothing(straight: Trainer) -> N
     assert plan.steps == pytest.approx(straight.history[-1].step, abs=4)
     assert plan.parameters == sum(parameter.numel() for parameter in run.network.parameters())
     assert plan.seconds > 0
-    assert plan.memory == 4 * 6**2 * training_module.ONE_SHOT_BYTES
+    assert plan.nodes == (3, 6)
+    assert plan.memory == step_bytes(run.config, run.training)
     next(iter(run))
     assert run.plan().epochs == 3
     list(run)
@@ -616,6 +621,43 @@ def test_an_autoregressive_model_learns_stars(order: str) -> None:
 
     # A star on five nodes has five labellings; independent edges need at least 6.7 nats.
     assert math.log(5) - 0.05 < estimate_nll(run.model, stars[:5], NLLOptions(20)).nll < math.log(5) + 0.4
+
+
+def test_novelty_tells_a_model_that_repeats_its_few_training_graphs(tmp_path: Path) -> None:
+    stars = [star(5, centre % 5) for centre in range(20)]
+    settings = AUTOREGRESSIVE | {"epochs": 20, "epoch_graphs": 200, "batch_size": 40, "learning_rate": 0.02}
+    run = trainer(tmp_path, graphs=stars, held=stars[:5], width=16, **settings)
+    before = run._novelty()
+    history = list(run)
+
+    assert [record.novelty for record in read_history(tmp_path)] == [record.novelty for record in history]
+    checked = [record.novelty for record in history if record.validation is not None]
+    assert None not in checked
+    # Nothing but stars is left at the end.
+    assert checked[-1] < 0.2 < before
+    assert load_checkpoint(tmp_path).results["novelty"] in checked
+
+
+@pytest.mark.parametrize("case", ["family", "many graphs", "one-shot"])
+def test_novelty_is_not_checked_where_it_tells_little(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if case == "many graphs":
+        monkeypatch.setattr(training_module, "FEW_GRAPHS", 10)
+    config, training = preset("one-shot", **(SMALL | QUICK | ({} if case == "one-shot" else AUTOREGRESSIVE)))
+    data = {"family": "ego"} if case == "family" else {}
+    run = Trainer("tiny", adapt_config(config, GRAPHS), training, GRAPHS, HELD, data=data)
+
+    assert all(record.novelty is None for record in run)
+    assert "novelty" not in run.model.results
+
+
+def test_a_wider_model_needs_more_memory() -> None:
+    for name in ("default", "one-shot"):
+        estimates = []
+        for width in (16, 64, 256):
+            config, training = preset(name, width=width, batch_size=16)
+            estimates.append(step_bytes(replace(config, max_nodes=60), training))
+        assert estimates == sorted(estimates)
+        assert estimates[-1] > 2 * estimates[0]
 
 
 def test_weighted_graphs_and_other_kinds_start_from_the_one_shot_preset() -> None:
