@@ -20,12 +20,23 @@ from ..errors import FormatError, OutputError
 from .atomic import filling, is_full, replacing
 from .build import Context
 
-__all__ = ["MAX_LINE", "Template", "check_target", "decoded", "is_special", "lines", "open_input", "open_output"]
+__all__ = [
+    "MAX_LINE",
+    "Template",
+    "check_not_pickle",
+    "check_target",
+    "decoded",
+    "is_special",
+    "lines",
+    "open_input",
+    "open_output",
+]
 
 MAX_LINE = 1 << 28
 """Longest line that is read, in bytes; a graph with 50 000 nodes in graph6 fits."""
 
 _BOMB_BYTES, _BOMB_RATIO = 1 << 24, 500
+_PICKLE = re.compile(r".*\.g?(pkl|pickle)|ind\.[^.]+(\.((t|all)?[xy]|graph|test\.index))?")
 # The text before and after the only field; braces in it are doubled.
 _TEMPLATE = re.compile(r"((?:[^{}]|\{\{|\}\})*)\{index(?::0?[0-9]{0,2}d?)?\}((?:[^{}]|\{\{|\}\})*)")
 
@@ -181,6 +192,16 @@ def _check_path(target: Path) -> None:
             raise _unwritable(target, f"'{file}' is a file, not a folder") from None
     except (OSError, ValueError) as error:
         raise _unwritable(target, error.strerror if isinstance(error, OSError) else error) from error
+
+
+def check_not_pickle(path: str | Path) -> None:
+    """Raise :class:`FormatError` for the name of a pickle, which could run any code, or of one of Planetoid's files."""
+    if _PICKLE.fullmatch(Path(path).name.lower()):
+        raise FormatError(
+            f"'{path}': pickles, such as Planetoid's files, are not read or written; HDF5, GraphML and edge lists are, "
+            f"and features and labels in CSV or npz.",
+            path=path,
+        )
 
 
 def is_special(target: Path | None) -> bool:

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from ..errors import FormatError
 from ..graph import SimpleGraph
-from ..io.files import is_special
+from ..io.files import check_not_pickle, is_special
 from ..records import count_of
 
 __all__ = ["csr_rows", "read_features", "read_labels"]
@@ -172,6 +172,7 @@ def _find_node(indices: Mapping[str, int], each: Any) -> int | None:
 
 
 def _csv(path: Path, graph: SimpleGraph) -> tuple[list[str], list[list[str]]]:
+    check_not_pickle(path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             lines = _bounded_lines(stream)
