@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .splits import is_among
-
 __all__ = ["Copy", "lift"]
 
 Indices = NDArray[np.int64]
@@ -68,6 +66,6 @@ def in_triangles(nodes: int, edges: Indices) -> NDArray[np.bool_]:
     near, far = np.where(few, edges, edges[::-1])
     rows = graph[near]
     edge = np.repeat(np.arange(len(near)), np.diff(rows.indptr))
-    closes = is_among(far[edge] * nodes + rows.indices, np.sort(i * nodes + j))
+    closes = np.isin(far[edge] * nodes + rows.indices, i * nodes + j)
 
     return np.bincount(edge[closes], minlength=len(near)) > 0
