@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from graphite_gen.records import count_of as count_of
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -20,14 +22,6 @@ T = TypeVar("T")
 # Without a terminal, the first line of progress is due after 10 seconds, and each further one after half as much again.
 PATIENCE = 10.0
 LATER = 1.5
-
-
-def count_of(count: int, noun: str) -> str:
-    """A number and its noun, as in ``1 graph`` or ``2 graphs``."""
-    # Imports numpy, which would slow down '--help'.
-    from graphite_gen import records
-
-    return records.count_of(count, noun)
 
 
 def note(text: str) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from statistics import fmean
 from types import UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "CurvePoint",
@@ -27,11 +29,11 @@ __all__ = [
 
 def mean_with_error(values: Sequence[float] | NDArray[np.float64]) -> tuple[float, float | None]:
     """The mean and its standard error; None for a single value, or if the mean is not finite."""
-    mean = float(np.mean(values))
+    mean = fmean(values)
     if len(values) < 2 or not math.isfinite(mean):
         return mean, None
 
-    return mean, float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values))
 
 
 def count_of(number: int, noun: str) -> str:
