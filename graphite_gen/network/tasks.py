@@ -124,12 +124,10 @@ def classify_nodes(
 ) -> tuple[list[Any], ClassificationResult]:
     """Predicted class of every node, labelled or not, by the best run on validation nodes; and the mean test accuracy.
 
+    The arguments are those of :func:`score_links`, except for:
+
     Arguments:
-        graph: The network; some of its nodes have labels.
         kind: ``graphite`` or ``gcn``.
-        runs: The number of runs.
-        seed: The seed of all runs.
-        features: Whether to use node features; None to use them if there are any.
         split: ``own`` for the split of the network (or one like Planetoid's) in all runs, ``fresh`` for one per run.
         settings: Settings of :class:`ClassifierSettings`.
 
@@ -170,13 +168,7 @@ def embed_nodes(
 
 
 def fit_network(graph: NetworkLike, *, name: str = "model", seed: int = 0, **settings: Any) -> NetworkModel:
-    """Train a generative model of a network from its edges.
-
-    Arguments:
-        graph: The network.
-        name: The name of the model.
-        seed: The seed of the training.
-        settings: Settings of :class:`LinkSettings`, such as ``epochs=100``.
+    """Train a generative model of a network from its edges; settings are those of :class:`LinkSettings`.
 
     Raises:
         GraphiteError: The network has no edges, or a setting is wrong.
