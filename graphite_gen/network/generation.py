@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ..config import require_count
@@ -23,7 +24,7 @@ from .autoencoder import PairDecoder
 from .calibration import density_shift, fit_biases
 from .edge_sampler import sample_edges
 from .hyperparameters import GENERATION, LinkSettings
-from .lift import Copy, lift
+from .lift import lift
 from .link_prediction import train_on_all
 from .network import Network
 from .pair_logits import PairLogits
@@ -232,8 +233,8 @@ def _sample_network(
     while count > 1 and nodes // count < model.nodes and nodes // count - 1 < 2 * model.mean_degree:
         count -= 1
     sizes = [(nodes + place) // count for place in range(count)]
-    latents, copies = zip(*_copies(model, sizes, generator, rng), strict=True)
-    edges = lift(copies, rng)
+    latents, originals, copies = zip(*_copies(model, sizes, generator, rng), strict=True)
+    edges = lift(originals, copies, rng)
     columns = {f"z{k}": column.tolist() for k, column in enumerate(torch.cat(latents).T)} if with_latents else {}
 
     return SimpleGraph(nodes, np.ascontiguousarray(edges.T, dtype=np.int32), node_attributes=columns)
@@ -241,8 +242,8 @@ def _sample_network(
 
 def _copies(
     model: NetworkModel, sizes: list[int], generator: torch.Generator, rng: np.random.Generator
-) -> Iterator[tuple[Tensor, Copy]]:
-    """Latents and edges of each copy; its nodes have distinct originals as far as possible."""
+) -> Iterator[tuple[Tensor, NDArray[np.int64], NDArray[np.int64]]]:
+    """Latents, originals and edges of each copy; its nodes have distinct originals as far as possible."""
     shifts: list[float] = []
     for nodes in sizes:
         like = torch.arange(nodes)
@@ -257,4 +258,4 @@ def _copies(
             shift = shifts[-1]
         else:
             shift = sum(shifts) / len(shifts)
-        yield z, Copy(like.numpy(), sample_edges(replace(logits, shift=logits.shift + shift), rng))
+        yield z, like.numpy(), sample_edges(replace(logits, shift=logits.shift + shift), rng)
