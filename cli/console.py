@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,18 +30,8 @@ def note(text: str) -> None:
 
 def show_json(value: Any) -> None:
     """Print JSON to stdout; numbers that are not finite become null."""
-    click.echo(json.dumps(_finite(value), indent=2, allow_nan=False))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-
-    return value
+    finite = json.loads(json.dumps(value), parse_constant=lambda name: None)
+    click.echo(json.dumps(finite, indent=2))
 
 
 def show_rows(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..data.dataset import SPELLINGS, SPLITS
 from ..errors import DatasetError, FormatError
 from ..graph import SimpleGraph
 from ..io import format_of, read_graphs
@@ -21,8 +22,6 @@ from ..records import count_of
 from .annotations import csr_rows, read_features, read_labels
 
 __all__ = ["Network", "NodeSplit", "count_features", "describe_nodes", "from_simple_graph", "read_network"]
-
-PARTS = {"train": "train", "val": "validation", "valid": "validation", "validation": "validation", "test": "test"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,14 +153,14 @@ def _integer(label: Any) -> int | None:
 
 
 def _split(parts: Sequence[Any]) -> NodeSplit | None:
-    words = [None if part is None else PARTS.get(str(part).strip().lower(), str(part)) for part in parts]
-    wrong = next((word for word in words if word not in (None, *PARTS.values())), None)
+    words = [None if part is None else SPELLINGS.get(str(part).strip().lower(), str(part)) for part in parts]
+    wrong = next((word for word in words if word not in (None, *SPLITS)), None)
     if wrong is not None:
         raise DatasetError(f"A node has the split '{wrong[:80]}': expected 'train', 'validation' or 'test'.")
     if not any(words):
         return None
 
-    return NodeSplit(*(np.flatnonzero([word == part for word in words]) for part in ("train", "validation", "test")))
+    return NodeSplit(*(np.flatnonzero([word == part for word in words]) for part in SPLITS))
 
 
 def _read(source: str | Path, format: str | None, simplify: bool) -> Network:
