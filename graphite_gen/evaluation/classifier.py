@@ -78,13 +78,9 @@ def score_classifier(x: Mapping[str, Rows], y: Mapping[str, Rows], *, seed: int 
     replicates = sum(rng.choice(part, (REPLICATES, len(part))).mean(1) for part in pooled) / 2
     ends = np.quantile(replicates, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
     mean = sum(part.mean() for part in pooled) / 2
-    discrepancy, low, high = (_root(float(value)) for value in (mean, *ends))
+    discrepancy, low, high = np.sqrt(np.clip(1 + np.array([mean, *ends]), 0, 1)).tolist()
 
     return ClassifierScore(discrepancy, low, high, float(np.mean(areas)), tuple(chosen), (m, n))
-
-
-def _root(mean_log: float) -> float:
-    return math.sqrt(min(max(1 + mean_log, 0.0), 1.0))
 
 
 def _same_columns(name: str, x: Rows, y: Rows) -> tuple[Rows, Rows]:

@@ -240,7 +240,8 @@ class Template:
         """The existing files of the template, which are refused unless ``force`` is True."""
         _check_path(self._folder / self._name.format(index=0))
         try:
-            found = [path for path in sorted(self._folder.iterdir()) if self._matches(path.name)]
+            names = ((path, self._pattern.fullmatch(path.name)) for path in sorted(self._folder.iterdir()))
+            found = [path for path, match in names if match and self._name.format(index=int(match[1])) == path.name]
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -252,11 +253,6 @@ class Template:
             raise OutputError(f"'{found[0]}' exists.", reason="output-exists", path=found[0])
 
         return found
-
-    def _matches(self, name: str) -> bool:
-        match = self._pattern.fullmatch(name)
-
-        return match is not None and self._name.format(index=int(match[1])) == name
 
     @contextmanager
     def files(self, force: bool) -> Iterator[Callable[[], AbstractContextManager[BinaryIO]]]:
