@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -11,15 +12,10 @@ from torch.nn import functional as F
 
 from .pair_logits import PairLogits
 
-__all__ = ["exact_loss", "pair_count", "sampled_loss"]
+__all__ = ["exact_loss", "sampled_loss"]
 
 # A tile of logits and its probabilities fit in the L2 cache.
 _ROWS, _COLUMNS = 256, 512
-
-
-def pair_count(nodes: int) -> int:
-    """The number of unordered pairs of nodes."""
-    return nodes * (nodes - 1) // 2
 
 
 def exact_loss(
@@ -60,7 +56,7 @@ def sampled_loss(
     # Drawn pairs that are edges count zero, so the weight of a draw is that of all pairs over the number of draws.
     drawn = pairs[:, ~contains(edges, pairs, logits.nodes)]
     present, absent = logits.of(torch.cat([targets, drawn], dim=1)).tensor_split([targets.shape[1]])
-    weight = pair_count(logits.nodes) / max(count, 1)
+    weight = math.comb(logits.nodes, 2) / max(count, 1)
 
     return positive_weight * F.softplus(-present).sum() + weight * F.softplus(absent).sum()
 
