@@ -19,7 +19,7 @@ from scipy import sparse
 from ..errors import FormatError
 from ..graph import SimpleGraph
 from ..io.files import check_not_pickle, is_special
-from ..records import count_of
+from ..records import count_of, listed
 
 __all__ = ["csr_rows", "read_features", "read_labels"]
 
@@ -66,7 +66,9 @@ def read_features(path: Path, graph: SimpleGraph) -> sparse.csr_array:
         elif dense is not None and dense.ndim == 2 and dense.dtype.kind in "biuf":
             x, ids = sparse.csr_array(dense.astype(np.float32)), _ids(path, arrays)
         else:
-            raise FormatError(f"'{path}' has {_listed(arrays)}: expected numbers 'features' with a row per node.")
+            raise FormatError(
+                f"'{path}' has {listed(arrays) or 'no arrays'}: expected numbers 'features' with a row per node."
+            )
     else:
         header, rows = _csv(path, graph)
         ids = [row[0] for row in rows]
@@ -106,7 +108,9 @@ def read_labels(path: Path, graph: SimpleGraph) -> tuple[list[Any], list[Any] | 
     if path.suffix.lower() == ".npz":
         arrays = _load(path)
         if "labels" not in arrays:
-            raise FormatError(f"'{path}' has {_listed(arrays)}: expected an array 'labels', and 'ids' of the nodes.")
+            raise FormatError(
+                f"'{path}' has {listed(arrays) or 'no arrays'}: expected an array 'labels', and 'ids' of the nodes."
+            )
         labels = [None if label == "" or label == -1 else label for label in _column(path, arrays, "labels")]
         parts = [part or None for part in _column(path, arrays, SPLIT)] if SPLIT in arrays else None
         ids = _ids(path, arrays)
@@ -302,10 +306,6 @@ def _ids(path: Path, arrays: dict[str, NDArray[Any]]) -> list[Any] | None:
         )
 
     return None
-
-
-def _listed(arrays: dict[str, NDArray[Any]]) -> str:
-    return ", ".join(f"'{name}'" for name in arrays) or "no arrays"
 
 
 def _sparse_matrix(path: Path, arrays: dict[str, NDArray[Any]]) -> sparse.csr_array:

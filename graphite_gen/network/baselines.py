@@ -101,14 +101,9 @@ class PageRank:
 
         return cls((1 - TELEPORT) * (scale @ adjacency @ scale).tocsr())
 
-    @property
-    def nodes(self) -> int:
-        """The number of nodes :math:`n`."""
-        return int(self.walk.shape[0])
-
     def of_sources(self, sources: NDArray[np.int64]) -> Scores:
         """Scores of all nodes for walks from each source, with shape :math:`(n, M)`."""
-        begin = np.zeros((self.nodes, len(sources)))
+        begin = np.zeros((self.walk.shape[0], len(sources)))
         begin[sources, np.arange(len(sources))] = TELEPORT
         states = begin
         for _ in range(STEPS):
@@ -118,7 +113,7 @@ class PageRank:
 
     def tile(self, rows: slice, columns: slice) -> Tensor:
         """A block of the symmetric score matrix."""
-        return torch.from_numpy(self.of_sources(np.arange(self.nodes)[rows])[columns].T)
+        return torch.from_numpy(self.of_sources(np.arange(self.walk.shape[0])[rows])[columns].T)
 
 
 def personalised_pagerank(nodes: int, edges: Pairs, pairs: Pairs) -> Scores:
