@@ -26,8 +26,7 @@ Colours = NDArray[np.uint64]
 
 def isomorphism_classes(graphs: Sequence[SimpleGraph], *, group: ProcessGroup = SINGLE_PROCESS) -> list[int]:
     """For each graph, the index of the first graph of the list that it is isomorphic to, possibly its own."""
-    # The number of nodes and the sorted degrees are a cheap invariant.
-    shapes = [(graph.nodes, np.sort(graph.degrees()).tobytes()) for graph in graphs]
+    shapes = list(map(_shape, graphs))
     counts = Counter(shapes)
     shared = [index for index, shape in enumerate(shapes) if counts[shape] > 1]
     known: dict[bytes, list[tuple[int, Colours]]] = {}
@@ -46,9 +45,24 @@ def find_isomorphic(
     graphs: Sequence[SimpleGraph], among: Sequence[SimpleGraph], *, group: ProcessGroup = SINGLE_PROCESS
 ) -> list[int | None]:
     """For each graph, the index of the first graph in ``among`` that is isomorphic to it, or None."""
-    firsts = isomorphism_classes([*among, *graphs], group=group)[len(among) :]
+    shapes = set(map(_shape, graphs))
+    kept = [index for index, graph in enumerate(among) if _shape(graph) in shapes]
+    colours = node_colours([*(among[index] for index in kept), *graphs], group)
+    known: dict[bytes, list[int]] = {}
+    for place in range(len(kept)):
+        known.setdefault(np.sort(colours[place]).tobytes(), []).append(place)
+    found: list[int | None] = []
+    for graph, own in zip(graphs, colours[len(kept) :], strict=True):
+        alike = known.get(np.sort(own).tobytes(), [])
+        same = (kept[place] for place in alike if _same(graph, own, among[kept[place]], colours[place]))
+        found.append(next(same, None))
 
-    return [first if first < len(among) else None for first in firsts]
+    return found
+
+
+def _shape(graph: SimpleGraph) -> tuple[int, bytes]:
+    """The number of nodes and the sorted degrees, a cheap invariant."""
+    return graph.nodes, np.sort(graph.degrees()).tobytes()
 
 
 def node_colours(graphs: Sequence[SimpleGraph], group: ProcessGroup = SINGLE_PROCESS) -> list[Colours]:
