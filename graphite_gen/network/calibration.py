@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 import torch
-from scipy.optimize import brentq
 from torch import Tensor
 
 from .edge_sampler import sample_edges
@@ -26,7 +24,8 @@ _LEAST_SLOPE = 0.1
 # Up to _ALL_NODES nodes the shift uses all pairs; beyond, all pairs of a few nodes, then sampled edges of many.
 _ALL_NODES, _FEW_NODES, _MANY_NODES = 4096, 2048, 100_000
 _SHIFTS = (-100.0, 100.0)
-_PRECISION = 1e-5
+# Iterations of the root finder, and its tolerance.
+_STEPS, _PRECISION = 50, 1e-5
 # Importance weights of sampled edges are reliable for shifts up to this size.
 _NEAR = 1.0
 # Maximum number of graphs sampled to find a shift.
@@ -100,16 +99,23 @@ def _subset(logits: PairLogits, nodes: Tensor) -> PairLogits:
 
 
 def _solve(values: Tensor, weights: Tensor, total: float, low: float, high: float) -> float:
-    """The shift in an interval for which the weighted sum of probabilities is the total, or the nearer end of it."""
+    """The shift in an interval for which the weighted sum of probabilities is the total.
 
-    def excess(shift: float) -> float:
-        # The logarithm is nearly linear in the shift for small probabilities.
-        found = float(torch.sigmoid(values + shift) @ weights)
-        return math.log(max(found, sys.float_info.min) / max(total, sys.float_info.min))
+    Newton's method on the logarithm of the sum, which is nearly linear for small probabilities, with bisection where a
+    step would leave the interval.
+    """
+    shift = 0.0
+    for _ in range(_STEPS):
+        p = torch.sigmoid(values + shift)
+        found = float(p @ weights)
+        if found < total:
+            low = shift
+        else:
+            high = shift
+        slope = found - float(p.square_() @ weights)
+        step = math.log(total / found) * found / slope if min(total, found, slope) > 0 else math.inf
+        before, shift = shift, shift + step if low < shift + step < high else (low + high) / 2
+        if abs(shift - before) < _PRECISION:
+            break
 
-    if excess(low) >= 0:
-        return low
-    if excess(high) <= 0:
-        return high
-
-    return float(brentq(excess, low, high, xtol=_PRECISION))
+    return shift

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .splits import is_among
+
 __all__ = ["lift"]
 
 Indices = NDArray[np.int64]
@@ -59,6 +61,6 @@ def in_triangles(nodes: int, edges: Indices) -> NDArray[np.bool_]:
     near, far = np.where(few, edges, edges[::-1])
     rows = graph[near]
     edge = np.repeat(np.arange(len(near)), np.diff(rows.indptr))
-    closes = np.isin(far[edge] * nodes + rows.indices, i * nodes + j)
+    closes = is_among(far[edge] * nodes + rows.indices, np.sort(i * nodes + j))
 
     return np.bincount(edge[closes], minlength=len(near)) > 0

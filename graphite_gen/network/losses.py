@@ -77,7 +77,12 @@ def uniform_pairs(nodes: int, count: int, generator: torch.Generator) -> Tensor:
 
 def contains(edges: Tensor, pairs: Tensor, nodes: int) -> Tensor:
     """Whether each pair is an edge, both with i < j, with shape :math:`(M,)`."""
-    return torch.isin(pairs[0] * nodes + pairs[1], edges[0] * nodes + edges[1])
+    keys, wanted = (each[0] * nodes + each[1] for each in (edges, pairs))
+    if (keys[1:] < keys[:-1]).any():
+        keys = keys.sort().values
+
+    # Several times faster than torch.isin. Keys are not negative; -1 stands for the place after the last one.
+    return torch.cat([keys, keys.new_full((1,), -1)])[torch.searchsorted(keys, wanted)] == wanted
 
 
 class _SoftplusOfPairs(torch.autograd.Function):

@@ -13,7 +13,7 @@ from ..config import require
 from ..errors import DatasetError
 from ..records import count_of
 
-__all__ = ["EdgeSplit", "contains_pairs", "split_edges"]
+__all__ = ["EdgeSplit", "contains_pairs", "is_among", "split_edges"]
 
 SPLITS = ("connected", "random")
 
@@ -90,7 +90,7 @@ def sample_non_edges(nodes: int, edges: Pairs, count: int, generator: np.random.
         raise DatasetError(
             f"The graph is too dense: {count_of(total - len(edges), 'non-edge')}, and {count} are needed."
         )
-    taken = edges[:, 0] * nodes + edges[:, 1]
+    taken = np.sort(edges[:, 0] * nodes + edges[:, 1])
     if total <= 4 * (count + len(edges)):
         i, j = np.triu_indices(nodes, 1)
         free = np.setdiff1d(i * nodes + j, taken, assume_unique=True)
@@ -100,7 +100,7 @@ def sample_non_edges(nodes: int, edges: Pairs, count: int, generator: np.random.
         while len(keys) < count:
             i, j = generator.integers(0, nodes, (2, 2 * count + 16))
             drawn = np.minimum(i, j) * nodes + np.maximum(i, j)
-            drawn = drawn[(i != j) & ~np.isin(drawn, taken)]
+            drawn = drawn[(i != j) & ~is_among(drawn, taken)]
             keys = np.concatenate([keys, drawn])
             # Keep first occurrences, so that each draw is uniform over the remaining pairs.
             keys = keys[np.sort(np.unique(keys, return_index=True)[1])]
@@ -111,4 +111,10 @@ def sample_non_edges(nodes: int, edges: Pairs, count: int, generator: np.random.
 
 def contains_pairs(nodes: int, edges: Pairs, pairs: Pairs) -> NDArray[np.bool_]:
     """Whether each pair ``i < j`` is among the edges, with shape :math:`(M,)`."""
-    return np.isin(pairs[:, 0] * nodes + pairs[:, 1], edges[:, 0] * nodes + edges[:, 1])
+    return is_among(pairs[:, 0] * nodes + pairs[:, 1], np.sort(edges[:, 0] * nodes + edges[:, 1]))
+
+
+def is_among(keys: NDArray[np.int64], ordered: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each key is in a sorted array."""
+    # Several times faster than np.isin. Keys are not negative; -1 stands for the place after the last one.
+    return np.asarray(np.append(ordered, -1)[np.searchsorted(ordered, keys)] == keys)
