@@ -136,8 +136,6 @@ class GraphNLL(Record):
     """The NLL estimate for one graph, in nats.
 
     Attributes:
-        nodes: Its number of nodes.
-        edges: Its number of edges.
         nll: The estimate of -log p(A|n).
         elbo: The ELBO from the same samples, the mean log-weight.
         ess: The effective sample size, from 1 to the number of samples (or chains).
@@ -174,9 +172,7 @@ class NLLEstimate(Record):
     """The mean NLL of graphs, in nats per graph, with diagnostics and baseline.
 
     Attributes:
-        model: The model's name.
         convention: ``pairs``, or ``paper``, which is not a normalised distribution over graphs.
-        graphs: The number of graphs.
         samples: The number of samples per graph, K.
         nll: The mean of -log p(A|n).
         standard_error: Its standard error over graphs.

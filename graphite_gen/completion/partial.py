@@ -40,7 +40,6 @@ class PartialGraph:
         """Read the state of each edge from its attribute ``state``: present (the default), absent or unknown.
 
         Arguments:
-            graph: The graph.
             unlisted: The state of pairs that it does not list: ``absent`` or ``unknown``. None is ``unknown`` if it
                 lists absent pairs and no unknown ones, and ``absent`` otherwise.
             add_nodes: The number of nodes to add, with all pairs unknown.

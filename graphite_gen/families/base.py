@@ -38,7 +38,6 @@ class Family(ABC):
     underscore; the public methods here validate their arguments and accept networkx graphs.
 
     Attributes:
-        name: The name.
         aliases: Other accepted names.
         summary: One line for the table of families.
         has_log_prob: Whether :meth:`log_prob` is tractable for some parameters.

@@ -143,14 +143,9 @@ class NetworkModel:
         largest_component: bool = False,
         with_latents: bool = False,
     ) -> list[nx.Graph]:
-        """Sample graphs with the mean degree of the observed network, as networkx graphs.
+        """Sample graphs with the mean degree of the observed network, by default of its size, as networkx graphs.
 
-        Arguments:
-            count: The number of graphs.
-            nodes: Their number of nodes, or a range to draw it from; None for that of the observed network.
-            seed: The seed; graph i does not depend on ``count``.
-            largest_component: Whether to keep only the largest component of each graph.
-            with_latents: Whether to store the latents as node attributes ``z0``, ``z1``, ….
+        The arguments are those of :meth:`graphite_gen.Model.sample`.
 
         Raises:
             SamplingError: The mean degree is impossible for so few nodes.
