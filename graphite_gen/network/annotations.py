@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -244,7 +245,7 @@ _END_BYTES = 22
 
 
 def _load(path: Path) -> dict[str, NDArray[Any]]:
-    """Arrays of an npz file; unlike NumPy's reader this checks that all bytes are used."""
+    """Arrays of an npz file; unlike NumPy's reader this checks shapes first, and that all bytes are used."""
     # A device may never end.
     if is_special(path):
         raise FormatError(f"'{path}' is not a regular file.")
@@ -265,22 +266,29 @@ def _load(path: Path) -> dict[str, NDArray[Any]]:
                     f"'{path}' expands more than {_BOMB_RATIO} times, to over {_BOMB_BYTES >> 20} MB. If that is "
                     f"intended, save it uncompressed with 'numpy.savez'."
                 )
-            return {member.filename.removesuffix(".npy"): _array(archive.open(member)) for member in members}
+            return {member.filename.removesuffix(".npy"): _array(archive.read(member)) for member in members}
     except OSError as error:
         raise FormatError(f"'{path}' cannot be read: {error.strerror or error}.") from error
-    except (ValueError, TypeError, SyntaxError, RuntimeError, EOFError, MemoryError, *_DAMAGE) as error:
+    except (ValueError, TypeError, SyntaxError, RuntimeError, EOFError, *_DAMAGE) as error:
         problem = " ".join(str(error).split())[:200]
         raise FormatError(f"'{path}' is not an npz file of plain arrays ({problem}).") from error
 
 
-def _array(stream: IO[bytes]) -> NDArray[Any]:
+def _array(data: bytes) -> NDArray[Any]:
     """The array of a complete npy file."""
-    array = np.lib.format.read_array(stream, allow_pickle=False)
-    # Rows of no bytes could be of any number. Only at the end of a member is its checksum compared.
-    if stream.read(1) or array.itemsize == 0 or 0 in array.shape[1:]:
-        raise ValueError(f"an array whose size does not fit its shape {array.shape}")
+    stream = io.BytesIO(data)
+    version = np.lib.format.read_magic(stream)
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"an array of version {version}")
+    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, is_fortran, dtype = read_header(stream)
+    # Rows of no bytes could be of any number.
+    if dtype.hasobject or dtype.itemsize == 0 or 0 in shape[1:] or min(shape, default=0) < 0:
+        raise ValueError(f"an array of type {dtype} and shape {shape}")
+    if len(data) - stream.tell() != math.prod(shape) * dtype.itemsize:
+        raise ValueError("an array whose size does not fit its shape")
 
-    return np.asarray(array)
+    return np.frombuffer(data, dtype, offset=stream.tell()).reshape(shape, order="F" if is_fortran else "C")
 
 
 def _column(path: Path, arrays: dict[str, NDArray[Any]], name: str) -> list[Any]:
