@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from graphite_gen.records import count_of as count_of
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -22,14 +23,6 @@ PATIENCE = 10.0
 LATER = 1.5
 
 
-def count_of(count: int, noun: str) -> str:
-    """A number and its noun, as in ``1 graph`` or ``2 graphs``."""
-    # Imports numpy, which would slow down '--help'.
-    from graphite_gen import records
-
-    return records.count_of(count, noun)
-
-
 def note(text: str) -> None:
     """Print a line to stderr."""
     click.echo(text, err=True)
@@ -37,18 +30,8 @@ def note(text: str) -> None:
 
 def show_json(value: Any) -> None:
     """Print JSON to stdout; numbers that are not finite become null."""
-    click.echo(json.dumps(_finite(value), indent=2, allow_nan=False))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-
-    return value
+    finite = json.loads(json.dumps(value), parse_constant=lambda name: None)
+    click.echo(json.dumps(finite, indent=2))
 
 
 def show_rows(

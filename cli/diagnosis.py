@@ -58,11 +58,6 @@ class _Distance:
         return nats(abs(self.nats), self.error)
 
 
-def is_reliable(bdmc: BDMCEstimate, method: str) -> bool:
-    """Whether the estimate of a method agrees with the lower bound, and the bounds do not cross significantly."""
-    return bdmc_verdict(bdmc, method).startswith("reliable")
-
-
 def bdmc_verdict(bdmc: BDMCEstimate, method: str, *, anneals: bool = True) -> str:
     """Whether the estimate of a method is reliable, with advice; an autoregressive model cannot be annealed."""
     off, above, gap = _Distance(bdmc, method), _Distance(bdmc, method, "upper"), _Distance(bdmc, "ais")

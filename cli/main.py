@@ -150,14 +150,14 @@ def _run() -> None:
 
 
 def _line(error: BaseException) -> str:
-    """The message for an error, on one line."""
+    """The message for an error."""
     from graphite_gen.errors import GraphiteError
 
-    text = " ".join(str(error).split())
+    text = str(error)
     if isinstance(error, KeyboardInterrupt):
         return "Interrupted."
     if isinstance(error, GraphiteError):
-        return "Error: " + " ".join(explain(error).split())
+        return f"Error: {explain(error)}"
     if isinstance(error, MemoryError) or "allocate memory" in text or "out of memory" in text:
         return "Error: There is not enough memory. Use fewer or smaller graphs, or a smaller batch."
     if isinstance(error, OSError):

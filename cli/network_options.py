@@ -11,14 +11,12 @@ import click
 
 from . import options
 from .command import shown_default
-from .console import count_of, counting, note, show_json, show_rows
+from .console import count_of, note, show_json, show_rows
 from .options import F
 from .train_options import KINDS as KINDS
 from .types import PATH_OR_DASH
 
 if TYPE_CHECKING:
-    from graphite_gen.network.fitting import TrainedAutoencoder
-    from graphite_gen.network.hyperparameters import LinkSettings
     from graphite_gen.network.network import Network
 
 FEW = 30
@@ -127,21 +125,6 @@ def read(path: Path, rest: dict[str, Any]) -> tuple[Network, bool]:
         note("Edge weights are ignored.")
 
     return found, uses
-
-
-def link_settings(kind: str, rest: Mapping[str, Any]) -> LinkSettings:
-    """The settings of a kind of model, with the given options."""
-    from graphite_gen.network.hyperparameters import LinkSettings
-
-    return LinkSettings(kind=kind, **{name: value for name, value in rest.items() if value is not None})
-
-
-def train_on_all(graph: Network, settings: LinkSettings, seed: int, features: bool) -> TrainedAutoencoder:
-    """Train a model on all edges, with progress on stderr."""
-    from graphite_gen.network import link_prediction
-
-    with counting(f"Training {settings.kind}") as count_epochs:
-        return link_prediction.train_on_all(graph, settings, seed, features=features, progress=count_epochs)
 
 
 def show_scores(rows: Sequence[Any], figures: Mapping[str, str], what: str, as_json: bool) -> None:

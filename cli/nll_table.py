@@ -12,7 +12,7 @@ from graphite_gen.likelihood.excess import Entropy
 from graphite_gen.records import NLLEstimate
 
 from .console import nats, show_facts, show_json, show_rows
-from .diagnosis import MIN_MARGIN, bdmc_verdict, is_reliable, nll_diagnosis, nll_finding
+from .diagnosis import MIN_MARGIN, bdmc_verdict, nll_diagnosis, nll_finding
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,13 @@ class NLLTable:
         return (baseline - self.estimate.nll) / (baseline - self.entropy.nats)
 
     @property
-    def verdict(self) -> str | None:
-        """Whether the method is reliable by BDMC."""
-        bdmc, method = self.bdmc, self.estimate.method
-
-        return None if bdmc is None else bdmc_verdict(bdmc, method, anneals=self.anneals)
+    def verdict(self) -> str:
+        """Whether the method is reliable by BDMC; empty without bounds."""
+        return "" if self.bdmc is None else bdmc_verdict(self.bdmc, self.estimate.method, anneals=self.anneals)
 
     def show_json(self, per_graph: bool) -> None:
         """Print everything as one JSON object."""
-        estimate, entropy, bdmc = self.estimate, self.entropy, self.bdmc
+        estimate, entropy, bdmc, verdict = self.estimate, self.entropy, self.bdmc, self.verdict
         known = estimate.to_json()
         rows, curve = known.pop("per_graph"), known.pop("curve")
         value: dict[str, Any] = {
@@ -67,8 +65,7 @@ class NLLTable:
         if curve:
             value["curve"] = curve
         if bdmc is not None:
-            trusted = is_reliable(bdmc, estimate.method)
-            value["check"] = {"trusted": trusted, "verdict": self.verdict, **bdmc.to_json()}
+            value["check"] = {"trusted": verdict.startswith("reliable"), "verdict": verdict, **bdmc.to_json()}
         if per_graph:
             pairs = zip(rows, self._entropies(), strict=True)
             value["per_graph"] = [{**row, "entropy": own, "floor": own} for row, own in pairs]

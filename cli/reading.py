@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphite_gen.data.dataset import split_of
-from graphite_gen.distributed import ProcessGroup
+from graphite_gen.distributed import SINGLE_PROCESS, ProcessGroup
 from graphite_gen.errors import DatasetError, FamilyError
 from graphite_gen.families import Family
 from graphite_gen.families import family as family_of
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 def read_for_all(
-    group: ProcessGroup | None, source: Path, *, format: str | None = None, simplify: bool = False
+    group: ProcessGroup, source: Path, *, format: str | None = None, simplify: bool = False
 ) -> tuple[list[SimpleGraph], Provenance]:
     """Read the graphs of a file and their provenance on rank 0, and broadcast them."""
     found: tuple[list[SimpleGraph], Provenance] = [], Provenance()
-    if group is None or group.is_rank_zero:
+    if group.is_rank_zero:
         reader = read_graphs(source, format=format, simplify=simplify)
         found = list(reader), reader.provenance
 
-    return found if group is None else group.broadcast(found)
+    return group.broadcast(found)
 
 
 def find_family(name: str | None, parameters: Iterable[tuple[str, str]], provenance: Provenance) -> Family | None:
@@ -67,13 +67,13 @@ def marked_or_all(graphs: list[SimpleGraph], split: str, path: Path) -> list[Sim
     return marked or graphs
 
 
-def read_split(path: Path, split: str, simplify: bool, group: ProcessGroup | None = None) -> list[SimpleGraph]:
+def read_split(path: Path, split: str, simplify: bool, group: ProcessGroup = SINGLE_PROCESS) -> list[SimpleGraph]:
     """Read the graphs of a split of a file, or all if there are none of that split."""
     return marked_or_all(read_for_all(group, path, simplify=simplify)[0], split, path)
 
 
 def read_sets(
-    reference: Path, train: Path | None, *, simplify: bool, group: ProcessGroup | None = None
+    reference: Path, train: Path | None, *, simplify: bool, group: ProcessGroup = SINGLE_PROCESS
 ) -> tuple[list[SimpleGraph], list[SimpleGraph], Provenance]:
     """Reference graphs (split 'test'), training graphs (by default split 'train'), and the reference's provenance."""
     graphs, provenance = read_for_all(group, reference, simplify=simplify)

@@ -48,13 +48,12 @@ def process_group(workers: int) -> ProcessGroup:
         raise click.UsageError(f"'--workers' has no effect under torchrun with {group.world_size} processes.")
     if workers == 1 or group.world_size > 1:
         return connect_ranks()
-    arguments = context.meta[ARGUMENTS]
 
-    return context.with_resource(spawn_workers(workers, arguments, show_stderr="--debug" in arguments))
+    return context.with_resource(spawn_workers(workers, context.meta[ARGUMENTS]))
 
 
 @contextmanager
-def spawn_workers(world_size: int, arguments: Sequence[str], *, show_stderr: bool = False) -> Iterator[ProcessGroup]:
+def spawn_workers(world_size: int, arguments: Sequence[str]) -> Iterator[ProcessGroup]:
     """Start the other processes of a group on this host, with the same command-line arguments, and end them with it."""
     # The same modules, whatever the working directory holds.
     code = f"import sys; sys.path[:] = {sys.path!r}; from graphite_gen.cli.main import run; run()"
@@ -70,7 +69,7 @@ def spawn_workers(world_size: int, arguments: Sequence[str], *, show_stderr: boo
                         env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(world_size), STORE: store},
                         stdin=reader,
                         stdout=subprocess.DEVNULL,
-                        stderr=None if show_stderr else subprocess.DEVNULL,
+                        stderr=None if "--debug" in arguments else subprocess.DEVNULL,
                     )
                 )
             yield connect(group, store, workers)

@@ -73,21 +73,10 @@ _EXPORTS = {
     "write_graphs": "io",
 }
 
-# Earlier names, which still work.
-_ALIASES = {
-    "SingleGraph": "Network",
-    "SingleGraphModel": "NetworkModel",
-    "fit_single": "fit_network",
-    "load_single": "load_network",
-    "read_single_graph": "read_network",
-    "save_single": "save_network",
-}
-
 __all__ = ["__version__", *_EXPORTS]
 
 
 def __getattr__(name: str) -> Any:
-    name = _ALIASES.get(name, name)
     if name not in _EXPORTS:
         raise AttributeError(f"module 'graphite_gen' has no attribute '{name}'")
 

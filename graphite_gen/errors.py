@@ -31,10 +31,6 @@ class GraphiteError(Exception):
         message: One or more full sentences.
         reason: A stable key for what went wrong, such as ``output-exists``; empty if the message needs no advice.
         facts: The values behind the message, such as ``path``; they become attributes.
-
-    Attributes:
-        reason: The key.
-        facts: The values by name.
     """
 
     def __init__(self, message: str, *, reason: str = "", **facts: Any) -> None:

@@ -182,15 +182,11 @@ class SimpleGraph:
         else:
             graph.add_weighted_edges_from((i, j, w) for (i, j), w in zip(pairs, self.weights.tolist(), strict=True))
         for key, column in self.edge_attributes.items():
-            for (i, j), value in zip(pairs, column, strict=True):
-                if value is not None:
-                    graph.edges[i, j][key] = value
-        for key, column in self.node_attributes.items():
-            for i, value in enumerate(column):
-                if value is not None:
-                    graph.nodes[i][key] = value
-        if self.features is not None:
-            nx.set_node_attributes(graph, dict(enumerate(self.features.tolist())), "features")
+            values = zip(map(tuple, pairs), column, strict=True)
+            nx.set_edge_attributes(graph, {pair: value for pair, value in values if value is not None}, key)
+        features = {} if self.features is None else {"features": self.features.tolist()}
+        for key, column in {**self.node_attributes, **features}.items():
+            nx.set_node_attributes(graph, {i: value for i, value in enumerate(column) if value is not None}, key)
 
         return graph if self.names is None else nx.relabel_nodes(graph, dict(enumerate(self.names)))
 

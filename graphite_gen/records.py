@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from statistics import fmean
 from types import UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "CurvePoint",
@@ -27,11 +29,11 @@ __all__ = [
 
 def mean_with_error(values: Sequence[float] | NDArray[np.float64]) -> tuple[float, float | None]:
     """The mean and its standard error; None for a single value, or if the mean is not finite."""
-    mean = float(np.mean(values))
+    mean = fmean(values)
     if len(values) < 2 or not math.isfinite(mean):
         return mean, None
 
-    return mean, float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values))
 
 
 def count_of(number: int, noun: str) -> str:
@@ -136,8 +138,6 @@ class GraphNLL(Record):
     """The NLL estimate for one graph, in nats.
 
     Attributes:
-        nodes: Its number of nodes.
-        edges: Its number of edges.
         nll: The estimate of -log p(A|n).
         elbo: The ELBO from the same samples, the mean log-weight.
         ess: The effective sample size, from 1 to the number of samples (or chains).
@@ -174,9 +174,7 @@ class NLLEstimate(Record):
     """The mean NLL of graphs, in nats per graph, with diagnostics and baseline.
 
     Attributes:
-        model: The model's name.
         convention: ``pairs``, or ``paper``, which is not a normalised distribution over graphs.
-        graphs: The number of graphs.
         samples: The number of samples per graph, K.
         nll: The mean of -log p(A|n).
         standard_error: Its standard error over graphs.

@@ -49,7 +49,7 @@ def text_of(page: Path) -> str:
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
-    """Return the language and the text of each runnable block; ``sh norun`` marks the others."""
+    """Return the language and the text of each runnable block; ``norun`` marks the others."""
     found = re.findall(r"^```(sh|python)\n(.*?)^```$", text_of(page), re.MULTILINE | re.DOTALL)
 
     return [(language, text) for language, text in found if "make " not in text]

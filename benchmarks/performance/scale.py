@@ -132,7 +132,7 @@ def sampled_edges(nodes: int, rounds: int, dense: bool) -> dict[str, float]:
     import numpy as np
     import torch
 
-    from graphite_gen.network.edge_sampler import EdgeSampler
+    from graphite_gen.network.edge_sampler import thinned_edges
     from graphite_gen.network.pair_logits import PairLogits
 
     generator = torch.Generator().manual_seed(4)
@@ -149,7 +149,7 @@ def sampled_edges(nodes: int, rounds: int, dense: bool) -> dict[str, float]:
         if dense:
             matrix = logits.tile(slice(None), slice(None))
             return int((torch.rand(matrix.shape, generator=generator) < matrix.sigmoid()).triu(1).sum())
-        return EdgeSampler(logits).sample(np.random.default_rng(5)).shape[1]
+        return thinned_edges(logits, np.random.default_rng(5)).shape[1]
 
     return timed(rounds, run)
 
@@ -159,14 +159,14 @@ def sampled_graph(nodes: int, rounds: int, dense: bool) -> dict[str, float]:
     from dataclasses import replace
 
     from graphite_gen.graph import SimpleGraph
-    from graphite_gen.network.generation import LargeGraphSampler, fit_network_model
+    from graphite_gen.network.generation import fit_network_model, sample_networks
     from graphite_gen.network.hyperparameters import GENERATION
     from graphite_gen.network.network import Network
 
     observed = Network(SimpleGraph.from_pairs(nodes, synthetic(nodes).T.numpy()))
     model = fit_network_model(observed, replace(GENERATION, epochs=1))
 
-    return timed(rounds, lambda: list(LargeGraphSampler(model, 1)))
+    return timed(rounds, lambda: list(sample_networks(model, 1)))
 
 
 def enlarged_graph(nodes: int, rounds: int, dense: bool) -> dict[str, float]:
@@ -174,14 +174,14 @@ def enlarged_graph(nodes: int, rounds: int, dense: bool) -> dict[str, float]:
     import networkx as nx
 
     from graphite_gen.graph import SimpleGraph
-    from graphite_gen.network.generation import LargeGraphSampler, fit_network_model
+    from graphite_gen.network.generation import fit_network_model, sample_networks
     from graphite_gen.network.network import Network
 
     size = min(nodes, OBSERVED)
     observed = nx.powerlaw_cluster_graph(size, DEGREE // 2, 0.5, seed=0)
     model = fit_network_model(Network(SimpleGraph.from_pairs(size, list(observed.edges))))
 
-    return timed(rounds, lambda: list(LargeGraphSampler(model, 1, nodes=nodes)))
+    return timed(rounds, lambda: list(sample_networks(model, 1, nodes=nodes)))
 
 
 TASKS = {

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from benchmarks.tables import publish
-from graphite_gen.network.generation import LargeGraphSampler, fit_network_model
+from graphite_gen.network.generation import fit_network_model, sample_networks
 from graphite_gen.network.network import read_network
 
 FACTORS = (0.5, 1, 2, 10)
@@ -66,7 +66,7 @@ def main() -> None:
     rows = [["observed", f"{given.nodes:,}", *(_cell(np.array([value])) for value in figures(observed, None))]]
     for factor in FACTORS:
         nodes = round(factor * given.nodes)
-        draws = [graph.to_networkx() for graph in LargeGraphSampler(model, arguments.draws, nodes=nodes)]
+        draws = [graph.to_networkx() for graph in sample_networks(model, arguments.draws, nodes=nodes)]
         # Node i of a sample corresponds to node i of the network only at the size of the network.
         found = [figures(graph, observed if factor == 1 else None) for graph in draws]
         rows.append([f"{factor:g} ×", f"{nodes:,}", *map(_cell, np.transpose(found))])

@@ -126,14 +126,10 @@ def complete(partial: Path, particles: int | None, steps: int, runs: int, **valu
 def _one_of(graphs: list[SimpleGraph], index: int | None, path: Path) -> SimpleGraph:
     from graphite_gen.errors import DatasetError
 
-    if index is None and len(graphs) > 1:
+    if (index is None and len(graphs) > 1) or (index or 0) >= len(graphs):
+        found = "" if index is None else f" no graph {index}:"
         raise DatasetError(
-            f"'{path}' holds {len(graphs)} graphs, and only one can be completed. Choose it with '--graph I'."
-        )
-    if index is not None and index >= len(graphs):
-        raise DatasetError(
-            f"'{path}' has no graph {index}: it holds {len(graphs)}, counted from 0. "
-            f"Pass '--graph' with at most {len(graphs) - 1}."
+            f"'{path}' has{found} {len(graphs)} graphs, counted from 0. Choose the one to complete with '--graph I'."
         )
 
     return graphs[index or 0]

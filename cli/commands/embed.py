@@ -9,7 +9,7 @@ import click
 
 from .. import network_options, options
 from ..command import command
-from ..console import count_of, note
+from ..console import count_of, counting, note
 
 MANY_NODES = 2000
 """From this size t-SNE takes long enough to say so."""
@@ -53,6 +53,7 @@ def embed(graph: Path, output: Path | None, plot: Path | None, kind: str, force:
         project_to_plane,
         write_embedding,
     )
+    from graphite_gen.network.tasks import embed_nodes
 
     from ..model_choice import use_threads
 
@@ -62,7 +63,9 @@ def embed(graph: Path, output: Path | None, plot: Path | None, kind: str, force:
         check_embedding_picture(plot, force=force)
     use_threads(threads)
     found, features = network_options.read(graph, rest)
-    z = network_options.train_on_all(found, network_options.link_settings(kind, rest), seed, features).latents().numpy()
+    given = {name: value for name, value in rest.items() if value is not None}
+    with counting(f"Training {kind}") as count_epochs:
+        z = embed_nodes(found, kind, seed=seed, features=features, progress=count_epochs, **given)
     points = None
     if plot is not None:
         if len(z) > MANY_NODES:

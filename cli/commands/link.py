@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from .. import network_options, options
 from ..command import command
-from ..console import count_of, counting, note, track
-
-if TYPE_CHECKING:
-    from graphite_gen.network.hyperparameters import LinkSettings
-    from graphite_gen.network.link_prediction import LinkResult, PredictedLink, ScoredLink
-    from graphite_gen.network.network import Network
+from ..console import count_of, counting, note
 
 BASELINES = ("spectral", "deepwalk", "node2vec", "adamic-adar", "pagerank")
 RANKER = "pagerank"
@@ -99,9 +93,10 @@ def link(
 
     from graphite_gen.network.baselines import check_baseline
     from graphite_gen.network.link_prediction import run_split
+    from graphite_gen.network.tasks import predict_links, score_links
 
     from ..model_choice import use_threads
-    from ..writing import check_scores
+    from ..writing import check_scores, write_scores
 
     use_threads(threads)
     if predict is not None:
@@ -110,45 +105,19 @@ def link(
     for name in others:
         check_baseline(name)
     found, features = network_options.read(graph, rest)
+    given = {name: value for name, value in rest.items() if value is not None}
     if predict is not None:
-        settings = None if by_baseline else network_options.link_settings(chosen[0], rest)
-        return _predict(found, features, settings, predict, top, force, seed)
+        kind = RANKER if by_baseline else chosen[0]
+        with counting("Ranking" if by_baseline else f"Training {kind}") as count:
+            links = predict_links(found, top, kind, seed=seed, features=features, progress=count, **given)
+        if len(links) < top:
+            note(f"Only {count_of(len(links), 'pair')} can be ranked.")
+        return write_scores(links, predict, force)
     network_options.note_split("Edges of each run", run_split(found, split, seed, 0), "test edge")
-    rows = [_score(found, features, network_options.link_settings(kind, rest), runs, seed, split) for kind in chosen]
-    rows += [_score(found, False, name, runs, seed, split) for name in others]
+    rows = []
+    for name in (*chosen, *others):
+        own = {"features": False} if name in others else {"features": features, **given}
+        with counting(name) as count:
+            rows.append(score_links(found, name, runs=runs, seed=seed, split=split, progress=count, **own))
 
     return network_options.show_scores(rows, {"AUC, %": "auc", "AP, %": "ap"}, f"{split} split", as_json)
-
-
-def _score(graph: Network, features: bool, method: LinkSettings | str, runs: int, seed: int, split: str) -> LinkResult:
-    """The result of a model, given by its settings, or of a baseline, given by its name."""
-    from graphite_gen.network.link_prediction import run_baseline, run_link, summarise_links
-
-    if isinstance(method, str):
-        name, score = method, partial(run_baseline, graph, method)
-    else:
-        name, score = method.kind, partial(run_link, graph, method, features=features)
-    scores = (score(run, seed, split=split) for run in range(runs))
-
-    return summarise_links(name, features, split, list(track(scores, runs, name)))
-
-
-def _predict(
-    graph: Network, features: bool, settings: LinkSettings | None, target: Path, top: int, force: bool, seed: int
-) -> None:
-    """Write the most likely missing edges by a model, or by PageRank without settings."""
-    from graphite_gen.network.link_prediction import check_misses_links, rank_by_pagerank, rank_missing_links
-
-    from ..writing import write_scores
-
-    links: list[PredictedLink] | list[ScoredLink]
-    if settings is None:
-        with counting("Ranking") as count_nodes:
-            links = rank_by_pagerank(graph, top, progress=count_nodes)
-    else:
-        check_misses_links(graph)
-        trained = network_options.train_on_all(graph, settings, seed, features)
-        links = rank_missing_links(graph, trained.logits(), top)
-    if len(links) < top:
-        note(f"Only {count_of(len(links), 'pair')} can be ranked.")
-    write_scores(links, target, force)

@@ -47,39 +47,31 @@ def plot(kind: str, source: str, output: Path | None, terminal: bool, force: boo
     if (output is None) == (not terminal):
         raise click.UsageError("Pass either '-o FILE' or '--terminal'.")
 
+    from graphite_gen.api import LOCAL
+    from graphite_gen.io import read_graphs
+    from graphite_gen.training.checkpoint import find_checkpoint, load_checkpoint
+    from graphite_gen.training.trainer import read_history
     from graphite_gen.viz import figures
 
     from .. import drawing
+    from ..reading import read_split
 
     if output is not None:
         figures.check_picture(output, force)
         figures.new_figure(1, 1)  # fails early without matplotlib
     given = SimpleNamespace(**values)
-    data, settings = (_training if kind == "training" else _graphs)(source, given, kind)
+    data: tuple[Any, ...]
+    settings: dict[str, Any]
+    if kind == "training":
+        folder = find_checkpoint(source, LOCAL)
+        settings = {"title": load_checkpoint(folder).name}
+        data = (read_history(folder),)
+    else:
+        graphs = list(read_graphs(source, format=given.format, simplify=given.simplify))
+        reference = read_split(given.reference, "test", given.simplify) if given.reference else []
+        data, settings = (graphs, reference), {} if kind == "distributions" else {"count": given.count}
     if output is None:
         getattr(drawing, f"show_{kind}")(*data, **settings)
     else:
         figures.save_picture(getattr(figures, f"plot_{kind}")(*data, **settings), output, force=force)
         note(f"Drew '{output}'.")
-
-
-def _graphs(source: str, given: SimpleNamespace, kind: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    from graphite_gen.io import read_graphs
-
-    from ..reading import read_split
-
-    graphs = list(read_graphs(source, format=given.format, simplify=given.simplify))
-    reference = read_split(given.reference, "test", given.simplify) if given.reference else []
-
-    return (graphs, reference), {} if kind == "distributions" else {"count": given.count}
-
-
-def _training(source: str, given: SimpleNamespace, kind: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    from graphite_gen.api import LOCAL
-    from graphite_gen.training.checkpoint import find_checkpoint, load_checkpoint
-    from graphite_gen.training.trainer import read_history
-
-    folder = find_checkpoint(source, LOCAL)
-    model = load_checkpoint(folder)
-
-    return (read_history(folder),), {"title": model.name}

@@ -85,7 +85,7 @@ def sample(output: Path, **values: Any) -> None:
         write(graphs, output, provenance=provenance, total=count, **target)
 
     if is_network_model(read_config(folder)):
-        from graphite_gen.network.generation import LargeGraphSampler
+        from graphite_gen.network.generation import sample_networks
         from graphite_gen.network.storage import load_network
 
         on = f"'{folder}', which was trained on one network"
@@ -93,7 +93,7 @@ def sample(output: Path, **values: Any) -> None:
         network = load_network(folder)
         note(f"Model '{network.name}' of one network in '{folder}': {reason}.")
         count = given.count or 1
-        return write_samples(LargeGraphSampler(network, count, **how), network.name, count)
+        return write_samples(sample_networks(network, count, **how), network.name, count)
     trained = load_model(folder, reason, given.device)
     seen = trained.sizes.graphs
     if given.nodes is not None and not min(seen) <= given.nodes[0] <= given.nodes[1] <= max(seen):

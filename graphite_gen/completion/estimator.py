@@ -45,14 +45,7 @@ SOFT_FRACTION = 0.5
 
 @dataclass(frozen=True)
 class EdgeScore(Record):
-    """The probability of an edge at an unknown pair.
-
-    Attributes:
-        source: The name of one node.
-        target: The name of the other.
-        probability: The posterior probability of an edge.
-        standard_error: Its standard error over independent runs.
-    """
+    """The posterior probability of an edge at an unknown pair, by node names, and its standard error over runs."""
 
     source: Any
     target: Any

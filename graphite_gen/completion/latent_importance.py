@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from ..data.batch import pair_mask
 from ..likelihood.proposal import Joint, fit_mixture
-from ..nn.distributions import EdgeBernoulli
+from ..nn.distributions import EdgeBernoulli, EdgeDistribution
 from ..training.checkpoint import TrainedModel
 from .partial import PartialGraph
 from .posterior import Posterior, batch_for
@@ -28,23 +28,11 @@ class _KnownJoint(Joint):
 
     known: Tensor
 
-    def log_density(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """The log-density at latents, with shape :math:`(K,)`, and the logits of all pairs, :math:`(K, N, N)`."""
-        latents, mask = z.unsqueeze(1), self.batch.mask
-        edges = self.network.decode(latents, self.batch.x, mask)
+    def _log_prob(self, edges: EdgeDistribution) -> Tensor:
         assert isinstance(edges, EdgeBernoulli)
-        logits = edges.logits[:, 0]
-        terms = (self.batch.adj * logits - F.softplus(logits)) * (pair_mask(mask) & self.known)
+        terms = self.batch.adj * edges.logits - F.softplus(edges.logits)
 
-        return terms.sum((-2, -1)) + self.network.prior(mask).log_prob(latents)[:, 0], logits
-
-    def __call__(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        z = z.detach().requires_grad_(True)
-        with torch.enable_grad():
-            values, _ = self.log_density(z)
-            (gradient,) = torch.autograd.grad(values.sum(), z)
-
-        return values.detach(), gradient
+        return (terms * (pair_mask(self.batch.mask) & self.known)).sum((-2, -1))
 
 
 @torch.no_grad()
@@ -66,9 +54,10 @@ def decode_completions(
     left = runs * particles
     while left:
         z = mixture.sample(min(left, max(1, CELLS // partial.nodes**2)), rng)
-        log_density, logits = joint.log_density(z)
+        log_density, edges = joint.log_density(z)
+        assert isinstance(edges, EdgeBernoulli)
         weights.append((log_density - mixture.log_prob(z)[0]).double().cpu())
-        probabilities.append(torch.sigmoid(logits[:, i, j]).cpu())
+        probabilities.append(torch.sigmoid(edges.logits[:, 0, i, j]).cpu())
         left -= len(z)
 
     return Posterior.weighted(

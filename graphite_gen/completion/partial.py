@@ -40,7 +40,6 @@ class PartialGraph:
         """Read the state of each edge from its attribute ``state``: present (the default), absent or unknown.
 
         Arguments:
-            graph: The graph.
             unlisted: The state of pairs that it does not list: ``absent`` or ``unknown``. None is ``unknown`` if it
                 lists absent pairs and no unknown ones, and ``absent`` otherwise.
             add_nodes: The number of nodes to add, with all pairs unknown.
@@ -152,14 +151,10 @@ def _extended(columns: Mapping[str, list[Any]], flag: str, old: int, new: int) -
 
 def _kept(graph: SimpleGraph, kept: NDArray[np.bool_]) -> SimpleGraph:
     """The graph with some of its edges, without their states."""
-    columns = {
-        key: [value for value, keep in zip(column, kept, strict=True) if keep]
-        for key, column in graph.edge_attributes.items()
-        if key != MARK
-    }
-    weights = None if graph.weights is None else graph.weights[kept]
+    chosen = graph.selected(np.arange(graph.nodes), np.flatnonzero(kept), graph.edges[kept])
+    columns = {key: column for key, column in chosen.edge_attributes.items() if key != MARK}
 
-    return replace(graph, edges=graph.edges[kept], weights=weights, edge_attributes=columns)
+    return replace(chosen, edge_attributes=columns)
 
 
 def _with_nodes(graph: SimpleGraph, count: int) -> SimpleGraph:

@@ -13,7 +13,7 @@ from ..graph import SimpleGraph
 from ..records import Provenance, listed
 from ..rng import stream
 
-__all__ = ["SPLITS", "Dataset", "even_splits", "split_graphs", "split_of"]
+__all__ = ["SPELLINGS", "SPLITS", "Dataset", "even_splits", "split_graphs", "split_of"]
 
 SPLITS = ("train", "validation", "test")
 """The splits, in the order of a dataset."""

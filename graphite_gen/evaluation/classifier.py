@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
 from ..errors import DatasetError
@@ -22,8 +23,7 @@ MIN_GRAPHS = 8
 """The minimum number of graphs in each set: halves are halved again to choose a descriptor."""
 
 RIDGE = 1.0
-STEPS = 30
-TOLERANCE = 1e-8
+OPTIONS = {"maxiter": 1000, "gtol": 1e-7, "ftol": 1e-14}
 REPLICATES = 500
 COVERAGE = 0.95
 
@@ -78,13 +78,9 @@ def score_classifier(x: Mapping[str, Rows], y: Mapping[str, Rows], *, seed: int 
     replicates = sum(rng.choice(part, (REPLICATES, len(part))).mean(1) for part in pooled) / 2
     ends = np.quantile(replicates, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
     mean = sum(part.mean() for part in pooled) / 2
-    discrepancy, low, high = (_root(float(value)) for value in (mean, *ends))
+    discrepancy, low, high = np.sqrt(np.clip(1 + np.array([mean, *ends]), 0, 1)).tolist()
 
     return ClassifierScore(discrepancy, low, high, float(np.mean(areas)), tuple(chosen), (m, n))
-
-
-def _root(mean_log: float) -> float:
-    return math.sqrt(min(max(1 + mean_log, 0.0), 1.0))
 
 
 def _same_columns(name: str, x: Rows, y: Rows) -> tuple[Rows, Rows]:
@@ -122,29 +118,19 @@ def _held_out(x: Rows, y: Rows, fit: list[Indices], held: list[Indices]) -> tupl
 def fit_logistic(rows: Rows, is_sample: NDArray[np.bool_], ridge: float = RIDGE) -> tuple[NDArray[np.float64], float]:
     r"""The weights and the intercept of a class-balanced logistic regression.
 
-    Newton's method minimises :math:`\sum_i c_i \log(1 + e^{-s_i (w \cdot x_i + b)}) + \frac{\lambda}{2} |w|^2`, with
+    It minimises :math:`\sum_i c_i \log(1 + e^{-s_i (w \cdot x_i + b)}) + \frac{\lambda}{2} |w|^2`, with
     :math:`c_i` half the number of rows divided by that of the class of row :math:`i`. Rows are standardised.
     """
     design = np.column_stack([rows, np.ones(len(rows))])
     counts = np.where(is_sample, len(rows) / (2 * is_sample.sum()), len(rows) / (2 * (~is_sample).sum()))
     penalty = np.append(np.full(rows.shape[1], ridge), 0.0)
-    beta = np.zeros(design.shape[1])
     signs = np.where(is_sample, 1.0, -1.0)
 
-    def loss(beta: NDArray[np.float64]) -> float:
-        return float(-(counts * log_expit(signs * (design @ beta))).sum() + (penalty * beta**2).sum() / 2)
+    def loss(beta: Rows) -> tuple[float, Rows]:
+        margins = signs * (design @ beta)
+        gradient = penalty * beta - design.T @ (counts * signs * expit(-margins))
+        return float((penalty * beta**2).sum() / 2 - (counts * log_expit(margins)).sum()), gradient
 
-    for _ in range(STEPS):
-        p = expit(design @ beta)
-        gradient = design.T @ (counts * (p - is_sample)) + penalty * beta
-        if np.abs(gradient).max() < TOLERANCE:
-            break
-        # The intercept of perfectly separated rows has no curvature: a small diagonal term keeps it regular.
-        curvature = (design * (counts * p * (1 - p))[:, None]).T @ design + np.diag(penalty + 1e-10)
-        step = np.linalg.solve(curvature, gradient)
-        before, size = loss(beta), 1.0
-        while loss(beta - size * step) > before and size > 1e-6:
-            size /= 2
-        beta = beta - size * step
+    beta = minimize(loss, np.zeros(design.shape[1]), jac=True, method="L-BFGS-B", options=OPTIONS).x
 
     return beta[:-1], float(beta[-1])

@@ -28,7 +28,6 @@ class Distribution(Record):
     """One quantity over samples and over the reference.
 
     Attributes:
-        name: The name of the quantity.
         label: The label of the horizontal axis.
         places: The centres of the bins.
         samples: The proportion of values of the samples in each bin, or the mean count of each orbit.

@@ -1,10 +1,9 @@
-"""Isomorphism of many graphs: exact tests only between graphs with equal Weisfeiler-Leman hashes."""
+"""Isomorphism of many graphs: exact tests only between graphs with equal Weisfeiler-Leman colours."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,28 +21,22 @@ ROUNDS = 6
 # Arbitrary odd numbers.
 MULTIPLIERS = np.random.SFC64(0).random_raw(ORBITS + 2) | np.uint64(1)
 
-
-@dataclass(frozen=True)
-class _Coloured:
-    """A graph and its invariants: numbers of nodes and edges and a Weisfeiler-Leman hash, and the node colours."""
-
-    graph: SimpleGraph
-    signature: tuple[int, int, int]
-    colours: NDArray[np.uint64]
+Colours = NDArray[np.uint64]
 
 
 def isomorphism_classes(graphs: Sequence[SimpleGraph], *, group: ProcessGroup = SINGLE_PROCESS) -> list[int]:
     """For each graph, the index of the first graph of the list that it is isomorphic to, possibly its own."""
-    shapes = [_shape(graph) for graph in graphs]
+    shapes = list(map(_shape, graphs))
     counts = Counter(shapes)
     shared = [index for index, shape in enumerate(shapes) if counts[shape] > 1]
-    known: dict[tuple[int, int, int], list[tuple[int, _Coloured]]] = {}
+    known: dict[bytes, list[tuple[int, Colours]]] = {}
     firsts = list(range(len(graphs)))
-    for index, graph in zip(shared, _coloured([graphs[index] for index in shared], group), strict=True):
-        alike = known.setdefault(graph.signature, [])
-        firsts[index] = next((other for other, seen in alike if _same(graph, seen)), index)
+    for index, own in zip(shared, node_colours([graphs[index] for index in shared], group), strict=True):
+        alike = known.setdefault(np.sort(own).tobytes(), [])
+        same = (first for first, colours in alike if _same(graphs[index], own, graphs[first], colours))
+        firsts[index] = next(same, index)
         if firsts[index] == index:
-            alike.append((index, graph))
+            alike.append((index, own))
 
     return firsts
 
@@ -52,16 +45,17 @@ def find_isomorphic(
     graphs: Sequence[SimpleGraph], among: Sequence[SimpleGraph], *, group: ProcessGroup = SINGLE_PROCESS
 ) -> list[int | None]:
     """For each graph, the index of the first graph in ``among`` that is isomorphic to it, or None."""
-    shapes, others = ([_shape(graph) for graph in side] for side in (graphs, among))
-    present, available = set(shapes), set(others)
-    kept = [index for index, shape in enumerate(others) if shape in present]
-    candidates = [index for index, shape in enumerate(shapes) if shape in available]
-    known: dict[tuple[int, int, int], list[tuple[int, _Coloured]]] = {}
-    for index, graph in zip(kept, _coloured([among[index] for index in kept], group), strict=True):
-        known.setdefault(graph.signature, []).append((index, graph))
-    found: list[int | None] = [None] * len(graphs)
-    for index, graph in zip(candidates, _coloured([graphs[index] for index in candidates], group), strict=True):
-        found[index] = next((other for other, seen in known.get(graph.signature, []) if _same(graph, seen)), None)
+    shapes = set(map(_shape, graphs))
+    kept = [index for index, graph in enumerate(among) if _shape(graph) in shapes]
+    colours = node_colours([*(among[index] for index in kept), *graphs], group)
+    known: dict[bytes, list[int]] = {}
+    for place in range(len(kept)):
+        known.setdefault(np.sort(colours[place]).tobytes(), []).append(place)
+    found: list[int | None] = []
+    for graph, own in zip(graphs, colours[len(kept) :], strict=True):
+        alike = known.get(np.sort(own).tobytes(), [])
+        same = (kept[place] for place in alike if _same(graph, own, among[kept[place]], colours[place]))
+        found.append(next(same, None))
 
     return found
 
@@ -71,35 +65,28 @@ def _shape(graph: SimpleGraph) -> tuple[int, bytes]:
     return graph.nodes, np.sort(graph.degrees()).tobytes()
 
 
-def _coloured(graphs: Sequence[SimpleGraph], group: ProcessGroup) -> list[_Coloured]:
-    if not graphs:
-        return []
-    found = arrays_of(graphs, _colours, group)
-    rows = np.split(found["colours"], np.cumsum([graph.nodes for graph in graphs])[:-1])
-
-    return [
-        _Coloured(graph, (graph.nodes, len(graph.edges), total), row)
-        for graph, total, row in zip(graphs, found["totals"].tolist(), rows, strict=True)
-    ]
-
-
-def _colours(graphs: Sequence[SimpleGraph]) -> dict[str, NDArray[np.uint64]]:
-    """The refined colours of all nodes, and their sums over each graph.
+def node_colours(graphs: Sequence[SimpleGraph], group: ProcessGroup = SINGLE_PROCESS) -> list[Colours]:
+    """The Weisfeiler-Leman colours of the nodes of each graph, each with shape :math:`(n,)`.
 
     Initial colours are orbit counts, which distinguish most regular graphs as well.
     """
-    union = Union.of(graphs)
-    # Modular 64-bit sums do not depend on the order of the terms.
-    a = union.adjacency.astype(np.uint64)
-    start, own, near = MULTIPLIERS[:ORBITS], MULTIPLIERS[-2], MULTIPLIERS[-1]
-    colours = _mixed(np.concatenate(orbit_counts(graphs)).astype(np.uint64) @ start)
-    for _ in range(ROUNDS):
-        colours = _mixed(colours * own + (a @ colours) * near)
 
-    return {"colours": colours, "totals": union.totals(_mixed(colours))}
+    def refine(some: Sequence[SimpleGraph]) -> dict[str, Colours]:
+        # Modular 64-bit sums do not depend on the order of the terms.
+        a = Union.of(some).adjacency.astype(np.uint64)
+        start, own, near = MULTIPLIERS[:ORBITS], MULTIPLIERS[-2], MULTIPLIERS[-1]
+        colours = _mixed(np.concatenate(orbit_counts(some)).astype(np.uint64) @ start)
+        for _ in range(ROUNDS):
+            colours = _mixed(colours * own + (a @ colours) * near)
+        return {"colours": colours}
+
+    if not graphs:
+        return []
+
+    return np.split(arrays_of(graphs, refine, group)["colours"], np.cumsum([graph.nodes for graph in graphs])[:-1])
 
 
-def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _mixed(values: Colours) -> Colours:
     """The finaliser of SplitMix64, applied before sums to avoid collisions."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -107,13 +94,11 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return values ^ (values >> np.uint64(31))
 
 
-def _same(first: _Coloured, second: _Coloured) -> bool:
-    """An exact isomorphism test of graphs with equal signatures, with colours to narrow the search."""
-    palette = np.unique(np.concatenate([first.colours, second.colours]))
-    colours = [np.searchsorted(palette, side.colours).tolist() for side in (first, second)]
-    if sorted(colours[0]) != sorted(colours[1]):
-        return False
-    graphs = [(side.graph.nodes, side.graph.edges.tolist()) for side in (first, second)]
+def _same(first: SimpleGraph, first_colours: Colours, second: SimpleGraph, second_colours: Colours) -> bool:
+    """An exact isomorphism test of graphs with the same colours, which narrow the search."""
+    palette = np.unique(first_colours)
+    colours = [np.searchsorted(palette, side).tolist() for side in (first_colours, second_colours)]
+    graphs = [(side.nodes, side.edges.tolist()) for side in (first, second)]
     try:
         import igraph
     except ImportError:

@@ -40,12 +40,6 @@ class Union:
 
         return cls(sparse.csr_array((ones, places), shape=(starts[-1], starts[-1])), starts)
 
-    def totals(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Sums of integers over the nodes of each graph, from shape :math:`(M,)` to :math:`(G,)`."""
-        sums = np.concatenate([np.zeros(1, values.dtype), np.cumsum(values, dtype=values.dtype)])
-
-        return np.diff(sums[self.starts])
-
     def split(self, values: NDArray[Any]) -> list[NDArray[Any]]:
         """The rows of each graph."""
         return np.split(values, self.starts[1:-1])

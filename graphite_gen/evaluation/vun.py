@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import binomtest
 
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import DatasetError
@@ -17,9 +17,6 @@ from .isomorphism import find_isomorphic, isomorphism_classes
 from .parallel import arrays_of
 
 __all__ = ["VUN", "Proportion", "score_vun"]
-
-# The normal quantile of a 95 % interval.
-QUANTILE = 1.959963984540054
 
 
 @dataclass(frozen=True)
@@ -34,19 +31,12 @@ class Proportion(Record):
 
     @classmethod
     def of(cls, count: int, total: int) -> Proportion:
-        r"""The proportion :math:`p = k / n` with Wilson's interval for a binomial,
-
-        .. math:: \frac{p + z^2 / 2n \pm z \sqrt{p (1 - p) / n + z^2 / 4n^2}}{1 + z^2 / n}.
-        """
+        """The proportion of a total, with Wilson's interval for a binomial."""
         if not total:
             return cls(0, 0, None, 0.0, 1.0)
-        p, extra = count / total, QUANTILE**2 / total
-        middle = (p + extra / 2) / (1 + extra)
-        half = math.sqrt(p * (1 - p) * extra + extra**2 / 4) / (1 + extra)
-        low = max(middle - half, 0.0) if count else 0.0
-        high = min(middle + half, 1.0) if count < total else 1.0
+        low, high = binomtest(count, total).proportion_ci(method="wilson")
 
-        return cls(count, total, p, low, high)
+        return cls(count, total, count / total, float(low), float(high))
 
 
 @dataclass(frozen=True)

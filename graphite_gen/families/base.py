@@ -38,7 +38,6 @@ class Family(ABC):
     underscore; the public methods here validate their arguments and accept networkx graphs.
 
     Attributes:
-        name: The name.
         aliases: Other accepted names.
         summary: One line for the table of families.
         has_log_prob: Whether :meth:`log_prob` is tractable for some parameters.
@@ -135,7 +134,7 @@ class Family(ABC):
             if graph.nodes == n:
                 nats = -self._log_prob(graph)
                 return nats, nats
-        raise FamilyError(f"{self._label()} had no connected graph with n={n} nodes in {MAX_DRAWS} samples.")
+        raise FamilyError(f"{self.label()} had no connected graph with n={n} nodes in {MAX_DRAWS} samples.")
 
     @property
     def can_draw_nats(self) -> bool:
@@ -155,12 +154,12 @@ class Family(ABC):
         return True
 
     def _size_error(self, n: int, expected: str) -> FamilyError:
-        message = f"{self._label()} has no graphs with n={n} nodes: {expected}."
+        message = f"{self.label()} has no graphs with n={n} nodes: {expected}."
 
         return FamilyError(message, reason="family-size", n=n)
 
     def _intractable_error(self, why: str, **facts: int) -> FamilyError:
-        message = f"The probability of {self._label()} is intractable {why}."
+        message = f"The probability of {self.label()} is intractable {why}."
 
         return FamilyError(message, reason="intractable", **facts)
 
@@ -170,7 +169,8 @@ class Family(ABC):
 
         return FamilyError(message, reason="family-value", parameter=parameter)
 
-    def _label(self) -> str:
+    def label(self) -> str:
+        """The name and the parameters, for messages."""
         return f"'{self.name}' ({', '.join(f'{key}={value}' for key, value in self.parameters().items())})"
 
 

@@ -39,9 +39,7 @@ def generate_graphs(
 
     Arguments:
         family: The family, or its name for default parameters.
-        count: The number of graphs.
         nodes: The smallest and the largest number of nodes.
-        seed: The seed.
         splits: The number of graphs of each split, in the order train, validation, test; equal thirds by default.
         group: The processes that share the work; rank 0 yields the graphs.
     """

@@ -23,7 +23,7 @@ from ..graph import SimpleGraph, as_simple_graph
 from ..records import Provenance
 from .atomic import is_settled
 from .build import MAX_NODES, Context
-from .files import Template, check_target, is_special, open_input, open_output
+from .files import Template, check_not_pickle, check_target, is_special, open_input, open_output
 from .union import disjoint_union
 from .values import provenance_of
 
@@ -64,6 +64,7 @@ def format_of(path: str | Path, format: str | None = None, *, reason: str = "for
     elif str(path) == "-":
         name, problem = None, f"'-' has no suffix; its format must be given as one of {known}."
     else:
+        check_not_pickle(path)
         name = _SUFFIXES.get(Path(file.removesuffix(".gz")).suffix)
         problem = f"'{path}' has no known suffix; expected one of {', '.join(_SUFFIXES)} (text formats also '.gz')."
     if name is None:

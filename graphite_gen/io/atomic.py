@@ -175,10 +175,7 @@ def is_settled(folder: Path) -> bool:
 
 
 def sweep(folder: Path) -> None:
-    """Complete or remove the stages of killed writers in a folder; those still in use stay.
-
-    Earlier versions wrote to a single locked file instead of a stage: it is removed as well.
-    """
+    """Complete or remove the stages of killed writers in a folder; those still in use stay."""
     with suppress(OSError):
         for stage in list(folder.glob(f"{HIDDEN}*{_SUFFIX}")):
             with suppress(OSError, ValueError, KeyError, TypeError):
@@ -187,14 +184,11 @@ def sweep(folder: Path) -> None:
 
 def _remove_abandoned(stage: Path) -> None:
     facts = stage.lstat()
-    is_file = stat.S_ISREG(facts.st_mode)
     # Other users may write to the same folder: their stages are theirs to remove.
-    if not (is_file or stat.S_ISDIR(facts.st_mode)) or facts.st_uid != os.getuid():
+    if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.getuid():
         return
-    with acquired(stage if is_file else stage / _LOCK) as is_locked:
-        if is_locked and is_file:
-            stage.unlink()
-        elif is_locked:
+    with acquired(stage / _LOCK) as is_locked:
+        if is_locked:
             if (stage / _PLAN).exists():
                 _complete(stage)
             shutil.rmtree(stage)

@@ -20,12 +20,23 @@ from ..errors import FormatError, OutputError
 from .atomic import filling, is_full, replacing
 from .build import Context
 
-__all__ = ["MAX_LINE", "Template", "check_target", "decoded", "is_special", "lines", "open_input", "open_output"]
+__all__ = [
+    "MAX_LINE",
+    "Template",
+    "check_not_pickle",
+    "check_target",
+    "decoded",
+    "is_special",
+    "lines",
+    "open_input",
+    "open_output",
+]
 
 MAX_LINE = 1 << 28
 """Longest line that is read, in bytes; a graph with 50 000 nodes in graph6 fits."""
 
 _BOMB_BYTES, _BOMB_RATIO = 1 << 24, 500
+_PICKLE = re.compile(r".*\.g?(pkl|pickle)|ind\.[^.]+(\.((t|all)?[xy]|graph|test\.index))?")
 # The text before and after the only field; braces in it are doubled.
 _TEMPLATE = re.compile(r"((?:[^{}]|\{\{|\}\})*)\{index(?::0?[0-9]{0,2}d?)?\}((?:[^{}]|\{\{|\}\})*)")
 
@@ -183,6 +194,16 @@ def _check_path(target: Path) -> None:
         raise _unwritable(target, error.strerror if isinstance(error, OSError) else error) from error
 
 
+def check_not_pickle(path: str | Path) -> None:
+    """Raise :class:`FormatError` for the name of a pickle, which could run any code, or of one of Planetoid's files."""
+    if _PICKLE.fullmatch(Path(path).name.lower()):
+        raise FormatError(
+            f"'{path}': pickles, such as Planetoid's files, are not read or written; HDF5, GraphML and edge lists are, "
+            f"and features and labels in CSV or npz.",
+            path=path,
+        )
+
+
 def is_special(target: Path | None) -> bool:
     """Whether the target is a pipe or a device; None is stdout."""
     try:
@@ -219,7 +240,8 @@ class Template:
         """The existing files of the template, which are refused unless ``force`` is True."""
         _check_path(self._folder / self._name.format(index=0))
         try:
-            found = [path for path in sorted(self._folder.iterdir()) if self._matches(path.name)]
+            names = ((path, self._pattern.fullmatch(path.name)) for path in sorted(self._folder.iterdir()))
+            found = [path for path, match in names if match and self._name.format(index=int(match[1])) == path.name]
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -231,11 +253,6 @@ class Template:
             raise OutputError(f"'{found[0]}' exists.", reason="output-exists", path=found[0])
 
         return found
-
-    def _matches(self, name: str) -> bool:
-        match = self._pattern.fullmatch(name)
-
-        return match is not None and self._name.format(index=int(match[1])) == name
 
     @contextmanager
     def files(self, force: bool) -> Iterator[Callable[[], AbstractContextManager[BinaryIO]]]:

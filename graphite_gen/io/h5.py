@@ -1,22 +1,4 @@
-"""HDF5, version 1: all graphs concatenated in a few arrays.
-
-Root attributes ``format = "graphite-gen"``, ``version = 1``, and ``family``, ``parameters`` (JSON text), ``seed``,
-``source``, ``model`` where known, and their CRC-32 as ``checksum``. Datasets, for :math:`G` graphs with :math:`ΣN`
-nodes and :math:`ΣE` edges in all:
-
-=========================  ============================================================================
-``node_counts (G,)``       int32
-``edge_counts (G,)``       int32
-``edges (ΣE, 2)``          int32, node ids local to each graph, i < j
-``weights (ΣE,)``          float64; NaN on the edges of an unweighted graph among weighted ones
-``node_features (ΣN, F)``  float32; NaN on the nodes of a graph without features among others
-``split (G,)``             uint8: 0 train, 1 validation, 2 test, 255 none
-``node_names (ΣN,)``       where a graph has names
-=========================  ============================================================================
-
-and one dataset per attribute in the groups ``node_attributes``, ``edge_attributes`` and ``graph_attributes``: bool,
-int64 or float64 if every value is present and of that type, otherwise, as ``node_names``, JSON text of fixed width,
-empty where a value is missing. In attribute names ``/`` is written ``%2F`` and ``%`` is written ``%25``.
+"""HDF5, version 1: all graphs concatenated in a few arrays; the page of formats of the documentation lists them.
 
 Also read: files without ``format`` and ``version``, and a network as ``edge_index (2, E)`` with ``labels`` (-1 for
 none) and the nodes ``train_idx``, ``val_idx`` and ``test_idx``. External links and virtual datasets are refused. Files

@@ -81,13 +81,11 @@ def expected_entropy(family: Family, graphs: Sequence[SimpleGraph], nlls: Sequen
 
 def _unknown_entropy(family: Family, missing: Sequence[int]) -> FamilyError:
     if not family.can_draw_nats:
-        return FamilyError(
-            f"The entropy of '{family.name}' ({_settings(family)}) cannot be bounded; it can with default parameters."
-        )
+        return FamilyError(f"The entropy of {family.label()} cannot be bounded; it can with default parameters.")
     nodes = f"{missing[0]}:{missing[-1]}" if len(missing) > 1 else f"{missing[0]}"
 
     return FamilyError(
-        f"The entropy of '{family.name}' ({_settings(family)}) is not in the shipped table for {nodes} nodes.",
+        f"The entropy of {family.label()} is not in the shipped table for {nodes} nodes.",
         reason="entropy-unknown",
         family=family.name,
         nodes=nodes,
@@ -96,8 +94,4 @@ def _unknown_entropy(family: Family, missing: Sequence[int]) -> FamilyError:
 
 
 def _outside_support(family: Family, index: int) -> DatasetError:
-    return DatasetError(f"Graph {index} cannot come from '{family.name}' with {_settings(family)}.")
-
-
-def _settings(family: Family) -> str:
-    return ", ".join(f"{key}={value}" for key, value in family.parameters().items())
+    return DatasetError(f"Graph {index} cannot come from {family.label()}.")

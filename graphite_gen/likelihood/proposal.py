@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from ..data.batch import GraphBatch
+from ..nn.distributions import EdgeDistribution
 from ..training.model import GraphNetwork
 
 __all__ = ["Joint", "Mixture", "fit_mixture", "standard_normal"]
@@ -50,12 +51,20 @@ class Joint:
         """Log-densities at latents of shape :math:`(K, N, D)`, with shape :math:`(K,)`, and their gradients."""
         z = z.detach().requires_grad_(True)
         with torch.enable_grad():
-            latents = z.unsqueeze(1)
-            values = self.network.decode(latents, self.batch.x, self.batch.mask).log_prob(self.batch.adj)
-            values = (values + self.network.prior(self.batch.mask).log_prob(latents))[:, 0]
+            values, _ = self.log_density(z)
             (gradient,) = torch.autograd.grad(values.sum(), z)
 
         return values.detach(), gradient
+
+    def log_density(self, z: Tensor) -> tuple[Tensor, EdgeDistribution]:
+        """Log-densities at latents of shape :math:`(K, N, D)`, with shape :math:`(K,)`, and the edges given them."""
+        latents, mask = z.unsqueeze(1), self.batch.mask
+        edges = self.network.decode(latents, self.batch.x, mask)
+
+        return (self._log_prob(edges) + self.network.prior(mask).log_prob(latents))[:, 0], edges
+
+    def _log_prob(self, edges: EdgeDistribution) -> Tensor:
+        return edges.log_prob(self.batch.adj)
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from scipy import sparse
 
 from ..errors import FormatError
 from ..graph import SimpleGraph
-from ..io.files import is_special
-from ..records import count_of
+from ..io.files import check_not_pickle, is_special
+from ..records import count_of, listed
 
 __all__ = ["csr_rows", "read_features", "read_labels"]
 
@@ -67,7 +67,9 @@ def read_features(path: Path, graph: SimpleGraph) -> sparse.csr_array:
         elif dense is not None and dense.ndim == 2 and dense.dtype.kind in "biuf":
             x, ids = sparse.csr_array(dense.astype(np.float32)), _ids(path, arrays)
         else:
-            raise FormatError(f"'{path}' has {_listed(arrays)}: expected numbers 'features' with a row per node.")
+            raise FormatError(
+                f"'{path}' has {listed(arrays) or 'no arrays'}: expected numbers 'features' with a row per node."
+            )
     else:
         header, rows = _csv(path, graph)
         ids = [row[0] for row in rows]
@@ -107,7 +109,9 @@ def read_labels(path: Path, graph: SimpleGraph) -> tuple[list[Any], list[Any] | 
     if path.suffix.lower() == ".npz":
         arrays = _load(path)
         if "labels" not in arrays:
-            raise FormatError(f"'{path}' has {_listed(arrays)}: expected an array 'labels', and 'ids' of the nodes.")
+            raise FormatError(
+                f"'{path}' has {listed(arrays) or 'no arrays'}: expected an array 'labels', and 'ids' of the nodes."
+            )
         labels = [None if label == "" or label == -1 else label for label in _column(path, arrays, "labels")]
         parts = [part or None for part in _column(path, arrays, SPLIT)] if SPLIT in arrays else None
         ids = _ids(path, arrays)
@@ -172,6 +176,7 @@ def _find_node(indices: Mapping[str, int], each: Any) -> int | None:
 
 
 def _csv(path: Path, graph: SimpleGraph) -> tuple[list[str], list[list[str]]]:
+    check_not_pickle(path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             lines = _bounded_lines(stream)
@@ -240,7 +245,7 @@ _END_BYTES = 22
 
 
 def _load(path: Path) -> dict[str, NDArray[Any]]:
-    """Arrays of an npz file; unlike NumPy's reader this checks shapes and that all bytes are used."""
+    """Arrays of an npz file; unlike NumPy's reader this checks shapes first, and that all bytes are used."""
     # A device may never end.
     if is_special(path):
         raise FormatError(f"'{path}' is not a regular file.")
@@ -309,10 +314,6 @@ def _ids(path: Path, arrays: dict[str, NDArray[Any]]) -> list[Any] | None:
         )
 
     return None
-
-
-def _listed(arrays: dict[str, NDArray[Any]]) -> str:
-    return ", ".join(f"'{name}'" for name in arrays) or "no arrays"
 
 
 def _sparse_matrix(path: Path, arrays: dict[str, NDArray[Any]]) -> sparse.csr_array:

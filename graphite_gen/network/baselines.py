@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,14 +101,9 @@ class PageRank:
 
         return cls((1 - TELEPORT) * (scale @ adjacency @ scale).tocsr())
 
-    @property
-    def nodes(self) -> int:
-        """The number of nodes :math:`n`."""
-        return int(self.walk.shape[0])
-
     def of_sources(self, sources: NDArray[np.int64]) -> Scores:
         """Scores of all nodes for walks from each source, with shape :math:`(n, M)`."""
-        begin = np.zeros((self.nodes, len(sources)))
+        begin = np.zeros((self.walk.shape[0], len(sources)))
         begin[sources, np.arange(len(sources))] = TELEPORT
         states = begin
         for _ in range(STEPS):
@@ -118,7 +113,7 @@ class PageRank:
 
     def tile(self, rows: slice, columns: slice) -> Tensor:
         """A block of the symmetric score matrix."""
-        return torch.from_numpy(self.of_sources(np.arange(self.nodes)[rows])[columns].T)
+        return torch.from_numpy(self.of_sources(np.arange(self.walk.shape[0])[rows])[columns].T)
 
 
 def personalised_pagerank(nodes: int, edges: Pairs, pairs: Pairs) -> Scores:
@@ -212,8 +207,14 @@ def walk_embedding(
     dimensions: int = WALK_DIMENSIONS,
 ) -> NDArray[np.float64]:
     """DeepWalk (Perozzi et al., 2014) or node2vec: skip-grams over random walks, with shape :math:`(n, d)`."""
+    words = [str(node) for node in range(nodes)]
+    sentences: list[list[str]] = []
+    for seed in generator.integers(2**63, size=walks):
+        draw = np.random.default_rng(seed)
+        rows = draw.permutation(random_walks(nodes, edges, draw, length, back, away))
+        sentences += ([words[node] for node in row] for row in rows.tolist())
     model: Any = _skip_gram()(
-        _Corpus(nodes, edges, generator, walks, length, back, away),
+        sentences,
         vector_size=dimensions,
         window=CONTEXT,
         min_count=0,
@@ -222,23 +223,6 @@ def walk_embedding(
         epochs=1,
         seed=int(generator.integers(2**31)),
     )
-    order = [model.wv.key_to_index[str(node)] for node in range(nodes)]
+    order = [model.wv.key_to_index[word] for word in words]
 
     return np.asarray(model.wv.vectors[order], dtype=np.float64)
-
-
-class _Corpus:
-    """Walks as sentences; gensim iterates twice, and both passes give the same walks."""
-
-    def __init__(self, nodes: int, edges: Pairs, generator: np.random.Generator, walks: int, *rest: Any) -> None:
-        self._words = [str(node) for node in range(nodes)]
-        self._graph = nodes, edges
-        self._seeds = generator.integers(2**63, size=walks)
-        self._rest = rest
-
-    def __iter__(self) -> Iterator[list[str]]:
-        for seed in self._seeds:
-            draw = np.random.default_rng(seed)
-            rows = random_walks(*self._graph, draw, *self._rest)
-            for row in draw.permutation(rows).tolist():
-                yield [self._words[node] for node in row]

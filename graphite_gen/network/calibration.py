@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from .edge_sampler import sample_edges
-from .losses import pair_count
 from .pair_logits import PairLogits
 
 __all__ = ["density_shift", "expected_degrees", "fit_biases"]
@@ -75,11 +74,11 @@ def density_shift(logits: PairLogits, edges: float, rng: np.random.Generator) ->
     because no edge was sampled, another graph is sampled from there.
     """
     order = torch.from_numpy(rng.permutation(logits.nodes))
-    density = edges / max(pair_count(logits.nodes), 1)
+    density = edges / max(math.comb(logits.nodes, 2), 1)
     few = _subset(logits, order if len(order) <= _ALL_NODES else order[:_FEW_NODES])
     values = few.tile(slice(None), slice(None)).fill_diagonal_(-math.inf).flatten()
     # Each pair occurs twice.
-    shift = _solve(values, torch.full_like(values, 0.5), density * pair_count(few.nodes), *_SHIFTS)
+    shift = _solve(values, torch.full_like(values, 0.5), density * math.comb(few.nodes, 2), *_SHIFTS)
     if few.nodes == logits.nodes:
         return shift
 
@@ -87,7 +86,7 @@ def density_shift(logits: PairLogits, edges: float, rng: np.random.Generator) ->
     for _ in range(_DRAWS):
         near = replace(many, shift=many.shift + shift)
         found = near.of(torch.from_numpy(sample_edges(near, rng)))
-        step = _solve(found, 1 / torch.sigmoid(found), density * pair_count(many.nodes), -_NEAR, _NEAR)
+        step = _solve(found, 1 / torch.sigmoid(found), density * math.comb(many.nodes, 2), -_NEAR, _NEAR)
         shift += step
         if abs(step) < 0.99 * _NEAR:
             break

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-__all__ = ["EdgeSampler", "sample_edges"]
+__all__ = ["sample_edges", "thinned_edges"]
 
 if TYPE_CHECKING:
     from .pair_logits import PairLogits
@@ -58,10 +58,6 @@ class Blocks:
         spread = np.sqrt(away.sum(1) / count)
 
         return cls(centres, away, np.maximum(spread, np.finfo(factor.dtype).tiny ** 0.25))
-
-    @property
-    def size(self) -> int:
-        return self.away.shape[1]
 
 
 @dataclass(frozen=True)
@@ -119,8 +115,8 @@ def _rotate(factor: Array, sign: Array) -> Array:
     return turned
 
 
-class EdgeSampler:
-    r"""Exact sampler of graphs with independent edges and low-rank logits (eq. 10), by Poisson thinning.
+def thinned_edges(logits: PairLogits, rng: np.random.Generator) -> Indices:
+    r"""Edges of one graph, by Poisson thinning in less time than one visit per pair; see :func:`sample_edges`.
 
     An edge of probability :math:`p = \sigma(l)` is present if a Poisson process of rate
     :math:`-\log(1 - p) = \log(1 + e^l) \le e^l` has a point on its pair. Nodes are in nested blocks of similar nodes,
@@ -134,47 +130,42 @@ class EdgeSampler:
     are halved while points cost more than node terms, so the time is proportional to the number of edges, and to the
     number of pairs only between small blocks where most pairs have an edge.
     """
+    tree = BlockTree.of(logits, _SMALLEST_BLOCK)
+    found = [np.empty(0, dtype=np.int64)]
+    for block_pairs in _block_pairs(tree):
+        # Visiting all cells is cheaper than more points than cells.
+        crowded = block_pairs.points > block_pairs.size**2
+        for points in (block_pairs[crowded].all_cells(), block_pairs[~crowded].poisson_points(rng)):
+            for i, j, probability in points:
+                kept = rng.random(len(i)) < probability
+                first, second = tree.nodes[i[kept]], tree.nodes[j[kept]]
+                found.append(np.minimum(first, second) * logits.nodes + np.maximum(first, second))
+    # A pair may have several points: it has one edge.
+    keys = np.unique(np.concatenate(found))
 
-    def __init__(self, logits: PairLogits) -> None:
-        self._nodes = logits.nodes
-        self._tree = BlockTree.of(logits, _SMALLEST_BLOCK)
+    return np.stack(np.divmod(keys, logits.nodes))
 
-    def sample(self, rng: np.random.Generator) -> Indices:
-        """Edges of one graph, i < j in ascending order, with shape :math:`(2, E)`."""
-        found = [np.empty(0, dtype=np.int64)]
-        for block_pairs in self._block_pairs():
-            for points in (block_pairs.all_cells(), block_pairs.poisson_points(rng)):
-                for i, j, probability in points:
-                    kept = rng.random(len(i)) < probability
-                    first, second = self._tree.nodes[i[kept]], self._tree.nodes[j[kept]]
-                    found.append(np.minimum(first, second) * self._nodes + np.maximum(first, second))
-        # A pair may have several points: it has one edge.
-        keys = np.unique(np.concatenate(found))
 
-        return np.stack(np.divmod(keys, self._nodes))
-
-    def _block_pairs(self) -> Iterator[_BlockPairs]:
-        """Pairs of blocks that cover every pair of nodes once, halved while that reduces the cost."""
-        waiting = [(0, np.zeros((2, 1), dtype=np.int64))]
-        while waiting:
-            level, pairs = waiting.pop()
-            size = self._tree.levels[level].size
-            some = max(_CHUNK // size, 1)
-            if pairs.shape[1] > some:
-                waiting += [(level, pairs[:, some:]), (level, pairs[:, :some])]
-                continue
-            block_pairs = _BlockPairs.of(self._tree, self._tree.levels[level], pairs)
-            costly = np.minimum(block_pairs.points, size**2) * _POINT_COST > 2 * size
-            costly &= block_pairs.loose > _CLOSE
-            if level + 1 == len(self._tree.levels):
-                costly[:] = False
-            if not costly.all():
-                yield block_pairs[~costly]
-            if costly.any():
-                steps = np.array([(0, 0), (0, 1), (1, 0), (1, 1)])
-                halves = np.concatenate([2 * pairs[:, costly] + step[:, None] for step in steps], axis=1)
-                # A block with itself gives three pairs of halves, not four.
-                waiting.append((level + 1, halves[:, halves[0] <= halves[1]]))
+def _block_pairs(tree: BlockTree) -> Iterator[_BlockPairs]:
+    """Pairs of blocks that cover every pair of nodes once, halved while that reduces the cost."""
+    waiting = [(0, np.zeros((2, 1), dtype=np.int64))]
+    while waiting:
+        level, pairs = waiting.pop()
+        size = tree.levels[level].away.shape[1]
+        some = max(_CHUNK // size, 1)
+        if pairs.shape[1] > some:
+            waiting += [(level, pairs[:, some:]), (level, pairs[:, :some])]
+            continue
+        block_pairs = _BlockPairs.of(tree, tree.levels[level], pairs)
+        costly = np.minimum(block_pairs.points, size**2) * _POINT_COST > 2 * size
+        costly &= (block_pairs.loose > _CLOSE) & (level + 1 < len(tree.levels))
+        if not costly.all():
+            yield block_pairs[~costly]
+        if costly.any():
+            steps = np.array([(0, 0), (0, 1), (1, 0), (1, 1)])
+            halves = np.concatenate([2 * pairs[:, costly] + step[:, None] for step in steps], axis=1)
+            # A block with itself gives three pairs of halves, not four.
+            waiting.append((level + 1, halves[:, halves[0] <= halves[1]]))
 
 
 @dataclass(frozen=True)
@@ -227,28 +218,21 @@ class _BlockPairs:
     def size(self) -> int:
         return self.log_rates.shape[2]
 
-    @property
-    def crowded(self) -> NDArray[np.bool_]:
-        """Whether a pair of blocks expects more points than it has cells, with shape :math:`(Q,)`."""
-        return self.points > self.size**2
-
     def all_cells(self) -> Iterator[tuple[Indices, Indices, Array]]:
-        """Every cell of crowded pairs of blocks: positions, and the probability of an edge."""
-        pairs = self.pairs[:, self.crowded]
-        for begin in range(0, pairs.shape[1] * self.size**2, _CHUNK):
-            cell = np.arange(begin, min(begin + _CHUNK, pairs.shape[1] * self.size**2))
-            at, within = np.divmod(cell, self.size**2)
-            i, j = pairs[:, at] * self.size + np.stack(np.divmod(within, self.size))
+        """Every cell: positions, and the probability of an edge."""
+        cells = self.pairs.shape[1] * self.size**2
+        for begin in range(0, cells, _CHUNK):
+            at, within = np.divmod(np.arange(begin, min(begin + _CHUNK, cells)), self.size**2)
+            i, j = self.pairs[:, at] * self.size + np.stack(np.divmod(within, self.size))
             i, j = i[i < j], j[i < j]
             yield i, j, np.exp(-np.logaddexp(0, -self.tree.logits(i, j)))
 
     def poisson_points(self, rng: np.random.Generator) -> Iterator[tuple[Indices, Indices, Array]]:
-        """Points of the bounding process in the other pairs of blocks: positions, and the probability to keep them."""
-        some = self[~self.crowded]
-        counts = rng.poisson(some.points)
+        """Points of the bounding process: positions, and the probability to keep them."""
+        counts = rng.poisson(self.points)
         ends = np.cumsum(counts)
         # Distribution functions of the nodes of each block, offset by its index, so that one search serves all blocks.
-        cdf = np.exp(some.log_rates.astype(np.float64) - some.log_rates.max(2, keepdims=True))
+        cdf = np.exp(self.log_rates.astype(np.float64) - self.log_rates.max(2, keepdims=True))
         cdf = np.cumsum(cdf, axis=2)
         cdf /= cdf[..., -1:]
         cdf += np.arange(cdf.shape[1])[:, None]
@@ -256,9 +240,9 @@ class _BlockPairs:
             at = np.searchsorted(ends, np.arange(begin, min(begin + _CHUNK, ends[-1])), side="right")
             drawn = [np.searchsorted(side.ravel(), at + rng.random(len(at)), side="right") for side in cdf]
             # Rounding may exceed the end of a block.
-            within = np.minimum(np.stack(drawn) - at * some.size, some.size - 1)
-            i, j = some.pairs[:, at] * some.size + within
-            log_bound = some.log_rates[0, at, within[0]] + some.log_rates[1, at, within[1]]
+            within = np.minimum(np.stack(drawn) - at * self.size, self.size - 1)
+            i, j = self.pairs[:, at] * self.size + within
+            log_bound = self.log_rates[0, at, within[0]] + self.log_rates[1, at, within[1]]
             # For a block with itself, cells on and below the diagonal are not pairs.
             upper = i < j
             logits = self.tree.logits(i[upper], j[upper])
@@ -267,7 +251,7 @@ class _BlockPairs:
 
 def sample_edges(logits: PairLogits, rng: np.random.Generator) -> NDArray[np.int64]:
     """Edges of one graph, i < j in ascending order, with shape :math:`(2, E)`."""
-    return visit_every_pair(logits, rng) if logits.nodes <= VISITED_NODES else EdgeSampler(logits).sample(rng)
+    return (visit_every_pair if logits.nodes <= VISITED_NODES else thinned_edges)(logits, rng)
 
 
 @torch.no_grad()

@@ -18,7 +18,7 @@ from ..records import count_of
 from ..rng import derive_seed
 from .autoencoder import LinkNetwork, build_link_network
 from .hyperparameters import LinkSettings
-from .losses import exact_loss, pair_count, sampled_loss
+from .losses import exact_loss, sampled_loss
 from .node_inputs import NodeInputs
 from .pair_logits import PairLogits
 
@@ -140,7 +140,7 @@ def link_loss(
     logits = network.decode(z, inputs)
 
     count = edges.shape[1]
-    absent = max(pair_count(logits.nodes) - count, 1)
+    absent = max(math.comb(logits.nodes, 2) - count, 1)
     scored = hidden if settings.targets == "hidden" else None
     targets = count if scored is None else int(scored.sum())
     weight = absent / max(targets, 1) if settings.balanced else 1.0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ..config import require_count
@@ -23,7 +24,7 @@ from .autoencoder import PairDecoder
 from .calibration import density_shift, fit_biases
 from .edge_sampler import sample_edges
 from .hyperparameters import GENERATION, LinkSettings
-from .lift import Copy, lift
+from .lift import lift
 from .link_prediction import train_on_all
 from .network import Network
 from .pair_logits import PairLogits
@@ -31,7 +32,7 @@ from .pair_logits import PairLogits
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["LargeGraphSampler", "NetworkModel", "fit_network_model"]
+__all__ = ["NetworkModel", "fit_network_model", "sample_networks"]
 
 # Iterations of the degree calibration; for more than MOST_NODES nodes visiting all pairs that often is too slow.
 ROUNDS = 12
@@ -142,23 +143,16 @@ class NetworkModel:
         largest_component: bool = False,
         with_latents: bool = False,
     ) -> list[nx.Graph]:
-        """Sample graphs with the mean degree of the observed network, as networkx graphs.
+        """Sample graphs with the mean degree of the observed network, by default of its size, as networkx graphs.
 
-        Arguments:
-            count: The number of graphs.
-            nodes: Their number of nodes, or a range to draw it from; None for that of the observed network.
-            seed: The seed; graph i does not depend on ``count``.
-            largest_component: Whether to keep only the largest component of each graph.
-            with_latents: Whether to store the latents as node attributes ``z0``, ``z1``, ….
+        The arguments are those of :meth:`graphite_gen.Model.sample`.
 
         Raises:
             SamplingError: The mean degree is impossible for so few nodes.
         """
-        sampler = LargeGraphSampler(
-            self, count, nodes=nodes, seed=seed, largest=largest_component, latents=with_latents
-        )
+        graphs = sample_networks(self, count, nodes=nodes, seed=seed, largest=largest_component, latents=with_latents)
 
-        return [graph.to_networkx() for graph in sampler]
+        return [graph.to_networkx() for graph in graphs]
 
 
 def fit_network_model(
@@ -191,79 +185,72 @@ def fit_network_model(
     return model if model.nodes > MOST_NODES else replace(model, biases=model._fit_biases())
 
 
-class LargeGraphSampler:
-    """An iterable of graphs from a model of one network; see :meth:`NetworkModel.sample` for its arguments.
+def sample_networks(
+    model: NetworkModel,
+    count: int,
+    *,
+    nodes: int | tuple[int, int] | None = None,
+    seed: int = 0,
+    largest: bool = False,
+    latents: bool = False,
+    group: ProcessGroup = SINGLE_PROCESS,
+) -> Iterator[SimpleGraph]:
+    """Graphs from a model of one network; see :meth:`NetworkModel.sample` for the arguments.
 
     The processes of a group share the work, and rank 0 gets all graphs.
     """
+    low, high = nodes if isinstance(nodes, tuple) else (model.nodes if nodes is None else nodes,) * 2
+    for size in (low, high):
+        require_count("nodes", size, 1)
+    if count < 0 or low > high:
+        raise SamplingError(f"The request is for {count} graphs of {low} to {high} nodes; sizes start at 1.")
+    if low - 1 < model.mean_degree:
+        raise SamplingError(
+            f"The mean degree of '{model.name}' is {model.mean_degree:.3g}, which is impossible with {low} nodes: "
+            f"use at least {int(np.ceil(model.mean_degree)) + 1}."
+        )
 
-    def __init__(
-        self,
-        model: NetworkModel,
-        count: int,
-        *,
-        nodes: int | tuple[int, int] | None = None,
-        seed: int = 0,
-        largest: bool = False,
-        latents: bool = False,
-        group: ProcessGroup = SINGLE_PROCESS,
-    ) -> None:
-        self.model = model
-        self.count = count
-        self.seed = seed
-        self.largest = largest
-        self.latents = latents
-        self._group = group
-        low, high = nodes if isinstance(nodes, tuple) else (model.nodes if nodes is None else nodes,) * 2
-        for size in (low, high):
-            require_count("nodes", size, 1)
-        self._range = low, high
-        if count < 0 or low > high:
-            raise SamplingError(f"The request is for {count} graphs of {low} to {high} nodes; sizes start at 1.")
-        if low - 1 < model.mean_degree:
-            raise SamplingError(
-                f"The mean degree of '{model.name}' is {model.mean_degree:.3g}, which is impossible with {low} nodes: "
-                f"use at least {int(np.ceil(model.mean_degree)) + 1}."
-            )
+    def draw(index: int) -> SimpleGraph:
+        rng = stream(seed, "graph", index)
+        generator = torch.Generator().manual_seed(derive_seed(seed, "latents", index))
+        graph = _sample_network(model, int(rng.integers(low, high + 1)), generator, rng, latents)
+        return largest_component(graph) if largest else graph
 
-    def __iter__(self) -> Iterator[SimpleGraph]:
-        return self._group.gather_in_order(self.count, self.graph)
+    return group.gather_in_order(count, draw)
 
-    def graph(self, index: int) -> SimpleGraph:
-        """Graph ``index``."""
-        rng = stream(self.seed, "graph", index)
-        nodes = int(rng.integers(self._range[0], self._range[1] + 1))
-        generator = torch.Generator().manual_seed(derive_seed(self.seed, "latents", index))
-        # Nodes of a copy have distinct originals, since no edge between copies of one node was observed; unless copies
-        # would then be so small that the mean degree exceeds half of their nodes.
-        count = -(-nodes // self.model.nodes)
-        while count > 1 and nodes // count < self.model.nodes and nodes // count - 1 < 2 * self.model.mean_degree:
-            count -= 1
-        sizes = [(nodes + place) // count for place in range(count)]
-        latents, copies = zip(*self._copies(sizes, generator, rng), strict=True)
-        edges = lift(copies, rng)
-        columns = {f"z{k}": column.tolist() for k, column in enumerate(torch.cat(latents).T)} if self.latents else {}
-        graph = SimpleGraph(nodes, np.ascontiguousarray(edges.T, dtype=np.int32), node_attributes=columns)
 
-        return largest_component(graph) if self.largest else graph
+def _sample_network(
+    model: NetworkModel, nodes: int, generator: torch.Generator, rng: np.random.Generator, with_latents: bool
+) -> SimpleGraph:
+    # Nodes of a copy have distinct originals, since no edge between copies of one node was observed; unless copies
+    # would then be so small that the mean degree exceeds half of their nodes.
+    count = -(-nodes // model.nodes)
+    while count > 1 and nodes // count < model.nodes and nodes // count - 1 < 2 * model.mean_degree:
+        count -= 1
+    sizes = [(nodes + place) // count for place in range(count)]
+    latents, originals, copies = zip(*_copies(model, sizes, generator, rng), strict=True)
+    edges = lift(originals, copies, rng)
+    columns = {f"z{k}": column.tolist() for k, column in enumerate(torch.cat(latents).T)} if with_latents else {}
 
-    def _copies(
-        self, sizes: list[int], generator: torch.Generator, rng: np.random.Generator
-    ) -> Iterator[tuple[Tensor, Copy]]:
-        """Latents and edges of each copy; its nodes have distinct originals as far as possible."""
-        model = self.model
-        shifts: list[float] = []
-        for nodes in sizes:
-            like = torch.arange(nodes)
-            if nodes != model.nodes:
-                rounds = -(-nodes // model.nodes)
-                like = torch.cat([torch.randperm(model.nodes, generator=generator) for _ in range(rounds)])[:nodes]
-            z, logits = model.draw(generator, like)
-            logits = replace(logits, bias=logits.bias + model.biases_for(nodes)[like])
-            # Sizes differ by at most one, so the mean shift of some copies fits the others.
-            if len(shifts) < max(SHIFTS, SHIFTED_NODES // nodes):
-                shifts.append(density_shift(logits, model.mean_degree * nodes / 2, rng))
-                shift = shifts[-1]
-            else:
-                shift = sum(shifts) / len(shifts)
-            yield z, Copy(like.numpy(), sample_edges(replace(logits, shift=logits.shift + shift), rng))
+    return SimpleGraph(nodes, np.ascontiguousarray(edges.T, dtype=np.int32), node_attributes=columns)
+
+
+def _copies(
+    model: NetworkModel, sizes: list[int], generator: torch.Generator, rng: np.random.Generator
+) -> Iterator[tuple[Tensor, NDArray[np.int64], NDArray[np.int64]]]:
+    """Latents, originals and edges of each copy; its nodes have distinct originals as far as possible."""
+    shifts: list[float] = []
+    for nodes in sizes:
+        like = torch.arange(nodes)
+        if nodes != model.nodes:
+            rounds = -(-nodes // model.nodes)
+            like = torch.cat([torch.randperm(model.nodes, generator=generator) for _ in range(rounds)])[:nodes]
+        z, logits = model.draw(generator, like)
+        logits = replace(logits, bias=logits.bias + model.biases_for(nodes)[like])
+        # Sizes differ by at most one, so the mean shift of some copies fits the others.
+        if len(shifts) < max(SHIFTS, SHIFTED_NODES // nodes):
+            shifts.append(density_shift(logits, model.mean_degree * nodes / 2, rng))
+            shift = shifts[-1]
+        else:
+            shift = sum(shifts) / len(shifts)
+        yield z, like.numpy(), sample_edges(replace(logits, shift=logits.shift + shift), rng)

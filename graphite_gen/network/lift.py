@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +10,7 @@ from scipy import sparse
 
 from .splits import is_among
 
-__all__ = ["Copy", "lift"]
+__all__ = ["lift"]
 
 Indices = NDArray[np.int64]
 
@@ -19,16 +18,10 @@ Indices = NDArray[np.int64]
 LEAST_CROSSING = 0.1
 
 
-@dataclass(frozen=True)
-class Copy:
-    """A sample of the network: the original of each node, :math:`(n,)`, and the edges, i < j, :math:`(2, E)`."""
-
-    like: Indices
-    edges: Indices
-
-
-def lift(copies: Sequence[Copy], rng: np.random.Generator) -> Indices:
+def lift(originals: Sequence[Indices], copies: Sequence[Indices], rng: np.random.Generator) -> Indices:
     """Edges of one graph that joins all copies, i < j, with shape :math:`(2, E)`; nodes are numbered copy by copy.
+
+    Each copy of the network has the original of each of its nodes, :math:`(n,)`, and its edges, i < j, :math:`(2, E)`.
 
     A larger graph with the same local structure has more neighbourhoods, not larger ones. Edges in triangles stay
     within their copy; one end of each other edge is permuted among the nodes with the same original: a random lift
@@ -36,13 +29,13 @@ def lift(copies: Sequence[Copy], rng: np.random.Generator) -> Indices:
     ``LEAST_CROSSING`` of the edges would cross, some in triangles do as well. Duplicate edges are merged and
     self-loops dropped; both are rare.
     """
-    starts = np.cumsum([0, *(len(copy.like) for copy in copies)])
-    edges = np.concatenate([copy.edges + start for copy, start in zip(copies, starts, strict=False)], axis=1)
+    starts = np.cumsum([0, *map(len, originals)])
+    edges = np.concatenate([copy + start for copy, start in zip(copies, starts, strict=False)], axis=1)
     if len(copies) == 1:
         return edges
 
-    like = np.concatenate([copy.like for copy in copies])
-    crossing = ~np.concatenate([in_triangles(len(copy.like), copy.edges) for copy in copies])
+    like = np.concatenate(originals)
+    crossing = ~np.concatenate([in_triangles(len(own), copy) for own, copy in zip(originals, copies, strict=True)])
     missing = int(np.ceil(LEAST_CROSSING * len(crossing))) - int(crossing.sum())
     if missing > 0:
         crossing[rng.permutation(np.flatnonzero(~crossing))[:missing]] = True

@@ -12,17 +12,10 @@ from torch.nn import functional as F
 
 from .pair_logits import PairLogits
 
-__all__ = ["exact_loss", "pair_count", "sampled_loss"]
+__all__ = ["exact_loss", "sampled_loss"]
 
 # A tile of logits and its probabilities fit in the L2 cache.
 _ROWS, _COLUMNS = 256, 512
-# The largest number of factors whose product replaces a sum of logarithms.
-_FACTORS = 32
-
-
-def pair_count(nodes: int) -> int:
-    """The number of unordered pairs of nodes."""
-    return nodes * (nodes - 1) // 2
 
 
 def exact_loss(
@@ -63,7 +56,7 @@ def sampled_loss(
     # Drawn pairs that are edges count zero, so the weight of a draw is that of all pairs over the number of draws.
     drawn = pairs[:, ~contains(edges, pairs, logits.nodes)]
     present, absent = logits.of(torch.cat([targets, drawn], dim=1)).tensor_split([targets.shape[1]])
-    weight = pair_count(logits.nodes) / max(count, 1)
+    weight = math.comb(logits.nodes, 2) / max(count, 1)
 
     return positive_weight * F.softplus(-present).sum() + weight * F.softplus(absent).sum()
 
@@ -88,7 +81,7 @@ def contains(edges: Tensor, pairs: Tensor, nodes: int) -> Tensor:
     if (keys[1:] < keys[:-1]).any():
         keys = keys.sort().values
 
-    # Keys are not negative; -1 stands for the place after the last one.
+    # Several times faster than torch.isin. Keys are not negative; -1 stands for the place after the last one.
     return torch.cat([keys, keys.new_full((1,), -1)])[torch.searchsorted(keys, wanted)] == wanted
 
 
@@ -106,20 +99,21 @@ class _SoftplusOfPairs(torch.autograd.Function):
         sides = left.mT.contiguous(), right.mT.contiguous()
         gradients = (torch.zeros_like(sides[0]), torch.zeros_like(sides[1])) if wanted else None
         nodes = len(left)
-        space = left.new_empty(2, _ROWS * _COLUMNS)
+        space = left.new_empty(_ROWS * _COLUMNS)
         for start in range(0, nodes, _ROWS):
             rows = slice(start, min(start + _ROWS, nodes))
             for begin in range(start, nodes, _COLUMNS):
                 columns = slice(begin, min(begin + _COLUMNS, nodes))
                 shape = rows.stop - rows.start, columns.stop - columns.start
-                tile, odds = (each[: shape[0] * shape[1]].view(shape) for each in space)
+                tile = space[: shape[0] * shape[1]].view(shape)
                 torch.mm(left[rows], sides[1][:, columns], out=tile)
                 if begin < rows.stop:
                     # Cells on and below the diagonal are not pairs: their probability is zero.
                     row = torch.arange(rows.start, rows.stop, device=left.device)
                     column = torch.arange(columns.start, columns.stop, device=left.device)
                     tile.masked_fill_(row[:, None] >= column, -torch.inf)
-                total += _softplus_to_sigmoid(tile, odds)
+                total += F.softplus(tile).sum()
+                tile.sigmoid_()
                 if gradients is not None:
                     gradients[0][:, rows].addmm_(sides[1][:, columns], tile.mT)
                     gradients[1][:, columns].addmm_(sides[0][:, rows], tile)
@@ -133,29 +127,3 @@ class _SoftplusOfPairs(torch.autograd.Function):
         left, right = ctx.gradients
 
         return scale * left.mT, scale * right.mT
-
-
-def _softplus_to_sigmoid(tile: Tensor, odds: Tensor) -> Tensor:
-    """Sum of the softplus of logits, which are replaced in place by their probabilities.
-
-    The softplus is the logarithm of the rounded 1 + odds, which in single precision is accurate to 6e-8 nats per pair;
-    the probabilities, which are the gradient, are accurate to all digits. ``odds`` is scratch space.
-    """
-    # Odds overflow above this logit; far below it the softplus of a logit equals the logit.
-    sure = math.log(torch.finfo(tile.dtype).max) - 1
-    highest = float(tile.amax())
-    excess = tile.new_zeros(())
-    if highest > sure:
-        excess = (tile - sure).clamp_min_(0).sum()
-        tile.clamp_max_(sure)
-    torch.exp(tile, out=odds)
-    torch.add(odds, 1, out=tile)
-    # The number of factors whose product does not overflow.
-    factors = min(2 ** int(math.log2((sure + 1) / (min(max(0.0, highest), sure) + 1))), _FACTORS)
-    # Logarithms of products are cheaper than of each factor.
-    x, groups = tile.view(-1), tile.numel() // factors
-    products = x[: groups * factors].view(factors, groups).prod(0)
-    logarithms = products.log_().sum() + x[groups * factors :].log().sum()
-    torch.div(odds, tile, out=tile)
-
-    return logarithms + excess

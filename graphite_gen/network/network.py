@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..data.dataset import SPELLINGS, SPLITS
 from ..errors import DatasetError, FormatError
 from ..graph import SimpleGraph
 from ..io import format_of, read_graphs
@@ -19,11 +20,8 @@ from ..io.build import Context
 from ..io.h5_reader import dataset
 from ..records import count_of
 from .annotations import csr_rows, read_features, read_labels
-from .planetoid import is_planetoid, read_planetoid
 
 __all__ = ["Network", "NodeSplit", "count_features", "describe_nodes", "from_simple_graph", "read_network"]
-
-PARTS = {"train": "train", "val": "validation", "valid": "validation", "validation": "validation", "test": "test"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,12 +82,12 @@ def read_network(
 ) -> Network:
     """Read a network: a file with one graph, and the features, labels and split of its nodes.
 
-    These come from the network HDF5 layout, from Planetoid's raw files, or in other formats from node ``features`` and
-    the node attributes ``label`` and ``split`` (train, validation or test). A label -1 means unlabelled in the network
-    layout and in npz files; elsewhere only if the labels are integers from 0.
+    These come from the network HDF5 layout, or in other formats from node ``features`` and the node attributes
+    ``label`` and ``split`` (train, validation or test). A label -1 means unlabelled in the network layout and in npz
+    files; elsewhere only if the labels are integers from 0.
 
     Arguments:
-        source: A graph file, ``-`` for stdin, or one of Planetoid's files, such as ``ind.cora.graph``.
+        source: A graph file, or ``-`` for stdin.
         format: The format, if the suffix does not determine it.
         simplify: Whether to drop directions, self-loops and repeated edges instead of raising an error.
         features: A CSV or npz file of features by node id, which replace those of the graph.
@@ -99,10 +97,7 @@ def read_network(
         FormatError: A file is missing or damaged.
         DatasetError: The file holds more than one graph, or annotations do not fit its nodes.
     """
-    if format is None and is_planetoid(source):
-        found = describe_nodes(*read_planetoid(source))
-    else:
-        found = _read(source, format, simplify)
+    found = _read(source, format, simplify)
     graph = found.graph
     x = found.features if features is None else read_features(Path(features), graph)
     if labels is None:
@@ -158,14 +153,14 @@ def _integer(label: Any) -> int | None:
 
 
 def _split(parts: Sequence[Any]) -> NodeSplit | None:
-    words = [None if part is None else PARTS.get(str(part).strip().lower(), str(part)) for part in parts]
-    wrong = next((word for word in words if word not in (None, *PARTS.values())), None)
+    words = [None if part is None else SPELLINGS.get(str(part).strip().lower(), str(part)) for part in parts]
+    wrong = next((word for word in words if word not in (None, *SPLITS)), None)
     if wrong is not None:
         raise DatasetError(f"A node has the split '{wrong[:80]}': expected 'train', 'validation' or 'test'.")
     if not any(words):
         return None
 
-    return NodeSplit(*(np.flatnonzero([word == part for word in words]) for part in ("train", "validation", "test")))
+    return NodeSplit(*(np.flatnonzero([word == part for word in words]) for part in SPLITS))
 
 
 def _read(source: str | Path, format: str | None, simplify: bool) -> Network:

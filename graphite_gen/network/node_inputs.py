@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -19,15 +19,8 @@ from .network import Network
 __all__ = ["IdentityInputs", "NodeInputs", "SparseInputs", "dropout", "inputs_of"]
 
 
-class NodeInputs(Protocol):
-    """The input features :math:`H^0`, :math:`(N, F)`, used through products with weights, and with dropout."""
-
-    @property
-    def width(self) -> int: ...
-
-    def __matmul__(self, weight: Tensor, /) -> Tensor: ...
-
-    def dropped(self, rate: float, generator: torch.Generator) -> NodeInputs: ...
+NodeInputs: TypeAlias = "IdentityInputs | SparseInputs"
+"""The input features :math:`H^0`, :math:`(N, F)`, used through products with weights, and with dropout."""
 
 
 @dataclass(frozen=True)

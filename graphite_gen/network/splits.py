@@ -116,5 +116,5 @@ def contains_pairs(nodes: int, edges: Pairs, pairs: Pairs) -> NDArray[np.bool_]:
 
 def is_among(keys: NDArray[np.int64], ordered: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Whether each key is in a sorted array."""
-    # Keys are not negative; -1 stands for the place after the last one.
+    # Several times faster than np.isin. Keys are not negative; -1 stands for the place after the last one.
     return np.asarray(np.append(ordered, -1)[np.searchsorted(ordered, keys)] == keys)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,8 @@ __all__ = ["classify_nodes", "embed_nodes", "fit_network", "predict_links", "sco
 RANKER = "pagerank"
 """The baseline that can rank missing links."""
 
+T = TypeVar("T")
+Progress = Callable[[int, int], None]
 NetworkLike: TypeAlias = "nx.Graph | SimpleGraph | Network | str | Path"
 """A file, the result of :func:`read_network`, or a graph; its nodes may have ``features``, ``label`` and ``split``."""
 
@@ -51,6 +53,7 @@ def score_links(
     seed: int = 0,
     features: bool | None = None,
     split: str = "connected",
+    progress: Progress | None = None,
     **settings: Any,
 ) -> LinkResult:
     """Link prediction: mean AUC and average precision on held-out edges over splits, with standard errors.
@@ -62,19 +65,19 @@ def score_links(
         seed: The seed of all runs.
         features: Whether to use node features; None to use them if there are any.
         split: ``connected`` to keep components connected, or ``random``.
+        progress: Called with the number of finished runs and of all runs.
         settings: Settings of :class:`LinkSettings`, such as ``epochs=100``.
 
     Raises:
         GraphiteError: The network has too few edges, or a setting is wrong.
     """
-    require_count("runs", runs)
     network = _as_network(graph, features)
     if kind in BASELINES:
         _refuse_settings(kind, settings)
-        baseline = [run_baseline(network, kind, run, seed, split=split) for run in range(runs)]
-        return summarise_links(kind, False, split, baseline)
-    chosen = LinkSettings().changed(kind=kind, **settings)
-    scores = [run_link(network, chosen, run, seed, features=features, split=split) for run in range(runs)]
+        scores = _score_runs(runs, progress, lambda run: run_baseline(network, kind, run, seed, split=split))
+        return summarise_links(kind, False, split, scores)
+    own = LinkSettings().changed(kind=kind, **settings)
+    scores = _score_runs(runs, progress, lambda run: run_link(network, own, run, seed, features=features, split=split))
 
     return summarise_links(kind, _uses_features(network, features), split, scores)
 
@@ -86,17 +89,13 @@ def predict_links(
     *,
     seed: int = 0,
     features: bool | None = None,
+    progress: Progress | None = None,
     **settings: Any,
 ) -> list[PredictedLink] | list[ScoredLink]:
-    """The most likely missing edges, best first, by a model trained on all edges.
+    """The ``count`` most likely missing edges, best first, by a model trained on all edges.
 
-    Arguments:
-        graph: The network.
-        count: The number of edges.
-        kind: A model; or ``pagerank``, which takes no settings and gives scores instead of probabilities.
-        seed: The seed of the training.
-        features: Whether to use node features; None to use them if there are any.
-        settings: Settings of :class:`LinkSettings`.
+    The arguments are those of :func:`score_links`, and ``progress`` counts epochs. With ``kind="pagerank"``, which
+    takes no settings, there are scores instead of probabilities, and ``progress`` counts nodes.
 
     Raises:
         GraphiteError: The network has no edges or is complete, or a setting is wrong.
@@ -105,11 +104,12 @@ def predict_links(
     network = _as_network(graph, features)
     if kind == RANKER:
         _refuse_settings(kind, settings)
-        return rank_by_pagerank(network, count)
-    chosen = LinkSettings().changed(kind=kind, **settings)
+        return rank_by_pagerank(network, count, progress=progress)
+    own = LinkSettings().changed(kind=kind, **settings)
     check_misses_links(network)
+    trained = train_on_all(network, own, seed, features=features, progress=progress)
 
-    return rank_missing_links(network, train_on_all(network, chosen, seed, features=features).logits(), count)
+    return rank_missing_links(network, trained.logits(), count)
 
 
 def classify_nodes(
@@ -124,22 +124,21 @@ def classify_nodes(
 ) -> tuple[list[Any], ClassificationResult]:
     """Predicted class of every node, labelled or not, by the best run on validation nodes; and the mean test accuracy.
 
+    The arguments are those of :func:`score_links`, except for:
+
     Arguments:
-        graph: The network; some of its nodes have labels.
         kind: ``graphite`` or ``gcn``.
-        runs: The number of runs.
-        seed: The seed of all runs.
-        features: Whether to use node features; None to use them if there are any.
         split: ``own`` for the split of the network (or one like Planetoid's) in all runs, ``fresh`` for one per run.
         settings: Settings of :class:`ClassifierSettings`.
 
     Raises:
         GraphiteError: There are too few labels, or a setting is wrong.
     """
-    require_count("runs", runs)
     network = _as_network(graph, features)
-    chosen = ClassifierSettings().changed(kind=kind, **settings)
-    scores = [run_classification(network, chosen, run, seed, features=features, split=split) for run in range(runs)]
+    own = ClassifierSettings().changed(kind=kind, **settings)
+    scores = _score_runs(
+        runs, None, lambda run: run_classification(network, own, run, seed, features=features, split=split)
+    )
     best = max(scores, key=lambda score: score.validation)
     result = summarise_classification(kind, _uses_features(network, features), scores)
 
@@ -152,34 +151,24 @@ def embed_nodes(
     *,
     seed: int = 0,
     features: bool | None = None,
+    progress: Progress | None = None,
     **settings: Any,
 ) -> NDArray[np.float32]:
-    """Posterior mean of the latents, in node order, with shape :math:`(n, D)`.
+    """Posterior mean of the latents by a model trained on all edges, in node order, with shape :math:`(n, D)`.
 
-    Arguments:
-        graph: The network.
-        kind: The model.
-        seed: The seed of the training.
-        features: Whether to use node features; None to use them if there are any.
-        settings: Settings of :class:`LinkSettings`, such as ``latent=8``.
+    The arguments are those of :func:`score_links`; ``progress`` counts epochs.
 
     Raises:
         GraphiteError: The network has no edges, or a setting is wrong.
     """
-    chosen = LinkSettings().changed(kind=kind, **settings)
-    trained = train_on_all(_as_network(graph, features), chosen, seed, features=features)
+    own = LinkSettings().changed(kind=kind, **settings)
+    trained = train_on_all(_as_network(graph, features), own, seed, features=features, progress=progress)
 
     return np.asarray(trained.latents().numpy())
 
 
 def fit_network(graph: NetworkLike, *, name: str = "model", seed: int = 0, **settings: Any) -> NetworkModel:
-    """Train a generative model of a network from its edges.
-
-    Arguments:
-        graph: The network.
-        name: The name of the model.
-        seed: The seed of the training.
-        settings: Settings of :class:`LinkSettings`, such as ``epochs=100``.
+    """Train a generative model of a network from its edges; settings are those of :class:`LinkSettings`.
 
     Raises:
         GraphiteError: The network has no edges, or a setting is wrong.
@@ -208,6 +197,17 @@ def _as_network(graph: NetworkLike, features: bool | None = None) -> Network:
         )
 
     return from_simple_graph(as_simple_graph(graph))
+
+
+def _score_runs(runs: int, progress: Progress | None, score: Callable[[int], T]) -> list[T]:
+    require_count("runs", runs)
+    scores = []
+    for run in range(runs):
+        scores.append(score(run))
+        if progress is not None:
+            progress(run + 1, runs)
+
+    return scores
 
 
 def _refuse_settings(baseline: str, settings: Mapping[str, Any]) -> None:

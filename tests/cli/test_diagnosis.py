@@ -10,12 +10,16 @@ import numpy as np
 import pytest
 from tiny import path
 
-from graphite_gen.cli.diagnosis import bdmc_verdict, is_reliable, nll_finding, training_finding
+from graphite_gen.cli.diagnosis import bdmc_verdict, nll_finding, training_finding
 from graphite_gen.families import family
 from graphite_gen.likelihood import NLLOptions, summarise
 from graphite_gen.likelihood.bdmc import BDMCEstimate, GraphBDMC, summarise_bdmc
 from graphite_gen.likelihood.excess import Entropy
 from graphite_gen.records import GraphNLL, NLLEstimate, Provenance
+
+
+def is_reliable(bounds: BDMCEstimate, method: str) -> bool:
+    return bdmc_verdict(bounds, method).startswith("reliable")
 
 
 def bdmc(gaps: list[float], importance: list[float] | None = None) -> BDMCEstimate:

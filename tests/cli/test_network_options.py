@@ -16,7 +16,7 @@ from graphite_gen import config
 from graphite_gen.cli import console
 from graphite_gen.cli.commands.classify import classify
 from graphite_gen.cli.commands.link import link
-from graphite_gen.network import generation, hyperparameters, link_prediction
+from graphite_gen.network import generation, hyperparameters, tasks
 from graphite_gen.network.baselines import BASELINES
 from graphite_gen.network.node_classification import NODE_SPLITS
 from graphite_gen.network.splits import SPLITS
@@ -76,8 +76,8 @@ def test_settings_are_passed_to_the_library(command: str, monkeypatch: pytest.Mo
         return learn(*args, **kwargs)
 
     work = "run_link" if command == "link" else "train_on_all"
-    learn = getattr(link_prediction, work)
-    monkeypatch.setattr(link_prediction, work, noted)
+    learn = getattr(tasks, work)
+    monkeypatch.setattr(tasks, work, noted)
     plain = ("--width", 32, "--hops", 1, "--teleport", 0, "--head", "inner", "--targets", "all", "--edge-dropout", 0)
     objective = ("--kl-weight", 0.5, "--subsample", 0, "--unbalanced")
     for given in ((), (*plain, *objective), ("--balanced",)):

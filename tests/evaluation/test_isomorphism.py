@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphite_gen.distributed import SINGLE_PROCESS
-from graphite_gen.evaluation.isomorphism import _coloured, find_isomorphic, isomorphism_classes
+from graphite_gen.evaluation.isomorphism import find_isomorphic, isomorphism_classes, node_colours
 from graphite_gen.graph import SimpleGraph
 
 from ..families.helpers import shape
@@ -25,8 +24,8 @@ def oracle(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setitem(sys.modules, "igraph", None)
 
 
-def signatures(graphs: list[SimpleGraph]) -> set[tuple[int, int, int]]:
-    return {coloured.signature for coloured in _coloured(graphs, SINGLE_PROCESS)}
+def signatures(graphs: list[SimpleGraph]) -> set[bytes]:
+    return {np.sort(colours).tobytes() for colours in node_colours(graphs)}
 
 
 @given(small_graphs(), st.randoms(use_true_random=False))

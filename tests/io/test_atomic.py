@@ -213,23 +213,6 @@ def test_a_write_interrupted_before_its_first_move_leaves_no_plan(
     assert contents(tmp_path) == {"a": "old"}
 
 
-def test_single_files_of_earlier_versions_are_removed_unless_locked(tmp_path: Path) -> None:
-    fcntl = pytest.importorskip("fcntl")
-    left, used, link = (tmp_path / f".graphite-gen.{name}.tmp" for name in ("left", "used", "link"))
-    (tmp_path / "target").write_text("x")
-    link.symlink_to(tmp_path / "target")
-    left.write_text("half")
-    with used.open("x") as stream:
-        stream.write("half")
-        stream.flush()
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        sweep(tmp_path)
-        assert contents(tmp_path) == {"target": "x", link.name: "x", used.name: "half"}
-
-    sweep(tmp_path)
-    assert not used.exists()
-
-
 @pytest.mark.parametrize(
     "plan",
     [

@@ -45,6 +45,14 @@ def test_unknown_formats_and_gzipped_hdf5_are_refused(path: str, format: str | N
     assert caught.value.reason == reason
 
 
+@pytest.mark.parametrize("name", ["a.pkl", "a.PICKLE", "a.gpickle", "ind.cora", "ind.cora.allx", "ind.cora.test.index"])
+def test_pickles_are_refused_by_name_in_favour_of_other_formats(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(b"\x80\x04N.")
+
+    with pytest.raises(FormatError, match=r"pickles.*not read.*HDF5, GraphML and edge lists.*CSV or npz"):
+        read_graphs(tmp_path / name)
+
+
 def test_a_folder_is_read_in_the_order_of_names(tmp_path: Path) -> None:
     for nodes, name in enumerate(("a.g6", "b.graphml.gz", "c.h5", "d.jsonl")):
         write_graphs([nx.empty_graph(nodes), SimpleGraph.from_pairs(nodes, [])], tmp_path / name)

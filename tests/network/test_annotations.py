@@ -243,6 +243,12 @@ def test_missing_files_and_endless_devices_are_refused(path_graph: Path, name: s
         read_network(path_graph, features=path)
 
 
+@pytest.mark.parametrize("kind", ["features", "labels"])
+def test_pickles_are_refused(path_graph: Path, kind: str) -> None:
+    with pytest.raises(FormatError, match=r"pickles.*are not read.*CSV or npz"):
+        read_network(path_graph, **{kind: path_graph.with_name("ind.cora.x")})  # type: ignore[arg-type]
+
+
 CSR = sparse.csr_array(np.array([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 3.0]]))
 
 

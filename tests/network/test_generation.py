@@ -14,7 +14,7 @@ from scipy.stats import ks_2samp
 from graphite_gen.errors import CheckpointError, SamplingError
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.network.calibration import expected_degrees
-from graphite_gen.network.generation import LargeGraphSampler, NetworkModel, fit_network_model
+from graphite_gen.network.generation import NetworkModel, fit_network_model, sample_networks
 from graphite_gen.network.hyperparameters import GENERATION
 from graphite_gen.network.network import Network
 from graphite_gen.network.storage import load_network, save_network
@@ -47,7 +47,7 @@ def edges_between_blocks(graph: SimpleGraph) -> np.ndarray:
 
 
 def test_samples_have_the_degrees_and_blocks_of_the_network() -> None:
-    graphs = list(LargeGraphSampler(model(), 30, seed=1))
+    graphs = list(sample_networks(model(), 30, seed=1))
 
     mean = np.mean([edges_between_blocks(graph) for graph in graphs], axis=0)
     wanted = edges_between_blocks(observed().graph)
@@ -61,7 +61,7 @@ def test_samples_have_the_degrees_and_blocks_of_the_network() -> None:
 
 @pytest.mark.parametrize("nodes", [60, 400])
 def test_samples_of_another_size_keep_the_degree_distribution(nodes: int) -> None:
-    graphs = list(LargeGraphSampler(model(), 8, nodes=nodes, seed=2))
+    graphs = list(sample_networks(model(), 8, nodes=nodes, seed=2))
 
     degrees = np.concatenate([graph.degrees() for graph in graphs])
     assert all(graph.nodes == nodes for graph in graphs)
@@ -73,7 +73,7 @@ def test_samples_of_another_size_keep_the_degree_distribution(nodes: int) -> Non
 
 def test_a_graph_depends_on_the_seed_and_not_on_the_count() -> None:
     first, again, other = (
-        list(LargeGraphSampler(model(), n, nodes=(90, 120), seed=s)) for n, s in ((3, 1), (2, 1), (2, 5))
+        list(sample_networks(model(), n, nodes=(90, 120), seed=s)) for n, s in ((3, 1), (2, 1), (2, 5))
     )
 
     assert all(np.array_equal(a.edges, b.edges) for a, b in zip(first, again, strict=False))
@@ -167,7 +167,7 @@ def test_biases_are_fitted_once_per_fraction_in_any_order(monkeypatch: pytest.Mo
 
 
 def test_latents_and_largest_component_are_optional() -> None:
-    (graph,) = LargeGraphSampler(model(), 1, nodes=60, largest=True, latents=True)
+    (graph,) = sample_networks(model(), 1, nodes=60, largest=True, latents=True)
 
     assert nx.is_connected(graph.to_networkx())
     assert len(graph.node_attributes) == GENERATION.latent
@@ -198,13 +198,13 @@ def test_damaged_checkpoints_are_refused(tmp_path: Path) -> None:
 
 def test_impossible_sizes_are_refused() -> None:
     with pytest.raises(SamplingError, match="at least"):
-        LargeGraphSampler(model(), 1, nodes=3)
+        sample_networks(model(), 1, nodes=3)
 
 
 def test_isolated_nodes_and_components_are_reproduced() -> None:
     parts = [nx.complete_graph(5), nx.empty_graph(1), nx.complete_graph(5), nx.empty_graph(3)]
     trained = fit_network_model(network_of(nx.disjoint_union_all(parts)), replace(GENERATION, epochs=100))
-    degrees = np.mean([graph.degrees() for graph in LargeGraphSampler(trained, 40)], axis=0)
+    degrees = np.mean([graph.degrees() for graph in sample_networks(trained, 40)], axis=0)
 
     assert degrees[[5, 11, 12, 13]].max() < 0.5
     assert degrees[[0, 1, 6, 7]].min() > 3

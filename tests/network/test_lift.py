@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from graphite_gen.network.lift import LEAST_CROSSING, Copy, in_triangles, lift
+from graphite_gen.network.lift import LEAST_CROSSING, in_triangles, lift
 
 from .graphs import pairs_of
 
@@ -47,15 +47,16 @@ def test_triangles_at_hubs_take_linear_time() -> None:
 
 
 def test_one_copy_is_unchanged() -> None:
-    assert np.array_equal(lift([Copy(np.arange(NODES), clustered(1))], np.random.default_rng(0)), clustered(1))
+    assert np.array_equal(lift([np.arange(NODES)], [clustered(1)], np.random.default_rng(0)), clustered(1))
 
 
 def test_degrees_triangles_and_adjacent_originals_are_preserved_and_other_edges_cross() -> None:
-    copies = [Copy(np.random.default_rng(seed).permutation(NODES), clustered(seed)) for seed in range(40)]
-    before = nx.disjoint_union_all([whole(NODES, each.edges) for each in copies])
-    edges = lift(copies, np.random.default_rng(5))
+    originals = [np.random.default_rng(seed).permutation(NODES) for seed in range(40)]
+    copies = [clustered(seed) for seed in range(40)]
+    before = nx.disjoint_union_all([whole(NODES, each) for each in copies])
+    edges = lift(originals, copies, np.random.default_rng(5))
     after = whole(40 * NODES, edges)
-    like = np.concatenate([each.like for each in copies])
+    like = np.concatenate(originals)
     kinds, kinds_after = (Counter(tuple(sorted(like[list(edge)])) for edge in graph.edges) for graph in (before, after))
 
     assert (edges[0] < edges[1]).all()
@@ -66,13 +67,14 @@ def test_degrees_triangles_and_adjacent_originals_are_preserved_and_other_edges_
     assert change.sum() < 0.01 * 2 * before.number_of_edges()
     assert kinds_after <= kinds
     crossing = edges[0] // NODES != edges[1] // NODES
-    outside = ~np.concatenate([in_triangles(NODES, each.edges) for each in copies])
+    outside = ~np.concatenate([in_triangles(NODES, each) for each in copies])
     # Of forty copies one is the edge's own.
     assert crossing.sum() == pytest.approx(39 / 40 * outside.sum(), rel=0.1)
 
 
 def test_copies_of_cliques_are_connected() -> None:
-    edges = lift([Copy(np.arange(NODES), pairs_of(nx.complete_graph(NODES)).T)] * 8, np.random.default_rng(7))
+    clique = pairs_of(nx.complete_graph(NODES)).T
+    edges = lift([np.arange(NODES)] * 8, [clique] * 8, np.random.default_rng(7))
 
     crossing = np.mean(edges[0] // NODES != edges[1] // NODES)
     assert 0.5 * LEAST_CROSSING < crossing <= LEAST_CROSSING
@@ -81,9 +83,9 @@ def test_copies_of_cliques_are_connected() -> None:
 
 def test_repeated_originals_in_a_copy_give_no_self_loops() -> None:
     path = np.array([[0, 1, 2], [1, 2, 3]])
-    twice = [Copy(np.array([0, 0, 1, 1]), path)] * 3
+    originals = [np.array([0, 0, 1, 1])] * 3
 
     for seed in range(20):
-        edges = lift(twice, np.random.default_rng(seed))
+        edges = lift(originals, [path] * 3, np.random.default_rng(seed))
         assert (edges[0] < edges[1]).all()
         assert len({tuple(edge) for edge in edges.T.tolist()}) == edges.shape[1]

@@ -6,7 +6,6 @@ import gzip
 import io
 import json
 import os
-import pickle
 import random
 import re
 import shutil
@@ -380,46 +379,6 @@ def _spoilt_npy(rng: random.Random, what: str, array: Any) -> bytes:
     return data
 
 
-class Planetoid:
-    """Planetoid's raw files, one of them spoilt."""
-
-    name = "planetoid"
-
-    def __init__(self, weight: float, root: Path) -> None:
-        self.weight = weight
-        self._root = root
-        draw = np.random.default_rng(0)
-        x = sparse.csr_matrix((draw.random((506, 3)) < 0.4).astype(np.float32))
-        y = np.eye(3, dtype=np.int32)[draw.integers(0, 3, 506)]
-        lists = {0: [1, 1, 504], 504: [0], 1: [0, 503]}
-        parts = {"x": x[:3], "y": y[:3], "allx": x[:503], "ally": y[:503], "tx": x[503:], "ty": y[503:], "graph": lists}
-        self._files = {"test.index": b"505\n503\n504\n"}
-        for protocol, (part, value) in enumerate(parts.items()):
-            self._files[part] = pickle.dumps(value, protocol=protocol % 5)
-        for part, data in self._files.items():
-            (root / f"ind.x.{part}").write_bytes(data)
-        self._sound = _described(read_network(root / "ind.x.graph"))
-
-    def trial(self, rng: random.Random, folder: Path) -> Trial:
-        part = rng.choice((*self._files, "graph", "x", "tx"))
-        for name in self._files:
-            if name != part:
-                (folder / f"ind.x.{name}").symlink_to(self._root / f"ind.x.{name}")
-        data = self._files[part]
-        what, spoilt = spoil_text(rng, data) if part == "test.index" or rng.random() < 0.3 else spoil_bytes(rng, data)
-        (folder / f"ind.x.{part}").write_bytes(spoilt)
-
-        def fault(found: Any) -> str | None:
-            if what == CUT and part != "test.index" and _described(found) != self._sound:
-                return "a file that was cut short was read"
-            i, j = found.edges.T
-            if not (len(i) == 0 or ((i >= 0) & (i < j) & (j < found.nodes)).all()):
-                return "edges between other nodes"
-            return _node_fault(found)
-
-        return f"{part}: {what}", lambda: read_network(folder / "ind.x.graph"), fault
-
-
 # Checkpoints --------------------------------------------------------------------------------------------------
 
 _TINY = {
@@ -698,9 +657,7 @@ class Endless:
         self._formats = ("g6", "s6", "jsonl", "gml", "edgelist", "graphml", "h5")
 
     def trial(self, rng: random.Random, folder: Path) -> Trial:
-        kind = rng.choice(
-            (*self._formats, "features", "labels", "npz", "planetoid", "config.json", "model.safetensors")
-        )
+        kind = rng.choice((*self._formats, "features", "labels", "npz", "config.json", "model.safetensors"))
         device = rng.choice(("/dev/zero", "/dev/urandom", "/dev/full"))
         what = f"{device} as {kind}"
 
@@ -713,9 +670,6 @@ class Endless:
                 return read_network(self._graph, **{kind: path})
             if kind == "npz":
                 return read_network(self._graph, features=path)
-            if kind == "planetoid":
-                (folder / "ind.x.x").symlink_to(device)
-                return read_network(folder / "ind.x.graph")
             for name in ("config.json", "model.safetensors"):
                 (folder / name).symlink_to(device)
             return load_checkpoint(folder)
@@ -846,7 +800,6 @@ def readers(root: Path) -> list[Reader]:
     for kind in ("features", "labels"):
         for suffix in ("csv", "npz"):
             made.append(Annotations(kind, suffix, 6, under(f"{kind}{suffix}")))
-    made.append(Planetoid(6, under("planetoid")))
     for part, weight in (
         ("config.json", 6),
         ("model.safetensors", 6),

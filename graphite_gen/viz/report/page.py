@@ -8,6 +8,7 @@ import io
 import math
 from collections.abc import Sequence
 from importlib.resources import files
+from itertools import count
 from typing import TYPE_CHECKING
 
 from jinja2 import Environment, StrictUndefined
@@ -41,9 +42,11 @@ def render_page(report: ReportData) -> str:
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
     environment.filters |= {"number": _number, "nats": _nats}
 
-    def draw(graph: SimpleGraph) -> str:
+    def captioned(graph: SimpleGraph, index: int) -> tuple[str, str]:
+        sizes = f"{count_of(graph.nodes, 'node')}, {count_of(len(graph.edges), 'edge')}"
         # Sharp enough to be enlarged.
-        return _embed(figures.plot_graph(graph, scale), dpi=240) if graph.nodes <= MAX_NODES else ""
+        drawing = _embed(figures.plot_graph(graph, scale), dpi=240) if graph.nodes <= MAX_NODES else ""
+        return f"{_name(graph, index)}: {sizes}", drawing
 
     return environment.from_string(template).render(
         report=report,
@@ -52,10 +55,7 @@ def render_page(report: ReportData) -> str:
         "base-uri 'none'; form-action 'none'",
         style=Markup(style),
         script=Markup(script),
-        galleries=[
-            (title, [(_caption(graph, k), draw(graph)) for k, graph in enumerate(graphs)])
-            for title, graphs in galleries
-        ],
+        galleries=[(title, list(map(captioned, graphs, count()))) for title, graphs in galleries],
         degree_key=_embed(figures.plot_degree_key(scale)),
         distributions=[(found.name, _embed(figures.plot_distribution(found))) for found in report.distributions],
         training=_embed(figures.plot_training(report.history)) if report.history else "",
@@ -105,10 +105,6 @@ def _name(graph: SimpleGraph, index: int) -> str:
     name = graph.attributes.get("name")
 
     return str(index) if name in (None, "") else f"{index} {name}"
-
-
-def _caption(graph: SimpleGraph, index: int) -> str:
-    return f"{_name(graph, index)}: {count_of(graph.nodes, 'node')}, {count_of(len(graph.edges), 'edge')}"
 
 
 def _number(value: float | None, form: str) -> str:
