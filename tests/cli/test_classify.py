@@ -7,7 +7,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from .conftest import assert_error, invoke, read_csv, run, run_json
+from .conftest import read_csv, run, run_json
 
 QUICK = ("--epochs", 30, "--runs", 2, "--threads", 1)
 
@@ -75,18 +75,3 @@ def test_dense_features_are_standardised(columns: tuple[str, ...]) -> None:
 
     for row in run_json("classify", "people.graphml", *options):
         assert row["accuracy"] > 0.9, row
-
-
-def test_mistakes_end_in_one_line(groups: Path) -> None:
-    nx.write_graphml(nx.cycle_graph(9), "plain.graphml")
-    Path("y.csv").write_text("id,club,split\nn1,a,somewhere\nn2,b,train\n")
-    lone = nx.empty_graph(12)
-    nx.set_node_attributes(lone, {node: "ab"[node % 2] for node in lone}, "label")
-    nx.write_graphml(lone, "lone.graphml")
-    for line, problem in (
-        (["plain.graphml"], "--node-labels"),
-        ([groups, "--node-labels", "y.csv"], "'somewhere'"),
-        ([groups, "-o", "out.txt"], "'.csv'"),
-        (["lone.graphml"], "no edges and no features"),
-    ):
-        assert_error(invoke("classify", *line, *QUICK), problem, after_notes=True)

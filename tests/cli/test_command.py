@@ -6,11 +6,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from graphite_gen.cli import advice, options
 from graphite_gen.cli.command import NO_BREAK, Command, Option
 from graphite_gen.cli.main import COMMANDS, SECTIONS
 from graphite_gen.cli.train_options import settings
-from graphite_gen.errors import GraphiteError
 
 from .conftest import run
 
@@ -71,35 +69,3 @@ def test_earlier_spellings_are_accepted_and_not_shown() -> None:
     text = CliRunner().invoke(build, ["--help"]).stdout
     assert "--order " not in text
     assert "Node ordering.  [default: bfs]" in text
-
-
-@pytest.mark.parametrize(
-    ("option", "flag"),
-    [
-        (options.input_format(), "--format"),
-        (options.input_format("--input-format"), "--input-format"),
-        (options.output_format(), None),
-    ],
-)
-def test_advice_names_the_option_of_the_command(
-    monkeypatch: pytest.MonkeyPatch, option: click.Option, flag: str | None
-) -> None:
-    monkeypatch.setitem(advice.ADVICE, "test", "Pass '{input_format}' for '{path}', or '{model}ego'.")
-
-    @click.command()
-    @option
-    @options.model
-    def read(**_: object) -> None:
-        click.echo(advice.advice(GraphiteError("Found this.", reason="test", path="a.g6")))
-
-    expected = "" if flag is None else f"Pass '{flag}' for 'a.g6', or '--model ego'."
-    assert CliRunner().invoke(read).stdout.strip() == expected
-
-
-def test_advice_has_parameters_as_options_and_only_what_applies_to_the_command() -> None:
-    facts = {"family": "ego", "parameters": {"connected": True, "p": 0.5}, "nodes": 9}
-    error = GraphiteError("?", reason="entropy-unknown", **facts)
-
-    assert "--entropy ego --param connected=true --param p=0.5 --nodes 9'" in advice.advice(error)
-    assert advice.advice(GraphiteError("?", reason="file-damaged")) == "Write the file again."
-    assert advice.advice(GraphiteError("?")) == ""

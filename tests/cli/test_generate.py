@@ -3,14 +3,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import networkx as nx
-import pytest
 from networkx.readwrite.graphml import GraphMLReader
 
 from graphite_gen.families import FAMILIES, Family, family
 from graphite_gen.io import read_graphs
 from graphite_gen.records import Provenance
 
-from .conftest import assert_error, invoke, program, run
+from .conftest import program, run
 
 
 def test_the_file_has_graphs_of_the_family_with_splits_and_provenance(graphs: Path) -> None:
@@ -69,25 +68,9 @@ def test_the_help_states_the_largest_sizes() -> None:
     assert {kind.most_nodes for name, kind in FAMILIES.items() if name != "powerlaw-tree"} == {Family.most_nodes}
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        *("nobody -o a.g6", "ego --param q=1 -o a.g6", "ego --param p=2 -o a.g6", "regular --nodes 3 -o a.g6"),
-        *("er --nodes 1:99999999 -n 1 -o a.g6", "ego -o a.unknown", "ego -o no/such/folder/a.g6", "ego -o ."),
-        *("ego -o /proc/a.g6", "ego -o -", "ego -o - --format h5", "ego -o a.g6 --union"),
-    ],
-)
-def test_errors_are_reported_on_one_line_and_leave_no_file(line: str) -> None:
-    assert_error(invoke("generate", "--family", *line.split()))
-    assert not list(Path().iterdir())
-
-
-def test_an_existing_file_is_kept_unless_forced(graphs: Path) -> None:
-    before = graphs.read_bytes()
-    assert_error(invoke("generate", "--family", "er", "-o", graphs), "--force")
-    assert graphs.read_bytes() == before
-
+def test_an_existing_file_is_replaced_with_force(graphs: Path) -> None:
     run("generate", "--family", "er", "-o", graphs, "--force")
+
     assert read_graphs(graphs).provenance.family == "erdos-renyi"
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import h5py
 import networkx as nx
 import numpy as np
 import pytest
@@ -21,7 +20,7 @@ from graphite_gen.network.baselines import BASELINES
 from graphite_gen.network.node_classification import NODE_SPLITS
 from graphite_gen.network.splits import SPLITS
 
-from .conftest import assert_error, invoke, run, run_json
+from .conftest import invoke, run, run_json
 
 TINY = ("--epochs", 3, "--latent", 4, "--threads", 1)
 COMMANDS = {
@@ -133,15 +132,6 @@ def test_isolated_nodes_components_and_missing_labels_are_supported(command: str
         assert len(nx.read_graphml("like.graphml")) == 26
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("nodes", [1, 6])
-def test_one_node_and_no_edges_end_in_one_line(command: str, nodes: int) -> None:
-    nx.write_graphml(nx.empty_graph(nodes), "graph.graphml")
-
-    assert_error(invoke(*COMMANDS[command]), "labels" if command == "classify" else "edge", after_notes=True)
-    assert list(Path().iterdir()) == [Path("graph.graphml")]
-
-
 @pytest.mark.parametrize("nodes", [2, 3])
 def test_the_smallest_graphs_with_an_edge(nodes: int) -> None:
     nx.write_graphml(nx.path_graph(nodes), "graph.graphml")
@@ -163,37 +153,6 @@ def test_without_edges_classes_are_predicted_from_features() -> None:
     (row,) = run_json("classify", "graph.graphml", *options)
 
     assert row["accuracy"] == 1
-
-
-def test_features_of_the_wrong_length_end_in_one_line() -> None:
-    graph = cliques((8, 7))
-    nx.write_graphml(graph, "graph.graphml")
-    np.savez("short.npz", features=np.ones((14, 3)))
-    for command in ("link", "classify", "embed"):
-        assert_error(invoke(*COMMANDS[command], "--node-features", "short.npz"), "14 rows", after_notes=True)
-
-    with h5py.File("graph.h5", "w") as file:
-        file["edge_index"] = np.array(sorted(graph.edges), dtype=np.int32).T
-        file["features"] = np.ones((14, 2), dtype=np.float32)
-    assert_error(invoke("link", "graph.h5", *COMMANDS["link"][2:]), "14 rows for 15 nodes")
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        ("link", "--kind", "gae", "--skip-weight", 0.5),
-        ("link", "--kind", "gae", "--kind", "vgae", "--rounds", 2),
-        ("link", "--predict", "links.csv", "--kind", "vgae", "--skip", "convex"),
-        ("link", "--kind", "gae", "--kind", "graphite-ae", "--kl-weight", 0.5),
-        ("embed", "-o", "z.csv", "--kind", "gae", "--kl-weight", 0.5),
-        ("embed", "-o", "z.csv", "--kind", "vgae", "--skip-weight", 0.5),
-        ("classify", "--kind", "gcn", "--reconstruction", 0.5),
-        ("classify", "--kind", "gcn", "--latent", 5),
-        ("train", "--single", "--kind", "gae", "--rounds", 2),
-    ],
-)
-def test_settings_that_no_chosen_kind_uses_are_refused(groups: Path, line: tuple[object, ...]) -> None:
-    assert_error(invoke(*line, groups), f"'{line[-2]}' has no effect on '", code=2)
 
 
 def test_settings_that_one_chosen_kind_uses_are_accepted(groups: Path) -> None:

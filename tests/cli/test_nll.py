@@ -2,10 +2,8 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
-import networkx as nx
 import numpy as np
 import pytest
 from rich.cells import cell_len
@@ -87,7 +85,6 @@ def test_all_graphs_are_scored_if_none_is_marked(graphs: Path, model: Path) -> N
 
     assert (value["graphs"], value["floor"]) == (12, None)
     assert "marks no graphs" in result.stderr
-    assert_error(invoke("nll", "plain.g6", "--model", model, "--split", "test"), "split", after_notes=True)
 
 
 def test_a_family_can_be_named_and_must_contain_the_graphs(score: Line, graphs: Path) -> None:
@@ -102,7 +99,6 @@ def test_a_family_can_be_named_and_must_contain_the_graphs(score: Line, graphs: 
         result = run(*line, name, "--json")
         assert json.loads(result.stdout)["floor"] is json.loads(result.stdout)["excess"] is None
         assert "No entropy: " in result.stderr
-    assert_error(invoke(*line, "nobody"), "'nobody'")
 
 
 def test_geometric_graphs_are_compared_with_the_shipped_entropy(model: Path) -> None:
@@ -221,15 +217,11 @@ def test_classes_cost_less_and_stay_comparable(score: Line, graphs: Path) -> Non
     assert "isomorphism class" in run(*line, "--unlabelled").stdout
 
 
-def test_classes_need_igraph_and_a_model_without_identity_features(
-    score: Line, graphs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_classes_need_a_model_without_identity_features(graphs: Path) -> None:
     run("train", "--family", "ego", *TINY, "--preset", "paper")
 
     assert "identity features" in run("nll", graphs, "-k", 2).stderr
     assert_error(invoke("nll", graphs, "-k", 2, "--unlabelled"), "omit '--unlabelled'", after_notes=True)
-    monkeypatch.setitem(sys.modules, "igraph", None)
-    assert_error(invoke(*score, "-k", 2, "--unlabelled"), "pip install igraph", after_notes=True)
 
 
 def test_a_model_of_another_family_gets_a_finding_and_a_note_on_the_one_to_use(model: Path, bundled: Path) -> None:
@@ -246,18 +238,6 @@ def test_a_model_of_another_family_gets_a_finding_and_a_note_on_the_one_to_use(m
     assert "was trained on 'ego' graphs, but these are 'powerlaw-tree' graphs" in none.stderr
     assert "graphite-gen train --family powerlaw-tree" in none.stderr
     assert "Use '--model powerlaw-tree'" in shown.stderr
-
-
-def test_unreadable_empty_and_weighted_files_are_refused_with_advice(model: Path) -> None:
-    Path("empty.jsonl").write_text("")
-    nx.write_graphml(nx.Graph([("a", "b", {"weight": 2.5})]), "weighted.graphml")
-
-    for file, problems in (
-        ("missing.h5", ["missing.h5"]),
-        ("empty.jsonl", ["graphite-gen generate"]),
-        ("weighted.graphml", ["is weighted, but 'ego' was trained on unweighted graphs", "graphite-gen train"]),
-    ):
-        assert_error(invoke("nll", file, "--model", model), *problems, after_notes=file == "weighted.graphml")
 
 
 def test_defaults_are_the_librarys() -> None:
@@ -278,18 +258,3 @@ def test_an_autoregressive_model_is_scored_and_checked_without_annealing(graphs:
     assert_error(invoke("nll", graphs, "--model", "ar", "--method", "ais"), "anneal", after_notes=True)
     for option in ("--chains", "--steps"):
         assert_error(invoke(*line, option, 5), f"'{option}' has no effect on an autoregressive model", code=2)
-
-
-@pytest.mark.parametrize(
-    ("line", "what"),
-    [
-        ("--chains 64", "'--chains' has no effect on method 'is' without '--check'"),
-        ("--steps 9", "'--steps' has no effect on method 'is' without '--check'"),
-        ("--method ais -k 9", "'--samples' has no effect on method 'ais' without '--check'"),
-        ("--check-graphs 9", "'--check-graphs' needs '--check'"),
-        ("--param m=3", "'--param' needs '--family'"),
-        *((f"--convention paper {option}", "'paper'") for option in ("--method ais", "--check", "--unlabelled")),
-    ],
-)
-def test_an_option_without_effect_is_refused(graphs: Path, line: str, what: str) -> None:
-    assert_error(invoke("nll", graphs, *line.split()), what, code=2)

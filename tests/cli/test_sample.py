@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from pathlib import Path
 
@@ -74,45 +73,12 @@ def test_degrees_come_from_a_list_or_a_file_and_set_the_size(model: Path) -> Non
     assert all(graph.degrees().tolist() == [3, 2, 2, 2, 1] for graph in read_graphs("a.g6"))
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("--tree --edges 12 --nodes 10", {"12", "9"}),
-        ("--regular 3 --nodes 9", {"27"}),
-        ("--regular 9 --nodes 9", {"8", "9"}),
-        ("--degrees 3,3,1,1 --nodes 4", {"graphical"}),
-        ("--degrees 2,2,2 --nodes 4", {"3", "4"}),
-        ("--planar --edges 10 --nodes 5", {"10", "9"}),
-        ("--connected --max-degree 1 --nodes 5", {"4", "2"}),
-        ("--regular 9", {"4", "8"}),
-        ("--nodes 10:100000", {"100000"}),
-        ("--union", {"union"}),
-        ("--model nobody", {"nobody"}),
-        ("--model empty", {"empty"}),
-        ("--format h5 -o -", {"HDF5"}),
-        ("-o there.g6", {"force"}),
-        ("--model ./gae", {"autoencoder"}),
-    ],
-)
-def test_mistakes_are_reported_on_one_line(model: Path, line: str, words: set[str]) -> None:
-    Path("empty").mkdir()
-    Path("there.g6").write_text("?\n")
-    save_checkpoint(small_model(kind="gae"), Path("gae"))
-    result = invoke("sample", "--model", model, "-o", "a.g6", *line.split())
-
-    assert_error(result, after_notes=True)
-    assert words <= set(re.findall(r"\w+", result.stderr.splitlines()[-1]))
-    assert not Path("a.g6").exists()
-
-
 def test_latents_are_node_attributes(model: Path) -> None:
     run("sample", "--model", model, "-n", 3, "--with-latents", "--largest-component", "-o", "out.h5")
 
     for graph in read_graphs("out.h5"):
         assert set(graph.node_attributes) == {f"z{d}" for d in range(8)}
         assert len(graph.node_attributes["z0"]) == graph.nodes
-    for format in ("g6", "s6", "edgelist"):
-        assert_error(invoke("sample", "--model", "nobody", "--with-latents", "-o", f"out.{format}"), "latents")
 
 
 def test_the_default_model_is_the_last_one_trained_or_a_bundled_one(model: Path, bundled: Path) -> None:

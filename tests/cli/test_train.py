@@ -80,7 +80,6 @@ def test_default_names_are_numbered_and_given_names_are_not() -> None:
     run(*line)
     assert sorted(path.name for path in Path("checkpoints").iterdir()) == ["ego", "ego-2"]
 
-    assert_error(invoke(*line, "--name", "ego"), "--resume", "--force", "--name")
     run(*line, "--name", "ego", "--force", "--seed", 1)
     assert load_checkpoint(Path("checkpoints/ego")).training.seed == 1
 
@@ -90,22 +89,6 @@ def test_a_file_is_used_by_its_splits_and_names_the_model(graphs: Path) -> None:
 
     assert value["name"] == "ego"
     assert (value["results"]["training_graphs"], value["results"]["validation_graphs"]) == (4, 4)
-
-
-@pytest.mark.parametrize(
-    ("line", "what"),
-    [
-        (("--skip", "convex"), "'--skip' has no effect on an autoregressive model"),
-        (("--no-mlp",), "'--mlp/--no-mlp' has no effect on an autoregressive model"),
-        (("--latent", 4), "'--latent' has no effect on a model without encoder"),
-        (("--kl-warmup", 0.5), "'--kl-warmup' has no effect on a model without encoder"),
-        (("--encoder-features", "degree"), "'--encoder-features' has no effect on a model without encoder"),
-        (("--stages", 1, "--order", "peel"), "'--ordering' has no effect on a one-shot model"),
-    ],
-)
-def test_an_option_without_effect_is_refused(line: tuple[object, ...], what: str) -> None:
-    assert_error(invoke("train", "--family", "ego", *TINY, *line), what, code=2)
-    assert not list(Path().iterdir())
 
 
 def test_choices_of_options_are_those_of_the_library() -> None:
@@ -129,18 +112,6 @@ def test_help_shows_the_defaults_of_the_presets_and_for_one_network() -> None:
     assert f"[default: not used; --single: {GENERATION.subsample:g}; " in shown["subsample"]
     # Defaults that are equal, or not used there, are not repeated.
     assert not any("--single: " in shown[name] for name in ("kind", "validate_every", "patience"))
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        *("missing.h5", "--family nobody", "--family ego --resume", "--family ego --resume --name never"),
-        *(f"--family ego {' '.join(map(str, TINY))} --out /proc/models", "--family regular --nodes 3"),
-    ],
-)
-def test_an_error_is_one_line_and_leaves_no_files(line: str) -> None:
-    assert_error(invoke("train", *line.split()))
-    assert not list(Path().iterdir())
 
 
 def test_a_finished_run_is_reported(model: Path) -> None:
@@ -272,28 +243,3 @@ def test_a_model_of_one_network_is_trained_and_sampled(groups: Path) -> None:
     assert (facts["scope"], facts["nodes"]["max"]) == ("single graph", 30)
     assert "of one network" in run("inspect", "groups").stdout
     assert "groups" in run("inspect").stdout
-    again = invoke("train", "--single", groups, "--name", "groups", *options)
-    assert_error(again)
-    # There is no such run to go on with.
-    assert "--resume" not in again.stderr
-
-
-def test_commands_and_options_that_do_not_apply_to_one_network_are_refused(groups: Path) -> None:
-    run("train", "--single", groups, "--epochs", 2, "--latent", 4, "--threads", 1)
-    for line, code, problem in (
-        (("nll", groups), 1, "'--model bundled:barabasi'"),
-        (("nll", groups, "--model", "groups"), 1, "'--model bundled:barabasi'"),
-        (("report", "groups", "-o", "page.html"), 1, "'bundled:barabasi'"),
-        (("plot", "training", "groups", "--terminal"), 1, "'bundled:barabasi'"),
-        (("complete", groups, "--add-nodes", 1, "-o", "out.graphml"), 1, "model of one network"),
-        (("train", groups, "--name", "groups", "--resume"), 1, ""),
-        (("sample", "--tree", "-o", "out.h5"), 2, "'--tree' has no effect"),
-        (("sample", "--nodes", 2, "-o", "out.h5"), 1, "mean degree"),
-        (("train", "--single"), 2, "the file of the graph"),
-        (("train", "--single", groups, "--stages", 3), 2, "'--decoder' has no effect"),
-        (("train", groups, "--subsample", 2), 2, "'--subsample' needs '--single'"),
-        (("train", "--single", groups, "--resume"), 2, "'--resume' has no effect"),
-        (("train", "--single", "--family", "ego"), 2, "'--family' has no effect"),
-    ):
-        assert_error(invoke(*line), problem, code=code, after_notes=True)
-    assert not Path("out.h5").exists()
