@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import networkx as nx
-import numpy as np
 import pytest
 
 from .conftest import read_csv, run, run_json
@@ -60,18 +59,3 @@ def test_with_classes_on_stdout_the_accuracy_is_on_stderr(groups: Path) -> None:
 
     assert result.stdout.count("\n") == 31
     assert "Accuracy of graphite, 2 runs: " in result.stderr
-
-
-@pytest.mark.parametrize("columns", [("age",), ("age", "income")])
-def test_dense_features_are_standardised(columns: tuple[str, ...]) -> None:
-    rng = np.random.default_rng(0)
-    # Neighbours are of about the same age.
-    people = {"age": np.sort(rng.uniform(20, 80, 200)), "income": rng.lognormal(10, 1, 200)}
-    nx.write_graphml(nx.circulant_graph(200, [1, 2]), "people.graphml")
-    lines = [",".join(map(str, row)) for row in zip(range(200), *(people[column] for column in columns), strict=True)]
-    Path("x.csv").write_text("\n".join([",".join(("id", *columns)), *lines]))
-    Path("y.csv").write_text("id,label\n" + "".join(f"{i},{age > 50}\n" for i, age in enumerate(people["age"])))
-    options = ("--node-features", "x.csv", "--node-labels", "y.csv", "--epochs", 100, "--runs", 1, "--threads", 1)
-
-    for row in run_json("classify", "people.graphml", *options):
-        assert row["accuracy"] > 0.9, row

@@ -8,7 +8,6 @@ from click.testing import CliRunner
 
 from graphite_gen.cli.command import NO_BREAK, Command, Option
 from graphite_gen.cli.main import COMMANDS, SECTIONS
-from graphite_gen.cli.train_options import settings
 
 from .conftest import run
 
@@ -44,19 +43,6 @@ def test_commands_are_listed_in_sections() -> None:
 
     assert places == sorted(places)
     assert all(text.count(f"\n  {name} ") == 1 for name in COMMANDS)
-
-
-@pytest.mark.parametrize(
-    ("line", "decoder"),
-    [("", None), ("--decoder one-shot", "one-shot"), ("--stages 1", "one-shot"), ("--stages 8", "autoregressive")],
-)
-def test_earlier_numbers_of_stages_choose_a_decoder(line: str, decoder: str | None) -> None:
-    @click.command()
-    @settings
-    def train(**values: object) -> None:
-        click.echo(repr(values["decoder"]))
-
-    assert CliRunner().invoke(train, line.split()).stdout.strip() == repr(decoder)
 
 
 def test_earlier_spellings_are_accepted_and_not_shown() -> None:

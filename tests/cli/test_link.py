@@ -42,15 +42,6 @@ def test_the_split_is_noted_and_few_test_edges_are_warned_about() -> None:
         assert ("29 test edges" in result.stderr) == (edges < 300)
 
 
-@pytest.mark.parametrize(("split", "skip"), [("connected", "incremental"), ("random", "convex")])
-def test_skips_and_splits_can_be_chosen(groups: Path, split: str, skip: str) -> None:
-    options = ("--split", split, "--skip", skip, "--targets", "all", "--edge-dropout", 0, "--subsample", 0)
-    (row,) = run_json("link", groups, "--runs", 1, *options, *QUICK)
-
-    assert row["split"] == split
-    assert row["auc_se"] is None
-
-
 @pytest.mark.parametrize(("by", "figure"), [(QUICK, "probability"), (("--baseline", "pagerank"), "score")])
 def test_missing_links_are_ranked_by_name_by_a_model_or_by_pagerank(
     groups: Path, by: tuple[object, ...], figure: str
@@ -91,9 +82,11 @@ def test_features_of_a_file_are_used_or_ignored(groups: Path) -> None:
     lines = ["id,a,b,c", *(f"n{i},{i // 10 == 0:d},{i // 10 == 1:d},{i // 10 == 2:d}" for i in range(30))]
     Path("x.csv").write_text("\n".join(lines))
     options = ("--node-features", "x.csv", "--runs", 1, *QUICK)
+    (used,) = run_json("link", groups, *options)
+    (ignored,) = run_json("link", groups, "--no-features", "--split", "random", *options)
 
-    assert run_json("link", groups, *options)[0]["features"] is True
-    assert run_json("link", groups, "--no-features", *options)[0]["features"] is False
+    assert (used["features"], used["split"], used["auc_se"]) == (True, "connected", None)
+    assert (ignored["features"], ignored["split"]) == (False, "random")
 
 
 def test_baselines_are_added_to_the_models(groups: Path) -> None:

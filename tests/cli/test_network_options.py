@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 import networkx as nx
-import numpy as np
 import pytest
 
 from graphite_gen import config
@@ -20,7 +19,7 @@ from graphite_gen.network.baselines import BASELINES
 from graphite_gen.network.node_classification import NODE_SPLITS
 from graphite_gen.network.splits import SPLITS
 
-from .conftest import invoke, run, run_json
+from .conftest import run
 
 TINY = ("--epochs", 3, "--latent", 4, "--threads", 1)
 COMMANDS = {
@@ -78,13 +77,14 @@ def test_settings_are_passed_to_the_library(command: str, monkeypatch: pytest.Mo
     learn = getattr(link_prediction, work)
     monkeypatch.setattr(link_prediction, work, noted)
     plain = ("--width", 32, "--hops", 1, "--teleport", 0, "--head", "inner", "--targets", "all", "--edge-dropout", 0)
-    objective = ("--kl-weight", 0.5, "--subsample", 0, "--unbalanced")
+    objective = ("--skip", "incremental", "--kl-weight", 0.5, "--subsample", 0, "--unbalanced")
     for given in ((), (*plain, *objective), ("--balanced",)):
         run(*COMMANDS[command], *given, "--force")
 
     tiny = hyperparameters.LinkSettings(epochs=3, latent=4)
     changes = {"width": 32, "hops": 1, "teleport": 0, "head": "inner", "targets": "all", "edge_dropout": 0}
-    assert seen == [tiny, replace(tiny, **changes, kl_weight=0.5, subsample=0, balanced=False), tiny]
+    changes |= {"skip": "incremental", "kl_weight": 0.5, "subsample": 0, "balanced": False}
+    assert seen == [tiny, replace(tiny, **changes), tiny]
 
 
 def test_help_shows_the_defaults_of_the_library() -> None:
@@ -130,29 +130,6 @@ def test_isolated_nodes_components_and_missing_labels_are_supported(command: str
     if command == "train":
         run("sample", "-n", 1, "-o", "like.graphml", "--threads", 1)
         assert len(nx.read_graphml("like.graphml")) == 26
-
-
-@pytest.mark.parametrize("nodes", [2, 3])
-def test_the_smallest_graphs_with_an_edge(nodes: int) -> None:
-    nx.write_graphml(nx.path_graph(nodes), "graph.graphml")
-    run(*COMMANDS["embed"])
-    # Two nodes with an edge are a complete graph.
-    assert invoke(*COMMANDS["predict"]).exit_code == (nodes == 2)
-    assert Path("links.csv").exists() == (nodes == 3)
-    run(*COMMANDS["train"])
-    run("sample", "-n", 2, "-o", "out.h5", "--threads", 1)
-
-
-def test_without_edges_classes_are_predicted_from_features() -> None:
-    graph = nx.empty_graph(30)
-    for node in graph:
-        graph.nodes[node]["label"] = node % 2
-    nx.write_graphml(graph, "graph.graphml")
-    np.savez("x.npz", features=np.eye(2)[np.arange(30) % 2])
-    options = ("--node-features", "x.npz", "--epochs", 60, "--runs", 1, "--kind", "gcn", "--threads", 1)
-    (row,) = run_json("classify", "graph.graphml", *options)
-
-    assert row["accuracy"] == 1
 
 
 def test_settings_that_one_chosen_kind_uses_are_accepted(groups: Path) -> None:
