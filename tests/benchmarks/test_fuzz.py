@@ -16,22 +16,14 @@ import pytest
 from graphite_gen.errors import FormatError
 
 
-@pytest.fixture
-def fuzz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, single_precision: None) -> Any:
-    from benchmarks import tables
+@pytest.mark.usefixtures("single_precision")
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_no_reader_fails_on_a_seeded_run(results: Path) -> None:
     from benchmarks.robustness import fuzz
 
-    monkeypatch.setattr(tables, "FOLDER", tmp_path / "results")
-    monkeypatch.setattr(tables, "DOCS", tmp_path / "docs")
-
-    return fuzz
-
-
-@pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_no_reader_fails_on_a_seeded_run(fuzz: Any, tmp_path: Path) -> None:
     fuzz.main(["--inputs", "2000", "--seed", "7"])
 
-    found = json.loads((tmp_path / "results" / "fuzz.json").read_text(encoding="utf-8"))
+    found = json.loads((results / "fuzz.json").read_text(encoding="utf-8"))
     failures = {name: reader["failures"] for name, reader in found["details"]["readers"].items() if reader["failures"]}
     assert failures == {}
     assert found["rows"][-1][1] >= 1900
@@ -66,7 +58,7 @@ class Broken:
         return str(kind), read, lambda value: "not what was written"
 
 
-def test_every_kind_of_failure_is_detected(fuzz: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_kind_of_failure_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from benchmarks.robustness.fuzzing import supervision
 
     monkeypatch.setattr(supervision, "SECONDS", 0.1)

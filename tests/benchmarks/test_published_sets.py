@@ -15,12 +15,9 @@ from graphite_gen.io import write_graphs
 
 
 @pytest.fixture
-def sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    from benchmarks import tables
+def sets(results: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     from benchmarks.reproduce import published_sets as sets
 
-    monkeypatch.setattr(tables, "FOLDER", tmp_path / "results")
-    monkeypatch.setattr(tables, "DOCS", tmp_path / "docs")
     tiny = {"epochs": 1, "epoch_graphs": 8, "batch_size": 4, "width": 8, "rounds": 1}
     for name in sets.SETTINGS:
         monkeypatch.setitem(sets.SETTINGS, name, tiny)
@@ -29,7 +26,7 @@ def sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.usefixtures("single_precision")
-def test_datasets_run_one_at_a_time_and_results_are_kept(sets: Any, tmp_path: Path) -> None:
+def test_datasets_run_one_at_a_time_and_results_are_kept(sets: Any, results: Path, tmp_path: Path) -> None:
     for name in ("ego_small", "tree"):
         write_graphs(generate("powerlaw-tree", 18, nodes=(5, 7), seed=0), tmp_path / f"{name}.h5")
     options = [str(tmp_path), "--samples", "12", "--models", str(tmp_path / "models")]
@@ -37,7 +34,7 @@ def test_datasets_run_one_at_a_time_and_results_are_kept(sets: Any, tmp_path: Pa
     sets.main([*options, "--sets", "tree"])
     sets.main([*options, "--sets", "ego_small"])
 
-    found = json.loads((tmp_path / "results" / "published_sets.json").read_text(encoding="utf-8"))
+    found = json.loads((results / "published_sets.json").read_text(encoding="utf-8"))
     assert [row[0] for row in found["rows"]] == ["ego_small", "tree", "tree + tree"]
     free, held = found["details"]["sets"][1:]
     assert held["vun"]["valid"]["value"] == 1
@@ -45,7 +42,7 @@ def test_datasets_run_one_at_a_time_and_results_are_kept(sets: Any, tmp_path: Pa
     assert found["details"]["sets"][0]["vun"]["valid"] is None
 
     sets.main([*options, "--sets", "tree"])
-    again = json.loads((tmp_path / "results" / "published_sets.json").read_text(encoding="utf-8"))["details"]["sets"]
+    again = json.loads((results / "published_sets.json").read_text(encoding="utf-8"))["details"]["sets"]
     # The model was not trained again.
     assert [row["training_seconds"] for row in again[1:]] == [row["training_seconds"] for row in (free, held)]
     assert again[1]["mmd"] == free["mmd"]
