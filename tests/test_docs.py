@@ -1,5 +1,3 @@
-"""Every command and snippet of the README and the documentation runs, and what they state about files is true."""
-
 from __future__ import annotations
 
 import json

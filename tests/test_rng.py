@@ -40,7 +40,6 @@ def test_streams_are_the_same_in_another_process() -> None:
 
 
 def test_streams_are_the_same_in_every_version() -> None:
-    """A file made from a seed can be made again."""
     assert derive_seed(0, "weights") == 2476272640724632838
     assert stream(0, "sample", 3).bytes(8).hex() == "1382caf861822da1"
 

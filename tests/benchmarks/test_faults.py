@@ -1,5 +1,3 @@
-"""A few kills of each kind, with a fixed seed."""
-
 from __future__ import annotations
 
 import random

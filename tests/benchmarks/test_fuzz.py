@@ -1,5 +1,3 @@
-"""A seeded run of the fuzzer finds no failure, and the fuzzer detects every kind of failure."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""The stored bounds belong to the test graphs of other benchmarks, and an interrupted run is continued."""
-
 from __future__ import annotations
 
 import json

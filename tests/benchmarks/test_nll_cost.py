@@ -1,5 +1,3 @@
-"""The measured cost of a command is that of its own process."""
-
 from __future__ import annotations
 
 import subprocess
@@ -14,7 +12,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def nll_cost(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return the script, with plain Python in place of the program."""
     from benchmarks.performance import nll_cost
 
     monkeypatch.setattr(nll_cost, "PROGRAM", (sys.executable,))

@@ -1,5 +1,3 @@
-"""The benchmark of published datasets runs one dataset at a time and keeps earlier results."""
-
 from __future__ import annotations
 
 import json

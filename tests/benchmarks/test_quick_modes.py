@@ -1,5 +1,3 @@
-"""Scripts that reproduce tables of the paper, in their quick mode."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Results are stored with their provenance, and copied between the markers of a page."""
-
 from __future__ import annotations
 
 import json

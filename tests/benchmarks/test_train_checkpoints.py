@@ -1,5 +1,3 @@
-"""Model cards report the likelihood and the BDMC gap."""
-
 from __future__ import annotations
 
 import shutil

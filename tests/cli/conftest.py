@@ -45,7 +45,6 @@ def under_torchrun(*args: object, processes: int = 2, restarts: int = 0) -> list
 
 
 def invoke(*args: object, **kwargs: Any) -> Result:
-    """Run a command in this process."""
     return CliRunner().invoke(main, [str(arg) for arg in args], **kwargs)
 
 

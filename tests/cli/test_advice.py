@@ -71,7 +71,6 @@ def prepared(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def contents() -> dict[Path, bytes | None]:
-    """Every file and folder here."""
     return {path: path.read_bytes() if path.is_file() else None for path in Path().rglob("*")}
 
 

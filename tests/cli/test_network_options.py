@@ -1,5 +1,3 @@
-"""Degenerate networks and wrong options: every command for networks works or ends in one line."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""Features and labels from files, hostile ones included."""
-
 from __future__ import annotations
 
 import io
