@@ -6,9 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
-import h5py
 import networkx as nx
-import numpy as np
 import pytest
 from tiny import path, small_model
 
@@ -34,16 +32,12 @@ def prepared(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "empty").mkdir()
     run("generate", "--family", "ego", "--graphs", 12, "--nodes", "5:8", "--seed", 1, "-o", folder / "ego.h5")
     run("convert", folder / "ego.h5", folder / "ego.g6")
-    lone = nx.empty_graph(12)
-    nx.set_node_attributes(lone, {node: "ab"[node % 2] for node in lone}, "label")
     for name, graph in {
         "path": nx.path_graph(20),
         "known": nx.Graph([("a", "b")]),
         "weighted": nx.Graph([("a", "b", {"weight": 2.5})]),
         "partial": nx.Graph([("a", "b", {"state": "unknown"}), ("b", "c", {})]),
         "nodes": nx.empty_graph(6),
-        "node": nx.empty_graph(1),
-        "lone": lone,
     }.items():
         nx.write_graphml(graph, folder / f"{name}.graphml")
     write_groups(folder / "groups.graphml")
@@ -51,7 +45,6 @@ def prepared(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in {
         "broken.graphml": "no graph\n",
         "empty.jsonl": "",
-        "corrupt.h5": "\x89HDF\r\n\x1a\n",
         "unknown.xyz": "?",
         "loop.edgelist": "0 0\n0 1\n1 0\n1 2\n",
         "taken.html": "mine",
@@ -59,10 +52,6 @@ def prepared(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "split.csv": "id,club,split\nn1,a,somewhere\nn2,b,train\n",
     }.items():
         (folder / name).write_text(text, encoding="utf-8")
-    np.savez(folder / "short.npz", features=np.ones((14, 3)))
-    with h5py.File(folder / "short.h5", "w") as file:
-        file["edge_index"] = np.array(sorted(nx.complete_graph(15).edges), dtype=np.int32).T
-        file["features"] = np.ones((14, 2), dtype=np.float32)
     run(
         "train", "--single", folder / "groups.graphml", *QUICK.split(), "--out", folder / "checkpoints", "--name", "net"
     )
@@ -90,17 +79,11 @@ def check(prepared: Path, line: str, words: str, code: int) -> None:
     [
         ("generate --family nobody -o a.g6", "'nobody' | 'graphite-gen families'"),
         ("generate --family ego --param q=1 -o a.g6", "'q' | 'graphite-gen families'"),
-        ("generate --family ego --param p=2 -o a.g6", "p=2.0"),
         ("generate --family regular --nodes 3 -o a.g6", "n=3 | '--nodes'"),
-        ("generate --family er --nodes 1:99999999 -n 1 -o a.g6", "99999999"),
-        ("generate --family ego -o a.unknown", "'a.unknown'"),
         ("generate --family ego -o no/such/folder/a.g6", "'no/such/folder'"),
-        ("generate --family ego -o -", "'-' has no suffix"),
         ("generate --family ego -o - --format h5", "HDF5 | '--format'"),
-        ("generate --family ego -o a.g6 --union", "union"),
         ("generate --family ego -o ego.h5", "'ego.h5' | '--force'"),
         ("convert missing.h5 a.g6", "missing.h5 | 'graphite-gen generate"),
-        ("convert corrupt.h5 a.g6", "corrupt.h5"),
         ("convert unknown.xyz a.g6", "unknown.xyz | '--input-format'"),
         ("convert loop.edgelist a.g6", "'--simplify'"),
         ("convert broken.graphml a.jsonl", "'--input-format'"),
@@ -117,8 +100,6 @@ def check(prepared: Path, line: str, words: str, code: int) -> None:
         (f"{SAMPLE} --regular 9", "4 sizes up to 8"),
         (f"{SAMPLE} --degrees 3,3,1,1 --nodes 4", "graphical"),
         (f"{SAMPLE} --degrees 2,2,2 --nodes 4", "on 4 | length 3"),
-        (f"{SAMPLE} --planar --edges 10 --nodes 5", "at least 10 | at most 9 "),
-        (f"{SAMPLE} --connected --max-degree 1 --nodes 5", "at least 4 | at most 2 "),
         (f"{SAMPLE} --nodes 10:100000", "100000 | '--nodes'"),
         (f"{SAMPLE} --model nobody", "'nobody' | 'graphite-gen train'"),
         (f"{SAMPLE} --model ./empty", "'empty' | 'graphite-gen train'"),
@@ -159,38 +140,19 @@ def check(prepared: Path, line: str, words: str, code: int) -> None:
         (f"train --single groups.graphml --name net {QUICK}", "Pass '--force' to replace it, or"),
         ("families --entropy nobody", "'nobody'"),
         ("families --floor nobody", "'nobody'"),
-        ("families --entropy ba --nodes 1:3", "n=3"),
-        ("families --entropy ba --nodes 70", "n=63"),
-        ("families --entropy geometric --param largest_component=true", "largest_component=false"),
         ("link path.graphml", "--split random"),
         ("link groups.graphml --features", "--node-features"),
-        ("link groups.graphml --node-features short.csv", "no features of node"),
         ("link groups.graphml --edge-dropout 0", "--targets all"),
-        ("link short.h5", "14 rows for 15 nodes"),
-        *(
-            (f"{line} --node-features short.npz", "14 rows")
-            for line in ("link groups.graphml", "classify groups.graphml")
-        ),
-        ("embed groups.graphml -o z.csv --node-features short.npz", "14 rows"),
-        ("classify path.graphml", "--node-labels"),
         ("classify groups.graphml --node-labels split.csv", "'somewhere'"),
         ("classify groups.graphml -o out.txt", "'.csv'"),
-        ("classify lone.graphml", "no edges and no features"),
-        ("embed groups.graphml -o z.g6", "node attributes"),
         ("embed groups.graphml --plot z.txt", "z.txt"),
         ("embed groups.graphml -o z.txt", "'.csv'"),
         ("embed groups.graphml -o - --output-format h5", "HDF5"),
-        *(
-            (f"{command} {options}".format(name), problem)
-            for name in ("node.graphml", "nodes.graphml")
-            for command, options, problem in (
-                ("link", "{}", "edge"),
-                ("link", "{} --predict links.csv", "no edges"),
-                ("classify", "{}", "labels"),
-                ("embed", "{} -o z.csv", "edge"),
-                ("train", "--single {}", "edge"),
-            )
-        ),
+        ("link nodes.graphml", "0 edges"),
+        ("link nodes.graphml --predict links.csv", "no edges"),
+        ("classify nodes.graphml", "labels | '--node-labels'"),
+        ("embed nodes.graphml -o z.csv", "no edges"),
+        ("train --single nodes.graphml", "no edges"),
     ],
 )
 def test_an_error_is_one_line_with_advice(prepared: Path, line: str, words: str) -> None:

@@ -19,11 +19,6 @@ from .conftest import TINY, assert_error, invoke, run, run_json
 
 Line = tuple[object, ...]
 
-KEYS = (
-    "model convention graphs samples nll standard_error elbo ess khat size_nats baseline entropy "
-    "entropy_standard_error floor floor_standard_error excess excess_standard_error"
-)
-
 
 @pytest.fixture
 def score(graphs: Path, model: Path) -> Line:
@@ -43,7 +38,6 @@ def test_json_has_the_librarys_estimate_and_the_exact_entropy(score: Line, graph
     entropies = [-family("ego").log_prob(graph) for graph in test]
     excess = np.array([row.nll for row in expected.per_graph]) - entropies
 
-    assert set(value) >= set(KEYS.split())
     assert value["khat"] == pytest.approx(expected.khat)
     assert (value["graphs"], value["samples"], value["model"]) == (4, 50, "ego")
     assert value["nll"] == pytest.approx(expected.nll)

@@ -23,16 +23,6 @@ def unit_rows(x: sparse.csr_array) -> torch.Tensor:
     return torch.nn.functional.normalize(torch.tensor(x.toarray()))
 
 
-def test_sparse_products_and_gradients_are_those_of_rows_of_length_one() -> None:
-    x = features()
-    weight = torch.randn(5, 3, requires_grad=True)
-    inputs = SparseInputs.from_features(x)
-
-    assert inputs.width == 5
-    assert torch.allclose(inputs @ weight, unit_rows(x) @ weight)
-    assert torch.autograd.gradcheck(lambda w: inputs @ w, weight)
-
-
 def scaled(x: Any) -> np.ndarray:
     """Dense features as they are scaled for a model."""
     return SparseInputs.from_features(sparse.csr_array(x)).matrix.to_dense().numpy()
