@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import tables
+
 
 @pytest.fixture
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder that results are written to, in place of the one in the repository."""
-    from benchmarks import tables
-
     monkeypatch.setattr(tables, "FOLDER", tmp_path / "results")
     monkeypatch.setattr(tables, "DOCS", tmp_path / "docs")
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
+from benchmarks.robustness import fuzz
+from benchmarks.robustness.fuzzing import supervision
 from graphite_gen.errors import FormatError
 
 
 @pytest.mark.usefixtures("single_precision")
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_no_reader_fails_on_a_seeded_run(results: Path) -> None:
-    from benchmarks.robustness import fuzz
-
     fuzz.main(["--inputs", "2000", "--seed", "7"])
 
     found = json.loads((results / "fuzz.json").read_text(encoding="utf-8"))
@@ -57,8 +57,6 @@ class Broken:
 
 
 def test_every_kind_of_failure_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from benchmarks.robustness.fuzzing import supervision
-
     monkeypatch.setattr(supervision, "SECONDS", 0.1)
     monkeypatch.setattr(supervision, "_WAITING", 0.5)
     (tmp_path / "next").write_text("0")

@@ -2,29 +2,25 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
+from benchmarks.reproduce import published_sets as sets
 from graphite_gen.evaluation import describe, estimate_mmd
 from graphite_gen.families.simulate import generate
 from graphite_gen.io import write_graphs
 
 
-@pytest.fixture
-def sets(results: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    from benchmarks.reproduce import published_sets as sets
-
+@pytest.fixture(autouse=True)
+def quick_training(monkeypatch: pytest.MonkeyPatch) -> None:
     tiny = {"epochs": 1, "epoch_graphs": 8, "batch_size": 4, "width": 8, "rounds": 1}
     for name in sets.SETTINGS:
         monkeypatch.setitem(sets.SETTINGS, name, tiny)
 
-    return sets
-
 
 @pytest.mark.usefixtures("single_precision")
-def test_datasets_run_one_at_a_time_and_results_are_kept(sets: Any, results: Path, tmp_path: Path) -> None:
+def test_datasets_run_one_at_a_time_and_results_are_kept(results: Path, tmp_path: Path) -> None:
     for name in ("ego_small", "tree"):
         write_graphs(generate("powerlaw-tree", 18, nodes=(5, 7), seed=0), tmp_path / f"{name}.h5")
     options = [str(tmp_path), "--samples", "12", "--models", str(tmp_path / "models")]
@@ -46,7 +42,7 @@ def test_datasets_run_one_at_a_time_and_results_are_kept(sets: Any, results: Pat
     assert again[1]["mmd"] == free["mmd"]
 
 
-def test_groups_are_as_large_as_the_test_split(sets: Any) -> None:
+def test_groups_are_as_large_as_the_test_split() -> None:
     graphs = generate("ego", 23, seed=0).graphs
     drawn, test = graphs[:18], graphs[18:]
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from benchmarks import tables
+
 
 def test_publish_records_provenance_and_updates_the_page(results: Path, tmp_path: Path) -> None:
-    from benchmarks import tables
-
     (tmp_path / "docs").mkdir()
     page = tmp_path / "docs" / "page.md"
     page.write_text("before\n<!-- begin x -->\nold\n<!-- end x -->\nafter\n", encoding="utf-8")

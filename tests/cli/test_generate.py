@@ -10,7 +10,7 @@ from graphite_gen.families.simulate import generate
 from graphite_gen.io import read_graphs
 from graphite_gen.records import Provenance
 
-from .conftest import program, run
+from .conftest import run
 
 
 def test_the_file_has_the_graphs_of_the_library_with_splits_and_provenance(graphs: Path) -> None:
@@ -63,11 +63,3 @@ def test_an_existing_file_is_replaced_with_force(graphs: Path) -> None:
     run("generate", "--family", "er", "-o", graphs, "--force")
 
     assert read_graphs(graphs).provenance.family == "erdos-renyi"
-
-
-def test_stdout_holds_only_graphs() -> None:
-    process = program("generate", "--family", "ego", "-n", 4, "-o", "-", "--format", "g6")
-    out, err = process.communicate(timeout=60)
-
-    assert (process.returncode, err) == (0, "")
-    assert [nx.from_graph6_bytes(line.encode()).number_of_nodes() > 0 for line in out.splitlines()] == [True] * 4
