@@ -131,6 +131,8 @@ def check(prepared: Path, line: str, words: str, code: int) -> None:
         ("plot gallery ego.h5 -o g.txt", "not a picture"),
         ("plot training ego.h5 --terminal", "is not a checkpoint"),
         ("plot training net --terminal", "'bundled:barabasi'"),
+        ("train missing.h5", "missing.h5"),
+        ("train --family regular --nodes 3", "n=3 | '--nodes'"),
         ("train --family er --resume", "'--resume'"),
         ("train --family ego --resume --name never", "'checkpoints/never' | without '--resume'"),
         (f"{TRAIN} --out /proc/models", "/proc/models | '--out'"),

@@ -87,6 +87,9 @@ def test_features_of_a_file_are_used_or_ignored(groups: Path) -> None:
 
     assert (used["features"], used["split"], used["auc_se"]) == (True, "connected", None)
     assert (ignored["features"], ignored["split"]) == (False, "random")
+    # There is no connected split of a path.
+    nx.write_graphml(nx.path_graph(30), "path.graphml")
+    run("link", "path.graphml", "--split", "random", "--runs", 1, *QUICK)
 
 
 def test_baselines_are_added_to_the_models(groups: Path) -> None:
