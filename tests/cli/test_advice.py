@@ -63,13 +63,13 @@ def contents() -> dict[Path, bytes | None]:
     return {path: path.read_bytes() if path.is_file() else None for path in Path().rglob("*")}
 
 
-def check(prepared: Path, line: str, words: str, code: int) -> None:
+def check(prepared: Path, line: str, words: str, code: int = 1, after_notes: bool = False) -> None:
     """Assert that a command fails with these words in its last line, prints no result and writes nothing."""
     shutil.copytree(prepared, ".", dirs_exist_ok=True)
     before = contents()
     result = invoke(*line.split())
 
-    assert_error(result, *words.split(" | "), code=code, after_notes=True)
+    assert_error(result, *words.split(" | "), code=code, after_notes=after_notes)
     assert result.stdout == "" or "--fail" in line
     assert contents() == before
 
@@ -94,22 +94,12 @@ def check(prepared: Path, line: str, words: str, code: int) -> None:
         ("inspect no/such.graphml", "no/such.graphml"),
         ("inspect unknown.xyz", "unknown.xyz | '--format'"),
         ("inspect nobody", "'nobody'"),
-        (f"{SAMPLE} --tree --edges 12 --nodes 10", "at least 12 | at most 9  | '--nodes'"),
-        (f"{SAMPLE} --regular 3 --nodes 9", "27"),
-        (f"{SAMPLE} --regular 9 --nodes 9", "at most 8 | 9 are"),
-        (f"{SAMPLE} --regular 9", "4 sizes up to 8"),
-        (f"{SAMPLE} --degrees 3,3,1,1 --nodes 4", "graphical"),
-        (f"{SAMPLE} --degrees 2,2,2 --nodes 4", "on 4 | length 3"),
-        (f"{SAMPLE} --nodes 10:100000", "100000 | '--nodes'"),
         (f"{SAMPLE} --model nobody", "'nobody' | 'graphite-gen train'"),
         (f"{SAMPLE} --model ./empty", "'empty' | 'graphite-gen train'"),
-        (f"{SAMPLE} --model ./gae", "autoencoder | '--kind graphite-vae'"),
         *((f"sample --model nobody --with-latents -o a.{format}", "latents") for format in ("g6", "s6", "edgelist")),
-        ("sample --model net --nodes 2 -o a.h5", "mean degree"),
         ("complete partial.graphml --model ego --graph 3", "graph 3"),
         ("complete partial.graphml --model ego --scores ranking.txt", "'.json'"),
         ("complete known.graphml --model ego", "--unlisted"),
-        ("complete weighted.graphml --model ego --add-nodes 3", "'--ignore-weights'"),
         ("complete broken.graphml --model ego", "--input-format"),
         ("complete two.jsonl --model ego --unlisted unknown", "'--graph"),
         ("complete groups.graphml --add-nodes 1 -o out.graphml", "model of one network"),
@@ -118,11 +108,8 @@ def check(prepared: Path, line: str, words: str, code: int) -> None:
         (f"{COMPLETE} -o partial.graphml", "--force"),
         (f"{COMPLETE} --scores missing/s.csv", "'missing'"),
         ("nll empty.jsonl --model ego", "graphite-gen generate"),
-        ("nll weighted.graphml --model ego", "'ego' was trained on unweighted | graphite-gen train"),
         ("nll ego.g6 --model ego --split test", "split"),
         ("nll ego.h5 --model ego --family nobody", "'nobody'"),
-        ("nll groups.graphml", "'--model bundled:barabasi'"),
-        ("nll groups.graphml --model net", "'--model bundled:barabasi'"),
         ("evaluate ego.h5 --reference ego.g6 --fail-above ratio=3", "'--train'"),
         ("evaluate ego.h5 --reference ego.g6 --fail-below valid=1", "'--valid-if'"),
         ("report ego -o taken.html", "taken.html"),
@@ -142,14 +129,36 @@ def check(prepared: Path, line: str, words: str, code: int) -> None:
         (f"train --single groups.graphml --name net {QUICK}", "Pass '--force' to replace it, or"),
         ("families --entropy nobody", "'nobody'"),
         ("families --floor nobody", "'nobody'"),
-        ("link path.graphml", "--split random"),
         ("link groups.graphml --features", "--node-features"),
-        ("link groups.graphml --edge-dropout 0", "--targets all"),
         ("classify groups.graphml --node-labels split.csv", "'somewhere'"),
         ("classify groups.graphml -o out.txt", "'.csv'"),
         ("embed groups.graphml --plot z.txt", "z.txt"),
         ("embed groups.graphml -o z.txt", "'.csv'"),
         ("embed groups.graphml -o - --output-format h5", "HDF5"),
+    ],
+)
+def test_an_error_before_the_work_is_one_line_with_advice(prepared: Path, line: str, words: str) -> None:
+    check(prepared, line, words)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (f"{SAMPLE} --tree --edges 12 --nodes 10", "at least 12 | at most 9  | '--nodes'"),
+        (f"{SAMPLE} --regular 3 --nodes 9", "27"),
+        (f"{SAMPLE} --regular 9 --nodes 9", "at most 8 | 9 are"),
+        (f"{SAMPLE} --regular 9", "4 sizes up to 8"),
+        (f"{SAMPLE} --degrees 3,3,1,1 --nodes 4", "graphical"),
+        (f"{SAMPLE} --degrees 2,2,2 --nodes 4", "on 4 | length 3"),
+        (f"{SAMPLE} --nodes 10:100000", "100000 | '--nodes'"),
+        (f"{SAMPLE} --model ./gae", "autoencoder | '--kind graphite-vae'"),
+        ("sample --model net --nodes 2 -o a.h5", "mean degree"),
+        ("complete weighted.graphml --model ego --add-nodes 3", "'--ignore-weights'"),
+        ("nll weighted.graphml --model ego", "'ego' was trained on unweighted | graphite-gen train"),
+        ("nll groups.graphml", "'--model bundled:barabasi'"),
+        ("nll groups.graphml --model net", "'--model bundled:barabasi'"),
+        ("link path.graphml", "--split random"),
+        ("link groups.graphml --edge-dropout 0", "--targets all"),
         ("link nodes.graphml", "0 edges"),
         ("link nodes.graphml --predict links.csv", "no edges"),
         ("classify nodes.graphml", "labels | '--node-labels'"),
@@ -157,8 +166,8 @@ def check(prepared: Path, line: str, words: str, code: int) -> None:
         ("train --single nodes.graphml", "no edges"),
     ],
 )
-def test_an_error_is_one_line_with_advice(prepared: Path, line: str, words: str) -> None:
-    check(prepared, line, words, 1)
+def test_an_error_after_notes_on_model_or_graphs_is_one_line_with_advice(prepared: Path, line: str, words: str) -> None:
+    check(prepared, line, words, after_notes=True)
 
 
 EGO = "train --family ego"
@@ -247,7 +256,7 @@ def test_wrong_usage_exits_with_two(prepared: Path, line: str, words: str) -> No
 @pytest.mark.parametrize(
     ("package", "line", "words"),
     [
-        ("matplotlib.figure", "plot gallery ego.h5 -o g.png", "graphite-gen[plot]"),
+        ("matplotlib.figure", "plot gallery none.h5 -o g.png", "graphite-gen[plot]"),
         ("matplotlib.figure", "report ego -o a.html", "graphite-gen[plot]"),
         ("matplotlib.figure", "embed groups.graphml -o z.h5 --plot z.png", "graphite-gen[plot]"),
         ("sklearn.manifold", "embed groups.graphml -o z.h5 --plot z.png", "graphite-gen[tasks]"),
@@ -259,7 +268,7 @@ def test_missing_packages_are_named(
     prepared: Path, monkeypatch: pytest.MonkeyPatch, package: str, line: str, words: str
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    check(prepared, line, words, 1)
+    check(prepared, line, words, after_notes=package == "igraph")
 
 
 def test_advice_has_parameters_as_options_and_only_what_applies_to_the_command() -> None:
