@@ -147,6 +147,8 @@ def test_the_bundled_model_of_the_files_family_is_preferred(graphs: Path, model:
 
     assert str(bundled / "ego") in notes
     assert "graphs' family" in notes
+    # Without graphs there is no family to prefer.
+    assert f"'{bundled / 'barabasi'}': the bundled model" in run("sample", "-n", 1, "-o", "a.g6").stderr
 
 
 @pytest.fixture
