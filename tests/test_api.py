@@ -79,16 +79,6 @@ def test_models_are_sampled_with_options_scored_and_shown() -> None:
     assert np.isfinite(model.nll(graphs, samples=4, convention="paper").nll)
 
 
-def test_autoencoders_are_trained_and_refuse_to_sample_or_score() -> None:
-    model = fit([random_graph(4, seed) for seed in range(4)], kind="graphite-ae", **QUICK)
-
-    assert model.trained.results["validation"] is not None
-    with pytest.raises(SamplingError, match="is a graphite-ae: an autoencoder has no prior"):
-        model.sample(1)
-    with pytest.raises(DatasetError, match="no likelihood"):
-        model.nll([random_graph(4, 0)])
-
-
 def test_training_graphs_of_a_family_differ_from_those_of_generate() -> None:
     ego = gg.family("ego")
 

@@ -1,5 +1,3 @@
-"""Process groups of real processes, each a fork of this one."""
-
 from __future__ import annotations
 
 import multiprocessing

@@ -1,5 +1,3 @@
-"""Every command and snippet of the README and the documentation runs, and what they state about files is true."""
-
 from __future__ import annotations
 
 import json
@@ -81,9 +79,7 @@ def run_commands(text: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("single_precision")
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if blocks(page)], ids=lambda page: page.relative_to(ROOT).as_posix()
-)
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=name_of)
 def test_every_block_of_the_page_runs(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

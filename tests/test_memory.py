@@ -1,5 +1,3 @@
-"""Estimates are compared with the memory that a separate process uses."""
-
 from __future__ import annotations
 
 import json

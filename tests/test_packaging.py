@@ -1,5 +1,3 @@
-"""The built wheel works without the checkout."""
-
 from __future__ import annotations
 
 import os

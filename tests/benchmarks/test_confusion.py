@@ -1,5 +1,3 @@
-"""The ratio of 'evaluate' identifies the family of samples."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""A seeded run of the fuzzer finds no failure, and the fuzzer detects every kind of failure."""
-
 from __future__ import annotations
 
 import json
@@ -13,25 +11,17 @@ from typing import Any
 
 import pytest
 
+from benchmarks.robustness import fuzz
+from benchmarks.robustness.fuzzing import supervision
 from graphite_gen.errors import FormatError
 
 
-@pytest.fixture
-def fuzz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, single_precision: None) -> Any:
-    from benchmarks import tables
-    from benchmarks.robustness import fuzz
-
-    monkeypatch.setattr(tables, "FOLDER", tmp_path / "results")
-    monkeypatch.setattr(tables, "DOCS", tmp_path / "docs")
-
-    return fuzz
-
-
+@pytest.mark.usefixtures("single_precision")
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_no_reader_fails_on_a_seeded_run(fuzz: Any, tmp_path: Path) -> None:
+def test_no_reader_fails_on_a_seeded_run(results: Path) -> None:
     fuzz.main(["--inputs", "2000", "--seed", "7"])
 
-    found = json.loads((tmp_path / "results" / "fuzz.json").read_text(encoding="utf-8"))
+    found = json.loads((results / "fuzz.json").read_text(encoding="utf-8"))
     failures = {name: reader["failures"] for name, reader in found["details"]["readers"].items() if reader["failures"]}
     assert failures == {}
     assert found["rows"][-1][1] >= 1900
@@ -66,9 +56,7 @@ class Broken:
         return str(kind), read, lambda value: "not what was written"
 
 
-def test_every_kind_of_failure_is_detected(fuzz: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from benchmarks.robustness.fuzzing import supervision
-
+def test_every_kind_of_failure_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervision, "SECONDS", 0.1)
     monkeypatch.setattr(supervision, "_WAITING", 0.5)
     (tmp_path / "next").write_text("0")

@@ -1,5 +1,3 @@
-"""The stored bounds belong to the test graphs of other benchmarks, and an interrupted run is continued."""
-
 from __future__ import annotations
 
 import json
@@ -10,18 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.reproduce import geometric_bounds as script
 from graphite_gen.families import family
 from graphite_gen.families.simulate import generate
 
 
-@pytest.fixture
-def script() -> Any:
-    from benchmarks.reproduce import geometric_bounds
-
-    return geometric_bounds
-
-
-def test_stored_bounds_belong_to_the_test_graphs_and_are_tight(script: Any) -> None:
+def test_stored_bounds_belong_to_the_test_graphs_and_are_tight() -> None:
     rows = script.read_rows()
     graphs = generate(family("geometric"), len(rows), seed=1000).graphs
     gaps = np.array([row["upper"] - row["lower"] for row in rows])
@@ -33,14 +25,14 @@ def test_stored_bounds_belong_to_the_test_graphs_and_are_tight(script: Any) -> N
     assert np.abs(gaps).max() < 3
 
 
-def test_digest_depends_on_labels(script: Any) -> None:
+def test_digest_depends_on_labels() -> None:
     graph = generate(family("geometric"), 1, seed=1000).graphs[0]
 
     assert script.digest(graph) == script.digest(graph.permuted(range(graph.nodes)))
     assert script.digest(graph) != script.digest(graph.permuted(range(graph.nodes)[::-1]))
 
 
-def test_interrupted_run_is_continued(script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_run_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     indices = []
 
     def bound(index: int, graph: Any) -> dict[str, Any]:

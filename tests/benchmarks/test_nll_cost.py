@@ -1,28 +1,22 @@
-"""The measured cost of a command is that of its own process."""
-
 from __future__ import annotations
 
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+
+from benchmarks.performance import nll_cost
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture
-def nll_cost(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return the script, with plain Python in place of the program."""
-    from benchmarks.performance import nll_cost
-
+@pytest.fixture(autouse=True)
+def plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nll_cost, "PROGRAM", (sys.executable,))
 
-    return nll_cost
 
-
-def test_memory_and_time_are_those_of_the_child(nll_cost: Any) -> None:
+def test_memory_and_time_are_those_of_the_child() -> None:
     # More than this process has, since a child inherits its peak.
     cost = nll_cost.run("-c", "import time; x = b'1' * 900_000_000; time.sleep(0.5)")
 
@@ -38,6 +32,6 @@ def test_script_starts_the_program_before_it_imports_torch() -> None:
     assert done.stdout.strip() == "[]", done.stderr
 
 
-def test_failing_program_is_reported(nll_cost: Any) -> None:
+def test_failing_program_is_reported() -> None:
     with pytest.raises(SystemExit, match="failed"):
         nll_cost.run("-c", "raise SystemExit(3)")

@@ -1,5 +1,3 @@
-"""Model cards report the likelihood and the BDMC gap."""
-
 from __future__ import annotations
 
 import shutil
@@ -8,14 +6,13 @@ from typing import Any
 
 import pytest
 
+from benchmarks.reproduce import train_checkpoints as checkpoints
 from graphite_gen.likelihood.bdmc import GraphBDMC, summarise_bdmc
 from graphite_gen.training.checkpoint import bundled_folder
 
 
 @pytest.mark.usefixtures("single_precision")
 def test_card_reports_the_bdmc_gap_with_its_error_and_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from benchmarks.reproduce import train_checkpoints as checkpoints
-
     calls: list[tuple[Any, ...]] = []
     rows = [GraphBDMC(10, 20, 30.0, 30.2, 30.5, 0.2), GraphBDMC(11, 22, 33.0, 33.6, 33.5, 0.2)]
 

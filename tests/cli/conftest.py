@@ -45,7 +45,6 @@ def under_torchrun(*args: object, processes: int = 2, restarts: int = 0) -> list
 
 
 def invoke(*args: object, **kwargs: Any) -> Result:
-    """Run a command in this process."""
     return CliRunner().invoke(main, [str(arg) for arg in args], **kwargs)
 
 
@@ -102,18 +101,21 @@ def graphs(own_folder: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def groups(own_folder: Path) -> Path:
-    """A file of one network: thirty named nodes, labelled by their three groups."""
+def write_groups(path: Path) -> None:
+    """Write a network: thirty named nodes, labelled by their three groups."""
     import networkx as nx
 
     graph = nx.Graph(nx.planted_partition_graph(3, 10, 0.6, 0.05, seed=0).edges)
     for node in graph:
         graph.nodes[node]["label"] = f"group {node // 10}"
-    path = own_folder / "groups.graphml"
     nx.write_graphml(nx.relabel_nodes(graph, {node: f"n{node}" for node in sorted(graph)}), path)
 
-    return path
+
+@pytest.fixture
+def groups(own_folder: Path) -> Path:
+    write_groups(own_folder / "groups.graphml")
+
+    return own_folder / "groups.graphml"
 
 
 def assert_error(result: Result, *words: str, code: int = 1, after_notes: bool = False) -> None:

@@ -4,10 +4,9 @@ import re
 from pathlib import Path
 
 import networkx as nx
-import numpy as np
 import pytest
 
-from .conftest import assert_error, invoke, read_csv, run, run_json
+from .conftest import read_csv, run, run_json
 
 QUICK = ("--epochs", 30, "--runs", 2, "--threads", 1)
 
@@ -60,33 +59,3 @@ def test_with_classes_on_stdout_the_accuracy_is_on_stderr(groups: Path) -> None:
 
     assert result.stdout.count("\n") == 31
     assert "Accuracy of graphite, 2 runs: " in result.stderr
-
-
-@pytest.mark.parametrize("columns", [("age",), ("age", "income")])
-def test_dense_features_are_standardised(columns: tuple[str, ...]) -> None:
-    rng = np.random.default_rng(0)
-    # Neighbours are of about the same age.
-    people = {"age": np.sort(rng.uniform(20, 80, 200)), "income": rng.lognormal(10, 1, 200)}
-    nx.write_graphml(nx.circulant_graph(200, [1, 2]), "people.graphml")
-    lines = [",".join(map(str, row)) for row in zip(range(200), *(people[column] for column in columns), strict=True)]
-    Path("x.csv").write_text("\n".join([",".join(("id", *columns)), *lines]))
-    Path("y.csv").write_text("id,label\n" + "".join(f"{i},{age > 50}\n" for i, age in enumerate(people["age"])))
-    options = ("--node-features", "x.csv", "--node-labels", "y.csv", "--epochs", 100, "--runs", 1, "--threads", 1)
-
-    for row in run_json("classify", "people.graphml", *options):
-        assert row["accuracy"] > 0.9, row
-
-
-def test_mistakes_end_in_one_line(groups: Path) -> None:
-    nx.write_graphml(nx.cycle_graph(9), "plain.graphml")
-    Path("y.csv").write_text("id,club,split\nn1,a,somewhere\nn2,b,train\n")
-    lone = nx.empty_graph(12)
-    nx.set_node_attributes(lone, {node: "ab"[node % 2] for node in lone}, "label")
-    nx.write_graphml(lone, "lone.graphml")
-    for line, problem in (
-        (["plain.graphml"], "--node-labels"),
-        ([groups, "--node-labels", "y.csv"], "'somewhere'"),
-        ([groups, "-o", "out.txt"], "'.csv'"),
-        (["lone.graphml"], "no edges and no features"),
-    ):
-        assert_error(invoke("classify", *line, *QUICK), problem, after_notes=True)

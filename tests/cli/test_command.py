@@ -6,11 +6,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from graphite_gen.cli import advice, options
 from graphite_gen.cli.command import NO_BREAK, Command, Option
 from graphite_gen.cli.main import COMMANDS, SECTIONS
-from graphite_gen.cli.train_options import settings
-from graphite_gen.errors import GraphiteError
 
 from .conftest import run
 
@@ -48,19 +45,6 @@ def test_commands_are_listed_in_sections() -> None:
     assert all(text.count(f"\n  {name} ") == 1 for name in COMMANDS)
 
 
-@pytest.mark.parametrize(
-    ("line", "decoder"),
-    [("", None), ("--decoder one-shot", "one-shot"), ("--stages 1", "one-shot"), ("--stages 8", "autoregressive")],
-)
-def test_earlier_numbers_of_stages_choose_a_decoder(line: str, decoder: str | None) -> None:
-    @click.command()
-    @settings
-    def train(**values: object) -> None:
-        click.echo(repr(values["decoder"]))
-
-    assert CliRunner().invoke(train, line.split()).stdout.strip() == repr(decoder)
-
-
 def test_earlier_spellings_are_accepted_and_not_shown() -> None:
     @click.command(cls=Command)
     @click.option("--ordering", cls=Option, earlier=("--order",), find_default=lambda: "bfs", help="Node ordering.")
@@ -71,35 +55,3 @@ def test_earlier_spellings_are_accepted_and_not_shown() -> None:
     text = CliRunner().invoke(build, ["--help"]).stdout
     assert "--order " not in text
     assert "Node ordering.  [default: bfs]" in text
-
-
-@pytest.mark.parametrize(
-    ("option", "flag"),
-    [
-        (options.input_format(), "--format"),
-        (options.input_format("--input-format"), "--input-format"),
-        (options.output_format(), None),
-    ],
-)
-def test_advice_names_the_option_of_the_command(
-    monkeypatch: pytest.MonkeyPatch, option: click.Option, flag: str | None
-) -> None:
-    monkeypatch.setitem(advice.ADVICE, "test", "Pass '{input_format}' for '{path}', or '{model}ego'.")
-
-    @click.command()
-    @option
-    @options.model
-    def read(**_: object) -> None:
-        click.echo(advice.advice(GraphiteError("Found this.", reason="test", path="a.g6")))
-
-    expected = "" if flag is None else f"Pass '{flag}' for 'a.g6', or '--model ego'."
-    assert CliRunner().invoke(read).stdout.strip() == expected
-
-
-def test_advice_has_parameters_as_options_and_only_what_applies_to_the_command() -> None:
-    facts = {"family": "ego", "parameters": {"connected": True, "p": 0.5}, "nodes": 9}
-    error = GraphiteError("?", reason="entropy-unknown", **facts)
-
-    assert "--entropy ego --param connected=true --param p=0.5 --nodes 9'" in advice.advice(error)
-    assert advice.advice(GraphiteError("?", reason="file-damaged")) == "Write the file again."
-    assert advice.advice(GraphiteError("?")) == ""

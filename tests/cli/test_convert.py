@@ -11,19 +11,7 @@ import pytest
 from graphite_gen.io import read_graphs
 from graphite_gen.network.network import read_network
 
-from .conftest import assert_error, invoke, run
-
-
-@pytest.mark.parametrize("suffix", ["graphml", "g6", "s6", "jsonl", "gml", "graphml.gz", "h5"])
-def test_graphs_survive_a_round_trip_through_any_format(graphs: Path, suffix: str) -> None:
-    assert "feature" not in run("convert", graphs, f"there.{suffix}").stderr
-    run("convert", f"there.{suffix}", "back.h5")
-
-    for before, after in zip(read_graphs(graphs), read_graphs("back.h5"), strict=True):
-        assert before.nodes == after.nodes
-        assert np.array_equal(before.edges, after.edges)
-        if suffix not in ("g6", "s6"):
-            assert before.attributes == after.attributes
+from .conftest import invoke, run
 
 
 def test_folders_are_read_in_order_and_pipes_by_their_format(graphs: Path) -> None:
@@ -33,26 +21,15 @@ def test_folders_are_read_in_order_and_pipes_by_their_format(graphs: Path) -> No
     run("convert", "-", "pipe.g6", "--input-format", "g6", input=straight)
 
     assert len(straight.splitlines()) == 12
+    assert [graph.attributes for graph in read_graphs("out")] == [graph.attributes for graph in read_graphs(graphs)]
     assert Path("folder.g6").read_bytes() == Path("pipe.g6").read_bytes() == straight
 
 
-def test_simplify_reads_graphs_that_are_otherwise_refused() -> None:
+def test_simplify_drops_loops_and_repeated_edges() -> None:
     Path("loop.edgelist").write_text("0 0\n0 1\n1 0\n1 2\n")
-    assert_error(invoke("convert", "loop.edgelist", "a.g6"), "'--simplify'")
     run("convert", "loop.edgelist", "a.g6", "--simplify")
 
     assert next(read_graphs("a.g6")).edges.tolist() == [[0, 1], [1, 2]]
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [(".", None), ("missing.h5", None), ("empty.g6", b""), ("corrupt.h5", b"\x89HDF\r\n\x1a\n"), ("unknown.xyz", b"?")],
-)
-def test_a_missing_or_damaged_input_is_reported_on_one_line(name: str, content: bytes | None) -> None:
-    if content is not None:
-        Path(name).write_bytes(content)
-    assert_error(invoke("convert", name, "out.g6"), name)
-    assert not Path("out.g6").exists()
 
 
 @pytest.mark.parametrize("format", ["g6", "s6", "jsonl"])
@@ -71,23 +48,6 @@ def test_what_a_format_cannot_store_is_noted_once(format: str) -> None:
 def test_many_graphs_in_one_gml_file_come_with_a_note_on_reading_them(graphs: Path) -> None:
     assert "networkx.read_gml" in run("convert", graphs, "a.gml").stderr
     assert "networkx.read_gml" not in run("convert", graphs, "b.gml", "--union").stderr
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "side"),
-    [
-        ("bad.graphml", "out.jsonl", "input"),
-        ("-", "out.jsonl", "input"),
-        ("ego.h5", "out.unknown", "output"),
-        ("ego.h5", "-", "output"),
-    ],
-)
-def test_advice_names_the_format_option_of_the_right_side(graphs: Path, source: str, target: str, side: str) -> None:
-    Path("bad.graphml").write_text("no graph\n")
-    result = invoke("convert", source, target)
-
-    assert_error(result, f"--{side}-format")
-    assert "--format" not in result.stderr
 
 
 @pytest.mark.parametrize("suffix", ["graphml", "gml", "jsonl", "h5"])

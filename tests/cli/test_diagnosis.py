@@ -1,5 +1,3 @@
-"""Verdicts on estimates take their standard errors into account."""
-
 from __future__ import annotations
 
 import math
@@ -40,114 +38,77 @@ def spread(mean: float, error: float, count: int = 16) -> list[float]:
     return (mean + error * math.sqrt(count) * signs / signs.std(ddof=1)).tolist()
 
 
-@pytest.mark.parametrize(
-    ("mean", "error", "word"),
-    [
-        (0.3, 0.1, "reliable"),
-        (0.9, 0.04, "reliable"),
-        # Not significantly different from a nat.
-        (0.9, 0.6, "inconclusive"),
-        (1.1, 0.6, "inconclusive"),
-        (0.3, 0.4, "inconclusive"),
-        (1.3, 0.1, "unknown"),
-        (3.0, 0.6, "unknown"),
-        # Swapped by noise.
-        (-0.3, 0.2, "reliable"),
-    ],
-)
-def test_a_gap_is_compared_with_its_standard_error(mean: float, error: float, word: str) -> None:
-    bounds = bdmc(spread(mean, error))
-    text = bdmc_verdict(bounds, "ais")
-
-    assert bounds.gap_standard_error == pytest.approx(error)
-    assert text.split(":")[0] == word
-    assert is_reliable(bounds, "ais") == (word == "reliable")
-    assert f"{abs(mean):.2f} ± {error:.2f}" in text
-    assert ("below the lower bound" in text) == (mean < 0)
-    assert ("--check-graphs" in text) == (word == "inconclusive")
-
-
-def test_a_method_is_judged_by_its_paired_distance_from_the_lower_bound() -> None:
-    poor, loose = bdmc(spread(0.2, 0.05), spread(4.0, 0.5)), bdmc(spread(6.0, 0.5), spread(0.2, 0.05))
-
-    assert is_reliable(poor, "ais")
-    assert not is_reliable(poor, "is")
-    assert bdmc_verdict(poor, "is").startswith("not reliable")
-    assert "4.00 ± 0.50" in bdmc_verdict(poor, "is")
-    assert is_reliable(loose, "is")
-    assert bdmc_verdict(loose, "ais").startswith("unknown")
-    # The NLLs of graphs differ by nats, but their gaps are equal.
-    assert is_reliable(bdmc([0.5] * 4), "is")
-    for bounds in (poor, bdmc(spread(6.0, 0.5))):
-        assert "-k" in bdmc_verdict(bounds, "is", anneals=False)
-        assert "--method ais" not in bdmc_verdict(bounds, "is", anneals=False)
+NOTHING = [0.0] * 16
+TIGHT, LOOSE, APART = [0.1] * 16, [0.5] * 16, spread(6.0, 0.5)
+CROSSED = [-5.0, -5.1, -4.9]
+FEW = "too high | '--check-graphs'"
 
 
 @pytest.mark.parametrize(
-    ("gap", "mean", "error", "verdict", "noise"),
+    ("gaps", "importance", "method", "verdict", "facts"),
     [
-        (0.5, -0.3, 0.2, "reliable", "within noise"),
-        (0.5, -0.3, 0.1, "reliable", "significantly"),
-        (0.5, -0.9, 0.6, "inconclusive", "within noise"),
-        (0.5, -3.0, 0.3, "not reliable", "significantly"),
-        (0.1, 0.4, 0.05, "reliable", "significantly"),
-        (0.1, 0.4, 0.2, "reliable", "within noise"),
+        # The gap of annealed importance sampling is compared with its standard error.
+        (spread(0.3, 0.1), None, "ais", "reliable", "0.30 ± 0.10 nats too high"),
+        (spread(0.9, 0.04), None, "ais", "reliable", "0.90 ± 0.04 nats too high"),
+        (spread(-0.3, 0.2), None, "ais", "reliable", "0.30 ± 0.20 nats below the lower bound"),
+        (spread(0.9, 0.6), None, "ais", "inconclusive", f"0.90 ± 0.60 nats {FEW}"),
+        (spread(1.1, 0.6), None, "ais", "inconclusive", f"1.10 ± 0.60 nats {FEW}"),
+        (spread(0.3, 0.4), None, "ais", "inconclusive", f"0.30 ± 0.40 nats {FEW}"),
+        (spread(1.3, 0.1), None, "ais", "unknown", "1.30 ± 0.10 nats apart | '--steps'"),
+        (spread(3.0, 0.6), None, "ais", "unknown", "3.00 ± 0.60 nats apart | '--steps'"),
+        # A method is judged by its paired distance from the lower bound.
+        (TIGHT, spread(4.0, 0.5), "ais", "reliable", "too high"),
+        (TIGHT, spread(4.0, 0.5), "is", "not reliable", "4.00 ± 0.50 nats too high | above | '--method ais'"),
+        (APART, spread(0.2, 0.05), "is", "reliable", "0.20 ± 0.05 nats too high"),
+        (APART, spread(0.2, 0.05), "ais", "unknown", "6.00 ± 0.50 nats apart"),
+        ([0.5] * 4, None, "is", "reliable", "too high"),
+        # Outside of the bounds, its distance is significant or not.
+        (LOOSE, spread(-0.3, 0.2), "is", "reliable", "0.30 ± 0.20 nats below the lower bound on average, within noise"),
+        (LOOSE, spread(-0.3, 0.1), "is", "reliable", "0.30 ± 0.10 nats below | significantly"),
+        (LOOSE, spread(-0.9, 0.6), "is", "inconclusive", "0.90 ± 0.60 nats below | within noise | '--check-graphs'"),
+        (LOOSE, spread(-3.0, 0.3), "is", "not reliable", "3.00 ± 0.30 nats below | significantly | '--check-graphs'"),
+        (TIGHT, spread(0.4, 0.05), "is", "reliable", "too high | 0.30 ± 0.05 above the upper bound, significantly"),
+        (TIGHT, spread(0.4, 0.2), "is", "reliable", "too high | 0.30 ± 0.20 above the upper bound, within noise"),
+        # Distances that round to zero are not outside.
+        (NOTHING, spread(0.004, 0.01), "is", "reliable", "0.00 ± 0.01 nats too high"),
+        (NOTHING, spread(-0.004, 0.01), "is", "reliable", "0.00 ± 0.01 nats too high"),
+        # Bounds that cross significantly are not reliable; within noise or within the tolerance they are accepted.
+        (CROSSED, [0.2, 0.3, 0.1], "is", "unknown", "cross | 5.20 ± 0.12 above the upper | too high | '--chains'"),
+        (spread(-1.5, 0.6), spread(0.2, 0.1), "is", "reliable", "above | too high"),
+        (spread(-0.5, 0.01), spread(0.2, 0.01), "is", "reliable", "above | too high"),
+        # One graph has no standard error.
+        ([0.1], [0.1], "is", "inconclusive", f"on 1 graph | 0.10 nats {FEW}"),
+        ([0.1], [-0.3], "is", "inconclusive", "on 1 graph | 0.30 nats below | '--check-graphs'"),
+        ([0.1], [0.4], "is", "inconclusive", f"on 1 graph | 0.30 above | 0.40 nats {FEW}"),
+        # Infinite estimates.
+        ([0.1], [math.inf], "is", "unknown", "apart"),
+        ([math.inf], None, "ais", "unknown", "apart"),
+        ([0.1, 0.2, 0.1, 0.2], [math.inf, 0.1, 0.1, 0.1], "is", "not reliable", "inf nats too high | above"),
+        ([math.inf, 0.1, 0.1, 0.1], None, "ais", "unknown", "inf nats apart"),
     ],
 )
-def test_a_method_outside_the_bounds_is_reported_with_its_significance(
-    gap: float, mean: float, error: float, verdict: str, noise: str
+def test_verdicts_take_standard_errors_into_account(
+    gaps: list[float], importance: list[float] | None, method: str, verdict: str, facts: str
 ) -> None:
-    bounds = bdmc([gap] * 16, spread(mean, error))
-    text = bdmc_verdict(bounds, "is")
-    below = f"{-mean:.2f} ± {error:.2f} nats below the lower bound on average, {noise}"
-    above = f"{mean:.2f} ± {error:.2f} nats too high on average and {mean - gap:.2f} ± {error:.2f} above the upper"
+    bounds = bdmc(gaps, importance)
+    text = bdmc_verdict(bounds, method)
 
     assert text.split(":")[0] == verdict
-    assert is_reliable(bounds, "is") == (verdict == "reliable")
-    assert (below if mean < 0 else f"{above} bound, {noise}") in text
-    assert ("too high" in text) == (mean > 0)
-    # The upper bound is the estimate of 'ais'.
-    assert "above" not in bdmc_verdict(bounds, "ais")
-    # Distances that round to zero are not outside.
-    assert "bound" not in bdmc_verdict(bdmc([0.0] * 16, spread(math.copysign(0.004, mean), 0.01)), "is")
-
-
-def test_one_graph_is_inconclusive() -> None:
-    # One graph has no standard error.
-    for off in (0.1, -0.3, 0.4):
-        text = bdmc_verdict(bdmc([0.1], [off]), "is")
-        assert not is_reliable(bdmc([0.1], [off]), "is")
-        assert text.startswith("inconclusive: on 1 graph ")
-        assert ("bound" in text) == (off != 0.1)
+    assert is_reliable(bounds, method) == (verdict == "reliable")
+    assert all(fact in text for fact in facts.split(" | ")), text
+    for word in ("too high", "below", "above", "apart", "cross", "'--check-graphs'"):
+        assert (word in text) == (word in facts), text
+    assert "nan" not in text
+    if len(gaps) == 1 or math.inf in (importance or gaps):
         assert "nois" not in text
         assert "±" not in text
 
 
-def test_bounds_that_cross_significantly_are_not_reliable() -> None:
-    crossed = bdmc([-5.0, -5.1, -4.9], [0.2, 0.3, 0.1])
-
-    assert not is_reliable(crossed, "is")
-    assert "unknown: on 3 graphs sampled from the model, the bounds cross: method 'is'" in bdmc_verdict(crossed, "is")
-    assert "5.20 ± 0.12 above the upper bound, significantly" in bdmc_verdict(crossed, "is")
-    assert "'--steps' or '--chains'" in bdmc_verdict(crossed, "is")
-    assert "samples ('-k')" in bdmc_verdict(crossed, "is", anneals=False)
-    # Crossing within noise or within the tolerance is accepted.
-    assert is_reliable(bdmc(spread(-1.5, 0.6), spread(0.2, 0.1)), "is")
-    assert is_reliable(bdmc(spread(-0.5, 0.01), spread(0.2, 0.01)), "is")
-
-
-@pytest.mark.parametrize("graphs", [1, 4])
-@pytest.mark.parametrize(("method", "word"), [("is", "not reliable"), ("ais", "unknown")])
-def test_an_infinite_estimate_is_not_reliable(graphs: int, method: str, word: str) -> None:
-    poor = [math.inf] + [0.1] * (graphs - 1)
-    bounds = bdmc([0.1, 0.2, 0.1, 0.2][:graphs] if method == "is" else poor, poor)
-    text = bdmc_verdict(bounds, method)
-
-    assert not is_reliable(bounds, method)
-    assert text.startswith("unknown" if graphs == 1 else word)
-    assert "inf" in text or graphs == 1
-    assert "nois" not in text
-    assert "nan" not in text
+def test_models_without_annealing_are_advised_to_raise_the_samples() -> None:
+    for bounds in (bdmc(TIGHT, spread(4.0, 0.5)), bdmc(APART), bdmc(CROSSED, [0.2, 0.3, 0.1])):
+        text = bdmc_verdict(bounds, "is", anneals=False)
+        assert "'-k'" in text
+        assert not any(option in text for option in ("--method", "--steps", "--chains"))
 
 
 def scored(excesses: list[float], baseline: float | None = 50.0, khat: float | None = 0.1) -> NLLEstimate:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import h5py
@@ -9,7 +8,7 @@ import pytest
 
 from graphite_gen.cli.commands import embed
 
-from .conftest import assert_error, invoke, run
+from .conftest import invoke, run
 
 QUICK = ("--epochs", 5, "--latent", 4, "--threads", 1)
 
@@ -48,24 +47,3 @@ def test_latents_become_node_attributes_or_columns(groups: Path) -> None:
     header, *rows = run("embed", groups, "-o", "-", *QUICK).stdout.splitlines()
     assert header == "node,label,z0,z1,z2,z3"
     assert len(rows) == 30
-
-
-@pytest.mark.parametrize("package", ["sklearn.manifold", "matplotlib.figure"])
-def test_missing_packages_are_reported_before_training(
-    package: str, groups: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
-
-    assert_error(invoke("embed", groups, "-o", "z.h5", "--plot", "tsne.png", *QUICK))
-    assert not Path("z.h5").exists()
-
-
-def test_mistakes_end_in_one_line(groups: Path) -> None:
-    for options, problem in (
-        (["-o", "z.g6"], "node attributes"),
-        (["-o", "missing/z.csv"], "does not exist"),
-        (["--plot", "z.txt"], "z.txt"),
-        (["-o", "z.txt"], "'.csv'"),
-        (["-o", "-", "--output-format", "h5"], "HDF5"),
-    ):
-        assert_error(invoke("embed", groups, *options, *QUICK), problem)

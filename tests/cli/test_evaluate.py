@@ -47,16 +47,3 @@ def test_a_file_of_training_graphs_overrides_the_split() -> None:
     assert value["vun"]["novel"]["value"] < 1
     assert value["family"] is None
     assert value["vun"]["valid"]["value"] == 0
-
-
-def test_mistakes_are_reported_on_one_line() -> None:
-    run("convert", "b.h5", "b.g6")
-    for options, problem in (
-        (["b.g6", "--fail-above", "ratio=3"], "'--train'"),
-        (["b.g6", "--fail-below", "valid=1"], "'--valid-if'"),
-        (["missing.h5"], "missing.h5"),
-        (["b.h5", "--family", "frobnicate"], "frobnicate"),
-    ):
-        assert_error(invoke("evaluate", "a.h5", "--reference", *options), problem, after_notes=True)
-    for line in ("--fail-above size=3", "--fail-above ratio=x", "--param m=2", "--family ego --valid-if tree"):
-        assert_error(invoke(*COMPARE, *line.split()), line.split()[0], code=2)

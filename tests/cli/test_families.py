@@ -9,7 +9,7 @@ from graphite_gen.families import FAMILIES, family
 from graphite_gen.families.entropies import known_entropy
 from graphite_gen.rng import stream
 
-from .conftest import assert_error, invoke, run, run_json
+from .conftest import run, run_json
 
 
 def test_families_are_listed_with_parameters_and_entropies() -> None:
@@ -85,27 +85,6 @@ def test_a_closed_form_needs_no_simulation() -> None:
     # Fewer graphs by default where each takes seconds.
     assert " 5 graphs" in run("families", "--entropy", "geometric", "--nodes", 2).stderr
     assert " 100 graphs" in run("families", "--entropy", "barabasi", "--nodes", 5).stderr
-
-
-@pytest.mark.parametrize(
-    ("line", "code", "words"),
-    [
-        ("--entropy nobody", 1, "'nobody'"),
-        ("--floor nobody", 1, "'nobody'"),
-        ("--entropy ba --nodes 1:3", 1, "n=3"),
-        ("--entropy ba --nodes 70", 1, "n=63"),
-        ("--entropy ba --param q=3", 1, "'q'"),
-        ("--entropy geometric --param largest_component=true", 1, "largest_component=false"),
-        ("--entropy ba --nodes 20:10", 2, "smaller number first"),
-        *((f"{flag} 3", 2, f"'{flag}' needs '--entropy'") for flag in ("--nodes", "--graphs", "--seed")),
-        ("--param m=3", 2, "'--param' needs '--entropy'"),
-    ],
-)
-def test_wrong_options_are_reported_on_one_line(line: str, code: int, words: str) -> None:
-    result = invoke("families", *line.split())
-
-    assert_error(result, words, code=code, after_notes=True)
-    assert result.stdout == ""
 
 
 @pytest.mark.parametrize("columns", [80, 200])

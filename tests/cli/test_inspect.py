@@ -72,9 +72,3 @@ def test_without_an_argument_all_models_are_listed(model: Path, bundled: Path) -
     assert [(row["place"], Path(row["folder"]).name) for row in rows] == [("local", "mine"), ("bundled", "ego")]
     assert "broken" in shown.stderr
     assert "mine" in shown.stdout
-
-
-@pytest.mark.parametrize("thing", ["missing.h5", "nobody", "no/such.graphml", "folder"])
-def test_a_missing_file_or_model_is_reported_on_one_line(thing: str) -> None:
-    Path("folder").mkdir()
-    assert_error(invoke("inspect", thing), thing)

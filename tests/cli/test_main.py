@@ -44,11 +44,7 @@ def test_debug_shows_the_traceback_before_or_after_the_command(failing: Any, lin
     ("error", "code", "message"),
     [
         (GraphiteError("Found this.\nDo that."), 1, "Error: Found this. Do that."),
-        (
-            ZeroDivisionError("a\nb"),
-            1,
-            "Error: Unexpected ZeroDivisionError: a b. Run again with '--debug' for details.",
-        ),
+        (ZeroDivisionError("a\nb"), 1, "Error: Unexpected ZeroDivisionError: a b. Run again with '--debug'"),
         (AssertionError(), 1, "Error: Unexpected AssertionError: no message."),
         (MemoryError(), 1, "Error: There is not enough memory."),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: 9"), 1, "Error: There is not enough memory."),
@@ -82,34 +78,6 @@ def test_a_closed_pipe_ends_the_program_silently(model: Path, graphs: Path) -> N
 
 def test_the_version_is_that_of_the_package() -> None:
     assert __version__ in run("--version").stdout
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        *("frobnicate", "complete a.g6 -o - --scores -", "complete a.g6 -o a.csv --scores ./a.csv"),
-        *("generate --family ego", "generate -o a.g6", "generate --family ego -o a.g6 --nodes 2:1"),
-        *("sample -n 3", "sample -n 0 -o a.g6", "sample --nodes 5 --features x -o -"),
-        *(
-            "sample --connected --largest-component -o a.g6",
-            "plot gallery a.g6",
-            "plot gallery a.g6 --terminal -o g.png",
-        ),
-        *(
-            "plot stages bundled:ego --terminal",
-            "train --family ego --budget 9m --epoch-graphs 9",
-            "report bundled:ego -o a.txt",
-            "embed a.g6",
-            "classify a.g6 -o - --json",
-        ),
-        *("train", "train --resume", "train --family ego --resume --force", "train a.g6 --family ego"),
-        *("train a.g6 --nodes 5", "train a.g6 --graphs 5", "train a.g6 --param p=1", "train --family ego --epochs 0"),
-        *("train --family ego --simplify", "train --family ego --ignore-weights"),
-    ],
-)
-def test_wrong_usage_exits_with_two_and_writes_nothing(line: str) -> None:
-    assert_error(invoke(*line.split()), code=2)
-    assert not list(Path().iterdir())
 
 
 @pytest.mark.parametrize(

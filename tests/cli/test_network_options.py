@@ -1,5 +1,3 @@
-"""Degenerate networks and wrong options: every command for networks works or ends in one line."""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -7,9 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-import h5py
 import networkx as nx
-import numpy as np
 import pytest
 
 from graphite_gen import config
@@ -21,7 +17,7 @@ from graphite_gen.network.baselines import BASELINES
 from graphite_gen.network.node_classification import NODE_SPLITS
 from graphite_gen.network.splits import SPLITS
 
-from .conftest import assert_error, invoke, run, run_json
+from .conftest import run
 
 TINY = ("--epochs", 3, "--latent", 4, "--threads", 1)
 COMMANDS = {
@@ -79,13 +75,14 @@ def test_settings_are_passed_to_the_library(command: str, monkeypatch: pytest.Mo
     learn = getattr(tasks, work)
     monkeypatch.setattr(tasks, work, noted)
     plain = ("--width", 32, "--hops", 1, "--teleport", 0, "--head", "inner", "--targets", "all", "--edge-dropout", 0)
-    objective = ("--kl-weight", 0.5, "--subsample", 0, "--unbalanced")
+    objective = ("--skip", "incremental", "--kl-weight", 0.5, "--subsample", 0, "--unbalanced")
     for given in ((), (*plain, *objective), ("--balanced",)):
         run(*COMMANDS[command], *given, "--force")
 
     tiny = hyperparameters.LinkSettings(epochs=3, latent=4)
     changes = {"width": 32, "hops": 1, "teleport": 0, "head": "inner", "targets": "all", "edge_dropout": 0}
-    assert seen == [tiny, replace(tiny, **changes, kl_weight=0.5, subsample=0, balanced=False), tiny]
+    changes |= {"skip": "incremental", "kl_weight": 0.5, "subsample": 0, "balanced": False}
+    assert seen == [tiny, replace(tiny, **changes), tiny]
 
 
 def test_help_shows_the_defaults_of_the_library() -> None:
@@ -131,69 +128,6 @@ def test_isolated_nodes_components_and_missing_labels_are_supported(command: str
     if command == "train":
         run("sample", "-n", 1, "-o", "like.graphml", "--threads", 1)
         assert len(nx.read_graphml("like.graphml")) == 26
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("nodes", [1, 6])
-def test_one_node_and_no_edges_end_in_one_line(command: str, nodes: int) -> None:
-    nx.write_graphml(nx.empty_graph(nodes), "graph.graphml")
-
-    assert_error(invoke(*COMMANDS[command]), "labels" if command == "classify" else "edge", after_notes=True)
-    assert list(Path().iterdir()) == [Path("graph.graphml")]
-
-
-@pytest.mark.parametrize("nodes", [2, 3])
-def test_the_smallest_graphs_with_an_edge(nodes: int) -> None:
-    nx.write_graphml(nx.path_graph(nodes), "graph.graphml")
-    run(*COMMANDS["embed"])
-    # Two nodes with an edge are a complete graph.
-    assert invoke(*COMMANDS["predict"]).exit_code == (nodes == 2)
-    assert Path("links.csv").exists() == (nodes == 3)
-    run(*COMMANDS["train"])
-    run("sample", "-n", 2, "-o", "out.h5", "--threads", 1)
-
-
-def test_without_edges_classes_are_predicted_from_features() -> None:
-    graph = nx.empty_graph(30)
-    for node in graph:
-        graph.nodes[node]["label"] = node % 2
-    nx.write_graphml(graph, "graph.graphml")
-    np.savez("x.npz", features=np.eye(2)[np.arange(30) % 2])
-    options = ("--node-features", "x.npz", "--epochs", 60, "--runs", 1, "--kind", "gcn", "--threads", 1)
-    (row,) = run_json("classify", "graph.graphml", *options)
-
-    assert row["accuracy"] == 1
-
-
-def test_features_of_the_wrong_length_end_in_one_line() -> None:
-    graph = cliques((8, 7))
-    nx.write_graphml(graph, "graph.graphml")
-    np.savez("short.npz", features=np.ones((14, 3)))
-    for command in ("link", "classify", "embed"):
-        assert_error(invoke(*COMMANDS[command], "--node-features", "short.npz"), "14 rows", after_notes=True)
-
-    with h5py.File("graph.h5", "w") as file:
-        file["edge_index"] = np.array(sorted(graph.edges), dtype=np.int32).T
-        file["features"] = np.ones((14, 2), dtype=np.float32)
-    assert_error(invoke("link", "graph.h5", *COMMANDS["link"][2:]), "14 rows for 15 nodes")
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        ("link", "--kind", "gae", "--skip-weight", 0.5),
-        ("link", "--kind", "gae", "--kind", "vgae", "--rounds", 2),
-        ("link", "--predict", "links.csv", "--kind", "vgae", "--skip", "convex"),
-        ("link", "--kind", "gae", "--kind", "graphite-ae", "--kl-weight", 0.5),
-        ("embed", "-o", "z.csv", "--kind", "gae", "--kl-weight", 0.5),
-        ("embed", "-o", "z.csv", "--kind", "vgae", "--skip-weight", 0.5),
-        ("classify", "--kind", "gcn", "--reconstruction", 0.5),
-        ("classify", "--kind", "gcn", "--latent", 5),
-        ("train", "--single", "--kind", "gae", "--rounds", 2),
-    ],
-)
-def test_settings_that_no_chosen_kind_uses_are_refused(groups: Path, line: tuple[object, ...]) -> None:
-    assert_error(invoke(*line, groups), f"'{line[-2]}' has no effect on '", code=2)
 
 
 def test_settings_that_one_chosen_kind_uses_are_accepted(groups: Path) -> None:

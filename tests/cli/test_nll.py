@@ -2,10 +2,8 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
-import networkx as nx
 import numpy as np
 import pytest
 from rich.cells import cell_len
@@ -20,11 +18,6 @@ from graphite_gen.likelihood.annealed import CHAINS, STEPS
 from .conftest import TINY, assert_error, invoke, run, run_json
 
 Line = tuple[object, ...]
-
-KEYS = (
-    "model convention graphs samples nll standard_error elbo ess khat size_nats baseline entropy "
-    "entropy_standard_error floor floor_standard_error excess excess_standard_error"
-)
 
 
 @pytest.fixture
@@ -45,7 +38,6 @@ def test_json_has_the_librarys_estimate_and_the_exact_entropy(score: Line, graph
     entropies = [-family("ego").log_prob(graph) for graph in test]
     excess = np.array([row.nll for row in expected.per_graph]) - entropies
 
-    assert set(value) >= set(KEYS.split())
     assert value["khat"] == pytest.approx(expected.khat)
     assert (value["graphs"], value["samples"], value["model"]) == (4, 50, "ego")
     assert value["nll"] == pytest.approx(expected.nll)
@@ -57,7 +49,7 @@ def test_json_has_the_librarys_estimate_and_the_exact_entropy(score: Line, graph
 
 
 def test_values_per_graph_average_to_the_total_and_the_table_has_the_same_figures(score: Line) -> None:
-    line = (*score, "-k", 5, "--split", "all", "--per-graph")
+    line = (*score, "-k", 20, "--split", "all", "--per-graph", "--curve")
     value, text = run_json(*line), run(*line, env={"COLUMNS": "80"}).stdout
     covered = (value["baseline"] - value["nll"]) / (value["baseline"] - value["floor"])
 
@@ -68,6 +60,11 @@ def test_values_per_graph_average_to_the_total_and_the_table_has_the_same_figure
         assert f"{value[key]:.2f}" in text
     assert value["covered"] == pytest.approx(covered)
     assert f"{covered:.0%} of the way" in words(text)
+    assert [point["samples"] for point in value["curve"]] == [1, 10, 20]
+    assert value["curve"][0]["nll"] == pytest.approx(-value["elbo"])
+    assert value["curve"][-1]["nll"] == pytest.approx(value["nll"])
+    for point in value["curve"]:
+        assert f"{point['nll']:.2f} ± {point['standard_error']:.2f}" in text
     assert max(map(cell_len, text.splitlines())) <= 80
     assert "\x1b" not in text
 
@@ -87,7 +84,6 @@ def test_all_graphs_are_scored_if_none_is_marked(graphs: Path, model: Path) -> N
 
     assert (value["graphs"], value["floor"]) == (12, None)
     assert "marks no graphs" in result.stderr
-    assert_error(invoke("nll", "plain.g6", "--model", model, "--split", "test"), "split", after_notes=True)
 
 
 def test_a_family_can_be_named_and_must_contain_the_graphs(score: Line, graphs: Path) -> None:
@@ -102,7 +98,6 @@ def test_a_family_can_be_named_and_must_contain_the_graphs(score: Line, graphs: 
         result = run(*line, name, "--json")
         assert json.loads(result.stdout)["floor"] is json.loads(result.stdout)["excess"] is None
         assert "No entropy: " in result.stderr
-    assert_error(invoke(*line, "nobody"), "'nobody'")
 
 
 def test_geometric_graphs_are_compared_with_the_shipped_entropy(model: Path) -> None:
@@ -152,6 +147,8 @@ def test_the_bundled_model_of_the_files_family_is_preferred(graphs: Path, model:
 
     assert str(bundled / "ego") in notes
     assert "graphs' family" in notes
+    # Without graphs there is no family to prefer.
+    assert f"'{bundled / 'barabasi'}': the bundled model" in run("sample", "-n", 1, "-o", "a.g6").stderr
 
 
 @pytest.fixture
@@ -195,41 +192,18 @@ def test_the_check_has_bounds_and_a_verdict(score: Line) -> None:
     assert f"bounds {check['lower']:.2f} to {check['upper']:.2f}" in text
 
 
-def test_the_curve_is_a_table_and_a_list(score: Line) -> None:
-    value, text = run_json(*score, "-k", 20, "--curve"), run(*score, "-k", 20, "--curve").stdout
-
-    assert [point["samples"] for point in value["curve"]] == [1, 10, 20]
-    assert value["curve"][0]["nll"] == pytest.approx(-value["elbo"])
-    assert value["curve"][-1]["nll"] == pytest.approx(value["nll"])
-    for point in value["curve"]:
-        assert f"{point['nll']:.2f} ± {point['standard_error']:.2f}" in text
-
-
-def test_classes_cost_less_and_stay_comparable(score: Line, graphs: Path) -> None:
+def test_classes_are_scored_by_models_without_identity_features(score: Line, graphs: Path) -> None:
     pytest.importorskip("igraph")
-    from graphite_gen.likelihood.automorphisms import log_labellings
-
-    line = (*score, "-k", 5, "--split", "all")
+    line = (*score, "-k", 5)
     plain, classes = run_json(*line), run_json(*line, "--unlabelled")
-    shift = np.mean([log_labellings(graph) for graph in read_graphs(graphs)])
-
-    assert classes["unlabelled"]
-    for key in ("nll", "floor", "baseline"):
-        assert classes[key] == pytest.approx(plain[key] - shift)
-    for key in ("excess", "excess_standard_error", "covered", "size_nats"):
-        assert classes[key] == pytest.approx(plain[key])
-    assert "isomorphism class" in run(*line, "--unlabelled").stdout
-
-
-def test_classes_need_igraph_and_a_model_without_identity_features(
-    score: Line, graphs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     run("train", "--family", "ego", *TINY, "--preset", "paper")
 
+    assert classes["unlabelled"]
+    assert classes["excess"] == pytest.approx(plain["excess"])
+    assert plain["nll"] - classes["nll"] == pytest.approx(plain["floor"] - classes["floor"]) != 0
+    assert "isomorphism class" in run(*line, "--unlabelled").stdout
     assert "identity features" in run("nll", graphs, "-k", 2).stderr
     assert_error(invoke("nll", graphs, "-k", 2, "--unlabelled"), "omit '--unlabelled'", after_notes=True)
-    monkeypatch.setitem(sys.modules, "igraph", None)
-    assert_error(invoke(*score, "-k", 2, "--unlabelled"), "pip install igraph", after_notes=True)
 
 
 def test_a_model_of_another_family_gets_a_finding_and_a_note_on_the_one_to_use(model: Path, bundled: Path) -> None:
@@ -246,18 +220,6 @@ def test_a_model_of_another_family_gets_a_finding_and_a_note_on_the_one_to_use(m
     assert "was trained on 'ego' graphs, but these are 'powerlaw-tree' graphs" in none.stderr
     assert "graphite-gen train --family powerlaw-tree" in none.stderr
     assert "Use '--model powerlaw-tree'" in shown.stderr
-
-
-def test_unreadable_empty_and_weighted_files_are_refused_with_advice(model: Path) -> None:
-    Path("empty.jsonl").write_text("")
-    nx.write_graphml(nx.Graph([("a", "b", {"weight": 2.5})]), "weighted.graphml")
-
-    for file, problems in (
-        ("missing.h5", ["missing.h5"]),
-        ("empty.jsonl", ["graphite-gen generate"]),
-        ("weighted.graphml", ["is weighted, but 'ego' was trained on unweighted graphs", "graphite-gen train"]),
-    ):
-        assert_error(invoke("nll", file, "--model", model), *problems, after_notes=file == "weighted.graphml")
 
 
 def test_defaults_are_the_librarys() -> None:
@@ -278,18 +240,3 @@ def test_an_autoregressive_model_is_scored_and_checked_without_annealing(graphs:
     assert_error(invoke("nll", graphs, "--model", "ar", "--method", "ais"), "anneal", after_notes=True)
     for option in ("--chains", "--steps"):
         assert_error(invoke(*line, option, 5), f"'{option}' has no effect on an autoregressive model", code=2)
-
-
-@pytest.mark.parametrize(
-    ("line", "what"),
-    [
-        ("--chains 64", "'--chains' has no effect on method 'is' without '--check'"),
-        ("--steps 9", "'--steps' has no effect on method 'is' without '--check'"),
-        ("--method ais -k 9", "'--samples' has no effect on method 'ais' without '--check'"),
-        ("--check-graphs 9", "'--check-graphs' needs '--check'"),
-        ("--param m=3", "'--param' needs '--family'"),
-        *((f"--convention paper {option}", "'paper'") for option in ("--method ais", "--check", "--unlabelled")),
-    ],
-)
-def test_an_option_without_effect_is_refused(graphs: Path, line: str, what: str) -> None:
-    assert_error(invoke("nll", graphs, *line.split()), what, code=2)

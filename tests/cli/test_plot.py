@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
-from .conftest import assert_error, invoke, run
+from .conftest import run
 
 
 @pytest.mark.parametrize("kind", ["gallery", "distributions", "adjacency"])
@@ -26,16 +25,3 @@ def test_training_curves_come_from_the_history_of_a_checkpoint(model: Path) -> N
 
     assert Path("curves.png").read_bytes().startswith(b"\x89PNG")
     assert "training loss, nats per graph, epochs 1 to 2" in shown.stdout
-
-
-def test_mistakes_end_in_one_line(graphs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for line, problem in (
-        (["gallery", graphs, "-o", "g.txt"], "not a picture"),
-        (["gallery", "missing.h5", "--terminal"], "missing.h5"),
-        (["training", "missing", "--terminal"], "no model 'missing'"),
-        (["training", graphs, "--terminal"], "is not a checkpoint"),
-    ):
-        assert_error(invoke("plot", *line), problem, after_notes=True)
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    assert_error(invoke("plot", "gallery", graphs, "-o", "g.png"), "graphite-gen[plot]")
-    assert not Path("g.png").exists()

@@ -103,20 +103,18 @@ def test_orderings_that_were_not_compared_are_counted(capsys: pytest.CaptureFixt
     assert "pilot runs of 3 orderings, too short for 4 others" in ordering
 
 
-@pytest.mark.parametrize(("ordering", "budget", "lines"), [("auto", 0.0, 4), ("bfs", 60.0, 3), ("bfs", 0.0, 2)])
+@pytest.mark.parametrize(
+    ("ordering", "budget", "resumed", "lines"),
+    [("auto", 0.0, False, 4), ("bfs", 60.0, False, 3), ("bfs", 0.0, False, 2), ("bfs", 60.0, True, 2)],
+)
 def test_only_what_is_left_to_choose_is_announced(
-    capsys: pytest.CaptureFixture[str], ordering: str, budget: float, lines: int
+    capsys: pytest.CaptureFixture[str], ordering: str, budget: float, resumed: bool, lines: int
 ) -> None:
-    found = shown(Planned(ordering, budget), capsys)
+    trainer = Planned(ordering, budget)
+    trainer.has_saved = resumed
+    found = shown(trainer, capsys)
 
     assert len(found) == lines
-    assert ("node orderings" in found[0], "budget" in found[0]) == (ordering == "auto", budget > 0)
+    assert ("node orderings" in found[0], "budget" in found[0]) == (ordering == "auto", budget > 0 and not resumed)
     if ordering == "auto":
         assert "bfs (the run is too short" in found[1]
-
-
-def test_a_run_that_is_resumed_has_its_length(capsys: pytest.CaptureFixture[str]) -> None:
-    trainer = Planned("bfs", 60.0)
-    trainer.has_saved = True
-
-    assert len(shown(trainer, capsys)) == 2

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
-from .conftest import assert_error, invoke, run
+from .conftest import run
 
 QUICK = ("--count", 12, "--nll-graphs", 3, "--threads", 1)
 
@@ -38,24 +37,6 @@ def test_names_that_utf8_cannot_encode_are_replaced(model: Path) -> None:
     run("report", model, "--samples", "odd.jsonl", "-o", "odd.html", *QUICK)
 
     assert "half ?" in Path("odd.html").read_text(encoding="utf-8")
-
-
-def test_mistakes_end_in_one_line_and_nothing_is_written(
-    model: Path, graphs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Path("taken.html").write_text("mine", encoding="utf-8")
-    for line, problem in (
-        (["missing", "-o", "a.html"], "no model 'missing'"),
-        ([model, "-o", "taken.html"], "taken.html"),
-        ([model, "-o", "no/where.html"], "does not exist"),
-        ([model, "--reference", "missing.h5", "-o", "a.html"], "missing.h5"),
-        ([model, "--samples", model, "-o", "a.html"], "is a model; expected graphs"),
-    ):
-        assert_error(invoke("report", *line), problem, after_notes=True)
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    assert_error(invoke("report", model, "-o", "a.html"), "graphite-gen[plot]")
-    assert sorted(path.name for path in Path().glob("*.html")) == ["taken.html"]
-    assert Path("taken.html").read_text(encoding="utf-8") == "mine"
 
 
 @pytest.mark.slow

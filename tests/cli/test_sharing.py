@@ -1,5 +1,3 @@
-"""Commands of several real processes, by '--workers' and under torchrun."""
-
 from __future__ import annotations
 
 import json

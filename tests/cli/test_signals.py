@@ -10,7 +10,7 @@ import pytest
 from graphite_gen.cli.signals import Stopped, exit_code, raise_on_signals, stop_gracefully
 from graphite_gen.io.locks import locked
 
-from .conftest import TINY, assert_error, invoke, program, run
+from .conftest import TINY, assert_error, invoke, program
 
 SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 
@@ -78,14 +78,3 @@ def test_a_second_training_in_a_folder_is_refused(own_folder: Path, options: tup
         result = invoke("train", "--family", "ego", *settings, "--name", "run", *options)
 
     assert_error(result, "'checkpoints/run' is locked by another run (pid ")
-
-
-def test_a_folder_of_a_run_that_was_killed_before_it_saved_is_reused(own_folder: Path) -> None:
-    folder = own_folder / "checkpoints" / "ego"
-    (folder / ".graphite-gen.0123456789abcdef.tmp").mkdir(parents=True)
-    for name in ("lock", "0123456789abcdef.safetensors"):
-        (folder / f".graphite-gen.{name}").touch()
-
-    run("train", "--family", "ego", *TINY)
-    assert not list(folder.glob(".*"))
-    assert (folder / "config.json").exists()

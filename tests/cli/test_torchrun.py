@@ -1,5 +1,3 @@
-"""'train' under torchrun on one host: killed, restarted, stopped and resumed."""
-
 from __future__ import annotations
 
 import os

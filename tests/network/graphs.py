@@ -68,7 +68,6 @@ def pair_logits(nodes: int, rank: int = 3, seed: int = 0) -> PairLogits:
 
 
 def dense(logits: PairLogits) -> Tensor:
-    """The matrix of all logits."""
     return logits.tile(slice(None), slice(None))
 
 

@@ -1,5 +1,3 @@
-"""Features and labels from files, hostile ones included."""
-
 from __future__ import annotations
 
 import io
@@ -103,7 +101,6 @@ X = npy(np.zeros((4, 3)))
         ("id,x\na,1,2\n", "row 2: 3 cells"),
         ("id,x\na,red\n", "'red' is not a number"),
         ("id;x\na;0,5\nb;1\nc;1\nd;1\n", "row 2: '0,5' is not a number"),
-        ("id,x\na,1e99\nb,1\nc,1\nd,1\n", "not a finite number"),
         ("1,2\n", "header row"),
         ("a,1\nb,2\nc,3\nd,4\n", "header row"),
         (" a ,1\nc,2\n", "header row"),
@@ -137,8 +134,6 @@ def test_features_that_do_not_fit_are_refused(
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("a,red\nb,blue\nc,red\n", "header row"),
-        (" a ,red\nc,red\n", "header row"),
         ("id,x,y\na,1,2\n", "one called 'label'"),
         ("", "commas, semicolons or tabs"),
         *(

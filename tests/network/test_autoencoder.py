@@ -1,5 +1,3 @@
-"""Autoencoders of networks against dense matrices."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""Edge dropout, targets of the loss and selection of the epoch."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -22,7 +22,6 @@ def edges_of(nodes: int, density: float = 0.3) -> Tensor:
 
 
 def dense_loss(logits: PairLogits, edges: Tensor, positive_weight: float) -> Tensor:
-    """The loss pair by pair."""
     upper = torch.ones(logits.nodes, logits.nodes).triu(1).bool()
     values, present = dense(logits)[upper], adjacency(edges, logits.nodes)[upper]
 

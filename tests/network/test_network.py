@@ -128,11 +128,16 @@ def test_minus_one_means_unlabelled_only_among_integers_from_zero(
     assert labels_of(read_network(path, labels=own)) == classes
 
 
-def test_a_damaged_network_layout_is_refused(layout: Path) -> None:
+def test_features_of_another_number_of_nodes_are_refused(layout: Path) -> None:
     with h5py.File(layout, "a") as file:
         file["features"].attrs["shape"] = (3, 2)
-
     with pytest.raises(FormatError, match=r"network\.h5"):
+        read_network(layout)
+
+    with h5py.File(layout, "a") as file:
+        del file["features"]
+        file["features"] = np.ones((3, 2))
+    with pytest.raises(FormatError, match="3 rows for 4 nodes"):
         read_network(layout)
 
 

@@ -1,5 +1,3 @@
-"""Figures show the data they are given, and are written in the format of their suffix."""
-
 from __future__ import annotations
 
 import sys

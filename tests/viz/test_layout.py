@@ -1,5 +1,3 @@
-"""Layouts are deterministic, fit the square, and preserve distances as well as Kamada-Kawai."""
-
 from __future__ import annotations
 
 import networkx as nx

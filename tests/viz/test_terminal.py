@@ -1,5 +1,3 @@
-"""Text drawings show every node and scale with their values."""
-
 from __future__ import annotations
 
 import networkx as nx

@@ -18,7 +18,6 @@ PATIENCE = 60.0
 
 
 def find_browser() -> str | None:
-    """The program, if there is one."""
     return next((found for name in NAMES if (found := shutil.which(name))), None)
 
 

@@ -27,7 +27,6 @@ def named(graph: SimpleGraph, index: int) -> SimpleGraph:
 
 @pytest.fixture(scope="session")
 def contents(tmp_path_factory: pytest.TempPathFactory) -> ReportData:
-    """The data of a report on a tiny model."""
     folder = tmp_path_factory.mktemp("model")
     save_checkpoint(replace(small_model(), name=f"a {SCRIPT}"), folder)
     records = [TrainRecord(k, k, 9.0 - k, 0.0, 8.0 if k > 1 else None, 8.0, 0.1, float(k)) for k in range(1, 4)]

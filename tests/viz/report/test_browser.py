@@ -1,5 +1,3 @@
-"""In a real browser the page reports no errors, requests nothing, and its controls work."""
-
 from __future__ import annotations
 
 import time

@@ -1,5 +1,3 @@
-"""The page is complete, loads nothing and escapes whatever comes from files."""
-
 from __future__ import annotations
 
 import base64

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import h5py
+import networkx as nx
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NODES = 90
+
+
+def run_twice(script: str, log: Path, *options: str) -> tuple[str, list[Any]]:
+    """What a script prints and logs; run again, it computes a truncated entry again and ends with the same figures."""
+    command = [sys.executable, "-m", f"benchmarks.reproduce.{script}", *options, "--quick", "--log", str(log)]
+    before = {path: path.read_bytes() for path in (ROOT / "benchmarks" / "results").iterdir()}
+
+    def run() -> str:
+        return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+    printed, text = run(), log.read_text(encoding="utf-8")
+    log.write_text(text[: text.rindex("{") + 20], encoding="utf-8")
+    # Only the times differ.
+    assert run().partition("CPU")[0] == printed.partition("CPU")[0]
+    assert {path: path.read_bytes() for path in (ROOT / "benchmarks" / "results").iterdir()} == before
+
+    return printed, [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.mark.slow
+def test_densities_are_printed_in_all_tables(tmp_path: Path) -> None:
+    printed, rows = run_twice("density", tmp_path / "log.jsonl")
+
+    assert len(rows) == 2 * 2 * 2 * 4 * 2  # presets, conventions, families, kinds, runs
+    assert printed.count("Graphite gains") == 8
+    assert printed.count("a fair coin per cell        | 277.26") == 2
+    assert printed.count("| entropy ") == 2
+
+
+@pytest.mark.slow
+def test_citation_networks_are_printed_in_all_tables(tmp_path: Path) -> None:
+    pytest.importorskip("torch_geometric")
+    pytest.importorskip("gensim")
+    with h5py.File(tmp_path / "cora.h5", "w") as file:
+        graph = nx.planted_partition_graph(3, NODES // 3, 0.4, 0.02, seed=0)
+        file["edge_index"] = np.array(sorted(graph.edges), dtype=np.int32).T
+        file["labels"] = np.repeat([0, 1, 2], NODES // 3)
+        file["features"] = np.eye(NODES, 6, dtype=np.float32)
+        order = np.random.default_rng(0).permutation(NODES)
+        for name, part in (("train", order[:15]), ("val", order[15:45]), ("test", order[45:])):
+            file[f"{name}_idx"] = part
+
+    printed, rows = run_twice("citation", tmp_path / "log.jsonl", str(tmp_path), "--datasets", "cora")
+
+    assert len(rows) == 2 * (6 + 5 + 6 + 4 + 4)  # runs; models and baselines without features, models with, classifiers
+    assert all(0 <= row.get("auc", row.get("accuracy")) <= 1 for row in rows)
+    assert printed.count("| Graphite-VAE ") == 3 + 2  # and its paired difference in two of them
+    assert re.search(r"\| Graphite, published +\| 82.1", printed)
