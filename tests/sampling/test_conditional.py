@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable
 
@@ -45,9 +44,9 @@ def test_spanning_trees_are_sampled_in_proportion_to_their_odds(nodes: int, scal
     assert_follows(Tree(), logits, lambda: sample_spanning_tree(logits, rng))
 
 
-@pytest.mark.parametrize("edges", [0, 1, 3, 6])
-def test_edges_given_their_number_are_sampled_in_proportion_to_their_odds(edges: int) -> None:
-    logits, rng = symmetric(4, 1.5), np.random.default_rng(1)
+@pytest.mark.parametrize(("edges", "shift"), [(0, 0), (1, 0), (1, 100), (3, 0), (6, 0)])
+def test_edges_given_their_number_are_sampled_in_proportion_to_their_odds(edges: int, shift: int) -> None:
+    logits, rng = shift + symmetric(4, 1.5), np.random.default_rng(1)
 
     assert_follows(Edges(edges), logits, lambda: sample_edge_count(logits, rng, edges), draws=1000)
 
@@ -62,15 +61,6 @@ def test_samples_are_exact_for_odds_of_any_size(scale: float) -> None:
         drawn = sample_edge_count(symmetric(9, scale), np.random.default_rng(0), edges)
         assert drawn is not None
         assert drawn.sum() == 2 * edges
-
-
-def test_only_ratios_of_odds_matter_given_the_number_of_edges() -> None:
-    logits = np.array([[0.0, 101.0, 100.0], [101.0, 0.0, 100.0], [100.0, 100.0, 0.0]])
-    rng = np.random.default_rng(0)
-
-    first = [sample_edge_count(logits, rng, 1)[0, 1] for _ in range(2000)]
-
-    assert np.mean(first) == pytest.approx(math.e / (math.e + 2), abs=0.05)
 
 
 @pytest.mark.parametrize(
