@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from math import factorial
 
 import igraph
@@ -66,11 +66,3 @@ def agreement(
         table = np.concatenate([table, rest], axis=1)
 
     return float(stats.chi2_contingency(table).pvalue)
-
-
-def mean_nats(family: Family, sizes: Iterable[int], draws: int, seed: int = 0) -> tuple[float, float]:
-    """The mean of -log p over samples of all sizes, in nats, and its standard error."""
-    sizes, rng = list(sizes), np.random.default_rng(seed)
-    costs = np.array([[-family.log_prob(family.sample(n, rng)) for n in sizes] for _ in range(draws)])
-
-    return float(costs.mean()), float(np.sqrt(costs.var(axis=0, ddof=1).sum() / draws) / len(sizes))

@@ -21,9 +21,10 @@ from tiny import all_graphs
 from graphite_gen.errors import FamilyError
 from graphite_gen.families import FAMILIES, Family, base
 from graphite_gen.families import family as family_of
+from graphite_gen.families.entropies import EntropyEstimate, draw_nats, mean_entropy
 from graphite_gen.graph import SimpleGraph
 
-from .helpers import ALPHA, agreement, all_shapes, fit, labellings, mean_nats, shape
+from .helpers import ALPHA, agreement, all_shapes, fit, labellings, shape
 
 TRACTABLE = [
     *(family_of("erdos-renyi", p=p) for p in (0.0, 0.3, 0.5, 1.0)),
@@ -269,15 +270,6 @@ def test_samples_agree_with_networkx(
     assert agreement(family, n, theirs, key) > ALPHA
 
 
-@pytest.mark.parametrize(
-    ("family", "n"), [(family_of("ego", p=0.05), 12), (family_of("ego", p=0.99), 12), (family_of("tree"), 14)], ids=repr
-)
-def test_the_entropy_is_the_mean_over_samples(family: Family, n: int) -> None:
-    mean, error = mean_nats(family, [n], 2000)
-
-    assert family.entropy(n) == pytest.approx(mean, abs=4 * error)
-
-
 @settings(deadline=None, max_examples=60)
 @given(
     st.sampled_from([family for family in TRACTABLE if family != family_of("regular", d=3)]),
@@ -298,7 +290,8 @@ def test_probabilities_are_exchangeable(family: Family, seed: int, n: int) -> No
 def test_entropies_are_the_published_ones(name: str, nats: float) -> None:
     family = family_of(name)
     entropy = float(np.mean([family.entropy(n) for n in range(10, 21)]))
-    mean, error = mean_nats(family, range(10, 21), 200)
+    found = {n: EntropyEstimate.of(list(draw_nats(family, n, 200, seed=0))) for n in range(10, 21)}
+    mean = mean_entropy(found, list(found))
 
     assert entropy == pytest.approx(nats, abs=0.006)
-    assert mean == pytest.approx(entropy, abs=4 * error + 1e-6)
+    assert mean.nats == pytest.approx(entropy, abs=4 * mean.standard_error + 1e-6)

@@ -17,13 +17,8 @@ from graphite_gen.io import FORMATS, read_graphs
 TEXTS = [name for name in FORMATS if name != "h5"]
 PIECES = {
     "graphml": [
-        "<graphml>",
-        "</graphml>",
-        "<graph>",
-        "</graph>",
-        '<node id="a"/>',
-        '<edge source="a" target="a"/>',
-        "<key ",
+        *("<graphml>", "</graphml>", "<graph>", "</graph>", "<key "),
+        *('<node id="a"/>', '<edge source="a" target="a"/>'),
     ],
     "gml": [
         *("graph [", "]", "node [", "edge [", "id 0", "id 1", "source 0", "target 1"),
