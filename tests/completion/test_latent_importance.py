@@ -1,5 +1,3 @@
-"""Completions under a one-shot model agree with quadrature over its latents."""
-
 from __future__ import annotations
 
 from itertools import product

@@ -1,5 +1,3 @@
-"""Particles follow the posterior of the unknown pairs, as enumeration shows."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""Samples of the true process pass; other graphs, copies and repetitions are detected, in numbers and in words."""
-
 from __future__ import annotations
 
 import json

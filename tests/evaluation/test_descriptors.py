@@ -1,5 +1,3 @@
-"""Descriptors agree with networkx."""
-
 from __future__ import annotations
 
 import networkx as nx

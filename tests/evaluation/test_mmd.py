@@ -1,5 +1,3 @@
-"""Every convention of the MMD is its textbook formula."""
-
 from __future__ import annotations
 
 import math

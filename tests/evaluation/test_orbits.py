@@ -1,5 +1,3 @@
-"""Orbit counts are those of an enumeration of all small subgraphs."""
-
 from __future__ import annotations
 
 import time

@@ -1,5 +1,3 @@
-"""Graphs that are valid by construction are accepted, and others are not."""
-
 from __future__ import annotations
 
 import networkx as nx

@@ -1,5 +1,3 @@
-"""Properties of every family."""
-
 from __future__ import annotations
 
 import subprocess
@@ -241,13 +239,6 @@ def test_samples_follow_the_distribution(family: Family, n: int) -> None:
     assert fit(counts, probabilities) > ALPHA
 
 
-def networkx_ego(seed: int) -> nx.Graph:
-    graph = nx.gnp_random_graph(5, 0.4, seed=seed)
-    graph.add_edges_from((node, 5) for node in range(5))
-
-    return graph
-
-
 def edge_count(graph: SimpleGraph) -> int:
     return len(graph.edges)
 
@@ -256,7 +247,6 @@ def edge_count(graph: SimpleGraph) -> int:
     ("family", "n", "theirs", "key"),
     [
         (family_of("er", p=0.3), 9, lambda seed: nx.gnp_random_graph(9, 0.3, seed), edge_count),
-        (family_of("ego", p=0.4), 6, networkx_ego, shape),
         # Without positions.
         (family_of("geometric"), 9, lambda s: nx.Graph(nx.random_geometric_graph(9, 0.5, seed=s).edges), edge_count),
         *((family_of("ba", m=m), 8, partial(nx.barabasi_albert_graph, 8, m), shape) for m in (1, 2, 4)),

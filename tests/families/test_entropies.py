@@ -1,5 +1,3 @@
-"""Entropies in closed form, from the table and by sampling agree."""
-
 from __future__ import annotations
 
 import math

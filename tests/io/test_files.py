@@ -1,5 +1,3 @@
-"""Targets appear completely or not at all; sources are opened with care."""
-
 from __future__ import annotations
 
 import gzip

@@ -1,5 +1,3 @@
-"""graph6 and sparse6 against networkx, and what is refused of both."""
-
 from __future__ import annotations
 
 from itertools import combinations

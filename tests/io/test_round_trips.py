@@ -1,5 +1,3 @@
-"""What we write we read back, in every format, and what the format holds is all there."""
-
 from __future__ import annotations
 
 import io

@@ -1,5 +1,3 @@
-"""Bounds on the NLL against quadrature and, for autoregressive models, the sum over all node orderings."""
-
 from __future__ import annotations
 
 import itertools

@@ -1,5 +1,3 @@
-"""Exact samples follow the conditional distribution of independent edges, as enumeration shows."""
-
 from __future__ import annotations
 
 from collections import Counter

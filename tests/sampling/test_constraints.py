@@ -1,5 +1,3 @@
-"""Constraints agree with networkx, conflicts with enumeration, and every sample satisfies them."""
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -12,14 +12,6 @@ from torch import Tensor
 from graphite_gen.data.batch import GraphBatch
 from graphite_gen.training.objectives import elbo, log_weights, reconstruction
 
-NETWORKS = [
-    pytest.param(name, {"refinement": refinement, "skip": skip, "head": head, "skip_weight": 0.6, "latent": 4}, id=id_)
-    for name, refinement, skip, head in product(
-        ("one-shot", "paper"), ("gcn", "residual"), ("convex", "incremental"), ("inner", "signed")
-    )
-    for id_ in [f"{name}-{refinement}-{skip}-{head}"]
-]
-
 
 def test_the_elbo_of_vgae_agrees_with_a_direct_implementation() -> None:
     network = small_network("paper", kind="vgae", mlp=False, encoder_features=("degree", "identity"))
@@ -53,9 +45,15 @@ def test_the_elbo_of_vgae_agrees_with_a_direct_implementation() -> None:
         )
 
 
-@pytest.mark.parametrize(("name", "changes"), NETWORKS)
-def test_padding_changes_neither_elbo_nor_weights_nor_gradients(name: str, changes: dict) -> None:
-    network = small_network(name, node_features=2, **changes)
+@pytest.mark.parametrize("name", ["one-shot", "paper"])
+@pytest.mark.parametrize(
+    ("refinement", "skip", "head"), list(product(("gcn", "residual"), ("convex", "incremental"), ("inner", "signed")))
+)
+def test_padding_changes_neither_elbo_nor_weights_nor_gradients(
+    name: str, refinement: str, skip: str, head: str
+) -> None:
+    parts = {"refinement": refinement, "skip": skip, "head": head, "skip_weight": 0.6}
+    network = small_network(name, node_features=2, latent=4, **parts)
     narrow, wide = (small_batch(padding, features=2) for padding in (0, 3))
     noise = normal(2, 3, 8, network.noise_features).requires_grad_()
     epsilon = normal(2, 2, 3, 8, 4, seed=1).requires_grad_()
