@@ -130,9 +130,7 @@ def test_few_completions_are_enumerated_and_progress_is_reported(
         (small_model(), path(4), {"runs": 1}, "'runs' 1"),
     ],
 )
-def test_models_and_graphs_that_do_not_match_are_refused(
-    model: Any, graph: SimpleGraph, options: dict[str, int], found: str
-) -> None:
+def test_unsuitable_models_and_graphs_fail(model: Any, graph: SimpleGraph, options: dict[str, int], found: str) -> None:
     with pytest.raises(SamplingError) as error:
         complete(model, PartialGraph.from_pairs(graph, [(0, 3)]), 1, **options)
 

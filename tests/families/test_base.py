@@ -118,9 +118,7 @@ def test_aliases_name_the_same_family_and_values_are_parsed_as_the_type_of_the_p
         ("tree", {"gamma": 1}, "family-value", "gamma=1.0; it should be above 1"),
     ],
 )
-def test_invalid_names_and_parameters_are_refused(
-    name: str, parameters: dict[str, object], reason: str, fact: str
-) -> None:
+def test_invalid_parameters_are_refused(name: str, parameters: dict[str, object], reason: str, fact: str) -> None:
     with pytest.raises(FamilyError) as error:
         family_of(name, **parameters)
 

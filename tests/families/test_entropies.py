@@ -115,9 +115,7 @@ def test_every_family_has_entropies_of_its_default_sizes_that_increase(name: str
     ("name", "published", "error", "ends"),
     [("geometric", 48.72, 0.20, (24.5, 76.1)), ("barabasi", 63.90, 0.04, (25.4, 107.2))],
 )
-def test_the_table_agrees_with_published_entropies(
-    name: str, published: float, error: float, ends: tuple[float, float]
-) -> None:
+def test_the_table_is_as_published(name: str, published: float, error: float, ends: tuple[float, float]) -> None:
     family = family_of(name)
     entropies = {n: entropy for n in range(10, 21) if (entropy := known_entropy(family, n)) is not None}
     mean = mean_entropy(entropies, list(entropies))

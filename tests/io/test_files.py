@@ -39,9 +39,7 @@ def failing(error: BaseException) -> Iterator[SimpleGraph]:
     ],
 )
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("x"), MemoryError(), OSError(28, "No space left")])
-def test_a_failure_on_the_way_leaves_nothing_and_keeps_what_was(
-    old: str, new: str, error: BaseException, tmp_path: Path
-) -> None:
+def test_a_failure_leaves_nothing_and_keeps_what_was(old: str, new: str, error: BaseException, tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     write_graphs([GRAPH] * 3, tmp_path / old)
     before = contents(tmp_path / "old")

@@ -216,9 +216,7 @@ def test_weights_of_an_encoder_agree_with_quadrature_over_the_latents() -> None:
 
 
 @pytest.mark.parametrize("order", ["uniform", "bfs", "degeneracy", "attachment"])
-def test_the_bounds_of_an_autoregressive_model_agree_with_the_exact_nll(
-    order: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_autoregressive_bounds_agree_with_the_exact_nll(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # An untrained model ignores the rule: with the default proposals, the bounds would be loose.
     monkeypatch.setattr(orders_module, "SOFTNESS", (0.9, 0.99))
     for name in ("graph_log_weights", "proposal_log_prob"):

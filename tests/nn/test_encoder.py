@@ -4,20 +4,12 @@ import pytest
 import torch
 from tiny import normal, small_batch
 
-from graphite_gen.nn.encoder import (
-    MAX_LOG_SIGMA,
-    GCNStack,
-    GraphEncoder,
-    NodeFeatures,
-    ResidualStack,
-)
+from graphite_gen.nn.encoder import MAX_LOG_SIGMA, GCNStack, GraphEncoder, NodeFeatures, ResidualStack
 
 
 @pytest.mark.parametrize("layers", [0, 1])
 @pytest.mark.parametrize("stack", [GCNStack, ResidualStack])
-def test_standard_deviations_are_bounded_with_and_without_hidden_layers(
-    stack: type[GCNStack | ResidualStack], layers: int
-) -> None:
+def test_standard_deviations_are_bounded_at_any_depth(stack: type[GCNStack | ResidualStack], layers: int) -> None:
     features = NodeFeatures(("degree",), 7, 0, 0)
     encoder = GraphEncoder(features, stack(features.out_features, 6, 4, layers))
     with torch.no_grad():

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 from tiny import as_matrix, normal, random_graph, small_batch
+from torch import Tensor
 
 from graphite_gen.nn.operators import LowRankGraph, PageRankGraph, SparseGraph, gcn_normalise
 
@@ -82,9 +83,7 @@ def test_latents_of_any_scale_stay_finite(scale: float, dtype: torch.dtype) -> N
     assert out.dtype == dtype
 
 
-def edges_and_matrix(
-    nodes: int = 9, density: float = 0.3, *, weighted: bool = False
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def edges_and_matrix(nodes: int = 9, density: float = 0.3, weighted: bool = False) -> tuple[Tensor, Tensor, Tensor]:
     """The edges of a random graph in mixed order, their weights, and the dense matrix of both."""
     graph = random_graph(nodes, 3, density, weighted=weighted)
     edges = torch.as_tensor(graph.edges.T.copy(), dtype=torch.long)
@@ -129,7 +128,7 @@ def test_sparse_graphs_raise_no_beta_warning(recwarn: pytest.WarningsRecorder) -
 GRAPH = nx.gnm_random_graph(9, 16, seed=2)
 
 
-def halfway() -> tuple[SparseGraph, torch.Tensor]:
+def halfway() -> tuple[SparseGraph, Tensor]:
     """The symmetrically normalised adjacency matrix, and the roots of the degrees."""
     edges = torch.tensor(list(GRAPH.edges)).mT
     roots = torch.tensor([degree for _, degree in GRAPH.degree]).to(torch.get_default_dtype()).sqrt().unsqueeze(-1)

@@ -105,9 +105,7 @@ def test_a_missing_file_and_a_damaged_or_foreign_config_are_refused(folder: Path
         (lambda config: config["model"].update(latent=3), "does not fit"),
     ],
 )
-def test_an_invalid_config_is_refused_by_its_invalid_part(
-    folder: Path, edit: Callable[[dict[str, Any]], object], message: str
-) -> None:
+def test_an_invalid_config_is_refused(folder: Path, edit: Callable[[dict[str, Any]], object], message: str) -> None:
     change(folder, edit)
 
     assert message in refused(folder)
@@ -199,9 +197,7 @@ def bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "bundled"
 
 
-def test_a_name_is_a_path_then_a_local_model_then_a_bundled_one(
-    bundled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_paths_precede_local_and_bundled_models(bundled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     local = tmp_path / "local"
 
@@ -216,9 +212,7 @@ def test_a_name_is_a_path_then_a_local_model_then_a_bundled_one(
     assert find_checkpoint(str(bundled / "ego"), local) == bundled / "ego"
 
 
-def test_an_unknown_name_is_refused_with_the_bundled_ones_and_an_existing_folder_found(
-    bundled: Path, tmp_path: Path
-) -> None:
+def test_an_unknown_name_is_refused_with_the_bundled_ones_but_a_folder_is_found(bundled: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
 
     assert "is not a checkpoint" in refused(find_checkpoint(str(tmp_path / "empty"), tmp_path))

@@ -49,9 +49,7 @@ def test_the_elbo_of_vgae_agrees_with_a_direct_implementation() -> None:
 @pytest.mark.parametrize(
     ("refinement", "skip", "head"), list(product(("gcn", "residual"), ("convex", "incremental"), ("inner", "signed")))
 )
-def test_padding_changes_neither_elbo_nor_weights_nor_gradients(
-    name: str, refinement: str, skip: str, head: str
-) -> None:
+def test_padding_changes_neither_bounds_nor_gradients(name: str, refinement: str, skip: str, head: str) -> None:
     parts = {"refinement": refinement, "skip": skip, "head": head, "skip_weight": 0.6}
     network = small_network(name, node_features=2, latent=4, **parts)
     narrow, wide = (small_batch(padding, features=2) for padding in (0, 3))

@@ -73,9 +73,7 @@ def test_a_run_is_resumed_with_its_graphs(first: Trainer, finished: Path) -> Non
     assert [record.loss for record in again.history] == [record.loss for record in first.history]
 
 
-def test_an_interrupted_save_is_completed_before_it_is_copied_to_other_ranks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_save_is_completed_before_it_is_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, sent = tmp_path / "a", dict[str, bytes]()
     list(start_run("a", folder, DATA, {**SETTINGS, "epochs": 1}))
     old = (folder / "model.safetensors").read_bytes()
