@@ -214,6 +214,7 @@ def test_probabilities_add_up_to_one_agree_with_contains_and_give_the_entropy(fa
         log_probs = [family.log_prob(graph) for graph in all_graphs(n)]
 
         assert [family.contains(graph) for graph in all_graphs(n)] == [value > -inf for value in log_probs]
+        assert has_size(family, n) or set(log_probs) == {-inf}
         if has_size(family, n):
             entropy = -sum(exp(value) * value for value in log_probs if value > -inf)
             assert sum(map(exp, log_probs)) == pytest.approx(1)
