@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
-from tiny import path, small_model
+from tiny import AUTOREGRESSIVE, path, small_model
 
 import graphite_gen as gg
 from graphite_gen.autoregressive import ordering
@@ -17,8 +17,6 @@ from graphite_gen.errors import ConfigError, SamplingError
 from graphite_gen.graph import SimpleGraph
 
 from .test_smc import HIDDEN, PAW, autoregressive, exact
-
-AUTOREGRESSIVE = {"decoder": "autoregressive", "encoder": "none", "latent": 1}
 
 
 @pytest.mark.parametrize("changes", [{}, AUTOREGRESSIVE])

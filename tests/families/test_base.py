@@ -35,10 +35,6 @@ TRACTABLE = [
 ]
 
 
-def labelled(graph: SimpleGraph) -> bytes:
-    return graph.edges.tobytes()
-
-
 def has_size(family: Family, n: int) -> bool:
     try:
         family.check_size(n)
@@ -228,7 +224,7 @@ def test_samples_follow_the_distribution(family: Family, n: int) -> None:
         pytest.skip("the family has no graphs of this size")
     rng = np.random.default_rng(n)
     # There are 32,768 graphs on six nodes: their isomorphism classes are counted instead.
-    outcome, graphs = (labelled, all_graphs(n)) if n < 6 else (shape, all_shapes(n))
+    outcome, graphs = (lambda graph: graph.edges.tobytes(), all_graphs(n)) if n < 6 else (shape, all_shapes(n))
     multiplicity = {graph: labellings(graph) if n == 6 else 1 for graph in graphs}
     probabilities = {outcome(graph): multiplicity[graph] * exp(family.log_prob(graph)) for graph in graphs}
     samples = (family.sample(n, rng) for _ in range(10_000))
@@ -238,16 +234,17 @@ def test_samples_follow_the_distribution(family: Family, n: int) -> None:
     assert fit(counts, probabilities) > ALPHA
 
 
-def edge_count(graph: SimpleGraph) -> int:
-    return len(graph.edges)
-
-
 @pytest.mark.parametrize(
     ("family", "n", "theirs", "key"),
     [
-        (family_of("er", p=0.3), 9, lambda seed: nx.gnp_random_graph(9, 0.3, seed), edge_count),
+        (family_of("er", p=0.3), 9, lambda seed: nx.gnp_random_graph(9, 0.3, seed), lambda graph: len(graph.edges)),
         # Without positions.
-        (family_of("geometric"), 9, lambda s: nx.Graph(nx.random_geometric_graph(9, 0.5, seed=s).edges), edge_count),
+        (
+            family_of("geometric"),
+            9,
+            lambda s: nx.Graph(nx.random_geometric_graph(9, 0.5, seed=s).edges),
+            lambda graph: len(graph.edges),
+        ),
         *((family_of("ba", m=m), 8, partial(nx.barabasi_albert_graph, 8, m), shape) for m in (1, 2, 4)),
     ],
     # The text of a function has its address, which differs between processes.

@@ -12,10 +12,7 @@ from graphite_gen.io import read_graphs, write_graphs
 
 from .graphs import assert_kept, assert_not_written, assert_same
 
-CLIENTS = {
-    "g6": (nx.from_graph6_bytes, nx.to_graph6_bytes),
-    "s6": (nx.from_sparse6_bytes, nx.to_sparse6_bytes),
-}
+CLIENTS = {"g6": (nx.from_graph6_bytes, nx.to_graph6_bytes), "s6": (nx.from_sparse6_bytes, nx.to_sparse6_bytes)}
 GRAPHS = [nx.gnp_random_graph(n, p, seed=n) for n in [*range(35), 62, 63, 64, 128, 129, 300] for p in (0.02, 0.5)]
 
 

@@ -129,6 +129,18 @@ def test_what_networkx_writes_is_read(format: str, edge: dict[str, Any], tmp_pat
     assert_same(SimpleGraph.from_networkx(nx.relabel_nodes(graph, str)), read)
 
 
+@pytest.mark.parametrize("key", ["edges", "links"])
+def test_node_links_of_networkx_are_read(key: str, tmp_path: Path) -> None:
+    graph = nx.grid_2d_graph(3, 3, create_using=nx.Graph)
+    graph.graph["note"] = "x"
+    nx.set_edge_attributes(graph, 2.5, "weight")
+    (tmp_path / "a.jsonl").write_text(json.dumps(nx.node_link_data(graph, edges=key)) + "\n\n")
+
+    (read,) = read_graphs(tmp_path / "a.jsonl")
+
+    assert_same(SimpleGraph.from_networkx(graph), read)
+
+
 @pytest.mark.parametrize(("format", "name"), [("graphml", "GraphML"), ("gml", "GML")])
 def test_igraph_opens_what_we_write_and_what_it_writes_is_read(format: str, name: str, tmp_path: Path) -> None:
     write_graphs([GRAPH], tmp_path / f"a.{format}")
