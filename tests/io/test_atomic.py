@@ -66,38 +66,6 @@ def interrupt(
     patch.setattr(Path, method, interrupted)
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
-def test_a_file_is_replaced_completely_or_not_at_all(error: type[BaseException], tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(b"old")
-    mode = stat.S_IMODE(path.stat().st_mode)
-
-    with pytest.raises(error), replacing(path) as stream:  # noqa: PT012
-        stream.write(b"half")
-        raise error
-    assert contents(tmp_path) == {"file": "old"}
-    replace_file(path, "new")
-
-    assert contents(tmp_path) == {"file": "new"}
-    assert stat.S_IMODE(path.stat().st_mode) == mode
-
-
-def test_a_failed_stage_is_removed_with_the_folders_created_for_it(tmp_path: Path) -> None:
-    folder = tmp_path / "deep" / "er"
-
-    with pytest.raises(KeyboardInterrupt), staging(folder) as stage:  # noqa: PT012
-        assert stage.parent == folder
-        assert stage.name.startswith(".")
-        (stage / "file").touch()
-        raise KeyboardInterrupt
-    assert not list(tmp_path.iterdir())
-    with staging(folder) as stage:
-        (stage / "file").touch()
-        (stage / "file").rename(folder / "file")
-
-    assert list(contents(folder)) == ["file"]
-
-
 @pytest.mark.parametrize("fails_at", [0, 1, 2, 3])
 @pytest.mark.parametrize("late", [False, True])
 def test_all_or_no_moves_are_done(fails_at: int, late: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
