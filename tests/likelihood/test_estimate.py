@@ -7,17 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny import (
-    autoregressive_model,
-    coin_model,
-    exact_nll,
-    mild_model,
-    path,
-    poor_model,
-    random_graph,
-    small_model,
-    star,
-)
+from tiny import autoregressive_model as autoregressive
+from tiny import coin_model, exact_nll, mild_model, path, poor_model, random_graph, small_model, star
 
 from graphite_gen.data.batch import collate
 from graphite_gen.errors import ConfigError, DatasetError
@@ -160,14 +151,14 @@ def test_invalid_options_are_refused(options: dict[str, Any], fact: str) -> None
 
 
 def test_options_are_resolved_for_a_model() -> None:
-    one_shot, autoregressive = small_model(), autoregressive_model()
+    one_shot, sequential = small_model(), autoregressive()
 
     assert NLLOptions().for_model(one_shot) == NLLOptions(1000)
     assert NLLOptions(method="auto").for_model(one_shot).method == "auto"
-    assert NLLOptions(method="auto").for_model(autoregressive) == NLLOptions(100, method="is")
+    assert NLLOptions(method="auto").for_model(sequential) == NLLOptions(100, method="is")
     with pytest.raises(ConfigError, match="annealed"):
-        NLLOptions(method="ais").for_model(autoregressive)
-    for model in (autoregressive, small_model(observation="normal")):
+        NLLOptions(method="ais").for_model(sequential)
+    for model in (sequential, small_model(observation="normal")):
         with pytest.raises(DatasetError) as dataset:
             NLLOptions(convention="paper").for_model(model)
         assert dataset.value.reason == "needs-pairs"

@@ -11,20 +11,10 @@ from tiny import AUTOREGRESSIVE, all_graphs, coin_model, random_graph, small_mod
 
 from graphite_gen.api import fit
 from graphite_gen.errors import SamplingError
-from graphite_gen.sampling import (
-    Acyclic,
-    Connected,
-    Constraint,
-    Degrees,
-    Edges,
-    MaxDegree,
-    Planar,
-    Regular,
-    Sampler,
-    Tree,
-    sampler,
-)
+from graphite_gen.sampling import Acyclic, Connected, Constraint, Degrees, Edges, MaxDegree, Planar, Regular, Tree
+from graphite_gen.sampling import sampler as module
 from graphite_gen.sampling.constraints import AllOf, Requirements
+from graphite_gen.sampling.sampler import Sampler
 from graphite_gen.training.checkpoint import TrainedModel
 
 ORACLES: list[tuple[Constraint, Callable[[nx.Graph], bool]]] = [
@@ -89,10 +79,10 @@ def test_constraints_agree_with_networkx(constraint: Constraint, oracle: Callabl
 def test_every_sample_satisfies_its_constraints(
     models: dict[str, TrainedModel], kind: str, constraints: tuple[Constraint, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sampler, "BLOCK", 12)
-    monkeypatch.setattr(sampler, "AUTOREGRESSIVE_BLOCK", 12)
+    monkeypatch.setattr(module, "BLOCK", 12)
+    monkeypatch.setattr(module, "AUTOREGRESSIVE_BLOCK", 12)
     # No rejection sampling: the graphs have to come from masks.
-    monkeypatch.setattr(sampler, "MIN_ACCEPTANCE", 2)
+    monkeypatch.setattr(module, "MIN_ACCEPTANCE", 2)
     nodes = None if any(constraint.nodes for constraint in constraints) else (1, 12)
 
     draws = Sampler(models[kind], 12, nodes=nodes, constraints=constraints, seed=2)
@@ -112,7 +102,7 @@ def test_graph_i_is_the_same_for_any_count(
 ) -> None:
     # Few redraws, so that graphs come from rejection as well as from masks.
     for name, value in (("BLOCK", 8), ("AUTOREGRESSIVE_BLOCK", 8), ("PILOT", 4), ("MAX_REDRAWS", 4)):
-        monkeypatch.setattr(sampler, name, value)
+        monkeypatch.setattr(module, name, value)
 
     def drawn(count: int, seed: int = 5) -> list[object]:
         draws = Sampler(models[kind], count, nodes=(4, 7), constraints=constraints, seed=seed)
@@ -160,8 +150,8 @@ def test_infeasible_sizes_are_not_sampled() -> None:
 
 
 def test_sampling_stops_after_many_failures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampler, "MAX_FAILURES", 5)
-    monkeypatch.setattr(sampler, "PILOT", 1)
+    monkeypatch.setattr(module, "MAX_FAILURES", 5)
+    monkeypatch.setattr(module, "PILOT", 1)
     draws = Sampler(small_model(**ONE_SHOT), 2, nodes=14, constraints=[Planar(), Regular(5)])
 
     # No planar graph on 14 nodes is 5-regular.
@@ -173,7 +163,7 @@ def test_sampling_stops_after_many_failures(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_sampling_goes_on_while_graphs_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("MAX_FAILURES", 4), ("MIN_ACCEPTANCE", 2), ("PILOT", 1)):
-        monkeypatch.setattr(sampler, name, value)
+        monkeypatch.setattr(module, name, value)
     # Of five attempts at the graphs still missing, the first is unconstrained.
     verdicts = map(bool, [0, 0, 0, 0, *[1, 0, 0, 0], *[0, 0, 0], *[0, 1, 0], *[1, 1]])
     monkeypatch.setattr(Connected, "holds", lambda *_: next(verdicts))
