@@ -57,7 +57,6 @@ def columns(length: int) -> st.SearchStrategy[dict[str, list[Any]]]:
 
 
 def assert_same(graph: SimpleGraph, other: SimpleGraph) -> None:
-    """Both graphs are equal in every field."""
     assert_same_edges(graph, other)
     for one, two in ((graph.weights, other.weights), (graph.features, other.features)):
         # An empty array is the same as none.
@@ -79,7 +78,6 @@ def assert_kept(graphs: Sequence[SimpleGraph], path: Path) -> None:
 
 
 def assert_same_edges(graph: SimpleGraph, other: SimpleGraph) -> None:
-    """Both graphs have the same nodes and edges."""
     assert graph.nodes == other.nodes
     assert np.array_equal(graph.edges, other.edges)
     assert other.edges.dtype == np.int32

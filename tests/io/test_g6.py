@@ -36,13 +36,10 @@ def test_padding_of_sparse6_never_reads_as_an_edge(nodes: int, tmp_path: Path) -
     assert_kept([SimpleGraph.from_pairs(nodes, [pair]) for pair in pairs], tmp_path / "a.s6")
 
 
-def test_sparse6_holds_large_graphs(tmp_path: Path) -> None:
+def test_sparse6_holds_large_graphs_and_graph6_refuses_a_bit_for_every_pair(tmp_path: Path) -> None:
     sizes = (258_047, 258_048, 1_000_000)
 
     assert_kept([SimpleGraph.from_pairs(n, [(0, n - 1), (5, 6), (5, n - 2)]) for n in sizes], tmp_path / "a.s6")
-
-
-def test_graph6_refuses_to_take_a_bit_for_every_pair_of_a_large_graph(tmp_path: Path) -> None:
     assert_not_written(tmp_path / "a.g6", r"\.s6", SimpleGraph.from_pairs(1_000_000, []))
 
 

@@ -17,21 +17,20 @@ from graphite_gen.sampling.constraints import AllOf, Requirements
 from graphite_gen.sampling.sampler import Sampler
 from graphite_gen.training.checkpoint import TrainedModel
 
-ORACLES: list[tuple[Constraint, Callable[[nx.Graph], bool]]] = [
-    (Tree(), nx.is_tree),
-    (Connected(), nx.is_connected),
-    (Acyclic(), nx.is_forest),
-    (Planar(), lambda graph: nx.check_planarity(graph)[0]),
-    (Regular(2), lambda graph: nx.is_k_regular(graph, 2)),
-    (Regular(3), lambda graph: nx.is_k_regular(graph, 3)),
-    (MaxDegree(2), lambda graph: max(dict(graph.degree).values()) <= 2),
-    (Edges(4), lambda graph: graph.number_of_edges() == 4),
-    (Degrees([2, 1, 2, 1]), lambda graph: [degree for _, degree in graph.degree] == [2, 1, 2, 1]),
-]
-ORACLE = dict(ORACLES)
+ORACLES: dict[Constraint, Callable[[nx.Graph], bool]] = {
+    Tree(): nx.is_tree,
+    Connected(): nx.is_connected,
+    Acyclic(): nx.is_forest,
+    Planar(): lambda graph: nx.check_planarity(graph)[0],
+    Regular(2): lambda graph: nx.is_k_regular(graph, 2),
+    Regular(3): lambda graph: nx.is_k_regular(graph, 3),
+    MaxDegree(2): lambda graph: max(dict(graph.degree).values()) <= 2,
+    Edges(4): lambda graph: graph.number_of_edges() == 4,
+    Degrees([2, 1, 2, 1]): lambda graph: [degree for _, degree in graph.degree] == [2, 1, 2, 1],
+}
 
 TOGETHER: list[tuple[Constraint, ...]] = [
-    *((constraint,) for constraint in ORACLE),
+    *((constraint,) for constraint in ORACLES),
     (Connected(), MaxDegree(2)),
     (Connected(), Regular(2)),
     (Connected(), Edges(4)),
@@ -63,7 +62,7 @@ def models() -> dict[str, TrainedModel]:
     }
 
 
-@pytest.mark.parametrize(("constraint", "oracle"), ORACLES, ids=lambda value: getattr(value, "label", ""))
+@pytest.mark.parametrize(("constraint", "oracle"), ORACLES.items(), ids=lambda value: getattr(value, "label", ""))
 def test_constraints_agree_with_networkx(constraint: Constraint, oracle: Callable[[nx.Graph], bool]) -> None:
     graphs = [graph for nodes in (1, 2, 3, 4) for graph in all_graphs(nodes)]
     graphs += [random_graph(nodes, seed, density) for nodes in (6, 9) for seed in range(20) for density in (0.2, 0.5)]
@@ -90,7 +89,7 @@ def test_every_sample_satisfies_its_constraints(
 
     assert len(graphs) == 12 == draws.accepted + draws.masked
     for graph in graphs:
-        assert all(ORACLE[constraint](graph.to_networkx()) for constraint in constraints)
+        assert all(ORACLES[constraint](graph.to_networkx()) for constraint in constraints)
         assert graph.attributes["constraints"] == ", ".join(constraint.label for constraint in constraints)
         assert graph.attributes["enforced"] in ("exact", "exact given latents", "masks")
 

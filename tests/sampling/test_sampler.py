@@ -19,7 +19,6 @@ from graphite_gen.training.checkpoint import TrainedModel
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make many blocks of few graphs."""
     monkeypatch.setattr(sampler, "BLOCK", 16)
     monkeypatch.setattr(sampler, "AUTOREGRESSIVE_BLOCK", 16)
 
