@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
-from tiny import path, small_model
+from tiny import AUTOREGRESSIVE, path, small_model
 
 import graphite_gen as gg
 from graphite_gen.autoregressive import ordering
@@ -17,8 +17,6 @@ from graphite_gen.errors import ConfigError, SamplingError
 from graphite_gen.graph import SimpleGraph
 
 from .test_smc import HIDDEN, PAW, autoregressive, exact
-
-AUTOREGRESSIVE = {"decoder": "autoregressive", "encoder": "none", "latent": 1}
 
 
 @pytest.mark.parametrize("changes", [{}, AUTOREGRESSIVE])
@@ -130,9 +128,7 @@ def test_few_completions_are_enumerated_and_progress_is_reported(
         (small_model(), path(4), {"runs": 1}, "'runs' 1"),
     ],
 )
-def test_models_and_graphs_that_do_not_match_are_refused(
-    model: Any, graph: SimpleGraph, options: dict[str, int], found: str
-) -> None:
+def test_unsuitable_models_and_graphs_fail(model: Any, graph: SimpleGraph, options: dict[str, int], found: str) -> None:
     with pytest.raises(SamplingError) as error:
         complete(model, PartialGraph.from_pairs(graph, [(0, 3)]), 1, **options)
 

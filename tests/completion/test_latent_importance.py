@@ -1,13 +1,10 @@
-"""Completions under a one-shot model agree with quadrature over its latents."""
-
 from __future__ import annotations
 
 from itertools import product
 
 import numpy as np
 import pytest
-import torch
-from tiny import coin_model, exact_nll, mild_model
+from tiny import exact_nll, mild_model
 
 from graphite_gen.completion import PartialGraph
 from graphite_gen.completion.latent_importance import decode_completions
@@ -28,13 +25,3 @@ def test_probabilities_agree_with_those_of_all_completions() -> None:
     assert posterior.log_evidence == pytest.approx(np.log(joint.sum()), abs=0.03)
     assert means == pytest.approx(joint @ edges / joint.sum(), abs=0.02)
     assert (errors < 0.02).all()
-
-
-def test_independent_edges_stay_independent() -> None:
-    posterior = decode_completions(
-        coin_model(1.0), PartialGraph.from_pairs(WEDGE, [(0, 2)]), runs=2, particles=8, rng=np.random.default_rng(0)
-    )
-    chance = float(torch.sigmoid(torch.tensor(1.0)))
-
-    assert posterior.probabilities == pytest.approx(np.full((2, 8, 1), chance))
-    assert posterior.log_evidence == pytest.approx(2 * np.log(chance), abs=1e-6)

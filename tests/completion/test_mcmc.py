@@ -1,5 +1,3 @@
-"""Markov chains over the unknown pairs sample the exact posterior."""
-
 from __future__ import annotations
 
 from functools import partial as partial_of

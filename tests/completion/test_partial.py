@@ -63,9 +63,7 @@ def test_invalid_pairs_are_refused(pair: tuple[str, ...]) -> None:
     ("names", "new"),
     [(None, (0, 1, 2, 3, 4)), ((7, 3, 5), (7, 3, 5, 8, 9)), (("a", "new1", 2), ("a", "new1", 2, "new2", "new3"))],
 )
-def test_added_nodes_have_unused_names_and_unknown_pairs(
-    names: tuple[object, ...] | None, new: tuple[object, ...]
-) -> None:
+def test_added_nodes_get_names_and_unknown_pairs(names: tuple[object, ...] | None, new: tuple[object, ...]) -> None:
     partial = PartialGraph.from_marks(SimpleGraph(3, path(3).edges, names=names), add_nodes=2)
 
     assert partial.names == new

@@ -1,20 +1,20 @@
-"""Particles follow the posterior of the unknown pairs, as enumeration shows."""
-
 from __future__ import annotations
 
-from itertools import permutations
+from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
-import torch
 from numpy.typing import NDArray
-from tiny import all_graphs, autoregressive_model, path
+from tiny import autoregressive_model, path
 
 from graphite_gen.completion.partial import PartialGraph
 from graphite_gen.completion.posterior import Posterior
 from graphite_gen.completion.smc import NextNodeProposal, extend_particles
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.training.checkpoint import TrainedModel
+
+from ..likelihood.test_bdmc import exact_log_prob
 
 PAW = SimpleGraph.from_pairs(4, [(0, 1), (1, 2), (0, 2), (2, 3)])
 HIDDEN = [(0, 1), (1, 3), (2, 3)]
@@ -24,30 +24,24 @@ def autoregressive(order: str = "bfs", **changes: object) -> TrainedModel:
     return autoregressive_model(order, 0.35, **changes)
 
 
-@torch.no_grad()
 def exact(model: TrainedModel, partial: PartialGraph) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """The probability of each completion, by summing over all orderings, and its edges at unknown pairs."""
-    known, edges = partial.known(), partial.graph.adjacency()
-    graphs = [graph.adjacency() for graph in all_graphs(4)]
-    graphs = [adj for adj in graphs if (adj == edges)[known].all()]
-    orders = np.array(list(permutations(range(4))))
-    adj = np.stack([adj[np.ix_(order, order)] for adj in graphs for order in orders])
-    features = np.zeros((4, 0)) if partial.graph.features is None else partial.graph.features
-    x = np.stack([features[order] for _ in graphs for order in orders])
-    z = torch.zeros(len(adj), 4, model.config.latent)
-    distribution = model.network.decode_autoregressive(z, torch.from_numpy(x).to(z), torch.full((len(adj),), 4))
-    joint = distribution.log_prob(torch.from_numpy(adj).to(z)).exp().reshape(len(graphs), len(orders)).mean(1).numpy()
+    unknown = np.array(list(product((False, True), repeat=len(partial.unknown))))
 
-    return joint, np.stack([adj[tuple(partial.unknown.T)] for adj in graphs])
+    return np.exp([exact_log_prob(model, partial.completed(edges)) for edges in unknown]), unknown
 
 
 def completions(model: TrainedModel, partial: PartialGraph, particles: int = 1000) -> Posterior:
     return extend_particles(model, partial, runs=4, particles=particles, rng=np.random.default_rng(5))
 
 
-@pytest.mark.parametrize("order", ["bfs", "degeneracy", "uniform", "dfs"])
-def test_unknown_pairs_follow_the_exact_posterior(order: str) -> None:
-    model, partial = autoregressive(order), PartialGraph.from_pairs(PAW, HIDDEN)
+@pytest.mark.parametrize(
+    ("order", "features"), [("bfs", 0), ("degeneracy", 0), ("uniform", 0), ("dfs", 0), ("uniform", 2)]
+)
+def test_unknown_pairs_follow_the_exact_posterior(order: str, features: int) -> None:
+    x = np.random.default_rng(0).normal(0, 20, (4, features)).astype(np.float32)
+    model = autoregressive(order, node_features=features)
+    partial = PartialGraph.from_pairs(replace(PAW, features=x if features else None), HIDDEN)
     joint, unknown = exact(model, partial)
     posterior = completions(model, partial)
 
@@ -63,18 +57,6 @@ def test_unknown_pairs_follow_the_exact_posterior(order: str) -> None:
     # Resampled particles share ancestors, so the tolerance is wider than that of independent samples.
     assert (draws * (found - expected) ** 2 / expected).sum() < 7 + 5 * np.sqrt(14)
     assert posterior.edge_probabilities()[0] == pytest.approx(expected @ unknown, abs=0.06)
-
-
-def test_node_features_are_permuted_with_their_nodes() -> None:
-    model = autoregressive("uniform", node_features=2)
-    features = np.random.default_rng(0).normal(size=(4, 2)).astype(np.float32)
-    partial = PartialGraph.from_pairs(SimpleGraph(4, PAW.edges, features=features), HIDDEN)
-    joint, unknown = exact(model, partial)
-
-    posterior = completions(model, partial)
-
-    assert posterior.log_evidence == pytest.approx(np.log(joint.sum()), abs=0.1)
-    assert posterior.edge_probabilities()[0] == pytest.approx(joint / joint.sum() @ unknown, abs=0.06)
 
 
 def test_the_marginal_likelihood_of_no_known_pairs_is_one() -> None:

@@ -14,13 +14,7 @@ graphs = st.builds(random_graph, st.integers(1, 9), st.integers(0, 10**6), st.fl
 
 @settings(deadline=None)
 @given(graphs)
-def test_connectedness_is_that_of_networkx(graph: SimpleGraph) -> None:
-    assert is_connected(graph) == nx.is_connected(graph.to_networkx())
-
-
-@settings(deadline=None)
-@given(graphs)
-def test_the_largest_component_is_that_of_networkx_with_all_its_data(graph: SimpleGraph) -> None:
+def test_connectedness_and_the_largest_component_with_all_its_data_are_those_of_networkx(graph: SimpleGraph) -> None:
     n, e, rng = graph.nodes, len(graph.edges), np.random.default_rng(0)
     names, columns = tuple(f"n{i}" for i in range(n)), ({"number": list(range(n))}, {"number": list(range(e))})
     arrays = rng.random(e), rng.random((n, 2)).astype(np.float32)
@@ -30,6 +24,7 @@ def test_the_largest_component_is_that_of_networkx_with_all_its_data(graph: Simp
 
     found = largest_component(graph).to_networkx()
 
+    assert is_connected(graph) == nx.is_connected(whole)
     assert sorted(found.nodes(data=True)) == sorted(expected.nodes(data=True))
     assert nx.utils.graphs_equal(found, expected.copy())
 

@@ -40,11 +40,6 @@ def small_graphs(draw: st.DrawFn, least: int = 1, most: int = 8) -> SimpleGraph:
     return SimpleGraph.from_pairs(nodes, [pair for pair, kept in zip(pairs, chosen, strict=True) if kept])
 
 
-def random_graph(nodes: int, density: float, rng: np.random.Generator) -> SimpleGraph:
-    """A graph whose edges are independent."""
-    return SimpleGraph.from_adjacency(np.triu(rng.random((nodes, nodes)) < density, 1))
-
-
 def block_graph(sizes: list[int], inside: float, across: float, rng: np.random.Generator) -> SimpleGraph:
     """A graph whose edges are independent given its blocks, its nodes shuffled."""
     block = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))

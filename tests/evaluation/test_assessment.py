@@ -1,5 +1,3 @@
-"""Samples of the true process pass; other graphs, copies and repetitions are detected, in numbers and in words."""
-
 from __future__ import annotations
 
 import json
@@ -122,6 +120,7 @@ def test_without_training_graphs_there_is_no_ratio_but_the_difference_is_reporte
     found = quickly(graphs("ego", 0), graphs("barabasi", 1))
 
     assert (found.ratio, found.attainable_classifier) == (None, None)
+    assert {(row.attainable, row.level, row.ratio) for row in found.mmd} == {(None, None, None)}
     assert "Without training graphs" in verdict(found)
     assert "They differ most in" in verdict(found)
 
@@ -132,6 +131,7 @@ def test_the_record_has_means_over_graphs_is_json_and_the_same_for_a_seed(true: 
     edges = next(row for row in true.summaries if row.name == "edges")
 
     assert again == true
+    assert len(true.mmd) == 12
     assert (edges.samples, edges.samples_deviation) == pytest.approx((np.mean(own), np.std(own)))
     assert json.loads(json.dumps(true.to_json()))["mmd"][0]["samples"]["convention"] == "tv"
     assert set(true.figures()) == {"ratio", "discrepancy", "auc", "valid", "unique", "novel", "vun"}

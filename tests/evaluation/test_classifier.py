@@ -1,5 +1,3 @@
-"""The classifier agrees with scikit-learn and with a known divergence."""
-
 from __future__ import annotations
 
 import math

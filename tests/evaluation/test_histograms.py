@@ -1,5 +1,3 @@
-"""Histograms are proportions of all nodes or graphs."""
-
 from __future__ import annotations
 
 from collections import Counter

@@ -1,5 +1,3 @@
-"""Copies, repetitions and invalid graphs each lower their own proportion."""
-
 from __future__ import annotations
 
 import math

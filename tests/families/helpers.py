@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from math import factorial
 
 import igraph
@@ -52,13 +52,11 @@ def fit(counts: Mapping[Hashable, int], distribution: Mapping[Hashable, float]) 
     return float(stats.chisquare(observed, expected * observed.sum() / expected.sum()).pvalue)
 
 
-def agreement(
-    family: Family, n: int, theirs: Callable[[int], nx.Graph], key: Callable[[SimpleGraph], Hashable], draws: int = 3000
-) -> float:
-    """The p-value of samples and of graphs by seed under a common distribution of a key, rare outcomes pooled."""
+def agreement(family: Family, n: int, theirs: Callable[..., nx.Graph], draws: int = 3000) -> float:
+    """The p-value of samples and of graphs by seed under a common distribution of shapes, rare ones pooled."""
     rng = np.random.default_rng(0)
-    first = Counter(key(family.sample(n, rng)) for _ in range(draws))
-    second = Counter(key(SimpleGraph.from_networkx(theirs(seed))) for seed in range(draws))
+    first = Counter(shape(family.sample(n, rng)) for _ in range(draws))
+    second = Counter(shape(SimpleGraph.from_pairs(n, list(theirs(n, seed=seed).edges))) for seed in range(draws))
     keys = [key for key in first.keys() | second.keys() if first[key] + second[key] >= 10]
     table = np.array([[counter[key] for key in keys] for counter in (first, second)])
     rest = np.array([[sum(counter.values()) - row.sum()] for counter, row in zip((first, second), table, strict=True)])
@@ -66,11 +64,3 @@ def agreement(
         table = np.concatenate([table, rest], axis=1)
 
     return float(stats.chi2_contingency(table).pvalue)
-
-
-def mean_nats(family: Family, sizes: Iterable[int], draws: int, seed: int = 0) -> tuple[float, float]:
-    """The mean of -log p over samples of all sizes, in nats, and its standard error."""
-    sizes, rng = list(sizes), np.random.default_rng(seed)
-    costs = np.array([[-family.log_prob(family.sample(n, rng)) for n in sizes] for _ in range(draws)])
-
-    return float(costs.mean()), float(np.sqrt(costs.var(axis=0, ddof=1).sum() / draws) / len(sizes))

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from itertools import combinations, permutations
+from itertools import permutations
 from math import exp, factorial, inf
 
 import networkx as nx
 import numpy as np
 import pytest
-from tiny import all_graphs
 
 from graphite_gen.errors import FamilyError
 from graphite_gen.families import family as family_of
@@ -64,12 +63,6 @@ def test_probabilities_of_all_isomorphism_classes_add_up_to_one(m: int, n: int) 
     assert [family.contains(graph) for graph in graphs] == [value > -inf for value in log_probs]
 
 
-def test_the_first_star_is_contained_and_nothing_else_of_its_size() -> None:
-    family = family_of("barabasi")
-
-    assert [exp(family.log_prob(g)) for g in all_graphs(5) if family.contains(g)] == [pytest.approx(1 / 5)] * 5
-
-
 @pytest.mark.parametrize("n", [10, 15, 20])
 def test_containment_is_positive_probability_for_graphs_with_the_right_degrees(n: int) -> None:
     family, rng = family_of("barabasi"), np.random.default_rng(n)
@@ -77,16 +70,6 @@ def test_containment_is_positive_probability_for_graphs_with_the_right_degrees(n
 
     assert [family.contains(graph) for graph in others] == [family.log_prob(graph) > -inf for graph in others]
     assert not all(family.contains(graph) for graph in others) or n == 10
-
-
-def test_graphs_that_do_not_reduce_to_a_star_are_not_contained() -> None:
-    family = family_of("barabasi", m=2)
-
-    assert not family.contains(nx.complete_graph(5))
-    assert not family_of("barabasi", m=1).contains(nx.disjoint_union(nx.cycle_graph(3), nx.star_graph(60)))
-    # 2(n - 2) edges, but the two leaves, which only the initial star has, have different neighbours.
-    clique = list(combinations(range(4), 2))
-    assert not family.contains(SimpleGraph.from_pairs(6, [*clique, (0, 4), (1, 5)]))
 
 
 def with_twins(core: SimpleGraph, count: int) -> SimpleGraph:
@@ -116,6 +99,8 @@ def test_large_samples_are_contained_but_have_no_exact_probability(m: int, n: in
     graph = family.sample(n, np.random.default_rng(0))
 
     assert family.contains(graph)
+    # As many edges, but no order of removal ends with a star.
+    assert not family_of("barabasi", m=1).contains(nx.disjoint_union(nx.cycle_graph(3), nx.star_graph(60)))
     with pytest.raises(FamilyError, match=fact) as error:
         family.log_prob(graph)
     assert error.value.reason == "intractable"

@@ -1,30 +1,10 @@
 from __future__ import annotations
 
-from math import inf, log
-
-import networkx as nx
 import numpy as np
 import pytest
 from tiny import all_graphs
 
-from graphite_gen.families import family as family_of
 from graphite_gen.families.ego import _universal
-
-STAR, COMPLETE = nx.star_graph(5), nx.complete_graph(6)
-
-
-def test_every_universal_node_may_be_the_ego_and_there_is_one() -> None:
-    family = family_of("ego")
-
-    assert family.log_prob(COMPLETE) == pytest.approx(-10 * log(2))
-    assert family.log_prob(STAR) == pytest.approx(-10 * log(2) - log(6))
-    assert not family.contains(nx.cycle_graph(6))
-    assert family.log_prob(nx.path_graph(4)) == -inf
-
-
-def test_p_of_0_and_1_give_stars_and_complete_graphs() -> None:
-    for p, contained in ((0, [True, False]), (1, [False, True])):
-        assert [family_of("ego", p=p).contains(graph) for graph in (STAR, COMPLETE)] == contained
 
 
 @pytest.mark.parametrize("p", [0.0, 0.3, 0.9, 1.0])

@@ -1,5 +1,3 @@
-"""Entropies in closed form, from the table and by sampling agree."""
-
 from __future__ import annotations
 
 import math
@@ -17,15 +15,24 @@ from graphite_gen.rng import stream
 
 
 @pytest.mark.parametrize(
-    "family", [family_of("barabasi", m=2), family_of("erdos-renyi", p=0.4, largest_component=True)], ids=repr
+    ("family", "n"),
+    [
+        (family_of("barabasi", m=2), 4),
+        (family_of("erdos-renyi", p=0.4, largest_component=True), 4),
+        *((family_of("ego", p=p), 12) for p in (0.05, 0.99)),
+        (family_of("tree"), 14),
+    ],
+    ids=repr,
 )
-def test_the_mean_over_samples_is_the_entropy(family: Family) -> None:
-    exact = sum(-math.exp(p) * p for graph in all_graphs(4) if (p := family.log_prob(graph)) > -math.inf)
+def test_the_mean_over_samples_is_the_entropy(family: Family, n: int) -> None:
+    exact = family.entropy(n)
+    if exact is None:
+        exact = sum(-math.exp(p) * p for graph in all_graphs(n) if (p := family.log_prob(graph)) > -math.inf)
 
-    found = EntropyEstimate.of(list(draw_nats(family, 4, 2000, seed=0)))
+    found = EntropyEstimate.of(list(draw_nats(family, n, 2000, seed=0)))
 
     assert found.nats == pytest.approx(exact, abs=4 * found.standard_error + 1e-9)
-    assert found.standard_error < 0.05
+    assert found.standard_error < 0.15
     assert (found.gap, found.graphs) == (0, 2000)
 
 
@@ -108,9 +115,7 @@ def test_every_family_has_entropies_of_its_default_sizes_that_increase(name: str
     ("name", "published", "error", "ends"),
     [("geometric", 48.72, 0.20, (24.5, 76.1)), ("barabasi", 63.90, 0.04, (25.4, 107.2))],
 )
-def test_the_table_agrees_with_published_entropies(
-    name: str, published: float, error: float, ends: tuple[float, float]
-) -> None:
+def test_the_table_is_as_published(name: str, published: float, error: float, ends: tuple[float, float]) -> None:
     family = family_of(name)
     entropies = {n: entropy for n in range(10, 21) if (entropy := known_entropy(family, n)) is not None}
     mean = mean_entropy(entropies, list(entropies))

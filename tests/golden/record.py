@@ -23,6 +23,7 @@ from click.testing import CliRunner
 GOLDEN = Path(__file__).with_name("golden.json")
 
 FAMILIES = ("barabasi", "ego", "erdos-renyi", "geometric", "powerlaw-tree", "regular")
+MODELS = (*FAMILIES, *(f"{name}-one-shot" for name in FAMILIES))
 CONSTRAINTS = {
     "powerlaw-tree": ("--tree", "--max-degree", "5"),
     "powerlaw-tree-one-shot": ("--tree",),
@@ -32,7 +33,6 @@ CONSTRAINTS = {
     "barabasi": ("--degrees", "4,3,3,2,2,2,2,1,1"),
     "ego": ("--acyclic", "--nodes", "11"),
 }
-COMPLETED = ("barabasi", "barabasi-one-shot")
 TINY = ("--graphs", "40", "--nodes", "5:7", "--width", "8", "--epoch-graphs", "0", "--threads", "1", "--seed", "5")
 
 
@@ -48,10 +48,6 @@ def run(*args: str) -> Any:
 def digest(*args: str) -> str:
     """The SHA-256 of what a command writes to standard output."""
     return hashlib.sha256(run(*args).stdout_bytes).hexdigest()
-
-
-def models() -> list[str]:
-    return [*FAMILIES, *(f"{name}-one-shot" for name in FAMILIES)]
 
 
 def samples(name: str) -> dict[str, str]:
@@ -156,21 +152,27 @@ def names() -> list[str]:
     return sorted(graphite_gen.__all__)
 
 
-PARTS: dict[str, Callable[[], Any]] = {
-    "names": names,
-    "options": options,
-    "generated": lambda: {name: generated(name) for name in FAMILIES},
-    "samples": lambda: {name: samples(name) for name in models()},
-    "likelihoods": lambda: {name: likelihoods(name) for name in models()},
-    "completed": lambda: {name: completed(name) for name in COMPLETED},
-    "trained": lambda: {name: trained(name) for name in ("default", "one-shot")},
+RESULTS: dict[str, tuple[Callable[[str], Any], tuple[str, ...]]] = {
+    "generated": (generated, FAMILIES),
+    "samples": (samples, MODELS),
+    "likelihoods": (likelihoods, MODELS),
+    "completed": (completed, ("barabasi", "barabasi-one-shot")),
+    "trained": (trained, ("default", "one-shot")),
 }
+
+
+def record(part: str) -> Any:
+    if part in RESULTS:
+        return dict(zip(RESULTS[part][1], map(*RESULTS[part]), strict=True))
+
+    return {"names": names, "options": options}[part]()
 
 
 if __name__ == "__main__":
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    parts = ["names", "options", *RESULTS]
     recorded = json.loads(GOLDEN.read_text(encoding="utf-8")) if GOLDEN.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        recorded |= {name: PARTS[name]() for name in sys.argv[1:] or PARTS}
-    GOLDEN.write_text(json.dumps({name: recorded[name] for name in PARTS}, indent=1) + "\n", encoding="utf-8")
+        recorded |= {part: record(part) for part in sys.argv[1:] or parts}
+    GOLDEN.write_text(json.dumps({part: recorded[part] for part in parts}, indent=1) + "\n", encoding="utf-8")

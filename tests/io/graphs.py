@@ -16,6 +16,8 @@ from graphite_gen.errors import FormatError, OutputError
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.io import read_graphs, write_graphs
 
+from ..evaluation.graphs import small_graphs
+
 TEXT = st.text(max_size=6)
 KEYS = st.text(min_size=1, max_size=6).filter(lambda key: key not in ("weight", "features", "split", "graph"))
 SCALARS = st.one_of(st.booleans(), st.integers(-(2**70), 2**70), st.floats(), TEXT)
@@ -23,18 +25,9 @@ VALUES = st.one_of(SCALARS, st.lists(SCALARS, max_size=2), st.dictionaries(TEXT,
 
 
 @st.composite
-def bare_graphs(draw: Callable[..., Any], max_nodes: int = 9) -> SimpleGraph:
-    """A graph without attributes."""
-    nodes = draw(st.integers(0, max_nodes))
-    pairs = [(i, j) for i in range(nodes) for j in range(i + 1, nodes)]
-
-    return SimpleGraph.from_pairs(nodes, draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else [])
-
-
-@st.composite
 def rich_graphs(draw: Callable[..., Any], width: int = 2) -> SimpleGraph:
     """A graph with some of weights, features, names and attributes."""
-    graph = draw(bare_graphs())
+    graph = draw(small_graphs(0, 9))
     n, e = graph.nodes, len(graph.edges)
     finite = st.floats(allow_nan=False, allow_infinity=False)
     numbers = st.floats(width=32, allow_nan=False, allow_infinity=False)
@@ -64,7 +57,6 @@ def columns(length: int) -> st.SearchStrategy[dict[str, list[Any]]]:
 
 
 def assert_same(graph: SimpleGraph, other: SimpleGraph) -> None:
-    """Both graphs are equal in every field."""
     assert_same_edges(graph, other)
     for one, two in ((graph.weights, other.weights), (graph.features, other.features)):
         # An empty array is the same as none.
@@ -86,7 +78,6 @@ def assert_kept(graphs: Sequence[SimpleGraph], path: Path) -> None:
 
 
 def assert_same_edges(graph: SimpleGraph, other: SimpleGraph) -> None:
-    """Both graphs have the same nodes and edges."""
     assert graph.nodes == other.nodes
     assert np.array_equal(graph.edges, other.edges)
     assert other.edges.dtype == np.int32

@@ -66,43 +66,9 @@ def interrupt(
     patch.setattr(Path, method, interrupted)
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
-def test_a_file_is_replaced_completely_or_not_at_all(error: type[BaseException], tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(b"old")
-    mode = stat.S_IMODE(path.stat().st_mode)
-
-    with pytest.raises(error), replacing(path) as stream:  # noqa: PT012
-        stream.write(b"half")
-        raise error
-    assert contents(tmp_path) == {"file": "old"}
-    replace_file(path, "new")
-
-    assert contents(tmp_path) == {"file": "new"}
-    assert stat.S_IMODE(path.stat().st_mode) == mode
-
-
-def test_a_failed_stage_is_removed_with_the_folders_created_for_it(tmp_path: Path) -> None:
-    folder = tmp_path / "deep" / "er"
-
-    with pytest.raises(KeyboardInterrupt), staging(folder) as stage:  # noqa: PT012
-        assert stage.parent == folder
-        assert stage.name.startswith(".")
-        (stage / "file").touch()
-        raise KeyboardInterrupt
-    assert not list(tmp_path.iterdir())
-    with staging(folder) as stage:
-        (stage / "file").touch()
-        (stage / "file").rename(folder / "file")
-
-    assert list(contents(folder)) == ["file"]
-
-
 @pytest.mark.parametrize("fails_at", [0, 1, 2, 3])
 @pytest.mark.parametrize("late", [False, True])
-def test_moves_are_all_done_or_all_undone(
-    fails_at: int, late: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_or_no_moves_are_done(fails_at: int, late: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = {name: name for name in "abcd"}
     write_files(tmp_path, before)
     # The last file gets the name that the first one had.
@@ -201,9 +167,7 @@ def test_old_files_survive_when_they_cannot_be_moved_back(tmp_path: Path, monkey
     assert contents(tmp_path) == {"a": "new", "c": "new"}, "the stage is removed once its plan is completed"
 
 
-def test_a_write_interrupted_before_its_first_move_leaves_no_plan(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_write_interrupted_before_its_moves_leaves_no_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").write_text("old")
     interrupt(monkeypatch, "replace", range(1), KeyboardInterrupt(), late=True)
 

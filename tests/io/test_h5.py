@@ -77,12 +77,6 @@ def test_what_only_late_graphs_carry_and_texts_of_growing_width_come_back(tmp_pa
     assert_kept([bare] * 4100 + [rich, bare, odd] + wide, tmp_path / "a.h5")
 
 
-def test_features_of_two_widths_are_refused(tmp_path: Path) -> None:
-    graphs = (SimpleGraph(1, PATH[:0], features=np.ones((1, width), np.float32)) for width in (1, 2))
-
-    assert_not_written(tmp_path / "a.h5", "1 and 2", *graphs)
-
-
 def good(file: Any) -> None:
     file["node_counts"] = np.array([3, 2], np.int32)
     file["edge_counts"] = np.array([2, 1], np.int32)
@@ -199,7 +193,10 @@ def test_changed_attributes_and_a_heap_on_which_hdf5_would_not_terminate_are_ref
     assert_refused(tmp_path / "a.h5", "checksum", data.replace(b'{"m": 4}', b'{"m": 5}'))
 
 
-def test_pipes_are_refused() -> None:
+def test_pipes_and_features_of_two_widths_are_refused(tmp_path: Path) -> None:
+    graphs = (SimpleGraph(1, PATH[:0], features=np.ones((1, width), np.float32)) for width in (1, 2))
+
+    assert_not_written(tmp_path / "a.h5", "1 and 2", *graphs)
     with pytest.raises(FormatError, match="not seekable"):
         read_graphs("-", format="h5")
     assert_not_written("-", "h5-not-seekable", SimpleGraph(3, PATH), format="hdf5")

@@ -1,5 +1,3 @@
-"""Reading and writing through the package: choice of format, folders, streaming, unions."""
-
 from __future__ import annotations
 
 import subprocess

@@ -60,9 +60,7 @@ def test_a_folder_that_stayed_empty_is_removed(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "a" / "b").iterdir()] == ["model"]
 
 
-def test_a_lock_file_removed_before_it_is_locked_is_created_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_file_removed_before_locking_is_created_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its last holder may remove the file after it was opened and before it was locked."""
     fcntl = pytest.importorskip("fcntl")
     flock, calls = fcntl.flock, list[int]()

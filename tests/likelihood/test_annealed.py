@@ -124,9 +124,7 @@ def test_both_directions_have_the_evidence_as_their_mean_weight(steps: int) -> N
 
 
 @pytest.mark.parametrize("chains", [3, 5, 9])
-def test_the_lower_bound_with_an_exact_sample_is_unbiased_for_the_inverse_evidence(
-    chains: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_lower_bound_is_unbiased_for_the_inverse_evidence(chains: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # Complete and incomplete strata of three unequal components, in blocks of six.
     monkeypatch.setattr(annealed, "BLOCK", 6)
     monkeypatch.setattr(annealed, "LEAPFROGS", 1)

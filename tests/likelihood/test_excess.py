@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
 
 import numpy as np
 import pytest
+from tiny import path, random_graph, star
 
 from graphite_gen.errors import DatasetError, FamilyError
 from graphite_gen.families import family
@@ -14,8 +14,7 @@ from graphite_gen.likelihood import excess as module
 from graphite_gen.likelihood.automorphisms import entropy_of_classes
 from graphite_gen.likelihood.excess import expected_entropy, find_entropy, paired_entropy
 
-STAR = SimpleGraph.from_pairs(4, [(0, 1), (0, 2), (0, 3)])
-COMPLETE = SimpleGraph.from_pairs(4, list(combinations(range(4), 2)))
+STAR, PATH, COMPLETE = star(4), path(3), random_graph(4, 0, density=1.0)
 
 
 def test_the_entropy_is_the_mean_over_these_graphs_and_the_excess_is_paired() -> None:
@@ -29,9 +28,6 @@ def test_the_entropy_is_the_mean_over_these_graphs_and_the_excess_is_paired() ->
     assert entropy.excess == pytest.approx(excess.mean())
     assert entropy.excess_standard_error == pytest.approx(excess.std(ddof=1) / math.sqrt(2))
     assert paired_entropy(family("ego"), [STAR], [4.0]).excess_standard_error is None
-
-
-PATH = SimpleGraph.from_pairs(3, [(0, 1), (1, 2)])
 
 
 @pytest.fixture

@@ -1,5 +1,3 @@
-"""Row constraints are causal, so that rows are sampled pair by pair, and leave few dead ends."""
-
 from __future__ import annotations
 
 import networkx as nx

@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from itertools import islice
 
-import networkx as nx
 import numpy as np
 import pytest
 import torch
@@ -20,7 +19,6 @@ from graphite_gen.training.checkpoint import TrainedModel
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make many blocks of few graphs."""
     monkeypatch.setattr(sampler, "BLOCK", 16)
     monkeypatch.setattr(sampler, "AUTOREGRESSIVE_BLOCK", 16)
 
@@ -141,30 +139,6 @@ def test_edges_are_as_frequent_as_their_probability_over_the_prior() -> None:
     expected = float(torch.sigmoid(edges.logits[:, pair_mask(batch.mask)]).mean())
     # The prior is exchangeable: every pair has the same probability.
     assert np.abs(found[np.triu_indices(4, 1)] - expected).max() < 5 * 0.5 / math.sqrt(count) + 0.01
-
-
-def test_connected_graphs_are_connected_and_rejections_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampler, "MIN_ACCEPTANCE", 0)
-    model = biased(-0.5)
-    draws = Sampler(model, 40, nodes=(3, 5), connected=True)
-
-    graphs, plain = list(draws), list(Sampler(model, 40, nodes=(3, 5)))
-
-    assert all(nx.is_connected(graph.to_networkx()) for graph in graphs)
-    assert draws.accepted == 40 < draws.drawn
-    assert not all(nx.is_connected(graph.to_networkx()) for graph in plain)
-    # Sizes are drawn once: rejecting graphs does not favour sizes that are easily connected.
-    assert [graph.nodes for graph in graphs] == [graph.nodes for graph in plain]
-    # A graph that is drawn several times does not depend on the count.
-    assert all(map(same, Sampler(model, 3, nodes=(3, 5), connected=True), graphs))
-
-
-def test_graphs_that_are_never_connected_are_sampled_under_masks() -> None:
-    draws = Sampler(biased(-1000.0), 3, nodes=5, connected=True)
-
-    assert all(nx.is_tree(graph.to_networkx()) for graph in draws)
-    assert (draws.drawn, draws.accepted, draws.masked) == (3, 0, 3)
-    assert all(graph.nodes == 1 for graph in Sampler(biased(-1000.0), 3, nodes=1, connected=True))
 
 
 def test_the_largest_component_is_cut_from_the_same_graphs() -> None:

@@ -19,16 +19,7 @@ from tiny import small_model
 
 from graphite_gen.errors import CheckpointError, OutputError
 from graphite_gen.training import checkpoint
-from graphite_gen.training.checkpoint import (
-    bundled_folder,
-    check_writable,
-    find_checkpoint,
-    load_checkpoint,
-    read_tensors,
-    save_checkpoint,
-    write_atomically,
-    write_tensors,
-)
+from graphite_gen.training.checkpoint import find_checkpoint, load_checkpoint, read_tensors, save_checkpoint
 
 
 @pytest.fixture
@@ -63,7 +54,6 @@ def test_a_model_is_loaded_as_it_was_saved_and_the_global_generator_is_not_used(
     loaded = load_checkpoint(folder)
 
     assert torch.equal(torch.random.get_rng_state(), before)
-
     assert all(
         getattr(loaded, part) == getattr(model, part) for part in ("name", "config", "sizes", "training", "provenance")
     )
@@ -115,9 +105,7 @@ def test_a_missing_file_and_a_damaged_or_foreign_config_are_refused(folder: Path
         (lambda config: config["model"].update(latent=3), "does not fit"),
     ],
 )
-def test_an_invalid_config_is_refused_by_its_invalid_part(
-    folder: Path, edit: Callable[[dict[str, Any]], object], message: str
-) -> None:
+def test_an_invalid_config_is_refused(folder: Path, edit: Callable[[dict[str, Any]], object], message: str) -> None:
     change(folder, edit)
 
     assert message in refused(folder)
@@ -142,17 +130,6 @@ def test_a_killed_save_leaves_the_old_model_or_the_new_one(tmp_path: Path) -> No
     assert {(old.config.width, weights), (7, weights)} <= seen, "one kill fell between config and weights"
 
 
-def test_a_killed_first_save_leaves_a_model_or_none(tmp_path: Path) -> None:
-    endings = set()
-    for operation in itertools.count():
-        shutil.rmtree(tmp_path / "model", ignore_errors=True)
-        if not killed_at(operation, lambda: save_checkpoint(small_model(), tmp_path / "model")):
-            break
-        is_there = (tmp_path / "model" / "config.json").exists()
-        endings.add(is_there and load_checkpoint(tmp_path / "model").name == small_model().name)
-    assert endings == {False, True}
-
-
 def test_a_model_that_is_saved_while_it_is_read_is_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read, new = checkpoint.read_config, small_model(width=7)
     saves = [new]
@@ -171,7 +148,7 @@ def test_a_model_that_is_saved_while_it_is_read_is_read_again(folder: Path, monk
 def test_tensors_are_read_with_their_metadata(tmp_path: Path) -> None:
     tensors = {"a": torch.randn(3, 2).T, "b": torch.tensor(1.0)}
 
-    write_tensors(tmp_path / "new" / "x.safetensors", tensors, {"progress": "1"})
+    checkpoint.write_tensors(tmp_path / "new" / "x.safetensors", tensors, {"progress": "1"})
     found, metadata = read_tensors(tmp_path / "new" / "x.safetensors")
 
     assert all(torch.equal(found[name], tensor) for name, tensor in tensors.items())
@@ -182,11 +159,11 @@ def test_tensors_are_read_with_their_metadata(tmp_path: Path) -> None:
 
 def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
-    write_atomically(path, b"old")
+    checkpoint.write_atomically(path, b"old")
 
     monkeypatch.setattr(os, "fsync", Mock(side_effect=OSError(28, "No space left on device")))
     with pytest.raises(OutputError, match="No space left"):
-        write_atomically(path, b"new")
+        checkpoint.write_atomically(path, b"new")
 
     assert path.read_bytes() == b"old"
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
@@ -197,14 +174,14 @@ def test_a_file_cannot_replace_a_folder_and_nothing_can_be_inside_a_file(tmp_pat
     (tmp_path / "file").touch()
 
     for check in (
-        lambda: write_atomically(tmp_path / "folder", b"new"),
-        lambda: write_atomically(tmp_path / "file" / "x", b"new"),
-        lambda: check_writable(tmp_path / "file" / "model"),
+        lambda: checkpoint.write_atomically(tmp_path / "folder", b"new"),
+        lambda: checkpoint.write_atomically(tmp_path / "file" / "x", b"new"),
+        lambda: checkpoint.check_writable(tmp_path / "file" / "model"),
     ):
         with pytest.raises(OutputError) as caught:
             check()
         assert caught.value.reason == "folder-not-writable"
-    check_writable(tmp_path / "new" / "model")
+    checkpoint.check_writable(tmp_path / "new" / "model")
 
     assert sorted(file.name for file in tmp_path.iterdir()) == ["file", "folder"]
 
@@ -220,9 +197,7 @@ def bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "bundled"
 
 
-def test_a_name_is_a_path_then_a_local_model_then_a_bundled_one(
-    bundled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_paths_precede_local_and_bundled_models(bundled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     local = tmp_path / "local"
 
@@ -237,9 +212,7 @@ def test_a_name_is_a_path_then_a_local_model_then_a_bundled_one(
     assert find_checkpoint(str(bundled / "ego"), local) == bundled / "ego"
 
 
-def test_an_unknown_name_is_refused_with_the_bundled_ones_and_an_existing_folder_found(
-    bundled: Path, tmp_path: Path
-) -> None:
+def test_an_unknown_name_is_refused_with_the_bundled_ones_but_a_folder_is_found(bundled: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
 
     assert "is not a checkpoint" in refused(find_checkpoint(str(tmp_path / "empty"), tmp_path))
@@ -270,30 +243,20 @@ def test_without_a_name_the_last_run_is_used_then_the_preferred_bundled_model(bu
 
 @pytest.mark.parametrize("name", checkpoint.bundled_names())
 def test_every_bundled_model_loads(name: str) -> None:
-    assert load_checkpoint(bundled_folder() / name).config.is_variational
+    assert load_checkpoint(checkpoint.bundled_folder() / name).config.is_variational
 
 
 @pytest.mark.parametrize("old", [{"stages": 0}, {"decoding_steps": 16}, {"pair_layers": 2, "row_layers": 2}])
 def test_models_with_the_decoder_of_earlier_versions_are_refused(folder: Path, old: dict[str, int]) -> None:
-    path = folder / "config.json"
-    config = json.loads(path.read_text())
-    config["model"] |= old
-    del config["checksum"]
-    path.write_text(json.dumps(config))
+    change(folder, lambda config: config["model"].update(old))
 
-    with pytest.raises(CheckpointError, match="trained again") as error:
+    with pytest.raises(CheckpointError) as error:
         load_checkpoint(folder)
-
     assert error.value.reason == "old-decoder"
 
 
 def test_one_shot_models_of_earlier_versions_load(folder: Path) -> None:
-    path = folder / "config.json"
-    config = json.loads(path.read_text())
-    config["model"] |= {"stages": 1}
-    config["model"].pop("decoder")
-    del config["checksum"]
-    path.write_text(json.dumps(config))
+    change(folder, lambda config: (config["model"].update(stages=1), config["model"].pop("decoder")))
 
     assert load_checkpoint(folder).config.decoder == "one-shot"
 

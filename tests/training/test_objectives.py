@@ -6,19 +6,11 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from tiny import normal, random_graph, small_batch, small_network
+from tiny import normal, small_batch, small_network
 from torch import Tensor
 
-from graphite_gen.data.batch import GraphBatch, collate
+from graphite_gen.data.batch import GraphBatch
 from graphite_gen.training.objectives import elbo, log_weights, reconstruction
-
-NETWORKS = [
-    pytest.param(name, {"refinement": refinement, "skip": skip, "head": head, "skip_weight": 0.6, "latent": 4}, id=id_)
-    for name, refinement, skip, head in product(
-        ("one-shot", "paper"), ("gcn", "residual"), ("convex", "incremental"), ("inner", "signed")
-    )
-    for id_ in [f"{name}-{refinement}-{skip}-{head}"]
-]
 
 
 def test_the_elbo_of_vgae_agrees_with_a_direct_implementation() -> None:
@@ -53,9 +45,13 @@ def test_the_elbo_of_vgae_agrees_with_a_direct_implementation() -> None:
         )
 
 
-@pytest.mark.parametrize(("name", "changes"), NETWORKS)
-def test_padding_changes_neither_elbo_nor_weights_nor_gradients(name: str, changes: dict) -> None:
-    network = small_network(name, node_features=2, **changes)
+@pytest.mark.parametrize("name", ["one-shot", "paper"])
+@pytest.mark.parametrize(
+    ("refinement", "skip", "head"), list(product(("gcn", "residual"), ("convex", "incremental"), ("inner", "signed")))
+)
+def test_padding_changes_neither_bounds_nor_gradients(name: str, refinement: str, skip: str, head: str) -> None:
+    parts = {"refinement": refinement, "skip": skip, "head": head, "skip_weight": 0.6}
+    network = small_network(name, node_features=2, latent=4, **parts)
     narrow, wide = (small_batch(padding, features=2) for padding in (0, 3))
     noise = normal(2, 3, 8, network.noise_features).requires_grad_()
     epsilon = normal(2, 2, 3, 8, 4, seed=1).requires_grad_()
@@ -109,29 +105,6 @@ def test_a_weight_is_likelihood_times_prior_over_the_mixture(observation: str) -
             likelihood = network.decode(z, batch.x, batch.mask).log_prob(batch.adj)
             prior = network.prior(batch.mask).log_prob(z)
             assert torch.allclose(out[2 * m + s], likelihood + prior - mean_density.log())
-
-
-@pytest.mark.parametrize("mixture", [1, 4])
-def test_the_mean_weight_is_the_integral_over_all_latents(mixture: int) -> None:
-    """Against Gauss-Hermite quadrature over the prior of two and three nodes."""
-    network = small_network(latent=1, width=4, mlp=True, scale=0.7)
-    for graph in (random_graph(2, 0, 1.0), random_graph(3, 0, 0.5), random_graph(3, 5, 0.5)):
-        n = graph.nodes
-        batch = collate([graph], n + 1)
-        points, masses = np.polynomial.hermite_e.hermegauss(31)
-        z = torch.tensor(list(product(points, repeat=n))).reshape(-1, 1, n, 1)
-        mass = torch.tensor([math.prod(each) for each in product(masses, repeat=n)]) / (2 * math.pi) ** (n / 2)
-        z = torch.nn.functional.pad(z, (0, 0, 0, 1))
-        count = 8000 // mixture
-
-        with torch.no_grad():
-            exact = (network.decode(z, batch.x, batch.mask).log_prob(batch.adj).exp()[:, 0] * mass).sum()
-            noise, epsilon = normal(mixture, 1, n + 1, 3), normal(mixture, count, 1, n + 1, 1, seed=1)
-            weights = log_weights(network, batch, noise, epsilon)[:, 0].exp()
-
-        error = weights.std() / len(weights) ** 0.5
-        assert error < 0.05 * exact
-        assert abs(weights.mean() - exact) < 5 * error + 1e-6
 
 
 def test_convention_paper_scores_cells_under_the_same_proposals() -> None:

@@ -18,19 +18,7 @@ from graphite_gen.io import write_graphs
 from graphite_gen.io.locks import HIDDEN
 from graphite_gen.training import runs, torchrun
 from graphite_gen.training.checkpoint import is_checkpoint, load_checkpoint
-from graphite_gen.training.runs import (
-    TrainingData,
-    TrainingGraphs,
-    claim_folder,
-    find_run,
-    find_training_graphs,
-    fingerprint,
-    free_folder,
-    is_finished,
-    lost_run,
-    resume_run,
-    start_run,
-)
+from graphite_gen.training.runs import TrainingData, find_training_graphs, fingerprint, resume_run, start_run
 from graphite_gen.training.trainer import RUN, Trainer
 
 DATA = TrainingData(family="ego", parameters={"p": 0.5}, graphs=8, nodes=(3, 5), preset="paper", seed=3)
@@ -78,16 +66,14 @@ def test_a_fingerprint_covers_edges_weights_and_features() -> None:
 def test_a_run_is_resumed_with_its_graphs(first: Trainer, finished: Path) -> None:
     again = resume_run(finished, {"epochs": 2, "family": "ego", "nodes": [3, 5], "graphs": 8})
 
-    assert is_finished(finished)
+    assert runs.is_finished(finished)
     assert fingerprint(again.graphs) == fingerprint(first.graphs)
     assert fingerprint(again.validation) == fingerprint(first.validation)
     assert again.config == first.config
     assert [record.loss for record in again.history] == [record.loss for record in first.history]
 
 
-def test_an_interrupted_save_is_completed_before_it_is_copied_to_other_ranks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_save_is_completed_before_it_is_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, sent = tmp_path / "a", dict[str, bytes]()
     list(start_run("a", folder, DATA, {**SETTINGS, "epochs": 1}))
     old = (folder / "model.safetensors").read_bytes()
@@ -161,11 +147,12 @@ def test_a_run_killed_in_its_first_save_can_be_resumed_or_started_again(tmp_path
         run.folder = folder = tmp_path / str(operation) / "a"
         if not killed_at(operation, run._save):
             break
+        assert not is_checkpoint(folder) or load_checkpoint(folder).name == "a"
         if (folder / RUN).exists():
             assert resume_run(folder, {}).epoch == 0
         else:
-            assert free_folder(folder.parent, "a") == folder
-            claim_folder(folder, force=False)
+            assert runs.free_folder(folder.parent, "a") == folder
+            runs.claim_folder(folder, force=False)
         endings.append((is_checkpoint(folder), (folder / RUN).exists()))
 
     assert set(endings) == {(False, False), (True, False), (True, True)}
@@ -174,13 +161,13 @@ def test_a_run_killed_in_its_first_save_can_be_resumed_or_started_again(tmp_path
 
 def test_names_are_numbered_and_the_last_run_is_found(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="to resume"):
-        find_run(tmp_path, "ego")
+        runs.find_run(tmp_path, "ego")
     for name in ("ego", "ego-2", "ego-3", "egoist", "ego-x"):
-        assert not name.startswith("ego-") or name == "ego-x" or free_folder(tmp_path, "ego").name == name
+        assert not name.startswith("ego-") or name == "ego-x" or runs.free_folder(tmp_path, "ego").name == name
         (tmp_path / name).mkdir()
         (tmp_path / name / "state.json").write_text("{}")
 
-    assert find_run(tmp_path, "ego").name == "ego-3"
+    assert runs.find_run(tmp_path, "ego").name == "ego-3"
 
 
 def test_a_run_is_continued_only_by_the_launch_that_started_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,10 +177,10 @@ def test_a_run_is_continued_only_by_the_launch_that_started_it(tmp_path: Path, m
     start_run("a", tmp_path / "a-2", DATA, SETTINGS)._save()
     start_run("a", tmp_path / "a", DATA, SETTINGS, force=True)._save()
 
-    assert lost_run(tmp_path, "a") == tmp_path / "a"
+    assert runs.lost_run(tmp_path, "a") == tmp_path / "a"
     # Another process with the same pid.
     monkeypatch.setattr(torchrun, "_start_of", lambda process: " from another time")
-    assert lost_run(tmp_path, "a") is None
+    assert runs.lost_run(tmp_path, "a") is None
 
 
 def test_training_graphs_are_found_from_the_run_or_the_seed(first: Trainer, finished: Path) -> None:
@@ -210,7 +197,7 @@ def test_training_graphs_are_found_from_the_run_or_the_seed(first: Trainer, fini
     for part, key, value in (("provenance", "source", "mine.h5"), ("results", "training_graphs", 10**12)):
         changed = config | {part: config[part] | {key: value}}
         (finished / "config.json").write_text(json.dumps(changed), encoding="utf-8")
-        assert find_training_graphs(finished) == TrainingGraphs()
+        assert find_training_graphs(finished) == runs.TrainingGraphs()
 
 
 def test_changed_training_graphs_are_not_returned(tmp_path: Path) -> None:
@@ -223,7 +210,7 @@ def test_changed_training_graphs_are_not_returned(tmp_path: Path) -> None:
     file.unlink()
 
     assert len(known.train) == 9
-    assert changed == TrainingGraphs(fingerprint=known.fingerprint) == find_training_graphs(tmp_path / "a")
+    assert changed == runs.TrainingGraphs(fingerprint=known.fingerprint) == find_training_graphs(tmp_path / "a")
 
 
 def test_temporary_files_of_a_killed_run_are_removed_when_it_is_resumed(finished: Path) -> None:
