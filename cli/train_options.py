@@ -52,6 +52,7 @@ _TABLE: tuple[tuple[str, str, Any, str], ...] = (
     ("mlp", "--mlp/--no-mlp", None, "Apply an MLP to the latents before the decoder."),
     ("encoder_features", "--encoder-features", FEATURES, f"Encoder inputs, some of {','.join(ENCODER_FEATURES)}."),
     ("kl_warmup", "--kl-warmup", click.FloatRange(0, 1), "Fraction of the run over which the KL weight rises to 1."),
+    ("free_bits", "--free-bits", click.FloatRange(0, 100), "KL divergence in nats per node that costs nothing."),
     ("clip", "--clip", click.FloatRange(1e-6), "Maximum gradient norm."),
     ("patience", "--patience", WHOLE, "Validations without improvement before early stopping; 0 disables it."),
     ("validate_every", "--validate-every", COUNT, "Epochs between validations."),

@@ -41,13 +41,13 @@ ORDERINGS = {
     "onion": "the reverse of repeatedly removing all nodes of the lowest remaining degree (onion layers)",
     "attachment": "the reverse of removing nodes that have as many edges as every node adds if all add equally many",
 }
-ENCODER_FEATURES = ("identity", "constant", "degree", "random")
+ENCODER_FEATURES = ("identity", "constant", "degree", "random", "spectral")
 
 # Settings that only some models read.
-_AUTOREGRESSIVE_ONLY = ("ordering", "dropout")
+_AUTOREGRESSIVE_ONLY = ("ordering", "dropout", "free_bits")
 _REFINEMENT_ONLY = ("rounds", "skip", "skip_weight")
 _ONE_SHOT_ONLY = ("mlp", "refinement", "skip", "head", "head_rank", "samples", "samples_from")
-_ENCODER_ONLY = ("encoder_features", "random_features", "encoder_layers", "kl_warmup", "latent")
+_ENCODER_ONLY = ("encoder_features", "random_features", "encoder_layers", "kl_warmup", "free_bits", "latent")
 # Settings without effect that still determine the shapes of weights.
 _SHAPES = ("latent",)
 
@@ -181,7 +181,7 @@ class ModelConfig(Autoencoder, Settings):
         encoder: ``gcn`` (eq. 3) or ``residual`` message passing; ``none`` for an autoregressive model whose latents are
             noise.
         encoder_features: The encoder's input besides :math:`X`.
-        random_features: The number of columns of ``random`` features.
+        random_features: The number of columns of ``random`` and of ``spectral`` features.
         encoder_layers: The number of hidden message-passing layers of the encoder.
         decoder_features: The decoder's input besides :math:`Z` and :math:`X`; only ``identity``, as in the paper.
         width: The width of every hidden layer.
@@ -306,6 +306,7 @@ class TrainConfig(Settings):
         learning_rate: The peak of the schedule.
         warmup_steps: Steps of linear warm-up, before a cosine decay to zero.
         kl_warmup: The fraction of the run over which the weight of the KL term rises to one.
+        free_bits: The KL divergence in nats per node that costs nothing in training (autoregressive only).
         clip: The maximum norm of a gradient.
         weight_decay: Decoupled weight decay.
         patience: Validations without improvement before stopping; 0 never stops early.
@@ -325,6 +326,7 @@ class TrainConfig(Settings):
     learning_rate: float = 2e-3
     warmup_steps: int = 100
     kl_warmup: float = 0.2
+    free_bits: float = 0.0
     clip: float = 5.0
     weight_decay: float = 1e-4
     patience: int = 10
@@ -347,6 +349,7 @@ class TrainConfig(Settings):
             require_range(name, getattr(self, name), 0, 1)
         require_range("average", self.average, 0, 0.9999999)
         require_range("clip", self.clip, 1e-6, 1e6)
+        require_range("free_bits", self.free_bits, 0, 100)
         require_range("budget", self.budget, 0, 1e9)
 
 
@@ -378,9 +381,14 @@ _PAPER_TRAINING = TrainConfig(
     samples=1,
 )
 
-# Autoregressive decoding without encoder: the latents are noise.
 _AUTOREGRESSIVE_MODEL = ModelConfig(
-    encoder="none", latent=4, rounds=1, skip_weight=0.5, decoder="autoregressive", ordering="auto"
+    encoder_features=("degree", "spectral", "random"),
+    encoder_layers=3,
+    latent=4,
+    rounds=1,
+    skip_weight=0.5,
+    decoder="autoregressive",
+    ordering="auto",
 )
 _AUTOREGRESSIVE_TRAINING = TrainConfig(
     epochs=30,
@@ -389,6 +397,8 @@ _AUTOREGRESSIVE_TRAINING = TrainConfig(
     batch_size=0,
     learning_rate=6e-3,
     warmup_steps=10,
+    kl_warmup=0.3,
+    free_bits=0.25,
     clip=20.0,
     average=0.99,
     validate_every=2,

@@ -164,8 +164,16 @@ class AutoregressiveDecoder(nn.Module):
     """
 
     def __init__(
-        self, latent: int, node_features: int, width: int, rounds: int, skip_weight: float, dropout: float = 0.0
+        self,
+        latent: int,
+        node_features: int,
+        width: int,
+        rounds: int,
+        skip_weight: float,
+        dropout: float = 0.0,
+        latent_scale: float = 0.0,
     ) -> None:
+        """The weights of latents start with a given scale; with zero the decoder ignores them at first."""
         super().__init__()
 
         self.dropout = nn.Dropout(dropout)
@@ -174,7 +182,7 @@ class AutoregressiveDecoder(nn.Module):
         self.skip = Skip("convex", skip_weight)
         self.latents = nn.Linear(latent, width, bias=False)
         self.features = nn.Linear(node_features, width, bias=False) if node_features else None
-        self.draft_weight = nn.Parameter(torch.zeros(()))
+        self.draft_weight = nn.Parameter(torch.full((), latent_scale / 3))
         # The query of a new node.
         self.graph = nn.Sequential(nn.Linear(GRAPH_FEATURES, width), nn.SiLU(), nn.Linear(width, width))
         self.left = _table(MOST_LEFT, width)
@@ -208,8 +216,9 @@ class AutoregressiveDecoder(nn.Module):
         self.adjacent = _table(MOST_ADJACENT + 1, width)
         self.proximity = nn.Linear(PROXIMITIES, width, bias=False)
         self.hidden, self.out = nn.Linear(width, width), nn.Linear(width, 1)
-        # The decoder ignores latents at first, and updates start as the identity.
-        for layer in (self.latents, self.direct, self.update_out):
+        nn.init.normal_(self.latents.weight, std=latent_scale)
+        # Updates start as the identity.
+        for layer in (self.direct, self.update_out):
             nn.init.zeros_(layer.weight)
         nn.init.zeros_(self.update_out.bias)
         # The first logits are close to their mean.

@@ -12,10 +12,14 @@ from .conv import GraphConv, ResidualMessages
 from .distributions import NodeNormal
 from .operators import gcn_normalise
 
-__all__ = ["GCNStack", "GraphEncoder", "NodeFeatures", "ResidualStack", "mean_field_posterior"]
+__all__ = ["GCNStack", "GraphEncoder", "NodeFeatures", "ResidualStack", "mean_field_posterior", "spectral_features"]
 
 # Posterior standard deviations stay within e^±MAX_LOG_SIGMA, so that no importance weight overflows.
 MAX_LOG_SIGMA = 6.0
+# Two products with the graph each.
+SUBSPACE_STEPS = 6
+RIDGE = 1e-3
+TINY = 1e-20
 
 
 def mean_field_posterior(mu: Tensor, log_sigma: Tensor, mask: Tensor) -> NodeNormal:
@@ -28,16 +32,18 @@ class NodeFeatures(nn.Module):
 
     ``identity`` is the paper's :math:`H^0 = I`, a one-hot code of the node number, for at most ``max_nodes`` nodes.
     ``constant`` and ``degree`` are permutation-invariant. ``random`` breaks symmetries by noise, so the encoder differs
-    from draw to draw; the proposal of the NLL is a mixture over draws.
+    from draw to draw; the proposal of the NLL is a mixture over draws. ``spectral`` is a random basis of the leading
+    eigenspace of the graph, from the same noise: it shows communities and positions (:func:`spectral_features`).
     """
 
     def __init__(self, kinds: tuple[str, ...], max_nodes: int, random_features: int, node_features: int) -> None:
         super().__init__()
 
-        widths = {"identity": max_nodes, "constant": 1, "degree": 4, "random": random_features}
+        noise = random_features
+        widths = {"identity": max_nodes, "constant": 1, "degree": 4, "random": noise, "spectral": noise}
         self.kinds = kinds
         self.max_nodes = max_nodes
-        self.noise_features = random_features if "random" in kinds else 0
+        self.noise_features = noise if {"random", "spectral"} & {*kinds} else 0
         self.out_features = sum(widths[kind] for kind in kinds) + node_features
 
     def forward(self, batch: GraphBatch, noise: Tensor) -> Tensor:
@@ -48,8 +54,10 @@ class NodeFeatures(nn.Module):
                 parts.append(torch.eye(noise.shape[-2], self.max_nodes, dtype=noise.dtype, device=noise.device))
             elif kind == "constant":
                 parts.append(noise.new_ones(1))
+            elif kind == "degree":
+                parts.append(_degree_features(batch))
             else:
-                parts.append(_degree_features(batch) if kind == "degree" else noise)
+                parts.append(noise if kind == "random" else spectral_features(batch, noise))
         features = torch.cat([part.expand(*noise.shape[:-1], -1) for part in parts], dim=-1)
 
         return features * batch.mask.unsqueeze(-1).to(noise)
@@ -69,6 +77,27 @@ def _degree_features(batch: GraphBatch) -> Tensor:
         ],
         dim=-1,
     )
+
+
+@torch.no_grad()
+def spectral_features(batch: GraphBatch, noise: Tensor) -> Tensor:
+    r"""A basis of about the leading eigenspace of :math:`\tilde{A}` (eq. 3), with the shape of the noise.
+
+    Subspace iteration starts from the noise, with shape :math:`(*, B, N, R)`. Its result is an orthogonal basis with a
+    random rotation instead of eigenvectors with arbitrary signs, and takes products with the graph only. Columns have
+    norm :math:`\sqrt{n}`.
+    """
+    graph, basis = gcn_normalise(batch.adj, batch.mask), noise * batch.mask.unsqueeze(-1).to(noise)
+    eye = torch.eye(noise.shape[-1], dtype=noise.dtype, device=noise.device)
+    for _ in range(SUBSPACE_STEPS):
+        basis = graph @ (graph @ basis)
+        gram = basis.mT @ basis
+        # The ridge keeps directions small that a graph of few nodes does not have.
+        scale = torch.diagonal(gram, dim1=-2, dim2=-1).mean(-1)[..., None, None].clamp_min(TINY)
+        factor = torch.linalg.cholesky(gram / scale + RIDGE * eye)
+        basis = torch.linalg.solve_triangular(factor.mT, basis / scale.sqrt(), upper=True, left=False)
+
+    return basis * batch.sizes.to(noise)[:, None, None].sqrt()
 
 
 class GCNStack(nn.Module):

@@ -28,6 +28,10 @@ from ..nn.one_shot import (
 __all__ = ["GraphNetwork", "build_network", "start_at_density"]
 
 
+# The scale of the weights through which an autoregressive decoder reads encoded latents, at the start of a run.
+LATENT_SCALE = 0.3
+
+
 class GraphNetwork(nn.Module):
     """An encoder, a prior and a decoder: Graphite-VAE, Graphite-AE, VGAE or GAE, one-shot or autoregressive.
 
@@ -91,6 +95,7 @@ def build_network(config: ModelConfig, seed: int = 0) -> GraphNetwork:
             config.rounds,
             config.skip_weight,
             config.dropout,
+            latent_scale=0.0 if config.encoder == "none" else LATENT_SCALE,
         )
         return GraphNetwork(config, None if config.encoder == "none" else _encoder(config), decoder)
 

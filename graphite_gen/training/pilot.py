@@ -81,7 +81,7 @@ def choose_ordering(
     rules, pool = _candidates(graphs), validation or graphs
     count = int(np.clip(GRAPH_CELLS / np.mean([graph.nodes**2 for graph in pool]), LEAST_GRAPHS, GRAPHS))
     held_out = [pool[index] for index in stream(training.seed, "pilot graphs").permutation(len(pool))[:count]]
-    runs = [_Pilot(replace(config, ordering=rule), training, graphs, device) for rule in rules]
+    runs = [_Pilot(replace(config, ordering=rule, encoder="none"), training, graphs, device) for rule in rules]
     end = clock() + seconds
     steps, tried = min(STEPS, run_steps // RUN_STEPS), len(runs)
     if seconds:

@@ -45,6 +45,7 @@ class Step:
         epsilon: Standard normal noise, with shape :math:`(B, N, D)`, or :math:`(K, 1, B, N, D)`.
         log_orders: :math:`\log n! + \log q(\sigma | A)` of the node ordering, with shape :math:`(B,)`; autoregressive
             only.
+        free_bits: The KL divergence in nats per node that costs nothing (Kingma et al., 2016).
         dropout_seed: The seed of dropout, which is drawn part by part.
     """
 
@@ -52,6 +53,7 @@ class Step:
     noise: Tensor
     epsilon: Tensor
     kl_weight: float = 1.0
+    free_bits: float = 0.0
     log_orders: Tensor | None = None
     dropout_seed: int = 0
 
@@ -99,7 +101,8 @@ def draw_step(network: GraphNetwork, batch: GraphBatch, training: TrainConfig, n
     generator = torch.Generator().manual_seed(derive_seed(training.seed, "step", number))
     kl_weight = min(1.0, fraction / training.kl_warmup) if training.kl_warmup else 1.0
     if config.is_autoregressive:
-        return replace(_draw_autoregressive(network, batch, training, number, generator), kl_weight=kl_weight)
+        step = _draw_autoregressive(network, batch, training, number, generator)
+        return replace(step, kl_weight=kl_weight, free_bits=training.free_bits)
     samples = training.samples if config.is_variational and fraction >= training.samples_from else 1
     several, one = ((samples,), (samples, 1)) if samples > 1 else ((), ())
     noise = normal_noise(generator, batch, *several, *batch.mask.shape, network.noise_features)
@@ -143,7 +146,9 @@ def step_loss(network: GraphNetwork, step: Step, convention: str) -> tuple[Tenso
     batch, noise, epsilon = step.batch, step.noise, step.epsilon
     if step.log_orders is not None:
         log_likelihood, kl = autoregressive_bound(network, batch, noise, epsilon)
-        return step.kl_weight * kl + step.log_orders - log_likelihood, kl
+        # A decoder that can do without latents would otherwise ignore them, and the encoder would collapse.
+        cost = torch.maximum(kl, step.free_bits * batch.sizes.to(kl))
+        return step.kl_weight * cost + step.log_orders - log_likelihood, kl
     if not network.config.is_variational:
         return -reconstruction(network, batch, noise, convention), batch.adj.new_zeros(len(batch.mask))
     if step.samples > 1:
