@@ -22,7 +22,7 @@ WEIGHTED = [random_graph(nodes, seed, weighted=True) for nodes in (3, 5, 6) for 
 
 CASES: dict[str, tuple[str, list[SimpleGraph], dict[str, Any]]] = {
     "default": ("default", PLAIN, {}),
-    "default with an encoder": ("default", PLAIN, {"encoder": "residual"}),
+    "default without encoder": ("default", PLAIN, {"encoder": "none"}),
     "small graphs": ("default", SMALL, {"batch_size": 2}),
     "one-shot": ("one-shot", PLAIN, {"samples": 3, "samples_from": 0.5}),
     "paper": ("paper", PLAIN, {}),

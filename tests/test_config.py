@@ -154,13 +154,12 @@ def test_an_autoregressive_model_has_neither_convention_paper_nor_identity_featu
     assert error.value.reason == "identity-is-one-shot"
 
 
-def test_an_autoregressive_model_with_an_encoder_has_that_of_the_one_shot_preset() -> None:
-    model, training = preset("default", encoder="gcn")
-    one, run = PRESETS["one-shot"]
+def test_the_default_model_has_an_encoder_and_settings_for_it() -> None:
+    model, training = preset("default")
 
-    assert (model.encoder, model.encoder_features, training.kl_warmup) == ("gcn", one.encoder_features, run.kl_warmup)
-    assert {"kl_warmup", "latent"} <= preset("default")[0].unused.keys()
-    assert not {"kl_warmup", "latent"} & model.unused.keys()
+    assert (model.encoder, model.kind, training.free_bits > 0) == ("residual", "graphite-vae", True)
+    assert {"kl_warmup", "free_bits", "latent"} <= preset("default", encoder="none")[0].unused.keys()
+    assert not {"kl_warmup", "free_bits", "latent"} & model.unused.keys()
 
 
 def test_earlier_names_of_orderings_and_settings_are_mapped() -> None:

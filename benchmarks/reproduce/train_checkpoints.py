@@ -22,6 +22,7 @@ from graphite_gen.likelihood import NLLOptions, bdmc_nll, estimate_nll
 from graphite_gen.likelihood.estimate import default_samples
 from graphite_gen.likelihood.excess import find_entropy
 from graphite_gen.training.checkpoint import TrainedModel, load_checkpoint
+from graphite_gen.training.trainer import read_history
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN_FILES = ("optimizer.safetensors", "state.json")
@@ -38,6 +39,7 @@ CARD = """# {name}
 | held-out NLL, pairs i<j, {graphs} fresh graphs, K = {samples} | {nll:.2f} ± {error:.2f} |
 | entropy of the family, {which} | {entropy} |
 | ER baseline, same graphs | {baseline:.2f} |
+| KL divergence of the posterior from the prior, end of training | {kl:.2f} |
 | BDMC gap, {check_graphs} graphs sampled from the model, {how} | {gap} |
 
 - **Data**: {training} training and {validation} validation graphs sampled from the family with seed {seed}.
@@ -47,8 +49,8 @@ CARD = """# {name}
 - **Limits**: {limits}
 """
 LIMITS = {
-    True: """its latents are noise and carry no information about a graph: use the one-shot model for embeddings.
-  The likelihood does not depend on node labels.""",
+    True: """it was trained on graphs of these sizes, and others may not follow the family. The likelihood does not depend
+  on node labels.""",
     False: """edges are independent given the latents, so a sample need not satisfy the hard constraints of the family.
   The likelihood does not depend on node labels.""",
 }
@@ -119,6 +121,7 @@ def write_card(folder: Path, graphs: int, samples: int | None, check_graphs: int
         which="same graphs" if entropy.paired else "expected for these sizes",
         entropy=f"{entropy.nats:.2f}" + ("" if entropy.paired else f" ± {entropy.standard_error:.2f}"),
         baseline=estimate.baseline,
+        kl=read_history(folder)[-1].kl,
         check_graphs=check.graphs,
         how=f"K = {samples}" if autoregressive else f"{check.chains} chains of {check.steps} temperatures",
         gap=gap,

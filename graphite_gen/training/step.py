@@ -31,6 +31,9 @@ BATCH_CELLS = 1 << 21
 PART_CELLS = 1 << 14
 ROW_CELLS = 800
 MOST_PARTS = 8
+# The fractions of a run between which free bits fall, and the share of them that is left: information that the decoder
+# has not learned to use by then would only make the posterior harder to match.
+FREE_BITS_FALL = (0.4, 0.8, 1 / 3)
 # The fixed cost of a part, as a number of matrix cells.
 CALL_CELLS = 1 << 13
 
@@ -101,8 +104,10 @@ def draw_step(network: GraphNetwork, batch: GraphBatch, training: TrainConfig, n
     generator = torch.Generator().manual_seed(derive_seed(training.seed, "step", number))
     kl_weight = min(1.0, fraction / training.kl_warmup) if training.kl_warmup else 1.0
     if config.is_autoregressive:
+        first, last, final = FREE_BITS_FALL
+        share = final + (1 - final) * min(1.0, max(0.0, (last - fraction) / (last - first)))
         step = _draw_autoregressive(network, batch, training, number, generator)
-        return replace(step, kl_weight=kl_weight, free_bits=training.free_bits)
+        return replace(step, kl_weight=kl_weight, free_bits=share * training.free_bits)
     samples = training.samples if config.is_variational and fraction >= training.samples_from else 1
     several, one = ((samples,), (samples, 1)) if samples > 1 else ((), ())
     noise = normal_noise(generator, batch, *several, *batch.mask.shape, network.noise_features)

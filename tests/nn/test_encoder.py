@@ -1,10 +1,21 @@
 from __future__ import annotations
 
+import networkx as nx
 import pytest
 import torch
 from tiny import normal, small_batch
 
-from graphite_gen.nn.encoder import MAX_LOG_SIGMA, GCNStack, GraphEncoder, NodeFeatures, ResidualStack
+from graphite_gen.data.batch import GraphBatch, collate
+from graphite_gen.graph import as_simple_graph
+from graphite_gen.nn.encoder import (
+    MAX_LOG_SIGMA,
+    GCNStack,
+    GraphEncoder,
+    NodeFeatures,
+    ResidualStack,
+    spectral_features,
+)
+from graphite_gen.nn.operators import gcn_normalise
 
 
 @pytest.mark.parametrize("layers", [0, 1])
@@ -48,3 +59,32 @@ def test_features_of_weighted_graphs_and_of_graphs_without_edges_are_finite() ->
 
     for batch in (small_batch(weighted=True), small_batch(density=0.0)):
         assert features(batch, torch.zeros(3, 7, 0)).isfinite().all()
+
+
+def test_spectral_features_span_the_leading_eigenvectors() -> None:
+    """Two communities: the leading two eigenvectors are well separated from the others."""
+    graph = nx.planted_partition_graph(2, 12, 0.9, 0.05, seed=1)
+    batch = collate([as_simple_graph(graph)], 30)
+    vectors = torch.linalg.eigh(gcn_normalise(batch.adj, batch.mask)[0, :24, :24])[1][:, -2:]
+
+    basis = spectral_features(batch, normal(1, 30, 2))[0]
+
+    assert torch.allclose(basis.mT @ basis, 24 * torch.eye(2), atol=0.1)
+    assert torch.allclose(torch.linalg.svdvals(vectors.mT @ basis[:24] / 24**0.5), torch.ones(2), atol=1e-2)
+    assert (basis[24:] == 0).all()
+
+
+def test_spectral_features_depend_on_neither_padding_nor_numbering() -> None:
+    """Also with more columns than nodes."""
+    batch, noise = small_batch(), normal(2, 3, 7, 6)
+    features = NodeFeatures(("spectral",), 7, 6, 0)
+    order = torch.tensor([2, 0, 1, 3, 4, 5, 6])
+    permuted = GraphBatch(batch.adj[:, order][:, :, order], batch.mask[:, order], batch.x[:, order])
+
+    found = features(batch, noise)
+
+    assert features.noise_features == features.out_features == 6
+    assert found.abs().max() > 0.5
+    assert torch.allclose(features(permuted, noise[:, :, order]), found[:, :, order])
+    padded = spectral_features(small_batch(padding=4), torch.nn.functional.pad(noise, (0, 0, 0, 2), value=3.0))
+    assert torch.allclose(padded[:, :, :7], found)

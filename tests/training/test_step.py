@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ SMALL: dict[str, Any] = {"width": 8}
 
 KINDS = {
     "default": ("default", GRAPHS, {"ordering": "bfs"}),
-    "default with an encoder": ("default", GRAPHS, {"encoder": "residual", "ordering": "bfs"}),
+    "default without encoder": ("default", GRAPHS, {"encoder": "none", "ordering": "bfs"}),
     "one-shot": ("one-shot", GRAPHS, {"samples": 1}),
     "several samples": ("one-shot", GRAPHS, {"samples": 3}),
     "paper": ("paper", GRAPHS, {}),
@@ -131,3 +132,15 @@ def test_parts_are_assigned_evenly() -> None:
 
         assert sorted(part for parts in assigned for part in parts) == list(range(20))
         assert max(totals) - min(totals) <= max(costs)
+
+
+def test_free_bits_are_nats_per_node_that_cost_nothing() -> None:
+    network, _, step = drawn("default")
+    sizes = step.batch.sizes
+    loss, kl = step_loss(network, replace(step, free_bits=0.0), "pairs")
+
+    for free in (0.01, 1.0):
+        found, same = step_loss(network, replace(step, free_bits=free), "pairs")
+        expected = torch.maximum(free * sizes - kl, torch.zeros(())) * step.kl_weight
+        assert torch.equal(same, kl)
+        assert torch.allclose(found - loss, expected.to(loss))
