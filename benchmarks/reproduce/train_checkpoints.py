@@ -49,8 +49,8 @@ CARD = """# {name}
 - **Limits**: {limits}
 """
 LIMITS = {
-    True: """it was trained on graphs of these sizes, and others may not follow the family. The likelihood does not depend
-  on node labels.""",
+    True: """it was trained on graphs of these sizes; larger ones may not follow the family.
+  The likelihood does not depend on node labels.""",
     False: """edges are independent given the latents, so a sample need not satisfy the hard constraints of the family.
   The likelihood does not depend on node labels.""",
 }
