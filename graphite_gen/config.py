@@ -236,7 +236,7 @@ class ModelConfig(Autoencoder, Settings):
         require("ordering", self.ordering, ("auto", *ORDERINGS))
         if self.is_autoregressive:
             self._check_autoregressive()
-        empty = set() if self.random_features else {"random"}
+        empty = set() if self.random_features else {"random", "spectral"}
         if self.encoder != "none" and not set(self.encoder_features) - empty and not self.node_features:
             raise ConfigError(f"The encoder has no input: name one of {', '.join(ENCODER_FEATURES)}.")
         for name, high in (("width", 4096), ("latent", 1024), ("head_rank", 1024), ("max_nodes", 10**6)):

@@ -80,8 +80,9 @@ SINGLE = {"source", "single", *READING, "name", "out", "seed", "threads", "force
 def train(ctx: click.Context, /, **values: Any) -> None:
     """Train a model on a family, or on GRAPHS: a file of any format, or a folder of files.
 
-    The model with the best validation NLL is kept. A run can be stopped and resumed with bit-identical results. A file
-    may mark its graphs as 'train' and 'validation'; otherwise a random 10% are used for validation.
+    The model with the best validation NLL is kept. A run can be stopped and resumed; with '--epochs', to
+    bit-identical results. A file may mark its graphs as 'train' and 'validation'; otherwise a random 10% are used for
+    validation.
 
     With '--single' the model is trained on the edges of one large network, and 'sample' generates networks like it, of
     any size. Such a run cannot be resumed, and takes only some of the settings; others are refused.

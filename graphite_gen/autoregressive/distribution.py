@@ -21,7 +21,7 @@ __all__ = ["AutoregressiveGraphs"]
 
 # Candidates that are scored together. More than these are scored in chunks, whose activations are computed again for
 # the gradient.
-CHUNK_PAIRS = 1 << 17
+CHUNK_PAIRS = 1 << 16
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,8 @@ _BACKWARD = ("degeneracy", "attachment")
 CANDIDATES = 32
 # Training searches for a regular ordering with ever more candidates, up to this number.
 MOST_CANDIDATES = 512
+# The most cells of adjacency matrices that it considers at a time.
+MOST_CELLS = 1 << 25
 # The fraction of proposed orderings that follow a softened rule: a model may generate graphs in orderings that its rule
 # never gives.
 SOFT_FRACTION = 0.25
@@ -50,7 +52,8 @@ def sample_orderings(
     r"""Sample an ordering of every graph by a rule of :data:`graphite_gen.config.ORDERINGS`.
 
     The probability under the rule ``attachment`` is an estimate: that of the greedy ordering, divided by the fraction
-    of candidates that are regular. Importance sampling uses :func:`propose_orderings`, whose weights are unbiased.
+    of candidates that are regular. Its inverse is too large on average, since candidates are sampled until one is
+    regular: importance sampling uses :func:`propose_orderings`, which is unbiased.
 
     Arguments:
         adj: Symmetric adjacency matrices, False at padding, with shape :math:`(B, N, N)`.
@@ -63,6 +66,10 @@ def sample_orderings(
         sampled = _sample(adj, sizes, rule, rng)
         return sampled.orderings, sampled.log_prob()
     orderings, log_q = np.zeros(adj.shape[:2], dtype=np.int64), np.zeros(len(adj))
+    # Only graphs with these numbers of edges have a regular ordering.
+    edges = adj.sum((1, 2)) // 2
+    m = attachment_degree(edges.astype(np.float64), sizes)
+    can_be_regular = (edges >= m * (sizes - m)) & (edges <= m * (sizes - m) + m * (m - 1) // 2)
     left, count = np.arange(len(adj)), 8
     while len(left) and count <= MOST_CANDIDATES:
         candidates = _sample(adj[left].repeat(count, 0), sizes[left].repeat(count), rule, rng)
@@ -71,7 +78,8 @@ def sample_orderings(
         fraction = np.where(is_regular.any(1), is_regular.mean(1), 1)
         chosen = np.arange(len(left)) * count + (rng.random(is_regular.shape) + is_regular).argmax(1)
         orderings[left], log_q[left] = candidates.orderings[chosen], candidates.log_prob()[chosen] - np.log(fraction)
-        left, count = left[~is_regular.any(1)], 4 * count
+        left, count = left[~is_regular.any(1) & can_be_regular[left]], 4 * count
+        left = left[: MOST_CELLS // (count * adj.shape[1] ** 2)]
 
     return orderings, log_q
 
@@ -275,9 +283,18 @@ def _next_key(key: NDArray[np.int64], neighbours: NDArray[np.bool_], rule: str, 
     return key
 
 
-def permute_to_ordering(batch: GraphBatch, rule: str, rng: np.random.Generator) -> tuple[GraphBatch, Tensor]:
-    r"""Permute the nodes of every graph to a sampled ordering; also return :math:`\log q(\sigma | A)`, in double."""
-    orderings, log_q = sample_orderings(batch.adj.cpu().numpy() > 0, batch.sizes.cpu().numpy(), rule, rng)
+def permute_to_ordering(
+    batch: GraphBatch, rule: str, rng: np.random.Generator, is_unbiased: bool = False
+) -> tuple[GraphBatch, Tensor]:
+    r"""Permute the nodes of every graph to a sampled ordering; also return :math:`\log q(\sigma | A)`, in double.
+
+    With ``is_unbiased`` that is a log-probability whose inverse is unbiased, for importance weights.
+    """
+    adj, sizes = batch.adj.cpu().numpy() > 0, batch.sizes.cpu().numpy()
+    if is_unbiased:
+        orderings, log_q = propose_orderings(adj, sizes, rule, rng, soft_fraction=0.0)
+    else:
+        orderings, log_q = sample_orderings(adj, sizes, rule, rng)
     device = batch.adj.device
 
     return permute_nodes(batch, torch.from_numpy(orderings).to(device)), torch.from_numpy(log_q).to(device)

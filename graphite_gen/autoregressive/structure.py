@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 # Rows with more candidates than this are decoded by blocks of consecutive ones: first whether a block has a neighbour,
-# then which of its nodes are neighbours. So the cost of a row follows its edges.
+# then which of its nodes are neighbours. So the number of evaluations of a row follows its edges.
 LONG_ROW = 96
 BLOCK = 16
 

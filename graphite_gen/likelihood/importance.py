@@ -24,6 +24,8 @@ BLOCK = 256
 MIXTURE = 16
 BLOCK_CELLS = 1 << 24
 AUTOREGRESSIVE_CELLS = 1 << 21
+# The fraction of latents that are proposed by the prior, which bounds the weights where the encoder is overconfident.
+PRIOR_FRACTION = 0.1
 
 
 def block_size(nodes: int, is_autoregressive: bool = False) -> int:
@@ -97,13 +99,21 @@ def order_log_weights(
     # Each proposal has its own random features and is weighted by that encoder alone, which is unbiased. Dividing by a
     # mixture of encoders, as for one-shot models, would be tighter and cost another pass.
     noise = standard_normal(rng, batch.adj, count, nodes, network.noise_features)
+    from_prior = None
     if z is None:
         epsilon = standard_normal(rng, batch.adj, count, nodes, network.config.latent)
+        from_prior = torch.from_numpy(rng.random(count) < PRIOR_FRACTION).to(batch.adj.device)
     else:
         posterior = network.encode(ordered, noise)
         epsilon = (z - posterior.mu) / posterior.sigma
     log_weights = autoregressive_log_weights(
-        network, ordered, noise, epsilon, torch.from_numpy(log_q).to(batch.adj.device)
+        network,
+        ordered,
+        noise,
+        epsilon,
+        torch.from_numpy(log_q).to(batch.adj.device),
+        prior_fraction=PRIOR_FRACTION,
+        from_prior=from_prior,
     )
 
     return log_weights.double().cpu()

@@ -32,8 +32,8 @@ class NodeFeatures(nn.Module):
 
     ``identity`` is the paper's :math:`H^0 = I`, a one-hot code of the node number, for at most ``max_nodes`` nodes.
     ``constant`` and ``degree`` are permutation-invariant. ``random`` breaks symmetries by noise, so the encoder differs
-    from draw to draw; the proposal of the NLL is a mixture over draws. ``spectral`` is a random basis of the leading
-    eigenspace of the graph, from the same noise: it shows communities and positions (:func:`spectral_features`).
+    from draw to draw; the proposal of the NLL is a mixture over draws. ``spectral`` approximates the leading
+    eigenvectors of the graph, from the same noise: they show communities and positions (:func:`spectral_features`).
     """
 
     def __init__(self, kinds: tuple[str, ...], max_nodes: int, random_features: int, node_features: int) -> None:
@@ -81,11 +81,11 @@ def _degree_features(batch: GraphBatch) -> Tensor:
 
 @torch.no_grad()
 def spectral_features(batch: GraphBatch, noise: Tensor) -> Tensor:
-    r"""A basis of about the leading eigenspace of :math:`\tilde{A}` (eq. 3), with the shape of the noise.
+    r"""Approximate leading eigenvectors of :math:`\tilde{A}` (eq. 3), with the shape of the noise.
 
-    Subspace iteration starts from the noise, with shape :math:`(*, B, N, R)`. Its result is an orthogonal basis with a
-    random rotation instead of eigenvectors with arbitrary signs, and takes products with the graph only. Columns have
-    norm :math:`\sqrt{n}`.
+    A few steps of subspace iteration from the noise, with shape :math:`(*, B, N, R)`: eigenvectors of similar
+    eigenvalues stay mixed at random, and signs are random. Columns have norm :math:`\sqrt{n}`, or less where the graph
+    has fewer directions.
     """
     graph, basis = gcn_normalise(batch.adj, batch.mask), noise * batch.mask.unsqueeze(-1).to(noise)
     eye = torch.eye(noise.shape[-1], dtype=noise.dtype, device=noise.device)

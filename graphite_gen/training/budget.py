@@ -87,7 +87,9 @@ def fit_epochs(
         batch_size: The number of graphs in a batch.
         validation_cost: The time of a validation.
     """
-    batches = max(0.0, left - length.validations(max(done, 1)) * validation_cost) / batch_size
+    # Validations that turn out to be slow may take half of the time, but do not end the run.
+    validation = min(length.validations(max(done, 1)) * validation_cost, left / 2)
+    batches = max(0.0, left - validation) / batch_size
     epochs = min(most - done, max(round(batches), 0 if done else 1))
     # Rounding to whole batches is made up for by the next epochs.
     graphs = batch_size * max(1, round(batches / max(epochs, 1)))

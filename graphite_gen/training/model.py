@@ -54,7 +54,7 @@ class GraphNetwork(nn.Module):
         return 0 if self.encoder is None else self.encoder.features.noise_features
 
     def encode(self, batch: GraphBatch, noise: Tensor) -> NodeNormal:
-        """The posterior of the latents (eq. 7), given noise for ``random`` features of shape :math:`(*, B, N, R)`."""
+        """The posterior of the latents (eq. 7), given noise for random features of shape :math:`(*, B, N, R)`."""
         if self.encoder is None:
             return self.prior(batch.mask)
         posterior: NodeNormal = self.encoder(batch, noise)

@@ -51,7 +51,7 @@ def elbo(
     Arguments:
         network: The model.
         batch: The graphs.
-        noise: Noise for ``random`` features, with shape :math:`(B, N, R)`.
+        noise: Noise for ``random`` and ``spectral`` features, with shape :math:`(B, N, R)`.
         epsilon: Standard normal noise, with shape :math:`(B, N, D)`.
         convention: ``pairs``, or ``paper`` to score all cells of the padded matrix.
 
@@ -118,7 +118,14 @@ def autoregressive_bound(
 
 
 def autoregressive_log_weights(
-    network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: Tensor, log_q: Tensor
+    network: GraphNetwork,
+    batch: GraphBatch,
+    noise: Tensor,
+    epsilon: Tensor,
+    log_q: Tensor,
+    *,
+    prior_fraction: float = 0.0,
+    from_prior: Tensor | None = None,
 ) -> Tensor:
     r"""Importance weights of an autoregressive model over node orderings and latents, with shape :math:`(B,)`.
 
@@ -128,11 +135,19 @@ def autoregressive_log_weights(
     the exchangeable :math:`p(A)` if these are all, else a lower bound, tight if the model has learned the rule.
 
     The graphs have their nodes in decoding order, and ``log_q`` is the log-probability of that ordering, with shape
-    :math:`(B,)`. Other arguments are those of :func:`elbo`.
+    :math:`(B,)`. With a ``prior_fraction``, latents are proposed by a defensive mixture of posterior and prior, which
+    bounds the weights; ``from_prior`` marks those from the prior, with shape :math:`(B,)`. Other arguments are those
+    of :func:`elbo`.
     """
-    posterior = network.encode(batch, noise)
+    posterior, prior = network.encode(batch, noise), network.prior(batch.mask)
     z = posterior.sample(epsilon)
+    if from_prior is not None:
+        z = torch.where(from_prior[:, None, None], prior.sample(epsilon), z)
     log_likelihood = network.decode_autoregressive(z, batch.x, batch.sizes).log_prob(batch.adj)
     log_orders = torch.lgamma(batch.sizes.to(log_likelihood) + 1) + log_q
 
-    return log_likelihood - log_orders + network.prior(batch.mask).log_prob(z) - posterior.log_prob(z)
+    log_prior, log_proposal = prior.log_prob(z), posterior.log_prob(z)
+    if prior_fraction:
+        log_proposal = torch.logaddexp(math.log1p(-prior_fraction) + log_proposal, math.log(prior_fraction) + log_prior)
+
+    return log_likelihood - log_orders + log_prior - log_proposal

@@ -190,15 +190,17 @@ class _Pilot:
         rng, parts, start = stream(self._training.seed, "pilot score"), [], 0
         for count in consecutive_batches([graph.nodes for graph in graphs], BATCH, SCORED_CELLS):
             part, start = graphs[start : start + count], start + count
-            weights = torch.stack([self._log_weights(part, rng, number) for number in range(ORDERINGS)])
+            weights = torch.stack([self._log_weights(part, rng, number, True) for number in range(ORDERINGS)])
             parts.append(-(weights.logsumexp(0) - math.log(ORDERINGS)))
 
         return torch.cat(parts).double().cpu().numpy()
 
-    def _log_weights(self, graphs: Sequence[SimpleGraph], rng: np.random.Generator, number: int) -> torch.Tensor:
+    def _log_weights(
+        self, graphs: Sequence[SimpleGraph], rng: np.random.Generator, number: int, is_unbiased: bool = False
+    ) -> torch.Tensor:
         batch = collate(graphs).to(self._device)
         generator = torch.Generator().manual_seed(derive_seed(self._training.seed, "pilot noise", number))
-        ordered, log_q = permute_to_ordering(batch, self.ordering, rng)
+        ordered, log_q = permute_to_ordering(batch, self.ordering, rng, is_unbiased)
         noise = normal_noise(generator, batch, *batch.mask.shape, self._network.noise_features)
         epsilon = normal_noise(generator, batch, *batch.mask.shape, self._network.config.latent)
 

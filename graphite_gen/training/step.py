@@ -44,7 +44,7 @@ class Step:
 
     Attributes:
         batch: The graphs, with their nodes in decoding order for an autoregressive decoder.
-        noise: Noise for ``random`` features, with shape :math:`(B, N, R)`, or :math:`(K, B, N, R)` for K samples.
+        noise: Noise for random features, with shape :math:`(B, N, R)`, or :math:`(K, B, N, R)` for K samples.
         epsilon: Standard normal noise, with shape :math:`(B, N, D)`, or :math:`(K, 1, B, N, D)`.
         log_orders: :math:`\log n! + \log q(\sigma | A)` of the node ordering, with shape :math:`(B,)`; autoregressive
             only.
@@ -107,7 +107,8 @@ def draw_step(network: GraphNetwork, batch: GraphBatch, training: TrainConfig, n
         first, last, final = FREE_BITS_FALL
         share = final + (1 - final) * min(1.0, max(0.0, (last - fraction) / (last - first)))
         step = _draw_autoregressive(network, batch, training, number, generator)
-        return replace(step, kl_weight=kl_weight, free_bits=share * training.free_bits)
+        free_bits = 0.0 if config.encoder == "none" else share * training.free_bits
+        return replace(step, kl_weight=kl_weight, free_bits=free_bits)
     samples = training.samples if config.is_variational and fraction >= training.samples_from else 1
     several, one = ((samples,), (samples, 1)) if samples > 1 else ((), ())
     noise = normal_noise(generator, batch, *several, *batch.mask.shape, network.noise_features)

@@ -19,7 +19,7 @@ __all__ = ["check_step_memory", "step_bytes"]
 CELL_BYTES, NODE_BYTES = 50, 80
 # Measured bytes of an autoregressive step per matrix cell, and for cells that are scored together, whose activations
 # are kept for the gradients, per cell and per cell and unit of the width.
-AUTOREGRESSIVE_BYTES, SCORED_BYTES, SCORED_WIDTH_BYTES = 160, 2000, 40
+AUTOREGRESSIVE_BYTES, SCORED_BYTES, SCORED_WIDTH_BYTES = 160, 3000, 56
 # Weights, their average and best values, gradients and moments, in single precision.
 PARAMETER_BYTES = 24
 

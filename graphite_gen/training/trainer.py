@@ -1,6 +1,7 @@
-"""Training runs that validate, keep the best weights, and can be stopped and resumed bit for bit.
+"""Training runs that validate, keep the best weights, and can be stopped and resumed.
 
-Random numbers are named by seed, epoch and step, so a run is resumed without the state of any generator.
+Random numbers are named by seed, epoch and step, so a run is resumed without the state of any generator: bit for bit,
+unless its length follows a budget, which depends on the clock.
 """
 
 from __future__ import annotations
@@ -65,6 +66,8 @@ FIRST_SAVE = f"{HIDDEN}first-save"
 """Marks a folder while a run saves for the first time: until then it holds nothing worth keeping."""
 
 TIMED_STEPS = 4
+# Runs are saved at every validation, and where those are rare also after this time.
+SAVE_SECONDS = 120.0
 # The time of a step in units of that of its gradients: the optimiser and the moving average are the rest.
 STEP_OVERHEAD = 1.1
 # The time of scoring a graph once in units of that of training on it.
@@ -243,6 +246,7 @@ class Trainer:
         self._all_validation = validation
         self._progress = _Progress()
         self._clock, self._mark = clock, clock()
+        self._saved_at = 0.0
         self._turn: int | None = None
         self.has_saved = resume
         # False while weights, moments and progress change together and must not be saved.
@@ -331,7 +335,7 @@ class Trainer:
         if budget:
             length = fit_validation(self.length, budget / self._progress.graph_seconds, *self._validation_cost)
             self._progress.validation_cost = length.validation_cost(*self._validation_cost)
-            self._fit_length(length, 0)
+            self._use_length(self._fitted_length(length, 0))
         self._tick()
         self._is_settled = True
 
@@ -340,13 +344,14 @@ class Trainer:
         for network in (self.network, self._validated):
             network.config = self.config
 
-    def _fit_length(self, length: RunLength, done: int) -> None:
-        """Fit the epochs after the first ``done`` ones to what is left of the budget."""
+    def _fitted_length(self, length: RunLength, done: int) -> RunLength:
+        """The length whose epochs after the first ``done`` ones fill what is left of the budget."""
         self._tick()
         progress, training = self._progress, self.training
         left = (training.budget - progress.seconds) / progress.graph_seconds
         fitted = fit_epochs(length, done, training.epochs, left, training.batch_size, progress.validation_cost)
-        self._use_length(self._group.broadcast(fitted))
+
+        return self._group.broadcast(fitted)
 
     @property
     def _validation_cost(self) -> tuple[float, float]:
@@ -386,12 +391,14 @@ class Trainer:
                 started = self._clock()
                 self._gradients(batch, fraction)
                 now = self._clock()
-                # The first step warms up, but where steps are long compared with the budget it has to do.
-                if number or (budget and now - begin > TIMING_SHARE * budget):
+                # All ranks stop after the same step. The first one warms up, but where steps are long it has to do.
+                is_over = self._group.any(budget > 0 and now - begin > TIMING_SHARE * budget)
+                if number or is_over:
                     taken, graphs = taken + now - started, graphs + len(batch)
-                if graphs and budget and now - begin > TIMING_SHARE * budget:
+                if is_over:
                     break
             found.append(max(STEP_OVERHEAD * taken / graphs, 1e-9))
+        found = self._group.broadcast(found)
 
         return found[0], found[-1]
 
@@ -461,11 +468,11 @@ class Trainer:
             self._step(indices, (progress.epoch + progress.batch / len(batches)) / self.length.epochs)
             progress.epoch_seconds += self._tick()
 
-        done, planned = progress.epoch + 1, self.length.epoch_graphs
+        done, planned, length = progress.epoch + 1, self.length.epoch_graphs, self.length
         if self.training.budget:
             # An epoch may be one batch: the speed is a moving average over the last epochs.
             progress.graph_seconds += (progress.epoch_seconds / planned - progress.graph_seconds) / min(done, 2)
-            self._fit_length(self.length, done)
+            length = self._fitted_length(length, done)
         record = TrainRecord(
             epoch=done,
             step=progress.step,
@@ -476,7 +483,7 @@ class Trainer:
             learning_rate=progress.learning_rate,
             seconds=progress.seconds,
         )
-        validates = self.length.validates(done)
+        validates = length.validates(done)
         nll = novelty = None
         if validates and self.validation:
             nll = validation_nll(self._validated, self.validation, self.training, self._group)
@@ -485,6 +492,7 @@ class Trainer:
             novelty = self._novelty()
 
         self._is_consistent = False
+        self._use_length(length)
         if validates:
             record = self._keep_best(record, nll, novelty)
         self.history.append(record)
@@ -493,9 +501,12 @@ class Trainer:
         progress.batch = progress.graphs_seen = 0
         progress.loss_sum = progress.kl_sum = progress.epoch_seconds = 0.0
         self._is_consistent = True
+        elapsed = self._tick()
         if validates:
+            # A moving average, so that one slow validation does not change the plan much.
+            progress.validation_cost += (elapsed / max(progress.graph_seconds, 1e-9) - progress.validation_cost) / 2
+        if validates or progress.seconds - self._saved_at > SAVE_SECONDS:
             self._save()
-            progress.validation_cost = self._tick() / max(progress.graph_seconds, 1e-9)
 
         return record
 
@@ -616,6 +627,7 @@ class Trainer:
 
     def _save(self) -> None:
         """Write the run: the best weights first, the file that resuming reads last."""
+        self._saved_at = self._progress.seconds
         if self.folder is None:
             return
         if not self.has_saved and not is_checkpoint(self.folder):
