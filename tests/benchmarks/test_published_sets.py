@@ -1,7 +1,5 @@
 """The benchmark of published datasets continues its log and keeps earlier rows until a dataset is run again."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

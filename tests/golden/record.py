@@ -6,8 +6,6 @@ only together with a change that is meant to change results, such as new bundled
     python tests/golden/record.py [names] [options] [generated] [samples] [likelihoods] [completed] [trained]
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
