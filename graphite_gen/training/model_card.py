@@ -32,7 +32,7 @@ def model_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """A description for people of :func:`describe_model`, as pairs of a name and a value."""
     config, training, results = facts["config"], facts["training"], facts["results"]
     trained_on = count_of(results.get("training_graphs", "?"), "graph")
-    nats = results.get("validation")
+    best = "-" if results.get("validation") is None else f"{results['validation']:.2f}"
 
     return [
         ("model", facts["name"]),
@@ -45,14 +45,8 @@ def model_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("exchangeable", "yes" if facts["exchangeable"] else "no: the NLL depends on the numbering of the nodes"),
         ("trained on", f"{trained_on} from {origin_in_words(facts['provenance'])}"),
         ("nodes", f"{facts['nodes']['min']} to {facts['nodes']['max']}"),
-        (
-            "training",
-            f"{_epochs(training, results)}, seed {training['seed']}",
-        ),
-        (
-            "validation",
-            f"{'-' if nats is None else f'{nats:.2f}'} nats per graph (epoch {results.get('best_epoch', '?')})",
-        ),
+        ("training", f"{_epochs(training, results)}, seed {training['seed']}"),
+        ("validation", f"{best} nats per graph (epoch {results.get('best_epoch', '?')})"),
     ]
 
 
