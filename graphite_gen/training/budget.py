@@ -48,13 +48,9 @@ class RunLength(Record):
     @classmethod
     def of(cls, training: TrainConfig, graphs: int, validation_graphs: int) -> RunLength:
         """The length that the settings give, for some numbers of graphs."""
-        return cls(
-            training.epochs,
-            training.epoch_graphs or graphs,
-            training.validate_every,
-            training.patience,
-            validation_graphs,
-        )
+        each = training.epoch_graphs or graphs
+
+        return cls(training.epochs, each, training.validate_every, training.patience, validation_graphs)
 
     def validates(self, epoch: int) -> bool:
         """Whether there is a validation after an epoch, counted from 1."""

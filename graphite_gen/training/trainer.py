@@ -313,16 +313,11 @@ class Trainer:
         if budget:
             self._progress.graph_seconds = self._graph_seconds()[0]
         if chooses:
-            choice, limit = None, {"seconds": PILOT_SHARE * budget, "clock": self._clock}
-            if self._group.is_rank_zero:
-                choice = choose_ordering(
-                    self.graphs,
-                    self._all_validation,
-                    self.config,
-                    self.training,
-                    self.device,
-                    **limit if budget else {"run_steps": self.length.epochs * len(self._batches())},
-                )
+            data = (self.graphs, self._all_validation, self.config, self.training, self.device)
+            limit: dict[str, Any] = {"seconds": PILOT_SHARE * budget, "clock": self._clock}
+            if not budget:
+                limit = {"run_steps": self.length.epochs * len(self._batches())}
+            choice = choose_ordering(*data, **limit) if self._group.is_rank_zero else None
             self._ordering_choice = self._group.broadcast(choice)
             if self._ordering_choice is not None:
                 self._use_ordering(self._ordering_choice.ordering)
