@@ -105,8 +105,10 @@ ADVICE: dict[str, str] = {
 
 def advice(error: GraphiteError) -> str:
     """What to pass to fix an error; empty if its message says all, or if the command has no such option."""
-    facts = {name: _as_options(fact) if isinstance(fact, Mapping) else fact for name, fact in error.facts.items()}
-    known = {**_placeholders(), **facts}
+    known = {**_placeholders(), **error.facts}
+    if "parameters" in known:
+        pairs = known["parameters"].items()
+        known["parameters"] = "".join(f" --param {name}={str(value).lower()}" for name, value in pairs)
     text = OPTIONAL.sub(lambda part: _filled(part[1], known), ADVICE.get(error.reason, ""))
 
     return _filled(text, known)
@@ -125,19 +127,14 @@ def explain(error: GraphiteError) -> str:
     return f"{error} {advice(error)}".rstrip()
 
 
-def _as_options(parameters: Mapping[str, Any]) -> str:
-    return "".join(f" --param {name}={str(value).lower()}" for name, value in parameters.items())
-
-
 def _placeholders() -> dict[str, str]:
     context = click.get_current_context(silent=True)
     if context is None:
         return {}
-    command: click.Command | None = context.command
+    command = context.command
     if isinstance(command, click.Group) and context.invoked_subcommand is not None:
-        command = command.get_command(context, context.invoked_subcommand)
-    options = [] if command is None else [option for option in command.params if isinstance(option, click.Option)]
-    has_model = any(option.name == "model" for option in options)
-    roles = {option.role: option.opts[0] for option in options if isinstance(option, Option) and option.role}
+        command = command.get_command(context, context.invoked_subcommand) or command
+    has_model = any(option.name == "model" for option in command.params if isinstance(option, click.Option))
+    roles = {option.role: option.opts[0] for option in command.params if isinstance(option, Option) and option.role}
 
     return {"model": "--model " if has_model else "", **roles}

@@ -1,9 +1,8 @@
 """Commands and options whose help is grouped: common options first, the others under 'Advanced', an example last."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import partial
 from inspect import cleandoc
 from typing import Any
@@ -98,26 +97,6 @@ class Command(click.Command):
 command = partial(click.command, cls=Command)
 
 
-class CommandGroup(Command, click.Group):
-    """A group of commands whose help lists them in named sections."""
-
-    def __init__(self, *args: Any, sections: Mapping[str, Sequence[str]], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.sections = sections
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return [name for names in self.sections.values() for name in names]
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        width = max(map(len, self.list_commands(ctx)))
-        for title, names in self.sections.items():
-            commands = [(name, self.get_command(ctx, name)) for name in names]
-            rows = [(name.ljust(width), command.get_short_help_str()) for name, command in commands if command]
-            with formatter.section(title):
-                formatter.write_dl(rows)
-        super().format_options(ctx, formatter)
-
-
 class Option(click.Option):
     """An option with earlier spellings that the help does not show, and a default that only the help looks up.
 
@@ -140,12 +119,9 @@ class Option(click.Option):
         self.earlier, self.find_default, self.role = earlier, find_default, role
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        every = self.opts
-        self.opts = [spelling for spelling in every if spelling not in self.earlier]
-        try:
-            record = super().get_help_record(ctx)
-        finally:
-            self.opts = every
+        shown = copy(self)
+        shown.opts = [spelling for spelling in self.opts if spelling not in self.earlier]
+        record = super(Option, shown).get_help_record(ctx)
         if record is None or self.find_default is None:
             return record
         # What click adds at the end is the range.

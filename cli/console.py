@@ -49,15 +49,16 @@ def show_rows(
     show(table)
 
 
-def show_facts(facts: Iterable[tuple[str, str]]) -> None:
-    """Print a table of names and values to stdout."""
+def show_facts(facts: Iterable[tuple[str, str | None]]) -> None:
+    """Print a table of names and values to stdout, without those that have no value."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    for fact in facts:
-        table.add_row(*fact)
+    for name, value in facts:
+        if value:
+            table.add_row(name, value)
     show(table)
 
 

@@ -19,9 +19,7 @@ _number = partial(number, low=0)
 _OPTIONS: Mapping[str, Any] = {
     "tree": flag("--tree", help="Every graph is a tree."),
     "regular": _number("--regular", metavar="D", help="Every node has D neighbours."),
-    "degrees": click.option(
-        "--degrees", type=DEGREES, metavar="LIST|FILE", help="Degree of each node, as in 3,2,2,1, or a file with them."
-    ),
+    "degrees": click.option("--degrees", type=DEGREES, help="Degree of each node, as in 3,2,2,1, or a file with them."),
     "connected": flag("--connected", help="Every graph is connected."),
     "acyclic": flag("--acyclic", help="No graph has a cycle."),
     "planar": flag("--planar", help="Every graph is planar."),

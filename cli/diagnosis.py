@@ -1,7 +1,5 @@
 """Verdicts on estimates in words: how reliable they are, how they compare with the baseline, and what to do."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Graphs, histograms and curves in the terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 

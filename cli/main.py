@@ -1,7 +1,5 @@
 """The program: commands found by name, and how it ends: exit codes, error messages, workers."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import signal
@@ -16,7 +14,7 @@ import click
 from graphite_gen.distributed import group_from_environment, is_spawned
 
 from .advice import explain
-from .command import CommandGroup
+from .command import Command
 from .sharing import ARGUMENTS, end_with_error, end_worker, end_workers, wait_for_parent, watch_parent
 from .signals import exit_code, raise_on_signals
 
@@ -30,16 +28,26 @@ SHARED = ("train", "sample", "nll", "evaluate", "generate")
 """The commands that several processes can run together."""
 
 
-class Program(CommandGroup):
-    """A group of commands whose modules are imported on first use."""
+class Program(Command, click.Group):
+    """A group of commands in named sections, whose modules are imported on first use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f".commands.{cmd_name}", __package__)
-        command: click.Command = getattr(module, cmd_name)
 
-        return command
+        return getattr(importlib.import_module(f".commands.{cmd_name}", __package__), cmd_name)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, COMMANDS))
+        for title, names in SECTIONS.items():
+            commands = [(name, self.get_command(ctx, name)) for name in names]
+            rows = [(name.ljust(width), command.get_short_help_str()) for name, command in commands if command]
+            with formatter.section(title):
+                formatter.write_dl(rows)
+        super().format_options(ctx, formatter)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # '--debug' may also follow the command, where it is easiest to add to a command that just failed.
@@ -84,7 +92,6 @@ class Program(CommandGroup):
 
 @click.group(
     cls=Program,
-    sections=SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     no_args_is_help=True,
 )

@@ -1,7 +1,5 @@
 """Which model a command uses, and why."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from graphite_gen.api import LOCAL
@@ -40,11 +38,3 @@ def load_model(folder: Path, reason: str, device: str) -> TrainedModel:
         note(f"The training of '{model.name}' is not finished: these are its best weights so far.")
 
     return model
-
-
-def use_threads(threads: int | None, workers: int = 1) -> None:
-    """Use this many CPU threads (None for all), divided among the worker processes."""
-    if threads is not None or workers > 1:
-        import torch
-
-        torch.set_num_threads(max(1, (threads or torch.get_num_threads()) // workers))

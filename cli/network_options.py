@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,6 @@ import click
 from . import options
 from .command import shown_default
 from .console import count_of, note, show_json, show_rows
-from .options import F
 from .train_options import KINDS as KINDS
 from .types import PATH_OR_DASH
 
@@ -23,23 +22,12 @@ FEW = 30
 """With fewer test edges or nodes, each is several percent of the score."""
 
 
-def settings(owner: str, rows: Iterable[tuple[str, Any, str]]) -> Callable[[F], F]:
-    """Options for fields of a settings class, by flag, type (None for a switch) and help; None if not given."""
-
-    return options.all_of(
-        *(options.setting(flag, kind, text, partial(_default, owner, flag)) for flag, kind, text in rows)
-    )
-
-
-def _default(owner: str, flag: str) -> str:
+def find_default(owner: str, flag: str) -> str:
+    """The default of a field of a settings class, as the help shows it."""
     # Imports nothing heavy.
     from graphite_gen.network import hyperparameters
 
-    return shown_default(flag, getattr(getattr(hyperparameters, owner)(), _name(flag)))
-
-
-def _name(flag: str) -> str:
-    return flag.partition("/")[0].removeprefix("--").replace("-", "_")
+    return shown_default(flag, getattr(getattr(hyperparameters, owner)(), options.name_of(flag)))
 
 
 graph = options.all_of(
@@ -83,7 +71,7 @@ _AUTOENCODER = (
     ("--learning-rate", click.FloatRange(1e-9, 10), "Learning rate of Adam."),
 )
 
-autoencoder = settings("LinkSettings", _AUTOENCODER)
+autoencoder = options.settings(_AUTOENCODER, partial(find_default, "LinkSettings"))
 
 # Settings that only some kinds of autoencoder use.
 _USED_BY = {
@@ -104,11 +92,13 @@ def refuse_idle(kinds: Sequence[str]) -> None:
 
 def refuse_settings(on: str) -> None:
     """Raise UsageError for given settings of the autoencoder and options of features."""
-    options.refuse_without_effect([*(_name(flag) for flag, *_ in _AUTOENCODER), "features", "node_features"], on)
+    options.refuse_without_effect(
+        [*(options.name_of(flag) for flag, *_ in _AUTOENCODER), "features", "node_features"], on
+    )
 
 
-def read(path: Path, rest: dict[str, Any]) -> tuple[Network, bool]:
-    """Read the network and decide whether to use its features; pops the reading options from ``rest``."""
+def read(path: Path, rest: dict[str, Any]) -> tuple[Network, bool, dict[str, Any]]:
+    """The network, whether to use its features, and the settings given; ``rest`` has the options for them."""
     from graphite_gen.errors import DatasetError
     from graphite_gen.network.network import read_network
 
@@ -124,7 +114,7 @@ def read(path: Path, rest: dict[str, Any]) -> tuple[Network, bool]:
     if found.graph.is_weighted:
         note("Edge weights are ignored.")
 
-    return found, uses
+    return found, uses, {name: value for name, value in rest.items() if value is not None}
 
 
 def show_scores(rows: Sequence[Any], figures: Mapping[str, str], what: str, as_json: bool) -> None:

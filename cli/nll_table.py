@@ -1,7 +1,5 @@
 """Tables and JSON of NLL estimates beside entropy and baseline, with their diagnostics."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,7 +71,7 @@ class NLLTable:
 
     def show_table(self, per_graph: bool) -> None:
         """Print a table, the most important values first."""
-        show_facts((name, value) for name, value in self._facts().items() if value)
+        show_facts(self._facts().items())
         if self.estimate.curve:
             click.echo()
             points = [(str(point.samples), nats(point.nll, point.standard_error)) for point in self.estimate.curve]

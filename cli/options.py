@@ -1,7 +1,5 @@
 """Options that commands share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, TypeVar
@@ -9,9 +7,13 @@ from typing import Any, TypeVar
 import click
 
 from .command import Option, flag_of, is_given
-from .types import NODES, PARAMETER, PATH, PATH_OR_DASH, PATH_OR_NAME, SEED
+from .types import DECODER, DECODERS, NODES, PARAMETER, PATH, PATH_OR_DASH, PATH_OR_NAME, SEED
 
 FORMATS = ("graphml", "h5", "g6", "s6", "jsonl", "gml", "edgelist")
+
+EARLIER = {"--ordering": ("--order",), "--decoder": ("--stages",)}
+"""Earlier spellings of settings."""
+METAVARS = {DECODER: f"[{'|'.join(DECODERS)}]"}
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -44,14 +46,21 @@ def choice(*names: str, of: Iterable[str], **rest: Any) -> Callable[[F], F]:
     return click.option(*names, type=click.Choice(tuple(of)), show_default=True, **rest)
 
 
-def setting(
-    flag: str, kind: Any, help: str, find_default: Callable[[], str], *names: str, metavar: str = "N", **rest: Any
-) -> Callable[[F], F]:
-    """An option for a setting of the library, a switch if its type is None; None if not given."""
-    shown = None if kind is None or isinstance(kind, click.Choice) else metavar
-    about = {"type": kind, "default": None, "metavar": shown, "help": help, "find_default": find_default}
+def name_of(flag: str) -> str:
+    """The parameter name of a flag, as in ``mlp`` for ``--mlp/--no-mlp``."""
+    return flag.partition("/")[0].removeprefix("--").replace("-", "_")
 
-    return click.option(flag, *names, cls=Option, **about, **rest)
+
+def settings(rows: Iterable[tuple[str, Any, str]], find_default: Callable[[str], str]) -> Callable[[F], F]:
+    """Options for settings of the library, by flag, type (None for a switch) and help; None if not given."""
+
+    def option(flag: str, kind: Any, help: str) -> Callable[[F], F]:
+        metavar = METAVARS.get(kind, "N" if isinstance(kind, (click.IntRange, click.FloatRange)) else None)
+        about = {"earlier": EARLIER.get(flag, ()), "find_default": partial(find_default, flag), "help": help}
+
+        return click.option(flag, name_of(flag), cls=Option, type=kind, metavar=metavar, default=None, **about)
+
+    return all_of(*(option(*row) for row in rows))
 
 
 flag = partial(click.option, is_flag=True)
@@ -71,21 +80,20 @@ def output_format(flag: str = "--format", default: str = "by suffix") -> Callabl
     return _format(flag, role="output_format", help=f"Output format.  [default: {default}]")
 
 
-def nodes(default: str | None, help: str) -> Callable[[F], F]:
-    """The sizes of graphs."""
-    return click.option("--nodes", type=NODES, metavar="N|LOW:HIGH", default=default, show_default=True, help=help)
+def use_threads(threads: int | None) -> None:
+    """Use this many CPU threads; None for all."""
+    if threads is not None:
+        import torch
+
+        torch.set_num_threads(threads)
 
 
-def family(help: str, required: bool = False) -> Callable[[F], F]:
-    """A family by name or alias."""
-    return click.option("--family", metavar="NAME", required=required, help=help)
-
-
+nodes = partial(click.option, "--nodes", type=NODES, show_default=True)
+family = partial(click.option, "--family", metavar="NAME")
 parameters = click.option(
     "--param",
     "parameters",
     type=PARAMETER,
-    metavar="KEY=VALUE",
     multiple=True,
     help="Parameter of the family, as in m=3; may be repeated.  [default: see 'graphite-gen families']",
 )
@@ -100,9 +108,15 @@ output = file_or_dash(
     required=True,
     help="File to write, '-' for stdout, or a template such as 'out/{index:04d}.graphml' for one file per graph.",
 )
-seed = click.option("--seed", type=SEED, metavar="N", default=0, show_default=True, help="Random seed.")
+seed = click.option("--seed", type=SEED, default=0, show_default=True, help="Random seed.")
 device = choice("--device", of=("auto", "cpu", "cuda"), default="auto", help="Device; 'auto' is CUDA if available.")
-threads = number("--threads", high=4096, help="Number of CPU threads.  [default: all]")
+threads = number(
+    "--threads",
+    high=4096,
+    expose_value=False,
+    callback=lambda context, option, threads: use_threads(threads),
+    help="Number of CPU threads.  [default: all]",
+)
 workers = number(
     "--workers",
     high=256,

@@ -1,7 +1,5 @@
 """Plan, progress and results of a training run on the terminal."""
 
-from __future__ import annotations
-
 import math
 import shlex
 import sys
@@ -120,13 +118,9 @@ def show_results(trainer: Trainer, folder: Path, as_json: bool) -> None:
         [
             ("model", str(folder)),
             (figure, f"{nats(results['validation'])} nats per graph (epoch {results['best_epoch']})"),
-            *([] if baseline is None else [("ER baseline", f"{nats(baseline)} nats per graph")]),
-            *(
-                []
-                if novelty is None
-                else [("novelty", f"{novelty:.0%} of samples, not isomorphic to a training graph")]
-            ),
-            *([("finding", finding)] if finding else []),
+            ("ER baseline", None if baseline is None else f"{nats(baseline)} nats per graph"),
+            ("novelty", None if novelty is None else f"{novelty:.0%} of samples, not isomorphic to a training graph"),
+            ("finding", finding),
             ("trained", f"{epochs}, {count_of(results['steps'], 'step')}, {duration(results['seconds'])}"),
         ]
     )

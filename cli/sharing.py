@@ -1,7 +1,5 @@
 """The processes of a command: started by '--workers', or by torchrun."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -38,7 +36,7 @@ ARGUMENTS = "graphite_gen.arguments"
 
 
 def process_group(workers: int) -> ProcessGroup:
-    """Connect the processes of this command; those that it has to start end with it.
+    """Connect the processes of this command, which divide its CPU threads; those that it has to start end with it.
 
     From here on, only rank 0 reads standard input, writes and reports errors.
     """
@@ -46,10 +44,16 @@ def process_group(workers: int) -> ProcessGroup:
     group = group_from_environment()
     if workers > 1 and group.world_size > 1 and not is_spawned():
         raise click.UsageError(f"'--workers' has no effect under torchrun with {group.world_size} processes.")
-    if workers == 1 or group.world_size > 1:
+    if workers == 1:
         return connect_ranks()
+    is_started = group.world_size > 1
+    group = connect_ranks() if is_started else context.with_resource(spawn_workers(workers, context.meta[ARGUMENTS]))
 
-    return context.with_resource(spawn_workers(workers, context.meta[ARGUMENTS]))
+    import torch
+
+    torch.set_num_threads(max(1, torch.get_num_threads() // workers))
+
+    return group
 
 
 @contextmanager

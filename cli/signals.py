@@ -1,7 +1,5 @@
 """Signals that stop a run as Ctrl-C does, each with its own exit code."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Summaries of graph files and of models."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -107,7 +105,7 @@ def _graph_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     def part(count: int) -> str:
         return "no" if not count else "yes" if count == facts["graphs"] else f"{count} of {facts['graphs']} graphs"
 
-    rows = [
+    return [
         ("file", facts["file"]),
         ("format", facts["format"]),
         ("graphs", str(facts["graphs"])),
@@ -121,8 +119,6 @@ def _graph_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("splits", ", ".join(f"{name} {number}" for name, number in facts["splits"].items())),
         ("from", origin_in_words(facts["provenance"])),
     ]
-
-    return [(name, text) for name, text in rows if text]
 
 
 def _network_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:

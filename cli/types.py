@@ -1,19 +1,11 @@
 """Types of option values, with errors that say how to write them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-
-if TYPE_CHECKING:
-    ParamType = click.ParamType[Any]
-else:
-    # Not generic in older versions of click.
-    ParamType = click.ParamType
 
 LARGEST_SEED = 2**63 - 1
 LONGEST_LIST = 1 << 24
@@ -24,7 +16,7 @@ UNITS = {"s": 1, "m": 60, "h": 3600}
 ENCODER_FEATURES = ("identity", "constant", "degree", "random")
 
 
-class ParsedType(ParamType):
+class ParsedType(click.ParamType):  # type: ignore[type-arg]  # not generic in older versions of click
     """A type given by a function of the text, which raises ValueError with the message to show."""
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:

@@ -1,7 +1,5 @@
 """Files of graphs, and of ranked pairs."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -69,9 +67,9 @@ def _noting_losses(graphs: Iterable[SimpleGraph], format: str) -> Iterator[Simpl
         yield graph
 
 
-def check_scores(path: Path, force: bool, suffixes: Sequence[str] = (".csv", ".json")) -> None:
-    """Check that a table can be written to a file, before the work is done."""
-    if str(path) == "-":
+def check_scores(path: Path | None, force: bool, suffixes: Sequence[str] = (".csv", ".json")) -> None:
+    """Check that a table can be written to a file, if any, before the work is done."""
+    if path is None or str(path) == "-":
         return
     if path.suffix.lower() not in suffixes:
         known = ", ".join(f"'{suffix}'" for suffix in suffixes)

@@ -1,7 +1,5 @@
 """Tensor tests run in double precision on one thread; commands run as users run them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Train models with the processes of torchrun and with one process, and print how far the results differ."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

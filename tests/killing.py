@@ -1,7 +1,5 @@
 """Processes that are killed at a chosen moment."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -3,8 +3,6 @@
 It needs a separate process: one that has run other tasks reuses memory it has freed.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import os

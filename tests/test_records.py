@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 from dataclasses import fields
 from typing import Any
@@ -8,7 +6,7 @@ import pytest
 
 from graphite_gen.records import Provenance, TrainRecord, count_of, mean_with_error, typed
 
-RECORD = dict(zip((field.name for field in fields(TrainRecord)), (1, 2, 3, 0.5, None, 1.5, 1, 2), strict=True))
+RECORD = dict(zip((field.name for field in fields(TrainRecord)), (1, 2, 3, 0.5, None, 1.5, 1, 2, 0.9), strict=True))
 
 
 def test_a_json_object_becomes_a_record() -> None:

@@ -1,7 +1,5 @@
 """Small graphs and small untrained models for tests."""
 
-from __future__ import annotations
-
 from itertools import combinations, product
 from typing import Any
 

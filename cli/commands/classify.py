@@ -53,7 +53,7 @@ SETTINGS = (
     help="Write the class of each node to a '.csv' file ('-' is stdout): its label if it has one, else the prediction "
     "of the first model's best run, with its probability.",
 )
-@network_options.settings("ClassifierSettings", SETTINGS)
+@options.settings(SETTINGS, partial(network_options.find_default, "ClassifierSettings"))
 @options.all_of(options.force, options.seed, options.threads, options.as_json)
 def classify(graph: Path, kinds: tuple[str, ...], output: Path | None, force: bool, as_json: bool, **rest: Any) -> None:
     """Train a node classifier on the labels of GRAPH, and report its accuracy on test nodes.
@@ -67,7 +67,7 @@ def classify(graph: Path, kinds: tuple[str, ...], output: Path | None, force: bo
         graphite-gen classify cora.h5 --runs 100
         graphite-gen classify friends.graphml --node-labels clubs.csv -o classes.csv
     """
-    split, runs, seed, threads = (rest.pop(name) for name in ("split", "runs", "seed", "threads"))
+    split, runs, seed = (rest.pop(name) for name in ("split", "runs", "seed"))
     to_stdout = str(output) == "-"
     if to_stdout and as_json:
         raise click.UsageError("'-o -' and '--json' both print to stdout: write the classes to a file.")
@@ -77,16 +77,12 @@ def classify(graph: Path, kinds: tuple[str, ...], output: Path | None, force: bo
     from graphite_gen.network.hyperparameters import ClassifierSettings
     from graphite_gen.network.node_classification import run_classification, run_nodes, summarise_classification
 
-    from ..model_choice import use_threads
     from ..writing import check_scores
 
-    if output is not None:
-        check_scores(output, force, (".csv",))
-    use_threads(threads)
-    found, features = network_options.read(graph, rest)
+    check_scores(output, force, (".csv",))
+    found, features, given = network_options.read(graph, rest)
     parts = run_nodes(found, split, seed, 0)
     network_options.note_split("Nodes of each run" if split == "fresh" else "Nodes", parts, "test node")
-    given = {name: value for name, value in rest.items() if value is not None}
     results: list[ClassificationResult] = []
     best: ClassificationScore | None = None
     for kind in dict.fromkeys(kinds or KINDS):

@@ -1,11 +1,9 @@
 """Complete a partially known graph."""
 
-from __future__ import annotations
-
 from math import comb
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,9 +11,6 @@ from .. import options
 from ..command import command
 from ..console import count_of, counting, note
 from ..types import PATH_OR_DASH
-
-if TYPE_CHECKING:
-    from graphite_gen.graph import SimpleGraph
 
 
 @command(
@@ -83,25 +78,27 @@ def complete(partial: Path, particles: int | None, steps: int, runs: int, **valu
 
     from graphite_gen.completion import PartialGraph
     from graphite_gen.completion import complete as complete_graph
+    from graphite_gen.errors import DatasetError
     from graphite_gen.io import check_output, read_graphs
     from graphite_gen.records import Provenance
 
     from ..diagnosis import completion_diagnosis
-    from ..model_choice import choose_model, use_threads
+    from ..model_choice import choose_model
     from ..writing import check_scores, write, write_scores
 
-    use_threads(given.threads)
-    if scores is not None:
-        check_scores(scores, force)
+    check_scores(scores, force)
     reader = read_graphs(partial, format=given.input_format, simplify=given.simplify)
-    graph = _one_of(list(reader), given.index, partial)
+    graphs, index = list(reader), given.index or 0
+    if index >= len(graphs) or (given.index is None and len(graphs) > 1):
+        found = "" if given.index is None else f" no graph {index}:"
+        choose = "Choose the one to complete with '--graph I'."
+        raise DatasetError(f"'{partial}' has{found} {len(graphs)} graphs, counted from 0. {choose}")
+    graph = graphs[index].unweighted() if given.ignore_weights else graphs[index]
     if output is None and str(scores) != "-":
         output = Path("-")
     format = given.format or (reader.format if str(output) == "-" else None)
     if output is not None:
         format = check_output(output, format=format, force=force)
-    if given.ignore_weights:
-        graph = graph.unweighted()
     known = PartialGraph.from_marks(graph, unlisted=given.unlisted, add_nodes=given.add_nodes)
     trained = choose_model(given.model, given.device, prefer=reader.provenance.family)
     if not trained.config.is_autoregressive:
@@ -121,15 +118,3 @@ def complete(partial: Path, particles: int | None, steps: int, runs: int, **valu
     if output is not None:
         provenance = Provenance(source="complete", model=trained.name, seed=given.seed)
         write(result.samples, output, format=format, provenance=provenance, force=force, total=given.count)
-
-
-def _one_of(graphs: list[SimpleGraph], index: int | None, path: Path) -> SimpleGraph:
-    from graphite_gen.errors import DatasetError
-
-    if (index is None and len(graphs) > 1) or (index or 0) >= len(graphs):
-        found = "" if index is None else f" no graph {index}:"
-        raise DatasetError(
-            f"'{path}' has{found} {len(graphs)} graphs, counted from 0. Choose the one to complete with '--graph I'."
-        )
-
-    return graphs[index or 0]

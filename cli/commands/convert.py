@@ -1,7 +1,5 @@
 """Graphs from one format to another."""
 
-from __future__ import annotations
-
 from itertools import chain
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Node embeddings of one large network."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +39,7 @@ def embed(graph: Path, output: Path | None, plot: Path | None, kind: str, force:
         graphite-gen embed cora.h5 -o z.h5 --plot tsne.png
         graphite-gen embed friends.graphml -o friends-z.graphml --latent 8
     """
-    output_format, threads = rest.pop("output_format"), rest.pop("threads")
+    output_format = rest.pop("output_format")
     if output is None and plot is None:
         raise click.UsageError("Nothing to write: pass '-o FILE', '--plot FILE' or both.")
     network_options.refuse_idle([kind])
@@ -55,15 +53,11 @@ def embed(graph: Path, output: Path | None, plot: Path | None, kind: str, force:
     )
     from graphite_gen.network.tasks import embed_nodes
 
-    from ..model_choice import use_threads
-
     if output is not None:
         check_embedding_target(output, output_format, force=force)
     if plot is not None:
         check_embedding_picture(plot, force=force)
-    use_threads(threads)
-    found, features = network_options.read(graph, rest)
-    given = {name: value for name, value in rest.items() if value is not None}
+    found, features, given = network_options.read(graph, rest)
     with counting(f"Training {kind}") as count_epochs:
         z = embed_nodes(found, kind, seed=seed, features=features, progress=count_epochs, **given)
     points = None

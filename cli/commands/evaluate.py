@@ -24,7 +24,7 @@ CONVENTIONS = ("tv", "emd", "rbf")
 # The names of 'graphite_gen.evaluation.validity.VALIDITY', which would load scipy.
 _PROPERTIES = ("grid", "lobster", "planar", "sbm", "tree")
 
-_limit = partial(click.option, type=LIMIT, metavar="FIGURE=X", multiple=True)
+_limit = partial(click.option, type=LIMIT, multiple=True)
 
 
 @command(
@@ -43,7 +43,7 @@ _limit = partial(click.option, type=LIMIT, metavar="FIGURE=X", multiple=True)
     help="Training graphs, to measure novelty, and for their own MMD, which good samples attain.  "
     "[default: the split 'train' of the reference's file]",
 )
-@options.family("Family whose graphs are valid.  [default: the one recorded in the reference's file]")
+@options.family(help="Family whose graphs are valid.  [default: the one recorded in the reference's file]")
 @options.parameters
 @options.choice("--valid-if", of=_PROPERTIES, help="Property of valid graphs, instead of a family.")
 @options.choice(
@@ -122,7 +122,7 @@ def _show(evaluation: Evaluation, conventions: Sequence[str]) -> None:
         other = evaluation.attainable_classifier
         beside = "" if other is None else f"; training graphs {_score(other)}"
         facts["classifier"] = f"discrepancy {_score(evaluation.classifier)}{beside}"
-    show_facts((name, text) for name, text in facts.items() if text)
+    show_facts(facts.items())
     click.echo()
     columns: tuple[str, ...] = ("MMD²", "convention", "samples", "95 % interval", "training", "ratio")
     rows = [

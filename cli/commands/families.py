@@ -31,7 +31,7 @@ GRAPHS, BOUNDED_GRAPHS = 100, 5
     help="Compute the entropy of this family for each number of nodes.",
 )
 @options.parameters
-@options.nodes("{}:{}".format(*SIZES), "Numbers of nodes.")
+@options.nodes(default="{}:{}".format(*SIZES), help="Numbers of nodes.")
 @options.number(
     "--graphs",
     help="Graphs to simulate per number of nodes, where there is no closed form.  "

@@ -1,7 +1,5 @@
 """Graphs from the true process of a family."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +12,12 @@ from ..sharing import process_group
     short_help="Generate graphs of a random graph family.",
     groups={"Graphs": "family parameters graphs nodes seed", "Output": "output format union force"},
 )
-@options.family("Random graph family; 'graphite-gen families' lists them.", required=True)
+@options.family(required=True, help="Random graph family; 'graphite-gen families' lists them.")
 @options.parameters
 @options.number("-n", "--graphs", default=300, help="Number of graphs.")
-@options.nodes("10:20", "Nodes per graph, at most 5000 (2000 in trees), or a range of sizes to draw uniformly.")
+@options.nodes(
+    default="10:20", help="Nodes per graph, at most 5000 (2000 in trees), or a range of sizes to draw uniformly."
+)
 @options.all_of(options.output, options.output_format(), options.union, options.force, options.seed, options.workers)
 def generate(output: Path, workers: int, **values: Any) -> None:
     """Generate graphs from the true process of a family: one third each for training, validation and test.

@@ -1,7 +1,5 @@
 """What is in a file of graphs or in a checkpoint."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

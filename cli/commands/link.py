@@ -1,7 +1,5 @@
 """Link prediction in one large network."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -75,9 +73,8 @@ def link(
         graphite-gen link friends.graphml --predict missing.csv --top 50
         graphite-gen link friends.graphml --predict missing.csv --baseline pagerank
     """
-    runs, split, top, force, seed, threads, as_json = (
-        rest.pop(name) for name in ("runs", "split", "top", "force", "seed", "threads", "as_json")
-    )
+    names = ("runs", "split", "top", "force", "seed", "as_json")
+    runs, split, top, force, seed, as_json = map(rest.pop, names)
     by_baseline = set(baselines) == {RANKER}
     if predict is not None and (compare or len(kinds) + by_baseline > 1 or (baselines and not by_baseline)):
         raise click.UsageError(f"'--predict' takes one '--kind', or '--baseline {RANKER}', and no '--compare'.")
@@ -95,17 +92,13 @@ def link(
     from graphite_gen.network.link_prediction import run_split
     from graphite_gen.network.tasks import predict_links, score_links
 
-    from ..model_choice import use_threads
     from ..writing import check_scores, write_scores
 
-    use_threads(threads)
-    if predict is not None:
-        check_scores(predict, force)
+    check_scores(predict, force)
     others = tuple(dict.fromkeys([*baselines, *(("spectral", "adamic-adar", "pagerank") if compare else ())]))
     for name in others:
         check_baseline(name)
-    found, features = network_options.read(graph, rest)
-    given = {name: value for name, value in rest.items() if value is not None}
+    found, features, given = network_options.read(graph, rest)
     if predict is not None:
         kind = RANKER if by_baseline else chosen[0]
         with counting("Ranking" if by_baseline else f"Training {kind}") as count:

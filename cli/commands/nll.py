@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     of=("test", "validation", "train", "all"),
     help="Split of the file to score.  [default: test if the file marks one, else all]",
 )
-@options.family("Family whose entropy to compare with.  [default: the one recorded in the file]")
+@options.family(help="Family whose entropy to compare with.  [default: the one recorded in the file]")
 @options.parameters
 @options.flag("--per-graph", help="Also show the estimate for each graph.")
 @options.all_of(options.input_format(), options.simplify, options.ignore_weights, options.seed, options.device)
@@ -90,12 +90,11 @@ def nll(graphs: Path, **values: Any) -> None:
     from graphite_gen.likelihood.automorphisms import entropy_of_classes, log_labellings, nll_of_class
     from graphite_gen.likelihood.bdmc import iterate_bdmc, summarise_bdmc
 
-    from ..model_choice import choose_model, use_threads
+    from ..model_choice import choose_model
     from ..nll_table import NLLTable
     from ..reading import find_entropy, find_family, read_for_all
 
     group = process_group(given.workers)
-    use_threads(given.threads, given.workers)
     found, provenance = read_for_all(group, graphs, format=given.format, simplify=given.simplify)
     family = find_family(given.family, given.parameters, provenance)
     name = None if family is None else family.name

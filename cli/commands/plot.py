@@ -1,7 +1,5 @@
 """Figures of graphs, of descriptor distributions and of training runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """A model and the quality of its samples on one HTML page."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from pathlib import Path
@@ -30,7 +28,7 @@ from ..types import PATH_OR_NAME
 @options.file("-o", "--output", required=True, help="The page to write, '.html'.")
 @options.number("-n", "--count", low=2, default=100, help="Number of new samples.")
 @options.number("--nll-graphs", low=0, default=25, help="Number of test graphs whose NLL is estimated; 0 skips it.")
-@options.family("The family that samples should belong to.  [default: the model's]")
+@options.family(help="The family that samples should belong to.  [default: the model's]")
 @options.all_of(options.parameters, options.simplify, options.seed, options.threads, options.force)
 def report(model: str, output: Path, force: bool, **values: Any) -> None:
     """Sample from MODEL, evaluate the samples and write an HTML report: verdict, NLL, metrics, drawings, distributions,
@@ -53,13 +51,11 @@ def report(model: str, output: Path, force: bool, **values: Any) -> None:
     from graphite_gen.viz.figures import new_figure
     from graphite_gen.viz.report import collect_report, render_page
 
-    from ..model_choice import use_threads
     from ..reading import read_sets, read_split
 
     given = SimpleNamespace(**values)
     check_target(output, force)
     new_figure(1, 1)  # fails early without matplotlib
-    use_threads(given.threads)
     folder = find_checkpoint(model, LOCAL)
     if given.reference is not None:
         reference, train, _ = read_sets(given.reference, given.train, simplify=given.simplify)

@@ -1,7 +1,5 @@
 """Graphs sampled from a trained model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,7 +24,7 @@ from ..sharing import process_group
 )
 @options.number("-n", "--count", help="Number of graphs.  [default: 100; 1 for a model of one network]")
 @options.all_of(options.output, options.output_format(), options.model)
-@options.nodes(None, "Nodes per graph, or a range of sizes to draw uniformly.  [default: the sizes of training graphs]")
+@options.nodes(help="Nodes per graph, or a range of sizes to draw uniformly.  [default: the sizes of training graphs]")
 @constraint_options.options
 @options.flag("--largest-component", help="Keep only the largest component of each graph.")
 @options.flag("--with-latents", help="Write the latents as node attributes z0, z1, ….")
@@ -69,12 +67,11 @@ def sample(output: Path, **values: Any) -> None:
     from graphite_gen.records import Provenance
     from graphite_gen.sampling import Sampler
 
-    from ..model_choice import choose_folder, load_model, use_threads
+    from ..model_choice import choose_folder, load_model
     from ..reading import read_for_all
     from ..writing import write
 
     group = process_group(given.workers)
-    use_threads(given.threads, given.workers)
     folder, reason = choose_folder(given.model)
     how: dict[str, Any] = {"nodes": given.nodes, "seed": given.seed, "group": group}
     how |= {"largest": given.largest_component, "latents": given.with_latents}

@@ -52,10 +52,10 @@ SINGLE = {"source", "single", *READING, "name", "out", "seed", "threads", "force
 )
 @click.argument("source", metavar="[GRAPHS]", type=PATH_OR_DASH, required=False)
 @options.flag("--single", help="Train on GRAPHS as one large network, to sample networks like it.")
-@options.family("Random graph family to train on; 'graphite-gen families' lists them.")
+@options.family(help="Random graph family to train on; 'graphite-gen families' lists them.")
 @options.parameters
 @options.number("--graphs", help="Number of training graphs of the family.  [default: 24000; paper: 100]")
-@options.nodes("10:20", "Nodes per graph of the family, or a range of sizes to draw uniformly.")
+@options.nodes(default="10:20", help="Nodes per graph of the family, or a range of sizes to draw uniformly.")
 @options.all_of(options.input_format(), options.simplify, options.ignore_weights)
 @options.choice(
     "--preset",
@@ -63,7 +63,7 @@ SINGLE = {"source", "single", *READING, "name", "out", "seed", "threads", "force
     default="default",
     help="Defaults of all other settings: an autoregressive decoder, a one-shot decoder, or the settings of the paper.",
 )
-@click.option("--name", type=NAME, metavar="NAME", help="Name of the model.  [default: that of the family or file]")
+@click.option("--name", type=NAME, help="Name of the model.  [default: that of the family or file]")
 @options.file(
     "--out",
     metavar="FOLDER",
@@ -110,12 +110,11 @@ def train(ctx: click.Context, /, **values: Any) -> None:
     from graphite_gen.training.trainer import RUN, read_run
 
     from ..advice import explain
-    from ..model_choice import use_threads
     from ..progress import show_plan, show_results, train_with_progress
 
     # One thread is as fast as two on a quiet machine, and much faster on a busy one.
     default = None if "OMP_NUM_THREADS" in os.environ else 1
-    use_threads(given.threads or default)
+    options.use_threads(given.threads or default)
     family = None if given.family is None else family_of(given.family, **dict(given.parameters))
     group = connect_ranks()
     folder, resumes = _choose_folder(group, given, given.name or (family.name if family else _stem(given.source)))
@@ -128,7 +127,7 @@ def train(ctx: click.Context, /, **values: Any) -> None:
                 if group.world_size == 1:
                     # Floating-point sums depend on the number of threads: a resumed run keeps its number.
                     given.threads = given.threads or read_run(folder).get("threads")
-                    use_threads(given.threads or default)
+                    options.use_threads(given.threads or default)
                 changes = {key: values[key] for key in OF_RUN if is_given(key)}
                 if family is not None:
                     changes |= {"family": family.name}
@@ -210,15 +209,13 @@ def _train_network(ctx: click.Context, given: SimpleNamespace) -> None:
     from graphite_gen.records import Provenance
     from graphite_gen.training.runs import claim_folder, free_folder
 
-    from ..model_choice import use_threads
-
-    use_threads(given.threads)
+    options.use_threads(given.threads)
     base = given.name or _stem(given.source)
     folder = given.out / base if given.name or given.force else free_folder(given.out, base)
     ctx.with_resource(locked(folder))
     claim_folder(folder, given.force, resumes=False)
     reading = {"features": False, "node_features": None, "node_labels": None}
-    graph, _ = network_options.read(given.source, reading | {"format": given.format, "simplify": given.simplify})
+    graph, *_ = network_options.read(given.source, reading | {"format": given.format, "simplify": given.simplify})
     changes = {key: value for key in NETWORK_SETTINGS if (value := getattr(given, key)) is not None}
     chosen = replace(GENERATION, **changes)
     if graph.nodes > MOST_NODES:

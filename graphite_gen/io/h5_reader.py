@@ -171,8 +171,7 @@ class Reader:
     def _values(self, data: Any, span: slice) -> list[Any]:
         """Some rows of a column as plain values, None where missing."""
         if data.dtype.kind != "S":
-            values: list[Any] = data[span].tolist()
-            return values
+            return data[span].tolist()
         step = max(1, _ROWS // data.dtype.itemsize)
         try:
             return [

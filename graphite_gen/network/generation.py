@@ -48,14 +48,11 @@ class NetworkModel:
     """A generative model of one network: the posterior of its nodes and a decoder.
 
     Attributes:
-        name: The name of the model.
         settings: The model and its training.
-        decoder: The decoder.
         posterior: The posterior of the observed nodes, with shape :math:`(N, D)`.
         evidence: Node features of the decoder, with shape :math:`(N, W)`; a key of saved models.
         degrees: The observed degrees, with shape :math:`(N,)`.
         biases: Biases of the logits that reproduce these degrees, with shape :math:`(N,)`.
-        seed: The seed of the training.
         provenance: The source of the network.
     """
 

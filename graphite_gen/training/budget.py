@@ -34,11 +34,9 @@ class RunLength(Record):
     """The length of a run: its settings, or what its budget made of them.
 
     Attributes:
-        epochs: The number of epochs.
         epoch_graphs: The number of graphs in each epoch that is left.
         validate_every: Epochs between validations.
         patience: Validations without improvement before stopping; 0 never stops early.
-        validation_graphs: The number of graphs to validate on.
     """
 
     epochs: int
@@ -50,13 +48,9 @@ class RunLength(Record):
     @classmethod
     def of(cls, training: TrainConfig, graphs: int, validation_graphs: int) -> RunLength:
         """The length that the settings give, for some numbers of graphs."""
-        return cls(
-            training.epochs,
-            training.epoch_graphs or graphs,
-            training.validate_every,
-            training.patience,
-            validation_graphs,
-        )
+        each = training.epoch_graphs or graphs
+
+        return cls(training.epochs, each, training.validate_every, training.patience, validation_graphs)
 
     def validates(self, epoch: int) -> bool:
         """Whether there is a validation after an epoch, counted from 1."""
@@ -76,16 +70,8 @@ def fit_epochs(
 ) -> RunLength:
     """The length whose epochs after the first ``done`` ones fill the time that is left.
 
-    There are fewer than ``most`` epochs where even one batch for each would take too long. Times are in units of the
-    time of a training step for each of its graphs.
-
-    Arguments:
-        length: The length so far. The validation after the last epoch that is done is still to come.
-        done: The number of epochs that are done.
-        most: The number of epochs of a run that is long enough.
-        left: The time left.
-        batch_size: The number of graphs in a batch.
-        validation_cost: The time of a validation.
+    There are fewer than ``most`` epochs where even one batch for each would take too long. The validation after the
+    last epoch that is done is still to come. Times are in units of the time of a training step for each of its graphs.
     """
     # Validations that turn out to be slow may take half of the time, but do not end the run.
     validation = min(length.validations(max(done, 1)) * validation_cost, left / 2)
@@ -100,11 +86,7 @@ def fit_epochs(
 def fit_validation(length: RunLength, budget: float, each: float, other: float) -> RunLength:
     """The length with fewer validation graphs, or else rarer validation, as its share of a budget allows.
 
-    Arguments:
-        length: The length so far.
-        budget: The time of the run.
-        each: The time that a validation takes for each graph.
-        other: The time that a validation takes besides.
+    A validation takes the time ``each`` for each graph, and ``other`` besides.
     """
     validations, affordable = length.validations(), VALIDATION_SHARE * budget
     if not length.validation_cost(each, other):

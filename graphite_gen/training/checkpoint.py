@@ -69,10 +69,8 @@ class TrainedModel:
     """A network with everything needed to use it.
 
     Attributes:
-        name: The name of the model.
         network: The network, in evaluation mode.
         sizes: The distribution of graph sizes, and the ER baseline.
-        training: The training settings.
         provenance: The training data.
         results: Results of training, such as the best validation NLL.
     """

@@ -32,7 +32,10 @@ def model_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """A description for people of :func:`describe_model`, as pairs of a name and a value."""
     config, training, results = facts["config"], facts["training"], facts["results"]
     trained_on = count_of(results.get("training_graphs", "?"), "graph")
-    nats = results.get("validation")
+    done = results.get("epochs", "?")
+    # A budget may have changed the number of epochs.
+    epochs = count_of(done, "epoch") if training["budget"] else f"{done} of {count_of(training['epochs'], 'epoch')}"
+    best = "-" if results.get("validation") is None else f"{results['validation']:.2f}"
 
     return [
         ("model", facts["name"]),
@@ -45,22 +48,9 @@ def model_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("exchangeable", "yes" if facts["exchangeable"] else "no: the NLL depends on the numbering of the nodes"),
         ("trained on", f"{trained_on} from {origin_in_words(facts['provenance'])}"),
         ("nodes", f"{facts['nodes']['min']} to {facts['nodes']['max']}"),
-        (
-            "training",
-            f"{_epochs(training, results)}, seed {training['seed']}",
-        ),
-        (
-            "validation",
-            f"{'-' if nats is None else f'{nats:.2f}'} nats per graph (epoch {results.get('best_epoch', '?')})",
-        ),
+        ("training", f"{epochs}, seed {training['seed']}"),
+        ("validation", f"{best} nats per graph (epoch {results.get('best_epoch', '?')})"),
     ]
-
-
-def _epochs(training: Mapping[str, Any], results: Mapping[str, Any]) -> str:
-    # A budget may have changed the number of epochs.
-    done = results.get("epochs", "?")
-
-    return count_of(done, "epoch") if training["budget"] else f"{done} of {count_of(training['epochs'], 'epoch')}"
 
 
 def _encoder(config: Mapping[str, Any]) -> str:

@@ -144,9 +144,7 @@ class TrainingPlan(Record):
     """What a run is about to do.
 
     Attributes:
-        graphs: The number of training graphs.
         nodes: The smallest and the largest number of nodes of a training graph.
-        validation_graphs: The number of graphs to validate on.
         epochs: The number of epochs left.
         batch_size: The number of graphs in a batch, unless they are large.
         steps: About how many optimiser steps are left.
@@ -319,16 +317,11 @@ class Trainer:
         if budget:
             self._progress.graph_seconds = self._graph_seconds()[0]
         if chooses:
-            choice, limit = None, {"seconds": PILOT_SHARE * budget, "clock": self._clock}
-            if self._group.is_rank_zero:
-                choice = choose_ordering(
-                    self.graphs,
-                    self._all_validation,
-                    self.config,
-                    self.training,
-                    self.device,
-                    **limit if budget else {"run_steps": self.length.epochs * len(self._batches())},
-                )
+            data = (self.graphs, self._all_validation, self.config, self.training, self.device)
+            limit: dict[str, Any] = {"seconds": PILOT_SHARE * budget, "clock": self._clock}
+            if not budget:
+                limit = {"run_steps": self.length.epochs * len(self._batches())}
+            choice = choose_ordering(*data, **limit) if self._group.is_rank_zero else None
             self._ordering_choice = self._group.broadcast(choice)
             if self._ordering_choice is not None:
                 self._use_ordering(self._ordering_choice.ordering)
@@ -473,28 +466,30 @@ class Trainer:
             # An epoch may be one batch: the speed is a moving average over the last epochs.
             progress.graph_seconds += (progress.epoch_seconds / planned - progress.graph_seconds) / min(done, 2)
             length = self._fitted_length(length, done)
-        record = TrainRecord(
-            epoch=done,
-            step=progress.step,
-            loss=progress.loss_sum / max(progress.graphs_seen, 1),
-            kl=progress.kl_sum / max(progress.graphs_seen, 1),
-            validation=None,
-            best=progress.best,
-            learning_rate=progress.learning_rate,
-            seconds=progress.seconds,
-        )
         validates = length.validates(done)
         nll = novelty = None
         if validates and self.validation:
             nll = validation_nll(self._validated, self.validation, self.training, self._group)
             if not math.isfinite(nll):
                 raise self._diverged(f"The validation NLL became {nll} after epoch {done}")
-            novelty = self._novelty()
+            if self._checks_novelty:
+                novelty = sample_novelty(self._validated, self.graphs, self._sketch.sizes, self.training.seed)
 
         self._is_consistent = False
         self._use_length(length)
         if validates:
-            record = self._keep_best(record, nll, novelty)
+            self._keep_best(done, nll, novelty)
+        record = TrainRecord(
+            epoch=done,
+            step=progress.step,
+            loss=progress.loss_sum / max(progress.graphs_seen, 1),
+            kl=progress.kl_sum / max(progress.graphs_seen, 1),
+            validation=nll,
+            best=progress.best,
+            learning_rate=progress.learning_rate,
+            seconds=progress.seconds,
+            novelty=novelty,
+        )
         self.history.append(record)
         progress.epoch += 1
         progress.first_graph += planned
@@ -510,16 +505,9 @@ class Trainer:
 
         return record
 
-    def _novelty(self) -> float | None:
-        """The novelty of samples, where a model may have memorised its few training graphs."""
-        if not self._checks_novelty:
-            return None
-
-        return sample_novelty(self._validated, self.graphs, self._sketch.sizes, self.training.seed)
-
     @property
     def _checks_novelty(self) -> bool:
-        """Only autoregressive models without node features are sampled."""
+        """Whether a model may have memorised its few graphs; only autoregressive ones without features are sampled."""
         config = self.config
         is_few = len(self.graphs) < FEW_GRAPHS and self._data.get("family") is None
 
@@ -527,11 +515,8 @@ class Trainer:
 
     def _batches(self) -> list[list[int]]:
         """The batches of this epoch: the next graphs of an endless series of shuffled passes."""
-        sizes, start, wanted = (
-            np.array([graph.nodes for graph in self.graphs]),
-            self._progress.first_graph,
-            self.length.epoch_graphs,
-        )
+        sizes = np.array([graph.nodes for graph in self.graphs])
+        start, wanted = self._progress.first_graph, self.length.epoch_graphs
         first, last = start // len(sizes), (start + wanted - 1) // len(sizes)
         passes = [
             stream(self.training.seed, "pass", number).permutation(len(sizes)) for number in range(first, last + 1)
@@ -586,18 +571,16 @@ class Trainer:
         rate = self.training.learning_rate
         return TrainingError(f"{what}, at a learning rate of {rate:g}.", reason="training-diverged", learning_rate=rate)
 
-    def _keep_best(self, record: TrainRecord, nll: float | None, novelty: float | None) -> TrainRecord:
+    def _keep_best(self, epoch: int, nll: float | None, novelty: float | None) -> None:
         """Keep the weights with the best validation NLL, and stop when patience ends."""
         progress = self._progress
         if nll is None or progress.best is None or nll < progress.best:
-            progress.best, progress.best_epoch, progress.novelty, progress.stale = nll, record.epoch, novelty, 0
+            progress.best, progress.best_epoch, progress.novelty, progress.stale = nll, epoch, novelty, 0
             self._best = copy.deepcopy(self._validated.state_dict())
         else:
             progress.stale += 1
         if self.length.patience and progress.stale >= self.length.patience:
             progress.finished = True
-
-        return replace(record, validation=nll, best=progress.best, novelty=novelty)
 
     # The folder -----------------------------------------------------------------------------------------------
 

@@ -1,7 +1,5 @@
 """The decoder reads latents, node features, the low-rank graph and the structure of the graph so far."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import networkx as nx

@@ -1,7 +1,5 @@
 """The autoregressive distribution is normalised, and samples follow it, whatever the batch, padding and chunks."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import networkx as nx

@@ -1,7 +1,5 @@
 """Node orderings follow their stated probabilities, which do not depend on node numbers."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

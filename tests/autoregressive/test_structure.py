@@ -1,7 +1,5 @@
 """The structure of growing graphs agrees with networkx."""
 
-from __future__ import annotations
-
 import networkx as nx
 import numpy as np
 import pytest

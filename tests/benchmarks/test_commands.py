@@ -1,7 +1,5 @@
 """Benchmarks run commands of this version and of earlier ones, and do not repeat finished runs."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

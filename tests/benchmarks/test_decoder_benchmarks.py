@@ -1,7 +1,5 @@
 """Benchmarks of the decoder: cost by size, speed against an earlier version, quality by time, families as files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The benchmark of published datasets continues its log and keeps earlier rows until a dataset is run again."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -20,12 +18,9 @@ TINY = {"epochs": 1, "epoch_graphs": 8, "batch_size": 4, "width": 8, "rounds": 1
 
 
 @pytest.fixture
-def sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    from benchmarks import tables
+def sets(results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     from benchmarks.reproduce import published_sets
 
-    monkeypatch.setattr(tables, "FOLDER", tmp_path / "results")
-    monkeypatch.setattr(tables, "DOCS", tmp_path / "docs")
     monkeypatch.setattr(published_sets, "LOG", tmp_path / "log.jsonl")
 
     return published_sets

@@ -1,7 +1,5 @@
 """A tiny trained model and files of graphs; each test runs in an empty folder."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """Mistakes: every command ends with one line that has the facts and the option to pass, and leaves no files."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs on several hosts: torchrun in two network namespaces that are joined by a veth pair."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

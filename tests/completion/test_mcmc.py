@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from functools import partial as partial_of
 from itertools import islice
 

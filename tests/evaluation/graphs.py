@@ -1,7 +1,5 @@
 """Small random graphs, and their orbit counts by enumeration."""
 
-from __future__ import annotations
-
 import itertools
 
 import networkx as nx

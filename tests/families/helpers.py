@@ -1,7 +1,5 @@
 """Independent oracles: isomorphism classes, chi-squared tests and means over samples."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from math import factorial

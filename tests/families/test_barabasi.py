@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from itertools import permutations
 from math import exp, factorial, inf
 

@@ -6,8 +6,6 @@ only together with a change that is meant to change results, such as new bundled
     python tests/golden/record.py [names] [options] [generated] [samples] [likelihoods] [completed] [trained]
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -114,22 +112,10 @@ def interrupted(*args: str) -> None:
 
 
 def commands() -> dict[str, click.Command]:
-    """Every command and subcommand by its name."""
+    """Every command by its name; none has subcommands."""
     from graphite_gen.cli.main import COMMANDS, main
 
-    found: dict[str, click.Command] = {}
-
-    def collect(name: str, command: click.Command) -> None:
-        found[name] = command
-        for key, sub in command.commands.items() if isinstance(command, click.Group) else ():
-            collect(f"{name} {key}", sub)
-
-    for name in COMMANDS:
-        command = main.get_command(click.Context(main), name)
-        assert command is not None
-        collect(name, command)
-
-    return found
+    return {name: main.get_command(click.Context(main), name) for name in COMMANDS}
 
 
 def options() -> dict[str, list[str]]:

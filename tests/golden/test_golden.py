@@ -1,7 +1,5 @@
 """Results for fixed seeds stay what they were when 'golden.json' was recorded, and nothing that was public is gone."""
 
-from __future__ import annotations
-
 import json
 from itertools import repeat
 from pathlib import Path

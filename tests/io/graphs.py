@@ -1,7 +1,5 @@
 """Strategies for graphs of every kind, equality of graphs, and what a refusal looks like."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Sequence

@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import gzip
-import io
 import os
 import stat
 import sys
@@ -103,18 +100,6 @@ def test_a_device_is_written_to_directly() -> None:
     assert write_graphs([GRAPH], "/dev/null", format="g6") == 1
     assert Path("/dev/null").is_char_device()
     assert_not_written("/dev/null", "h5-not-seekable", GRAPH, format="h5")
-
-
-def test_a_broken_pipe_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Broken(io.BytesIO):
-        def write(self, data: object) -> int:
-            raise BrokenPipeError
-
-    out = io.TextIOWrapper(Broken())
-    monkeypatch.setattr(sys, "stdout", out)
-
-    with pytest.raises(BrokenPipeError):
-        write_graphs([GRAPH], "-", format="g6")
 
 
 def test_files_of_a_template_are_replaced_together_with_force_and_others_stay(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Arbitrary bytes are read as graphs or refused in one line; 'benchmarks/robustness/fuzz.py' tries many more."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,13 +1,10 @@
-from __future__ import annotations
-
 import math
-import sys
 
 import networkx as nx
 import pytest
-from tiny import all_graphs, coin_model, path, random_graph, star
+from tiny import all_graphs, coin_model, random_graph, star
 
-from graphite_gen.errors import ConfigError, DatasetError
+from graphite_gen.errors import DatasetError
 from graphite_gen.families import family
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.likelihood import NLLOptions, iterate_nll
@@ -51,9 +48,6 @@ def test_the_nll_baseline_elbo_curve_and_entropy_shift_by_the_labellings() -> No
     assert entropy.nats - classes.nats == pytest.approx(sum(shifts) / 2)
 
 
-def test_weighted_graphs_and_missing_igraph_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weighted_graphs_are_refused() -> None:
     with pytest.raises(DatasetError, match="weights"):
         log_labellings(random_graph(3, 0, 1.0, weighted=True))
-    monkeypatch.setitem(sys.modules, "igraph", None)
-    with pytest.raises(ConfigError, match="igraph"):
-        log_labellings(path(3))

@@ -1,7 +1,5 @@
 """Small graphs with something to learn, small logits, and dense matrices to compare with."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import networkx as nx

@@ -1,7 +1,5 @@
 """Runs keep to their time budget by a simulated clock, whatever the speed of the machine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

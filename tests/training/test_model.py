@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 import torch
 from tiny import normal, permuted_rows, small_batch, small_config, small_network

@@ -1,7 +1,5 @@
 """Pilot runs choose an ordering that suits the graphs, the same for the same seed; runs keep to their budget."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

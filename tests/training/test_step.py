@@ -1,7 +1,5 @@
 """The gradients of a batch do not depend on its parts, nor on the ranks that compute them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

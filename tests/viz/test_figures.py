@@ -1,6 +1,3 @@
-from __future__ import annotations
-
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +7,7 @@ import numpy as np
 import pytest
 
 import graphite_gen as gg
-from graphite_gen.errors import ConfigError, DatasetError, OutputError
+from graphite_gen.errors import DatasetError, OutputError
 from graphite_gen.families.simulate import generate
 from graphite_gen.records import TrainRecord
 from graphite_gen.viz import figures
@@ -82,10 +79,3 @@ def test_samples_and_reference_differ_in_lightness() -> None:
 def test_empty_and_too_large_inputs_are_refused(draw: Callable[[], Any], problem: str) -> None:
     with pytest.raises(DatasetError, match=problem):
         draw()
-
-
-def test_a_missing_matplotlib_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-
-    with pytest.raises(ConfigError, match=r"graphite-gen\[plot\]"):
-        gg.plot_gallery([nx.path_graph(3)])

@@ -1,7 +1,5 @@
 """A real browser, driven by its debugging protocol over a pipe."""
 
-from __future__ import annotations
-
 import json
 import os
 import select

@@ -1,7 +1,5 @@
 """A report on graphs whose names contain markup."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
