@@ -27,7 +27,7 @@ from graphite_gen.training.trainer import read_history
 ROOT = Path(__file__).resolve().parents[2]
 RUN_FILES = ("optimizer.safetensors", "state.json")
 TEST_SEED = 1000
-EPOCHS = {"default": 30, "one-shot": 80}
+EPOCHS = {"default": 26, "one-shot": 80}
 
 CARD = """# {name}
 

@@ -31,9 +31,8 @@ BATCH_CELLS = 1 << 21
 PART_CELLS = 1 << 14
 ROW_CELLS = 800
 MOST_PARTS = 8
-# The fractions of a run between which free bits fall, and the share of them that is left: information that the decoder
-# has not learned to use by then would only make the posterior harder to match.
-FREE_BITS_FALL = (0.4, 0.8, 1 / 3)
+# The fractions of a run between which free bits fall to zero: the rest of the run is trained by the true bound.
+FREE_BITS_FALL = (0.3, 0.6)
 # The fixed cost of a part, as a number of matrix cells.
 CALL_CELLS = 1 << 13
 
@@ -104,8 +103,8 @@ def draw_step(network: GraphNetwork, batch: GraphBatch, training: TrainConfig, n
     generator = torch.Generator().manual_seed(derive_seed(training.seed, "step", number))
     kl_weight = min(1.0, fraction / training.kl_warmup) if training.kl_warmup else 1.0
     if config.is_autoregressive:
-        first, last, final = FREE_BITS_FALL
-        share = final + (1 - final) * min(1.0, max(0.0, (last - fraction) / (last - first)))
+        first, last = FREE_BITS_FALL
+        share = min(1.0, max(0.0, (last - fraction) / (last - first)))
         step = _draw_autoregressive(network, batch, training, number, generator)
         free_bits = 0.0 if config.encoder == "none" else share * training.free_bits
         return replace(step, kl_weight=kl_weight, free_bits=free_bits)
