@@ -306,8 +306,8 @@ class TrainConfig(Settings):
         learning_rate: The peak of the schedule.
         warmup_steps: Steps of linear warm-up, before a cosine decay to zero.
         kl_warmup: The fraction of the run over which the weight of the KL term rises to one.
-        free_bits: The KL divergence in nats per node that costs nothing early in the run (autoregressive only); it falls
-            to zero.
+        free_bits: Nats of KL divergence per node that cost nothing early in the run (autoregressive only); they fall to
+            zero.
         clip: The maximum norm of a gradient.
         weight_decay: Decoupled weight decay.
         patience: Validations without improvement before stopping; 0 never stops early.
