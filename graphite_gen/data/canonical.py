@@ -25,8 +25,10 @@ def canonical_ranks(graph: SimpleGraph) -> NDArray[np.int64]:
     bits = np.ones(len(i), dtype=np.uint64) if graph.weights is None else graph.weights.view(np.uint64)
     ends = np.concatenate([i, j]), np.concatenate([j, i])
     adj = csr_array((np.concatenate([bits, bits]), ends), shape=(graph.nodes, graph.nodes))
-    start = [_closed_walks(graph)] if graph.features is None else [_closed_walks(graph), graph.features]
-    colours = _refined(adj, _codes(np.concatenate(start, axis=1)))
+    start = _closed_walks(graph)
+    if graph.features is not None:
+        start = np.concatenate([start, graph.features], axis=1)
+    colours = _refined(adj, _codes(start))
     while len(counts := np.bincount(colours)) < graph.nodes:
         # One node of the first tied colour gets a colour of its own, just before the others.
         chosen = np.flatnonzero(colours == np.argmax(counts > 1))[0]
