@@ -25,6 +25,8 @@ OPTIONAL = re.compile(r"\[(.*?)\]")
 ADVICE: dict[str, str] = {
     # Files.
     "embedding-not-graphs": "'graphite-gen embed' wrote it: pass the file of the graph instead.",
+    "latents-missing": "Make one with 'graphite-gen encode GRAPHS -o FILE'.",
+    "latents-not-graphs": "Decode them with 'graphite-gen sample --latents FILE'.",
     "file-damaged": "Write the file again.[ If its suffix does not match its content, pass '{input_format}'.]",
     "format-mismatch": "Pass '{input_format}' with the right format.",
     "format-unknown": "Rename the file, or pass '{input_format}'.",
@@ -61,6 +63,7 @@ ADVICE: dict[str, str] = {
     "training-memory": "Pass '--batch-size {fitting}'.",
     "weighted-is-one-shot": "Pass '--decoder one-shot', or '--ignore-weights'.",
     "model-unknown": "Pass a folder that 'graphite-gen train' wrote, or a bundled name.",
+    "no-encoder": "Pass a model that has one, such as '{model}bundled:barabasi-one-shot'.",
     "network-model": "Pass a model of many graphs, such as '{model}bundled:barabasi'.",
     "old-decoder": "Train it again with 'graphite-gen train', on the same '--family' or file of graphs.",
     "not-a-model": "Pass a folder that 'graphite-gen train' wrote.",

@@ -20,6 +20,7 @@ from .signals import exit_code, raise_on_signals
 
 SECTIONS = {
     "Models": ("train", "sample", "complete", "nll", "evaluate", "plot", "report"),
+    "Latents": ("encode", "reconstruct", "interpolate"),
     "Graphs and files": ("generate", "families", "convert", "inspect"),
     "One network": ("link", "classify", "embed"),
 }

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from graphite_gen.data.dataset import split_of
 from graphite_gen.distributed import SINGLE_PROCESS, ProcessGroup
@@ -19,6 +19,7 @@ from .advice import explain
 from .console import note
 
 if TYPE_CHECKING:
+    from graphite_gen.data.encoded import EncodedGraph
     from graphite_gen.likelihood.excess import Entropy
 
 
@@ -32,6 +33,24 @@ def read_for_all(
         found = list(reader), reader.provenance
 
     return group.broadcast(found)
+
+
+def read_with_options(source: Path, given: Mapping[str, Any]) -> tuple[list[SimpleGraph], str | None]:
+    """Read the graphs of a file, without weights if these are ignored, and the family recorded in it.
+
+    The options are ``format``, ``simplify`` and ``ignore_weights``.
+    """
+    reader = read_graphs(source, format=given["format"], simplify=given["simplify"])
+    graphs = [graph.unweighted() if given["ignore_weights"] else graph for graph in reader]
+
+    return graphs, reader.provenance.family
+
+
+def read_latents_for_all(group: ProcessGroup, source: Path) -> list[EncodedGraph]:
+    """Read the latents of a file on rank 0, and broadcast them."""
+    from graphite_gen.io.latents import read_latents
+
+    return group.broadcast(read_latents(source) if group.is_rank_zero else [])
 
 
 def find_family(name: str | None, parameters: Iterable[tuple[str, str]], provenance: Provenance) -> Family | None:

@@ -9,7 +9,7 @@ from typing import Any
 GROUPS = {
     "Models": ("api", "config", "records", "errors"),
     "Graphs and files": ("graph", "data", "io", "families"),
-    "Constraints": ("sampling",),
+    "Constraints and latents": ("sampling",),
     "Completion": ("completion",),
     "Evaluation": ("evaluation",),
     "One large network": ("network",),

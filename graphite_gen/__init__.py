@@ -32,7 +32,9 @@ _EXPORTS = {
     "Dataset": "data.dataset",
     "Degrees": "sampling",
     "Edges": "sampling",
+    "EdgeRecovery": "sampling.reconstruction",
     "EdgeScore": "completion",
+    "EncodedGraph": "data.encoded",
     "Evaluation": "evaluation",
     "Family": "families",
     "GraphiteError": "errors",
@@ -44,6 +46,7 @@ _EXPORTS = {
     "Planar": "sampling",
     "PredictedLink": "network.link_prediction",
     "Provenance": "records",
+    "Reconstruction": "sampling.reconstruction",
     "Regular": "sampling",
     "ScoredLink": "network.link_prediction",
     "SimpleGraph": "graph",
@@ -67,10 +70,12 @@ _EXPORTS = {
     "plot_training": "viz.figures",
     "predict_links": "network.tasks",
     "read_graphs": "io",
+    "read_latents": "io.latents",
     "read_network": "network.network",
     "save_network": "network.storage",
     "score_links": "network.tasks",
     "write_graphs": "io",
+    "write_latents": "io.latents",
 }
 
 __all__ = ["__version__", *_EXPORTS]

@@ -1,4 +1,4 @@
-"""The high-level API: load or fit a model, sample, complete graphs and estimate their NLL."""
+"""The high-level API: load or fit a model, sample, encode, decode and complete graphs, and estimate their NLL."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .completion import CHAIN_STEPS, RUNS, Completion, PartialGraph, complete
 from .data.dataset import Dataset, split_graphs
+from .data.encoded import EncodedGraph
 from .errors import CheckpointError, ConfigError
 from .families import Family
 from .families import family as family_of
@@ -21,6 +22,9 @@ from .likelihood import NLLOptions, estimate_nll
 from .likelihood.annealed import CHAINS, STEPS
 from .records import NLLEstimate, Provenance, TrainRecord
 from .sampling import Constraint, Sampler
+from .sampling.encoding import encode_graphs
+from .sampling.interpolation import interpolate
+from .sampling.reconstruction import Reconstruction, reconstruct
 from .training.checkpoint import (
     TrainedModel,
     find_checkpoint,
@@ -33,6 +37,7 @@ from .training.trainer import prepare, read_history, resolve_device
 
 if TYPE_CHECKING:
     import networkx as nx
+    from numpy.typing import NDArray
 
 __all__ = ["Model", "fit", "load"]
 
@@ -96,6 +101,66 @@ class Model:
         )
 
         return [graph.to_networkx() for graph in sampler]
+
+    def encode(self, graphs: Iterable[nx.Graph | SimpleGraph], *, seed: int = 0) -> list[EncodedGraph]:
+        """Encode graphs: posterior means and standard deviations of the latents of their nodes.
+
+        Each result also has a ``vector`` for the graph as a whole. The latents do not depend on the node numbers.
+
+        Arguments:
+            graphs: The graphs.
+            seed: The seed of the encoder's random features, the same for all graphs; latents of different seeds are not
+                comparable.
+        """
+        return list(encode_graphs(self.trained, [as_simple_graph(graph) for graph in graphs], seed))
+
+    def decode(
+        self,
+        z: EncodedGraph | NDArray[Any] | Sequence[EncodedGraph | NDArray[Any]],
+        count: int = 1,
+        *,
+        seed: int = 0,
+        constraints: Sequence[Constraint] = (),
+    ) -> list[nx.Graph]:
+        """Sample graphs given latents.
+
+        Arguments:
+            z: An encoded graph, whose latents are drawn from its posterior, or latents with shape :math:`(n, D)`, which
+                are decoded in random node orderings; or a sequence of these.
+            count: The number of graphs for each of them; with several, graph i is decoded from number ``i % len(z)``.
+            seed: The seed.
+            constraints: Constraints on every graph, as for :meth:`sample`.
+        """
+        given: list[Any] = [z] if isinstance(z, EncodedGraph) or getattr(z, "ndim", 0) == 2 else list(z)
+        encoded = [one if isinstance(one, EncodedGraph) else EncodedGraph.exact(one) for one in given]
+        if not encoded:
+            raise ConfigError("There are no latents to decode.")
+        sampler = Sampler(self.trained, count * len(encoded), seed=seed, constraints=constraints, encoded=encoded)
+
+        return [graph.to_networkx() for graph in sampler]
+
+    def reconstruct(self, graphs: Iterable[nx.Graph | SimpleGraph], *, seed: int = 0) -> Reconstruction:
+        """Encode graphs and decode them from their own latents; the result tells how many edges come back."""
+        return reconstruct(self.trained, [as_simple_graph(graph) for graph in graphs], seed)
+
+    def interpolate(
+        self,
+        a: nx.Graph | SimpleGraph,
+        b: nx.Graph | SimpleGraph,
+        n: int = 10,
+        *,
+        seed: int = 0,
+        constraints: Sequence[Constraint] = (),
+    ) -> list[nx.Graph]:
+        """Decode ``n`` graphs on a path of latents from ``a`` to ``b``; the graph attribute ``t`` is the place on it.
+
+        See :func:`graphite_gen.sampling.interpolation.latent_path` for how nodes are matched.
+        """
+        ends = as_simple_graph(a), as_simple_graph(b)
+
+        return [
+            graph.to_networkx() for graph in interpolate(self.trained, *ends, n, seed=seed, constraints=constraints)
+        ]
 
     def complete(
         self,

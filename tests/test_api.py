@@ -162,8 +162,8 @@ def test_wrong_graphs_are_refused_before_training(graphs: list[nx.Graph], proble
     [
         ({"skip": "convex"}, "an autoregressive model"),
         ({"samples": 4}, "an autoregressive model"),
-        ({"kl_warmup": 0.5}, "a model without encoder, whose latents are noise"),
-        ({"latent": 4}, "a model without encoder, whose latents are noise"),
+        ({"encoder": "none", "kl_warmup": 0.5}, "a model without encoder, whose latents are noise"),
+        ({"encoder": "none", "free_bits": 1.0}, "a model without encoder, whose latents are noise"),
         ({"decoder": "one-shot", "ordering": "degeneracy"}, "a one-shot model"),
         ({"kind": "vgae", "rounds": 3}, "a 'vgae'"),
         ({"kind": "graphite-ae", "kl_warmup": 0.5}, "an autoencoder"),
@@ -228,3 +228,23 @@ def test_weights_are_learned_unless_all_are_one_or_ignored() -> None:
     assert math.isfinite(model.nll(ones, samples=4).nll)
     with pytest.raises(DatasetError, match="weighted"):
         model.nll(weighted, samples=4)
+
+
+@pytest.mark.parametrize("settings", [{}, {"preset_name": "default", "ordering": "bfs"}])
+def test_latents_are_encoded_decoded_and_interpolated(settings: dict[str, Any]) -> None:
+    graphs = [nx.gnp_random_graph(nodes, 0.5, seed=nodes) for nodes in (4, 5, 6, 4, 5, 6)]
+    model = fit(graphs, **{**QUICK, **settings})
+
+    encoded = model.encode(graphs)
+    assert [len(one.mean) for one in encoded] == [4, 5, 6, 4, 5, 6]
+
+    z = encoded[1].mean + encoded[2].mean[:5]
+    assert [len(graph) for graph in model.decode(z, 3)] == [5, 5, 5]
+    assert [len(graph) for graph in model.decode([z, encoded[2]], 2)] == [5, 6, 5, 6]
+    assert [len(graph) for graph in model.decode(encoded)] == [4, 5, 6, 4, 5, 6]
+    assert all(map(nx.is_tree, model.decode(encoded, constraints=[gg.Tree()])))
+    with pytest.raises(ConfigError, match="no latents"):
+        model.decode([])
+
+    assert len(model.reconstruct(graphs).graphs) == 6
+    assert [len(graph) for graph in model.interpolate(graphs[0], graphs[2], 3)] == [4, 5, 6]

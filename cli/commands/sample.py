@@ -22,11 +22,18 @@ from ..sharing import process_group
         "Output": "output format union force",
     },
 )
-@options.number("-n", "--count", help="Number of graphs.  [default: 100; 1 for a model of one network]")
+@options.number(
+    "-n", "--count", help="Number of graphs.  [default: 100; one for each of '--latents'; 1 for a model of one network]"
+)
 @options.all_of(options.output, options.output_format(), options.model)
 @options.nodes(help="Nodes per graph, or a range of sizes to draw uniformly.  [default: the sizes of training graphs]")
 @constraint_options.options
 @options.flag("--largest-component", help="Keep only the largest component of each graph.")
+@options.file(
+    "--latents",
+    "encoded",
+    help="File of latents to decode in turn, as 'graphite-gen encode' writes it.  [default: latents from the prior]",
+)
 @options.flag("--with-latents", help="Write the latents as node attributes z0, z1, ….")
 @options.file(
     "--features",
@@ -51,10 +58,14 @@ def sample(output: Path, **values: Any) -> None:
         graphite-gen sample -n 1000 --format g6 -o - | python my_networkx_script.py
         graphite-gen sample --model powerlaw-tree --tree --max-degree 4 -o trees.h5
         graphite-gen sample --model ego --nodes 15 --connected -o 'out/{index:04d}.graphml'
+        graphite-gen sample --latents z.h5 -o decoded.graphml
     """
     given, constraints = SimpleNamespace(**values), constraint_options.used(values)
     if given.features is not None and given.nodes is not None:
         raise click.UsageError("'--nodes' and '--features' exclude each other: the file determines the sizes.")
+    for name in ("nodes", "features"):
+        if given.encoded is not None and getattr(given, name) is not None:
+            raise click.UsageError(f"'{flag_of(name)}' and '--latents' exclude each other: the file determines it.")
     if constraints and given.largest_component:
         raise click.UsageError(f"'{flag_of(next(iter(constraints)))}' and '--largest-component' exclude each other.")
 
@@ -68,10 +79,11 @@ def sample(output: Path, **values: Any) -> None:
     from graphite_gen.sampling import Sampler
 
     from ..model_choice import choose_folder, load_model
-    from ..reading import read_for_all
+    from ..reading import read_for_all, read_latents_for_all
     from ..writing import write
 
     group = process_group(given.workers)
+    encoded = [] if given.encoded is None else read_latents_for_all(group, given.encoded)
     folder, reason = choose_folder(given.model)
     how: dict[str, Any] = {"nodes": given.nodes, "seed": given.seed, "group": group}
     how |= {"largest": given.largest_component, "latents": given.with_latents}
@@ -86,7 +98,7 @@ def sample(output: Path, **values: Any) -> None:
         from graphite_gen.network.storage import load_network
 
         on = f"'{folder}', which was trained on one network"
-        options.refuse_without_effect((*constraints, "features"), on)
+        options.refuse_without_effect((*constraints, "features", "encoded"), on)
         network = load_network(folder)
         note(f"Model '{network.name}' of one network in '{folder}': {reason}.")
         count = given.count or 1
@@ -95,9 +107,9 @@ def sample(output: Path, **values: Any) -> None:
     seen = trained.sizes.graphs
     if given.nodes is not None and not min(seen) <= given.nodes[0] <= given.nodes[1] <= max(seen):
         note(f"'{trained.name}' was trained on graphs of {min(seen)} to {max(seen)} nodes: other sizes may be poor.")
-    count = given.count or 100
+    count = given.count or len(encoded) or 100
     features = [] if given.features is None else read_for_all(group, given.features, simplify=given.simplify)[0]
-    how |= {"constraints": constraint_options.build(constraints), "features": features}
+    how |= {"constraints": constraint_options.build(constraints), "features": features, "encoded": encoded}
     sampler = Sampler(trained, count, **how)
     write_samples(sampler, trained.name, count)
     if constraints and group.is_rank_zero:

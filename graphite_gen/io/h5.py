@@ -26,10 +26,13 @@ from .h5_reader import Reader, dataset, file_attributes, has_endless_heap
 from .h5_writer import GRAPHS, PatientFile, Writer, undisturbed
 from .values import plain, provenance_attributes, to_json
 
-__all__ = ["EMBEDDING", "read", "write"]
+__all__ = ["EMBEDDING", "LATENTS", "read", "write"]
 
 EMBEDDING = "graphite-gen embedding"
 """The format attribute of a file of node embeddings, which contains no graphs."""
+
+LATENTS = "graphite-gen latents"
+"""The format attribute of a file of encoded graphs, which contains no graphs either."""
 
 
 def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
@@ -54,6 +57,8 @@ def _check_attributes(file: Any, context: Context) -> None:
     format, version, checksum = (plain(file.attrs.get(key)) for key in ("format", "version", "checksum"))
     if format == EMBEDDING:
         raise FormatError(f"'{name}' contains node embeddings, no graphs.", reason="embedding-not-graphs", path=name)
+    if format == LATENTS:
+        raise FormatError(f"'{name}' contains latents, no graphs.", reason="latents-not-graphs", path=name)
     if (format, version) not in ((None, None), ("graphite-gen", 1)):
         found = f"version {reprlib.repr(version)} of the format {reprlib.repr(format)}"
         problem = f"'{name}' is {found}; this version of graphite-gen reads version 1 of 'graphite-gen'."

@@ -14,6 +14,7 @@ from torch import Tensor
 from ..autoregressive.distribution import CHUNK_PAIRS
 from ..config import require, require_count
 from ..data.batch import collate
+from ..data.compatibility import check_graph
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import ConfigError, DatasetError
 from ..graph import SimpleGraph
@@ -122,7 +123,7 @@ def iterate_nll(
     most = samples if options.method == "is" else max(samples, options.chains)
 
     def score(index: int, graph: SimpleGraph) -> GraphNLL:
-        _check_graph(model, graph, index)
+        check_graph(model.config, model.name, graph, index)
         width = max(graph.nodes, model.sizes.largest) if convention == "paper" else graph.nodes
         _check_memory(model, width, index, most, group.local_world_size)
         batch = collate([graph], width).to(model.device)
@@ -155,33 +156,6 @@ def estimate_nll(model: TrainedModel, graphs: Iterable[SimpleGraph], options: NL
     options = options.for_model(model)
 
     return summarise(model.name, options, list(iterate_nll(model, graphs, options)))
-
-
-def _check_graph(model: TrainedModel, graph: SimpleGraph, index: int) -> None:
-    """Refuse a graph that the model cannot score."""
-    config = model.config
-    weighted = graph.is_weighted if config.observation == "bernoulli" else graph.weights is not None
-    features = 0 if graph.features is None else graph.features.shape[1]
-    if graph.nodes < 1:
-        raise DatasetError(f"Graph {index} has no nodes; a model needs at least one.")
-    # A graph without edges is both weighted and unweighted.
-    if len(graph.edges) and weighted != (config.observation == "normal"):
-        kinds = ("unweighted", "weighted")
-        raise DatasetError(
-            f"Graph {index} is {kinds[weighted]}, but '{model.name}' was trained on {kinds[not weighted]} graphs.",
-            reason="weighted-unlike-model",
-        )
-    if features != config.node_features:
-        raise DatasetError(
-            f"Graph {index} has {features} node features, but '{model.name}' was trained with {config.node_features}."
-        )
-    identity = "identity" in config.encoder_features + config.decoder_features
-    if identity and graph.nodes > config.max_nodes:
-        raise DatasetError(
-            f"Graph {index} has {graph.nodes} nodes, but '{model.name}' identifies nodes by number, up to "
-            f"{config.max_nodes}.",
-            reason="identity-too-small",
-        )
 
 
 def _check_memory(model: TrainedModel, nodes: int, index: int, samples: int, processes: int) -> None:

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ..data.batch import node_mask
+from ..data.encoded import EncodedGraph
 from ..data.properties import largest_component
 from ..data.sizes import SizeDistribution
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import SamplingError
 from ..graph import SimpleGraph
 from ..memory import check_memory
-from ..nn.distributions import EdgeBernoulli
+from ..nn.distributions import EdgeBernoulli, NodeNormal
 from ..rng import stream
 from ..training.checkpoint import TrainedModel
 from .conditional import exact_sampler, sample_constrained
@@ -66,7 +67,8 @@ class Sampler:
     - ``masks``: infeasible edges were masked.
 
     Under constraints, infeasible sizes are not sampled. The arguments are those of :meth:`graphite_gen.Model.sample`;
-    of the processes of ``group``, rank 0 gets the graphs and the counts.
+    of the processes of ``group``, rank 0 gets the graphs and the counts. With ``encoded`` graphs, latents are drawn
+    from these posteriors in turn instead of from the prior, and nodes are decoded in their ordering.
 
     On a CPU, an autoregressive model samples several blocks in parallel, on ``torch.get_num_threads()`` threads. In the
     meantime that number is 1; it is restored before the first graph of these blocks is yielded, and after an error.
@@ -89,16 +91,20 @@ class Sampler:
         largest: bool = False,
         latents: bool = False,
         features: Sequence[SimpleGraph] = (),
+        encoded: Sequence[EncodedGraph] = (),
         group: ProcessGroup = SINGLE_PROCESS,
     ) -> None:
+        assert not encoded or (nodes is None and not features), "encoded graphs have their own sizes and features"
         self.model, self.count, self.seed = model, count, seed
-        self.largest, self.latents, self.features = largest, latents, features
+        self.largest, self.latents, self.encoded = largest, latents, encoded
+        # The graphs that determine sizes and node features, in turn.
+        self.features: Sequence[SimpleGraph | EncodedGraph] = encoded or features
         self.constraint = AllOf((*constraints, Connected()) if connected else tuple(constraints))
         self.drawn = self.accepted = self.masked = 0
         self._group = group
-        self._range = _node_range(self.constraint.nodes if nodes is None and not features else nodes)
-        if features:
-            self._max_nodes = max(graph.nodes for graph in features)
+        self._range = _node_range(self.constraint.nodes if nodes is None and not self.features else nodes)
+        if self.features:
+            self._max_nodes = max(graph.nodes for graph in self.features)
         else:
             self._max_nodes = self._range[1] if self._range else model.sizes.largest
         self._block_size = AUTOREGRESSIVE_BLOCK if model.config.is_autoregressive else BLOCK
@@ -110,7 +116,10 @@ class Sampler:
 
     def _check(self) -> None:
         config, name = self.model.config, self.model.name
-        check_model(self.model, self._max_nodes)
+        check_model(self.model, self._max_nodes, needs_prior=not self.encoded)
+        wrong = next((graph.mean.shape[1] for graph in self.encoded if graph.mean.shape[1] != config.latent), None)
+        if wrong is not None:
+            raise SamplingError(f"The latents given have width {wrong}, but those of '{name}' have {config.latent}.")
         if config.node_features and not self.features:
             raise SamplingError(
                 f"'{name}' is conditioned on {config.node_features} node features, and no graphs have any.",
@@ -292,7 +301,8 @@ class Sampler:
         keys = rng.random((block, most))[rows]
 
         mask = node_mask(torch.from_numpy(sizes[rows]), most).to(device)
-        z = self.model.network.prior(mask).sample(torch.from_numpy(noise).to(device))
+        z = self._latents(number * block + rows, mask).sample(torch.from_numpy(noise).to(device))
+        self._set_orderings(keys, number * block + rows)
         x = self._feature_tensor(number * block + rows, most).to(z)
         requirements = None if is_free else [self._requirements(size) for size in sizes[rows].tolist()]
         # Which orders have dead ends depends on the degrees: every other attempt uses the other kind.
@@ -312,13 +322,33 @@ class Sampler:
                 adj = sample_constrained(edges.logits, requirements, keys, uniform, streams, by_degree)
 
         samples = _split(adj.cpu().numpy(), sizes[rows], weighted=config.observation == "normal")
-        if config.node_features or self.latents:
+        if config.node_features or self.latents or self.encoded:
             samples = [
                 self._with_node_data(graph, row, index)
                 for graph, row, index in zip(samples, z.cpu().numpy(), number * block + rows, strict=True)
             ]
 
         return [largest_component(graph) for graph in samples] if self.largest else samples
+
+    def _latents(self, indices: NDArray[np.int64], mask: Tensor) -> NodeNormal:
+        """The distribution of the latents: the prior, or the posteriors of the encoded graphs."""
+        prior = self.model.network.prior(mask)
+        if not self.encoded:
+            return prior
+        mu, sigma = torch.zeros_like(prior.mu), torch.zeros_like(prior.mu)
+        for row, index in enumerate(indices.tolist()):
+            graph = self.encoded[index % len(self.encoded)]
+            mu[row, : graph.nodes] = torch.from_numpy(graph.mean).to(mu)
+            sigma[row, : graph.nodes] = torch.from_numpy(graph.std).to(mu)
+
+        return NodeNormal(mu, sigma.log(), mask)
+
+    def _set_orderings(self, keys: NDArray[np.float64], indices: NDArray[np.int64]) -> None:
+        """Replace the keys of random orderings by those of the encoded graphs that have an ordering."""
+        for row, index in zip(keys, indices.tolist() if self.encoded else (), strict=False):
+            graph = self.encoded[index % len(self.encoded)]
+            if graph.position is not None:
+                row[: graph.nodes] = graph.position / graph.nodes
 
     def _feature_tensor(self, indices: NDArray[np.int64], most: int) -> Tensor:
         x = torch.zeros(len(indices), most, self.model.config.node_features)
@@ -331,14 +361,15 @@ class Sampler:
 
     def _with_node_data(self, graph: SimpleGraph, z: NDArray[np.float32], index: int) -> SimpleGraph:
         columns = {f"z{d}": z[: graph.nodes, d].tolist() for d in range(z.shape[1])} if self.latents else {}
+        names = self.encoded[index % len(self.encoded)].names if self.encoded else None
 
-        return SimpleGraph(graph.nodes, graph.edges, graph.weights, self._conditioning(index), node_attributes=columns)
+        return SimpleGraph(graph.nodes, graph.edges, graph.weights, self._conditioning(index), names, columns)
 
 
-def check_model(model: TrainedModel, nodes: int) -> None:
+def check_model(model: TrainedModel, nodes: int, *, needs_prior: bool = True) -> None:
     """Refuse models that are not distributions over graphs with this number of nodes."""
     config, name = model.config, model.name
-    if not config.is_variational:
+    if needs_prior and not config.is_variational:
         raise SamplingError(
             f"'{name}' is a {config.kind}: an autoencoder has no prior to sample from.", reason="no-prior"
         )

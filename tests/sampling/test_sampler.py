@@ -5,9 +5,10 @@ from itertools import islice
 import numpy as np
 import pytest
 import torch
-from tiny import AUTOREGRESSIVE, path, random_graph, small_model
+from tiny import AUTOREGRESSIVE, all_graphs, path, random_graph, small_model
 
 from graphite_gen.data.batch import collate, pair_mask
+from graphite_gen.data.encoded import EncodedGraph
 from graphite_gen.data.properties import largest_component
 from graphite_gen.errors import SamplingError
 from graphite_gen.graph import SimpleGraph
@@ -240,3 +241,40 @@ def test_no_more_graphs_are_sampled_than_requested(
 
     assert len(list(Sampler(model, count))) == count
     assert found == drawn
+
+
+def test_encoded_graphs_are_decoded_in_turn_with_the_probability_of_their_latents_and_ordering() -> None:
+    model = small_model(**{**AUTOREGRESSIVE, "encoder": "residual", "ordering": "bfs"})
+    rng, count = np.random.default_rng(0), 4000
+    z = rng.normal(size=(3, 2)).astype(np.float32)
+    position = np.array([2, 0, 1], dtype=np.int32)
+    other = EncodedGraph.exact(rng.normal(size=(5, 2)))
+
+    graphs = list(Sampler(model, count, encoded=[EncodedGraph.exact(z, position=position), other]))
+
+    assert {graph.nodes for graph in graphs[1::2]} == {5}
+    found = Counter(graph.edges.tobytes() for graph in graphs[::2])
+    order = np.argsort(position)
+    for graph in all_graphs(3):
+        decoded = model.network.decode_autoregressive(
+            torch.from_numpy(z[order])[None].double(), torch.zeros(1, 3, 0), torch.tensor([3])
+        )
+        adj = torch.from_numpy(graph.adjacency()[np.ix_(order, order)])[None].double()
+        with torch.no_grad():
+            expected = float(decoded.log_prob(adj).exp())
+        assert abs(found[graph.edges.tobytes()] / (count / 2) - expected) < 5 * 0.5 / math.sqrt(count / 2)
+
+
+@pytest.mark.parametrize("changes", [{}, {**AUTOREGRESSIVE, "encoder": "residual", "ordering": "bfs"}])
+def test_the_posterior_of_nothing_is_the_prior(changes: dict) -> None:
+    model = small_model(**changes)
+    nothing = EncodedGraph(np.zeros((6, 2), dtype=np.float32), np.ones((6, 2), dtype=np.float32))
+
+    assert all(map(same, Sampler(model, 20, nodes=6), Sampler(model, 20, encoded=[nothing])))
+
+
+def test_latents_of_another_width_are_refused_and_those_of_an_autoencoder_decoded() -> None:
+    with pytest.raises(SamplingError, match="width 3"):
+        Sampler(small_model(), 1, encoded=[EncodedGraph.exact(np.zeros((4, 3)))])
+
+    assert len(list(Sampler(small_model(kind="gae"), 3, encoded=[EncodedGraph.exact(np.zeros((4, 2)))]))) == 3
