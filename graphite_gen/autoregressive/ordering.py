@@ -30,7 +30,7 @@ __all__ = [
 # m (n - m) edges, an ordering is regular if every node after the first m has exactly m edges to earlier ones.
 _BACKWARD = ("degeneracy", "attachment")
 # Candidates for a regular ordering: about one in four is regular if the graph has any, in some graphs one in a hundred.
-CANDIDATES = 32
+CANDIDATES = 24
 # Training searches for a regular ordering with ever more candidates, up to this number.
 MOST_CANDIDATES = 512
 # The most cells of adjacency matrices that it considers at a time.

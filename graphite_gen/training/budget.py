@@ -73,8 +73,8 @@ def fit_epochs(
     There are fewer than ``most`` epochs where even one batch for each would take too long. The validation after the
     last epoch that is done is still to come. Times are in units of the time of a training step for each of its graphs.
     """
-    # Validations that turn out to be slow may take half of the time, but do not end the run.
-    validation = min(length.validations(max(done, 1)) * validation_cost, left / 2)
+    # Validations that turn out to be slow may take most of the time, but do not end the run.
+    validation = min(length.validations(max(done, 1)) * validation_cost, 0.8 * left)
     batches = max(0.0, left - validation) / batch_size
     epochs = min(most - done, max(round(batches), 0 if done else 1))
     # Rounding to whole batches is made up for by the next epochs.

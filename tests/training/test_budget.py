@@ -165,3 +165,10 @@ def test_the_batch_size_follows_the_graphs(nodes: int, size: int) -> None:
     assert Trainer("x", model, training, graphs, []).training.batch_size == size
     model, training = configure("default", graphs, batch_size=7)
     assert Trainer("x", model, training, graphs, []).training.batch_size == 7
+
+
+def test_a_slow_validation_does_not_end_a_run() -> None:
+    """Those left would take longer than the rest of the budget, which is enough for hundreds of batches."""
+    length = RunLength(epochs=30, epoch_graphs=100, validate_every=2, patience=6, validation_graphs=64)
+
+    assert fit_epochs(length, 4, 30, 8700, 16, 700).epochs > 20
