@@ -18,7 +18,7 @@ from typing import Any
 import click
 from click.testing import CliRunner
 
-GOLDEN = Path(__file__).with_name("golden.json")
+GOLDEN = Path(__file__).resolve().with_name("golden.json")
 
 FAMILIES = ("barabasi", "ego", "erdos-renyi", "geometric", "powerlaw-tree", "regular")
 MODELS = (*FAMILIES, *(f"{name}-one-shot" for name in FAMILIES))
@@ -98,13 +98,14 @@ def interrupted(*args: str) -> None:
     import subprocess
 
     stop = (
-        "import sys; from graphite_gen.records import TrainRecord; from graphite_gen.cli import main\n"
-        "made, init = 0, TrainRecord.__init__\n"
-        "def counted(self, *args, **kwargs):\n"
-        "    global made\n"
-        "    init(self, *args, **kwargs); made += 1\n"
-        "    if made == 2: raise KeyboardInterrupt\n"
-        "TrainRecord.__init__ = counted\n"
+        "from graphite_gen.cli import main; from graphite_gen.training.trainer import Trainer\n"
+        "started, epoch = 0, Trainer._epoch\n"
+        "def counted(self):\n"
+        "    global started\n"
+        "    started += 1\n"
+        "    if started == 3: raise KeyboardInterrupt\n"
+        "    return epoch(self)\n"
+        "Trainer._epoch = counted\n"
         "main.run()\n"
     )
     done = subprocess.run([sys.executable, "-c", stop, *args], capture_output=True, text=True, check=False)
