@@ -39,6 +39,9 @@ _LINES: dict[str, tuple[str, ...]] = {
     "link": ("missing.edgelist",),
     "classify": ("missing.edgelist",),
     "embed": ("missing.edgelist", "-o", "out.csv"),
+    "encode": ("trees.g6", "-o", "out.csv", *_TINY),
+    "reconstruct": ("trees.g6", *_TINY),
+    "interpolate": ("trees.g6", "trees.g6", "-o", "out.g6", *_TINY),
     "convert": ("trees.g6", "out.jsonl"),
     "inspect": ("trees.g6",),
 }
