@@ -213,7 +213,10 @@ PAGERANK = f"{LINK} --predict new.csv --baseline pagerank"
         (f"{EGO} --ignore-weights", "'--ignore-weights' has no effect on '--family'"),
         (f"{EGO} --skip convex", "'--skip' has no effect on an autoregressive model"),
         (f"{EGO} --no-mlp", "'--mlp/--no-mlp' has no effect on an autoregressive model"),
-        (f"{EGO} --encoder none --encoder-features degree", "'--encoder-features' has no effect on a model without encoder"),
+        (
+            f"{EGO} --encoder none --encoder-features degree",
+            "'--encoder-features' has no effect on a model without encoder",
+        ),
         (f"{EGO} --stages 1 --order peel", "'--ordering' has no effect on a one-shot model"),
         (f"{FILE} --family ego", "GRAPHS or '--family'"),
         (f"{FILE} --nodes 5", "'--nodes' has no effect on a file"),
