@@ -242,7 +242,7 @@ class _LongRow(_Row):
     def _logits_in(self, rows: Tensor, blocks: Tensor, terms: CandidateTerms, is_first: Tensor) -> Tensor:
         """The logits of the nodes of a block in each of some rows, with shape (A, W); the last of a block is certain.
 
-        ``is_first`` tells the rows (A,) that have no neighbour in their block yet.
+        ``is_first`` marks the rows (A,) that have no neighbour in their block yet.
         """
         nodes, _ = self._nodes_of(blocks)
         numbers = rows.cpu().numpy()[:, None], nodes.cpu().numpy()

@@ -27,6 +27,7 @@ PARTS = {
     "positions": ["age", "place", "position"],
     "scores": ["scores", "direct"],
     "row so far": ["chosen", "count", "gap"],
+    "kinds of candidates": ["kind"],
     "counts": ["graph", "left"],
     "messages": ["others"],
 }
