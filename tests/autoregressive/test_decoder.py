@@ -8,6 +8,7 @@ import torch
 from tiny import AUTOREGRESSIVE, normal, small_network
 from torch import Tensor
 
+from graphite_gen.autoregressive import structure
 from graphite_gen.autoregressive.decoder import AutoregressiveDecoder, Draft
 from graphite_gen.autoregressive.distribution import AutoregressiveGraphs
 from graphite_gen.training.model import build_network
@@ -104,3 +105,15 @@ def test_dropout_changes_training_alone() -> None:
     assert torch.equal(score(network.decoder), before)
     network.train()
     assert not torch.allclose(score(network.decoder), before)
+
+
+def test_latents_of_blocks_are_means_over_their_nodes(
+    decoder: AutoregressiveDecoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(structure, "LONG_ROW", 2)
+    monkeypatch.setattr(structure, "BLOCK", 3)
+    draft = decoder.draft(normal(1, 8, 2), normal(1, 8, 2, seed=1), torch.tensor([7]))
+
+    expected = torch.stack([draft.latents[0, part].mean(0) for part in (slice(0, 3), slice(3, 6), slice(6, 7))])
+    assert torch.allclose(draft.block_latents()[0], expected)
+    assert expected.abs().min() > 0

@@ -131,3 +131,25 @@ def test_selected_graphs_replace_the_others() -> None:
 
     assert partial.edges.tolist() == [2, 2, 0]
     assert partial.distance[:, 0, 2].tolist() == [1, 1, FAR]
+
+
+def test_blocks_have_the_relations_of_their_closest_node_and_mean_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(structure, "BLOCK", 3)
+    graphs, t = [nx.gnp_random_graph(12, 0.3, seed=seed) for seed in range(6)], 11
+    partial = PartialGraphs(6, 12)
+    for node in range(t):
+        partial.add(node, *padded_rows(graphs, node))
+    relations = partial.relations(t, *padded_rows(graphs, t), np.arange(t))
+    parts = [slice(start, min(start + 3, t)) for start in (0, 3, 6, 9)]
+    reductions = {"distance": np.min, "nearest": np.min, "common": np.max, "adjacent": np.max, "paths": np.max}
+
+    blocks, means = relations.of_blocks(), partial.block_means(t)
+
+    for name, reduce in reductions.items():
+        expected = [reduce(getattr(relations, name)[:, part], axis=1) for part in parts]
+        assert (getattr(blocks, name) == np.stack(expected, 1)).all()
+        assert (getattr(relations, name) != getattr(relations, name)[:1]).any()
+    for name, values in partial.node_counts.items():
+        expected = np.stack([values[:, part].mean(1) for part in parts], 1)
+        assert (np.abs(means[name] - expected) <= 0.5).all()
+        assert means[name].any()

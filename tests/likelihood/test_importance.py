@@ -1,13 +1,14 @@
 import math
 
+import numpy as np
 import pytest
 import torch
-from tiny import exact_nll, mild_model, path, random_graph, small_model, star
+from tiny import AUTOREGRESSIVE, exact_nll, mild_model, path, random_graph, small_model, small_network, star
 
 from graphite_gen.data.batch import collate
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.likelihood import NLLOptions, graph_log_weights, iterate_nll
-from graphite_gen.likelihood.importance import _blocks
+from graphite_gen.likelihood.importance import PRIOR_FRACTION, _blocks, order_log_weights
 
 
 @pytest.mark.parametrize("name", ["one-shot", "paper"])
@@ -43,3 +44,18 @@ def test_more_samples_extend_the_weights_of_fewer() -> None:
     assert long.dtype == torch.float64
     assert torch.equal(long[:256], short)
     assert not torch.equal(long[256:512], short)
+
+
+def test_weights_are_bounded_where_the_encoder_is_overconfident() -> None:
+    """With a fraction of the proposals from the prior, no weight exceeds p(A | Z) / (fraction n! q)."""
+    network = small_network(**(AUTOREGRESSIVE | {"encoder": "residual"}))
+    with torch.no_grad():
+        bias = network.encoder.stack.out.bias
+        bias[: len(bias) // 2], bias[len(bias) // 2 :] = 5.0, -4.0
+    orders, log_q = np.tile(np.arange(4), (200, 1)), np.zeros(200)
+
+    found = order_log_weights(network, collate([random_graph(4, 1)]), orders, log_q, np.random.default_rng(0))
+
+    assert found.max() <= -math.log(PRIOR_FRACTION) - math.lgamma(5)
+    # Those from the prior, which the encoder would hardly propose, have weights that matter.
+    assert 5 < (found > found.max() - 5).sum() < 60

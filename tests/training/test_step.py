@@ -137,8 +137,9 @@ def test_free_bits_are_nats_per_node_that_cost_nothing() -> None:
     sizes = step.batch.sizes
     loss, kl = step_loss(network, replace(step, free_bits=0.0), "pairs")
 
-    for free in (0.01, 1.0):
+    for free in (1e-6, 100.0):
         found, same = step_loss(network, replace(step, free_bits=free), "pairs")
         expected = torch.maximum(free * sizes - kl, torch.zeros(())) * step.kl_weight
         assert torch.equal(same, kl)
         assert torch.allclose(found - loss, expected.to(loss))
+        assert (expected > 0).all() == (free == 100)
