@@ -19,6 +19,7 @@ from ..records import Record
 from ..rng import derive_seed, stream
 from .model import GraphNetwork, build_network, start_at_density
 from .objectives import autoregressive_log_weights
+from .optimiser import Optimiser
 from .step import normal_noise
 
 __all__ = ["FALLBACK", "OrderingChoice", "OrderingScore", "choose_ordering"]
@@ -140,14 +141,16 @@ def _affordable(
 def _candidates(graphs: Sequence[SimpleGraph]) -> list[str]:
     """The orderings to compare, those that are best for most graphs first.
 
-    ``attachment`` is one of them only if all nodes may add equally many edges.
+    ``attachment`` is one of them only if all nodes may add equally many edges, and more than one: in trees it equals
+    ``degeneracy``, which is not compared. That is ``onion`` with fewer rules: it is learned sooner and has the same NLL
+    in the end, but on lobsters more of its samples were invalid.
     """
-    names = ["bfs", "onion", "uniform", "max-cardinality", "degeneracy", "dfs", "max-degree"]
+    names = ["bfs", "onion", "uniform", "max-cardinality", "dfs", "max-degree"]
     nodes = np.array([graph.nodes for graph in graphs])
     edges = np.array([float(len(graph.edges)) for graph in graphs])
     m = attachment_degree(edges, nodes)
 
-    return ["attachment", *names] if (m * (nodes - m) == edges).mean() > 0.9 else names
+    return ["attachment", *names] if ((m > 1) & (m * (nodes - m) == edges)).mean() > 0.9 else names
 
 
 class _Pilot:
@@ -160,9 +163,7 @@ class _Pilot:
         self._training, self._graphs, self._device = training, graphs, device
         self._network: GraphNetwork = build_network(config, derive_seed(training.seed, "weights")).to(device)
         start_at_density(self._network, graphs)
-        self._optimiser = torch.optim.AdamW(
-            self._network.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay
-        )
+        self._optimiser = Optimiser(self._network, training)
 
     def train(self, steps: int) -> None:
         cells = np.mean([graph.nodes**2 for graph in self._graphs])
@@ -171,16 +172,14 @@ class _Pilot:
         for _ in range(steps):
             rng = stream(self._training.seed, "pilot", self.steps)
             chosen = rng.integers(len(self._graphs), size=size)
-            for group in self._optimiser.param_groups:
-                group["lr"] = self._training.learning_rate * min(1.0, (self.steps + 1) / WARMUP)
-            self._optimiser.zero_grad()
+            self._network.zero_grad()
             # Dropout has no generator of its own; the state of torch's global one is restored.
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(derive_seed(self._training.seed, "pilot dropout", self.steps))
                 loss = -self._log_weights([self._graphs[index] for index in chosen], rng, self.steps).mean()
                 torch.autograd.backward(loss)
             torch.nn.utils.clip_grad_norm_(self._network.parameters(), self._training.clip)
-            self._optimiser.step()
+            self._optimiser.step(self._training.learning_rate * min(1.0, (self.steps + 1) / WARMUP))
             self.steps += 1
 
     @torch.no_grad()

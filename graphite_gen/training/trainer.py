@@ -42,6 +42,7 @@ from .checkpoint import (
     write_tensors,
 )
 from .model import build_network, start_at_density
+from .optimiser import MOMENTS, Optimiser
 from .pilot import FALLBACK, OrderingChoice, choose_ordering
 from .step import BATCH_CELLS, backward, draw_step, padded_nodes
 from .step_memory import check_step_memory, step_bytes
@@ -74,8 +75,6 @@ STEP_OVERHEAD = 1.1
 FORWARD_COST = 0.35
 # With fewer training graphs than these, which are not of a family, samples are compared with them.
 FEW_GRAPHS = 1000
-
-_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 
 def resolve_device(name: str) -> torch.device:
@@ -255,9 +254,7 @@ class Trainer:
 
         self.network = build_network(config, derive_seed(training.seed, "weights")).to(self.device)
         start_at_density(self.network, self.graphs)
-        self._optimiser = torch.optim.AdamW(
-            self.network.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay
-        )
+        self._optimiser = Optimiser(self.network, training)
         # The network that is validated and kept: the weights or their moving average.
         self._validated = copy.deepcopy(self.network) if training.average else self.network
         self._best = copy.deepcopy(self._validated.state_dict())
@@ -548,11 +545,9 @@ class Trainer:
                 f"The loss became {loss / training.batch_size:g} and its gradient {norm:g} at step {progress.step}"
             )
         rate = training.learning_rate * _schedule(fraction, progress.step, training.warmup_steps)
-        for group in self._optimiser.param_groups:
-            group["lr"] = rate
 
         self._is_consistent = False
-        self._optimiser.step()
+        self._optimiser.step(rate)
         # The decay of the moving average increases at the start of the run.
         decay = min(training.average, (1 + progress.step) / (10 + progress.step))
         if self._validated is not self.network:
@@ -628,8 +623,7 @@ class Trainer:
         if self._validated is not self.network:
             tensors |= {f"mean/{name}": tensor for name, tensor in self._validated.state_dict().items()}
         for name, parameter in self.network.named_parameters():
-            moments = self._optimiser.state.get(parameter, {})
-            tensors |= {f"{moment}/{name}": torch.as_tensor(value) for moment, value in moments.items()}
+            tensors |= {f"{key}/{name}": value for key, value in self._optimiser.moments(parameter).items()}
         self._turn = next_turn(self.folder) if self._turn is None else self._turn
         state = {
             "progress": asdict(self._progress),
@@ -672,14 +666,11 @@ class Trainer:
         if self._validated is not self.network:
             load_weights(self._validated, _under("mean/", tensors), path)
         for name, parameter in self.network.named_parameters():
-            moments = {key: tensors[f"{key}/{name}"] for key in _MOMENTS if f"{key}/{name}" in tensors}
+            moments = {key: tensors[f"{key}/{name}"] for key in MOMENTS if f"{key}/{name}" in tensors}
             if not all(value.shape in (parameter.shape, ()) for value in moments.values()):
                 raise _damaged(f"'{path}' does not fit its model.")
             if moments:
-                # Adam counts its steps on the CPU whatever the device.
-                self._optimiser.state[parameter] = {
-                    key: value if key == "step" else value.to(parameter) for key, value in moments.items()
-                }
+                self._optimiser.restore(parameter, moments)
         self._best = saved.network.state_dict()
         self._sketch = replace(self._sketch, results=saved.results)
         self.history = read_history(self.folder, self._progress.epoch)
