@@ -306,8 +306,7 @@ class TrainConfig(Settings):
         learning_rate: The peak of the schedule.
         warmup_steps: Steps of linear warm-up, before a cosine decay to zero.
         kl_warmup: The fraction of the run over which the weight of the KL term rises to one.
-        free_bits: Nats of KL divergence per node that cost nothing early in the run (autoregressive only); they fall to
-            zero.
+        free_bits: Nats of KL divergence per node that cost nothing in training (autoregressive only).
         clip: The maximum norm of a gradient.
         weight_decay: Decoupled weight decay.
         patience: Validations without improvement before stopping; 0 never stops early.
@@ -398,8 +397,8 @@ _AUTOREGRESSIVE_TRAINING = TrainConfig(
     batch_size=0,
     learning_rate=6e-3,
     warmup_steps=10,
-    kl_warmup=0.3,
-    free_bits=0.25,
+    kl_warmup=0.02,
+    free_bits=0.1,
     clip=20.0,
     average=0.99,
     validate_every=2,

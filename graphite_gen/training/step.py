@@ -31,8 +31,6 @@ BATCH_CELLS = 1 << 21
 PART_CELLS = 1 << 14
 ROW_CELLS = 800
 MOST_PARTS = 8
-# The fractions of a run between which free bits fall to zero: the rest of the run is trained by the true bound.
-FREE_BITS_FALL = (0.3, 0.6)
 # The fixed cost of a part, as a number of matrix cells.
 CALL_CELLS = 1 << 13
 
@@ -103,10 +101,8 @@ def draw_step(network: GraphNetwork, batch: GraphBatch, training: TrainConfig, n
     generator = torch.Generator().manual_seed(derive_seed(training.seed, "step", number))
     kl_weight = min(1.0, fraction / training.kl_warmup) if training.kl_warmup else 1.0
     if config.is_autoregressive:
-        first, last = FREE_BITS_FALL
-        share = min(1.0, max(0.0, (last - fraction) / (last - first)))
         step = _draw_autoregressive(network, batch, training, number, generator)
-        free_bits = 0.0 if config.encoder == "none" else share * training.free_bits
+        free_bits = 0.0 if config.encoder == "none" else training.free_bits
         return replace(step, kl_weight=kl_weight, free_bits=free_bits)
     samples = training.samples if config.is_variational and fraction >= training.samples_from else 1
     several, one = ((samples,), (samples, 1)) if samples > 1 else ((), ())
