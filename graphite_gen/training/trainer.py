@@ -74,6 +74,8 @@ STEP_OVERHEAD = 1.1
 FORWARD_COST = 0.35
 # With fewer training graphs than these, which are not of a family, samples are compared with them.
 FEW_GRAPHS = 1000
+# The peak learning rate of fine-tuning relative to that of training.
+FINE_TUNING = 0.3
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
@@ -119,14 +121,18 @@ def adapt_config(config: ModelConfig, graphs: Sequence[SimpleGraph]) -> ModelCon
     )
 
 
-def configure(name: str, graphs: Sequence[SimpleGraph], /, **changes: Any) -> tuple[ModelConfig, TrainConfig]:
+def configure(
+    name: str, graphs: Sequence[SimpleGraph], /, initial: TrainedModel | None = None, **changes: Any
+) -> tuple[ModelConfig, TrainConfig]:
     """The settings of a preset with some changed, adapted to the graphs.
 
     Weighted graphs get a one-shot decoder, and graphs with node features the node ordering ``uniform``. Settings
-    without effect are refused.
+    without effect are refused. To fine-tune an ``initial`` model, its architecture is kept.
     """
     changes = current_names(changes)
     given = tuple(changes)
+    if initial is not None:
+        return _fine_tuning(name, graphs, initial, changes)
     if any(graph.is_weighted for graph in graphs):
         changes.setdefault("decoder", "one-shot")
     model, training = preset(name, **changes)
@@ -137,6 +143,39 @@ def configure(name: str, graphs: Sequence[SimpleGraph], /, **changes: Any) -> tu
             raise UnusedSettingError(setting, model.unused[setting])
 
     return adapt_config(model, graphs), training
+
+
+def _fine_tuning(
+    name: str, graphs: Sequence[SimpleGraph], initial: TrainedModel, changes: dict[str, Any]
+) -> tuple[ModelConfig, TrainConfig]:
+    """The architecture of a model, and the training settings of its preset without those for the start of a run."""
+    config = initial.config
+    for key, value in changes.items():
+        if key in config.unused:
+            raise UnusedSettingError(key, config.unused[key])
+        if value != getattr(config, key, value) and (key, value) != ("ordering", "auto"):
+            raise ConfigError(
+                f"'{initial.name}' has {key}={getattr(config, key)}, not {value}.", reason="initial-model"
+            )
+    kept = {"kind": config.kind, "decoder": config.decoder, "convention": initial.training.convention}
+    own = {key: value for key, value in changes.items() if not hasattr(config, key)}
+    training = preset(name, **{**kept, **own})[1]
+    # The weights are no longer at their start: a high learning rate, or a KL term switched off, would undo them.
+    gentle = {"learning_rate": FINE_TUNING * training.learning_rate, "kl_warmup": 0.0, "free_bits": 0.0}
+    training = training.changed(**{**gentle, **own})
+    fitted = adapt_config(config, graphs)
+    if (fitted.observation, fitted.node_features) != (config.observation, config.node_features):
+        kinds = [f"{one.observation} edges and {one.node_features} node features" for one in (config, fitted)]
+        raise DatasetError(f"'{initial.name}' is a model of graphs with {kinds[0]}, and these have {kinds[1]}.")
+    if "identity" in (*config.encoder_features, *config.decoder_features):
+        if fitted.max_nodes > config.max_nodes:
+            raise DatasetError(
+                f"The identity features of '{initial.name}' distinguish {config.max_nodes} nodes, and a graph has "
+                f"{fitted.max_nodes}."
+            )
+        return config, training
+
+    return fitted, training
 
 
 @dataclass(frozen=True)
@@ -214,6 +253,7 @@ class Trainer:
         data: Mapping[str, Any] | None = None,
         device: torch.device | str = "cpu",
         resume: bool = False,
+        initial: TrainedModel | None = None,
         group: ProcessGroup = SINGLE_PROCESS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -221,9 +261,10 @@ class Trainer:
 
         The config is that of :func:`adapt_config`. Without validation graphs the last weights are kept, and without a
         folder, to which rank 0 saves, nothing is saved. ``data`` tells how to read or sample the graphs again, as JSON.
-        ``clock`` gives the seconds that a budget is measured in.
+        A new run starts with the weights of an ``initial`` model of the same architecture, if there is one. ``clock``
+        gives the seconds that a budget is measured in.
         """
-        if validation:
+        if validation and initial is None:
             fitted = adapt_config(config, [*graphs, *validation])
             # Identity features must cover the validation graphs too; nothing else may differ.
             config = replace(config, max_nodes=fitted.max_nodes)
@@ -254,7 +295,10 @@ class Trainer:
         self._ordering_choice: OrderingChoice | None = None
 
         self.network = build_network(config, derive_seed(training.seed, "weights")).to(self.device)
-        start_at_density(self.network, self.graphs)
+        if initial is None:
+            start_at_density(self.network, self.graphs)
+        else:
+            self.network.load_state_dict(initial.network.state_dict())
         self._optimiser = torch.optim.AdamW(
             self.network.parameters(), lr=training.learning_rate, weight_decay=training.weight_decay
         )
@@ -275,6 +319,30 @@ class Trainer:
     def stop(self) -> None:
         """Save and raise ``KeyboardInterrupt`` after the current step; for signal handlers."""
         self._is_stopping = True
+
+    def extend(self, *, epochs: int | None = None, budget: float | None = None) -> None:
+        """Change the length of a resumed run, finished or not, to more epochs in all or a larger budget.
+
+        The run continues as one of that length would: weights and optimiser state stay, and the learning rate returns
+        to its value at that part of the longer schedule, to decay to zero again. Without a new budget, the epochs that
+        are left have the length of the last ones.
+        """
+        progress, training, length = self._progress, self.training, self.length
+        if budget in (None, training.budget) and epochs in (None, length.epochs):
+            return
+        if budget is None:
+            most, budget = epochs or 0, 0.0
+        else:
+            most = epochs or max(training.epochs, math.ceil(training.epochs * budget / training.budget))
+        if most <= progress.epoch or 0 < budget <= progress.seconds:
+            done = f"{progress.epoch} epochs and {progress.seconds:.0f} s"
+            raise CheckpointError(f"The run in '{self.folder}' has already taken {done}.", reason="extension-too-short")
+        self.training = replace(training, epochs=most, budget=budget)
+        self._sketch = replace(self._sketch, training=self.training)
+        self.length = replace(length, epochs=most)
+        if budget:
+            self._use_length(self._fitted_length(self.length, progress.epoch))
+        progress.finished, progress.stale = False, 0
 
     def count_seconds(self, seconds: float) -> None:
         """Count time before the run, such as that of reading graphs, towards its budget."""
@@ -694,12 +762,14 @@ def prepare(
     preset_name: str = "default",
     seed: int = 0,
     device: str = "cpu",
+    initial: TrainedModel | None = None,
     **others: Any,
 ) -> Trainer:
     """A new run with the settings of :func:`configure`; the others are arguments of :class:`Trainer`."""
-    config, training = configure(preset_name, [*graphs, *validation], seed=seed, **settings)
+    config, training = configure(preset_name, [*graphs, *validation], initial=initial, seed=seed, **settings)
+    others |= {"device": resolve_device(device), "initial": initial}
 
-    return Trainer(name, config, training, graphs, validation, device=resolve_device(device), **others)
+    return Trainer(name, config, training, graphs, validation, **others)
 
 
 def _damaged(message: str) -> CheckpointError:
