@@ -33,7 +33,8 @@ def choose_folder(name: str | None, prefer: str | None = None) -> tuple[Path, st
 def load_model(folder: Path, reason: str, device: str) -> TrainedModel:
     """Load the model of many graphs in a folder, and say which one and why."""
     model = load_checkpoint(folder, resolve_device(device))
-    note(f"Model '{model.name}' in '{folder}': {reason}.")
+    low, high = min(model.sizes.graphs), model.sizes.largest
+    note(f"Model '{model.name}', of graphs on {low} to {high} nodes, in '{folder}': {reason}.")
     if is_untrained(folder):
         note(f"'{model.name}' is untrained: its run was stopped before the first validation.")
     elif (folder / "state.json").exists() and not is_finished(folder):

@@ -80,6 +80,7 @@ SINGLE = {"source", "single", *READING, "name", "out", "seed", "threads", "force
     *("--from", "initial"),
     type=PATH_OR_NAME,
     metavar="MODEL",
+    shell_complete=options.complete_models,
     help="Folder or name of a model to fine-tune: a new run starts with its weights.",
 )
 @options.all_of(options.force, options.as_json)
@@ -174,7 +175,10 @@ def train(ctx: click.Context, /, **values: Any) -> None:
         note(f"Interrupted. {command}" if saved else "Interrupted before anything was saved.")
         ctx.exit(exit_code(error))
 
-    return show_results(trainer, folder, given.as_json) if group.is_rank_zero else None
+    if group.is_rank_zero:
+        show_results(trainer, folder, given.as_json, _resume_command(given, folder))
+
+    return None
 
 
 def _choose_folder(group: ProcessGroup, given: SimpleNamespace, base: str) -> tuple[Path, bool]:

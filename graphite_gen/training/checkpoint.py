@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from ..config import ModelConfig, TrainConfig
 from ..data.sizes import SizeDistribution
-from ..errors import CheckpointError, ConfigError, OutputError
+from ..errors import CheckpointError, ConfigError, OutputError, did_you_mean
 from ..io.atomic import is_full, replacing, staging, sweep
 from ..io.locks import HIDDEN
 from ..records import Provenance, typed
@@ -391,7 +391,8 @@ def find_checkpoint(name: str | None, local: Path, prefer: str | None = None) ->
                 return folder
         if Path(name).exists():
             return Path(name)
-        raise _unknown(f"There is no model '{name}'.", name)
+        known = [*bundled_names(), *(path.parent.name for path in local.glob("*/config.json"))]
+        raise _unknown(f"There is no model '{name}'{did_you_mean(name, known)}.", name)
     # Only runs have 'state.json': in a checkout './checkpoints' also contains the bundled models.
     runs = [path.parent for path in local.glob("*/state.json") if (path.parent / "config.json").exists()]
     if trained := [folder for folder in runs if not is_untrained(folder)]:

@@ -53,6 +53,7 @@ __all__ = [
     "RUN",
     "Trainer",
     "TrainingPlan",
+    "TrainingStatus",
     "adapt_config",
     "configure",
     "prepare",
@@ -205,6 +206,25 @@ class TrainingPlan(Record):
     ordering: OrderingChoice | None = None
 
 
+@dataclass(frozen=True)
+class TrainingStatus(Record):
+    """The position of a run within an epoch.
+
+    Attributes:
+        epoch: The current epoch, counted from 1.
+        steps: About how many optimiser steps the run takes in all.
+        loss: The mean training objective of the epoch so far, in nats per graph; None before its first step.
+        seconds_left: The estimated time left; None before the first step.
+    """
+
+    epoch: int
+    epochs: int
+    step: int
+    steps: int
+    loss: float | None
+    seconds_left: float | None
+
+
 @dataclass
 class _Progress:
     """The position of a run: what resuming needs besides tensors and its length.
@@ -237,7 +257,7 @@ class Trainer:
     """A training run in a folder.
 
     Iterating trains and yields a :class:`TrainRecord` per epoch. ``has_saved`` is true if there is a run to resume, and
-    ``length`` is what is planned.
+    ``length`` is what is planned. ``watch`` is called after each step, and between the batches of a validation.
     """
 
     def __init__(
@@ -291,6 +311,9 @@ class Trainer:
         # False while weights, moments and progress change together and must not be saved.
         self._is_consistent = True
         self._is_stopping = False
+        self.watch: Callable[[], None] = lambda: None
+        # The steps of this epoch, and the time and the steps of the run before it was resumed.
+        self._epoch_steps, self._before = 1, (0.0, 0)
         self._is_settled = resume
         self._ordering_choice: OrderingChoice | None = None
 
@@ -317,7 +340,7 @@ class Trainer:
         group.barrier()
 
     def stop(self) -> None:
-        """Save and raise ``KeyboardInterrupt`` after the current step; for signal handlers."""
+        """Save and raise ``KeyboardInterrupt`` after the current step or batch of validation; for signal handlers."""
         self._is_stopping = True
 
     def extend(self, *, epochs: int | None = None, budget: float | None = None) -> None:
@@ -352,6 +375,17 @@ class Trainer:
     def epoch(self) -> int:
         """The number of epochs done."""
         return self._progress.epoch
+
+    @property
+    def status(self) -> TrainingStatus:
+        progress, epochs, (seconds, steps) = self._progress, self.length.epochs, self._before
+        left = (epochs - progress.epoch) * self._epoch_steps - progress.batch
+        rest = max(self.training.budget - progress.seconds, 0.0) if self.training.budget else None
+        if rest is None and progress.step > steps:
+            rest = (progress.seconds - seconds) / (progress.step - steps) * left
+        loss = progress.loss_sum / progress.graphs_seen if progress.graphs_seen else None
+
+        return TrainingStatus(min(progress.epoch + 1, epochs), epochs, progress.step, progress.step + left, loss, rest)
 
     @property
     def is_finished(self) -> bool:
@@ -499,6 +533,7 @@ class Trainer:
     def __iter__(self) -> Iterator[TrainRecord]:
         self.settle()
         self._mark = self._clock()
+        self._before = self._progress.seconds, self._progress.step
         try:
             while self._progress.epoch < self.length.epochs and not self._progress.finished:
                 yield self._epoch()
@@ -520,11 +555,10 @@ class Trainer:
     def _epoch(self) -> TrainRecord:
         progress = self._progress
         batches = self._batches()
+        self._epoch_steps = len(batches)
         self.network.train()
         for indices in batches[progress.batch :]:
-            # All processes stop at the same step, so that none waits for another that has stopped.
-            if self._group.any(self._is_stopping):
-                raise KeyboardInterrupt
+            self._pause()
             self._tick()
             self._step(indices, (progress.epoch + progress.batch / len(batches)) / self.length.epochs)
             progress.epoch_seconds += self._tick()
@@ -537,7 +571,7 @@ class Trainer:
         validates = length.validates(done)
         nll = novelty = None
         if validates and self.validation:
-            nll = validation_nll(self._validated, self.validation, self.training, self._group)
+            nll = validation_nll(self._validated, self.validation, self.training, self._group, self._pause)
             if not math.isfinite(nll):
                 raise self._diverged(f"The validation NLL became {nll} after epoch {done}")
             if self._checks_novelty:
@@ -572,6 +606,13 @@ class Trainer:
             self._save()
 
         return record
+
+    def _pause(self) -> None:
+        """Show the progress, and stop if that was requested."""
+        self.watch()
+        # All processes stop at the same step, so that none waits for another that has stopped.
+        if self._group.any(self._is_stopping):
+            raise KeyboardInterrupt
 
     @property
     def _checks_novelty(self) -> bool:

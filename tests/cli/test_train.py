@@ -33,7 +33,7 @@ def test_the_model_is_saved_and_its_results_are_on_stdout() -> None:
     result = run("train", "--family", "ego", *TINY)
 
     assert load_checkpoint(Path("checkpoints/ego")).name == "ego"
-    for fact in ("checkpoints/ego", "validation NLL", "ER baseline"):
+    for fact in ("checkpoints/ego", "validation NLL", "ER baseline", "entropy"):
         assert fact in result.stdout
     for note in ("epoch 2/2", "Plan: 2 epochs of 60 graphs", "graphite-gen sample --model checkpoints/ego"):
         assert note in result.stderr

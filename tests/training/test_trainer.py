@@ -147,6 +147,29 @@ def test_a_resumed_run_ends_with_bit_identical_weights(
     assert [record.epoch for record in resumed.history] == [1, 2, 3, 4]
 
 
+def test_the_status_counts_steps_and_a_run_stops_within_a_validation(straight: Trainer, tmp_path: Path) -> None:
+    run, seen = trainer(tmp_path), []
+
+    def watch() -> None:
+        seen.append(run.status)
+        if run.epoch == 1 and run.status.step == 2 * run.status.steps / 4:
+            run.stop()
+
+    run.watch = watch
+    with pytest.raises(KeyboardInterrupt):
+        list(run)
+
+    assert [record.epoch for record in run.history] == [1]
+    assert {status.steps for status in seen} == {straight.history[-1].step}
+    assert (seen[0].step, seen[0].loss, seen[0].seconds_left) == (0, None, None)
+    assert seen[-1].step == straight.history[1].step
+    spent = run._progress.seconds
+    assert seen[-1].seconds_left == pytest.approx(spent, rel=0.5)
+    resumed = trainer(tmp_path, resume=True)
+    list(resumed)
+    assert timeless(resumed.history) == timeless(straight.history)
+
+
 def test_ctrl_c_at_any_moment_leaves_a_run_that_can_be_resumed(tmp_path: Path) -> None:
     straight = trainer(epochs=30)
     list(straight)
