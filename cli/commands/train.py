@@ -148,7 +148,8 @@ def train(ctx: click.Context, /, **values: Any) -> None:
                 trainer = resume_run(folder, changes, file=file, device=given.device, group=group)
             else:
                 changes = {key: values[key] for key in SETTINGS if values[key] is not None}
-                how = {"device": given.device, "force": given.force, "initial": _initial(given), "group": group}
+                initial = group.broadcast(_initial(given) if group.is_rank_zero else None)
+                how = {"device": given.device, "force": given.force, "initial": initial, "group": group}
                 trainer = start_run(folder.name, folder, _data(given, family), changes, **how)
         if trainer.is_finished:
             note(
