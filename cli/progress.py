@@ -75,11 +75,12 @@ def train_with_progress(trainer: Trainer) -> None:
 def _show_bar(trainer: Trainer) -> None:
     figures: dict[str, Any] = {"loss": "-", "kl": "-", "validation": "-"}
     with progress_bar(COLUMNS) as progress:
-        task = progress.add_task("Epoch", completed=trainer.status.step, **figures)
+        task = progress.add_task("Epoch", total=None, completed=trainer.status.step, **figures)
 
         def update() -> None:
             now = trainer.status
             where = f"Epoch {now.epoch}/{now.epochs}, step"
+            figures["loss"] = figures["loss"] if now.loss is None else nats(now.loss)
             progress.update(task, description=where, total=now.steps, completed=now.step, **figures)
 
         trainer.watch = update
