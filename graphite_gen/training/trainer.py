@@ -257,7 +257,7 @@ class Trainer:
     """A training run in a folder.
 
     Iterating trains and yields a :class:`TrainRecord` per epoch. ``has_saved`` is true if there is a run to resume, and
-    ``length`` is what is planned. ``watch`` is called after each step, and between the batches of a validation.
+    ``length`` is what is planned. ``watch`` is called before each step and each batch of a validation.
     """
 
     def __init__(
@@ -348,7 +348,7 @@ class Trainer:
 
         The run continues as one of that length would: weights and optimiser state stay, and the learning rate returns
         to its value at that part of the longer schedule, to decay to zero again. Without a new budget, the epochs that
-        are left have the length of the last ones.
+        are left have the mean length of those before.
         """
         progress, training, length = self._progress, self.training, self.length
         if budget in (None, training.budget) and epochs in (None, length.epochs):
@@ -363,8 +363,12 @@ class Trainer:
         self.training = replace(training, epochs=most, budget=budget)
         self._sketch = replace(self._sketch, training=self.training)
         self.length = replace(length, epochs=most)
-        if budget:
+        # The epoch in which a run was stopped keeps its batches; a budget is fitted again after it.
+        if budget and not progress.batch:
             self._use_length(self._fitted_length(self.length, progress.epoch))
+        elif training.budget and progress.epoch and not progress.batch:
+            batches = round(progress.first_graph / progress.epoch / training.batch_size)
+            self.length = replace(self.length, epoch_graphs=training.batch_size * max(1, batches))
         progress.finished, progress.stale = False, 0
 
     def count_seconds(self, seconds: float) -> None:

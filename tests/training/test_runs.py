@@ -132,6 +132,11 @@ def test_a_larger_budget_extends_a_run_in_proportion() -> None:
 
     assert run.training.epochs == 6 >= records[-1].epoch == run.length.epochs > 4
     assert 3 < records[-1].seconds < 5
+    # The last epoch of a budget may be short; those of an extension by epochs are not.
+    before = run._progress.first_graph / run.epoch
+    run.extend(epochs=9)
+    assert (run.training.budget, run.length.epochs) == (0, 9)
+    assert abs(run.length.epoch_graphs - before) <= 4
 
 
 def test_an_unfinished_run_is_not_silently_left_behind(finished: Path) -> None:
