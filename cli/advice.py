@@ -59,6 +59,10 @@ ADVICE: dict[str, str] = {
     "other-run": "Resume it with its own settings and graphs, or start again with '--force'.",
     "resume-other-graphs": "Restore them to resume, or start another run with a new '--name'.",
     "resume-other-setting": "Omit that option to resume, or start another run with a new '--name'.",
+    "run-unfinished": "Pass '--resume --name {name}' to continue it, '--force --name {name}' to replace it, or another "
+    "'--name'.",
+    "extension-too-short": "Pass more '--epochs', or a longer '--budget'.",
+    "initial-model": "Omit that option to fine-tune it, or train a new model without '--from'.",
     "run-damaged": "Restore the file, or start again with '--force'.",
     "training-memory": "Pass '--batch-size {fitting}'.",
     "weighted-is-one-shot": "Pass '--decoder one-shot', or '--ignore-weights'.",

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -21,6 +22,8 @@ T = TypeVar("T")
 # Without a terminal, the first line of progress is due after 10 seconds, and each further one after half as much again.
 PATIENCE = 10.0
 LATER = 1.5
+# Seconds that are worth an estimate before they pass.
+LONG = 60.0
 
 
 def note(text: str) -> None:
@@ -102,13 +105,39 @@ def progress_bar(*columns: str) -> Progress:
     )
 
 
-def track(items: Iterable[T], total: int | None, description: str) -> Iterator[T]:
-    """Iterate with progress on stderr: a bar on a terminal, elsewhere a few lines if it takes long."""
+def track(items: Iterable[T], total: int | None, description: str, at_once: int = 1) -> Iterator[T]:
+    """Iterate with progress on stderr: a bar on a terminal, elsewhere a few lines if it takes long.
+
+    Items that come without delay, ``at_once``, are counted together, so that the time left is not overestimated.
+    """
     with counting(description) as count:
         count(0, total)
         for done, item in enumerate(items, 1):
             yield item
-            count(done, total)
+            if done % at_once == 0 or done == total:
+                count(done, total)
+
+
+def forecast(items: Iterable[T], costs: Sequence[float], description: str) -> Iterator[T]:
+    """The items, after a note of the time that all will take if that is long, given their relative costs."""
+    iterator, seconds, head = iter(items), 0.0, list[T]()
+    # The first item may be slow for other reasons, so the second one decides.
+    for cost in costs[:2]:
+        started = time.monotonic()
+        head += islice(iterator, 1)
+        seconds = (time.monotonic() - started) * sum(costs) / cost
+        if seconds < LONG:
+            break
+    else:
+        announce(seconds if len(costs) > 2 else 0.0, description)
+    yield from head
+    yield from iterator
+
+
+def announce(seconds: float, description: str) -> None:
+    """Print an estimate of a time that is long."""
+    if seconds >= LONG:
+        note(f"{description} will take about {duration(seconds)}. On Ctrl-C, what is done by then is kept.")
 
 
 @contextmanager

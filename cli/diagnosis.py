@@ -121,7 +121,7 @@ def training_finding(trainer: Trainer, model: TrainedModel, baselines: Sequence[
     nll = model.results["validation"]
     if nll is None or not baselines or nll - sum(baselines) / len(baselines) < MIN_EXCESS:
         return None
-    margin = _margin(model.provenance, trainer.validation, baselines)
+    margin = entropy_margin(model.provenance, trainer.validation, baselines)
     if margin is not None and margin < MIN_MARGIN:
         return None
     own = validation_nats(model, trainer.validation)
@@ -148,7 +148,18 @@ def _above(excess: Sequence[float]) -> str:
     return f"{nats(mean, error)} above the ER baseline{noise}: one edge probability per size does {does} the model"
 
 
-def _margin(provenance: Provenance, graphs: Sequence[SimpleGraph], baselines: Sequence[float]) -> float | None:
+def late_gain(trainer: Trainer) -> float | None:
+    """Nats by which the last quarter of a run improved on the rest, if its last validation is the best one."""
+    found = [(record.epoch, record.validation) for record in trainer.history if record.validation is not None]
+    earlier = [nll for epoch, nll in found if epoch <= 0.75 * trainer.length.epochs]
+    if not earlier or found[-1][0] != trainer.model.results["best_epoch"]:
+        return None
+    gain = min(earlier) - found[-1][1]
+
+    return gain if gain > MIN_EXCESS else None
+
+
+def entropy_margin(provenance: Provenance, graphs: Sequence[SimpleGraph], baselines: Sequence[float]) -> float | None:
     """Nats between the baseline and the entropy of the family of graphs; None if it is not known."""
     if provenance.family is None:
         return None

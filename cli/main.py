@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import click
 
 from graphite_gen.distributed import group_from_environment, is_spawned
+from graphite_gen.errors import did_you_mean
 
 from .advice import explain
 from .command import Command
@@ -40,6 +41,14 @@ class Program(Command, click.Group):
             return None
 
         return getattr(importlib.import_module(f".commands.{cmd_name}", __package__), cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"No such command '{args[0]}'{did_you_mean(args[0], COMMANDS)}.")
+
+        return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, COMMANDS))

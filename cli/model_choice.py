@@ -4,7 +4,7 @@ from pathlib import Path
 
 from graphite_gen.api import LOCAL
 from graphite_gen.training import checkpoint
-from graphite_gen.training.checkpoint import TrainedModel, bundled_names, find_checkpoint, load_checkpoint
+from graphite_gen.training.checkpoint import TrainedModel, bundled_names, find_checkpoint, is_untrained, load_checkpoint
 from graphite_gen.training.runs import is_finished
 from graphite_gen.training.trainer import resolve_device
 
@@ -33,8 +33,11 @@ def choose_folder(name: str | None, prefer: str | None = None) -> tuple[Path, st
 def load_model(folder: Path, reason: str, device: str) -> TrainedModel:
     """Load the model of many graphs in a folder, and say which one and why."""
     model = load_checkpoint(folder, resolve_device(device))
-    note(f"Model '{model.name}' in '{folder}': {reason}.")
-    if (folder / "state.json").exists() and not is_finished(folder):
+    low, high = min(model.sizes.graphs), model.sizes.largest
+    note(f"Model '{model.name}', of graphs on {low} to {high} nodes, in '{folder}': {reason}.")
+    if is_untrained(folder):
+        note(f"'{model.name}' is untrained: its run was stopped before the first validation.")
+    elif (folder / "state.json").exists() and not is_finished(folder):
         note(f"The training of '{model.name}' is not finished: these are its best weights so far.")
 
     return model

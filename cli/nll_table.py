@@ -17,7 +17,8 @@ from .diagnosis import MIN_MARGIN, bdmc_verdict, nll_diagnosis, nll_finding
 class NLLTable:
     """An NLL estimate with the entropy of the family, and the BDMC bounds on graphs sampled from the model.
 
-    All values are per isomorphism class if ``unlabelled``; ``anneals`` is false for an autoregressive model.
+    All values are per isomorphism class if ``unlabelled``; ``anneals`` is false for an autoregressive model, and
+    ``planned`` is the number of graphs if only some of them were scored.
     """
 
     estimate: NLLEstimate
@@ -25,6 +26,7 @@ class NLLTable:
     bdmc: BDMCEstimate | None = None
     unlabelled: bool = False
     anneals: bool = True
+    planned: int | None = None
 
     @property
     def covered(self) -> float | None:
@@ -57,6 +59,7 @@ class NLLTable:
             "paired": entropy and entropy.paired,
             "covered": self.covered,
             "unlabelled": self.unlabelled,
+            "partial": self.planned is not None,
             "remark": nll_finding(estimate, entropy),
             "diagnosis": nll_diagnosis(estimate, anneals=self.anneals),
         }
@@ -111,7 +114,7 @@ class NLLTable:
 
         return {
             "model": estimate.model,
-            "graphs": str(estimate.graphs),
+            "graphs": f"{estimate.graphs}{f' of {self.planned}: interrupted' if self.planned else ''}",
             "NLL": f"{nats(estimate.nll, estimate.standard_error)} {unit}",
             "entropy": true,
             "excess NLL": excess,

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from .command import Option, flag_of, is_given
 from .types import DECODER, DECODERS, NODES, PARAMETER, PATH, PATH_OR_DASH, PATH_OR_NAME, SEED
@@ -80,6 +82,24 @@ def output_format(flag: str = "--format", default: str = "by suffix") -> Callabl
     return _format(flag, role="output_format", help=f"Output format.  [default: {default}]")
 
 
+def complete_models(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The names of own and bundled models for the shell, and folders."""
+    from graphite_gen import checkpoints
+
+    places = (Path("checkpoints"), Path(checkpoints.__file__).parent)
+    names = {path.parent.name for place in places for path in place.glob("*/config.json")}
+    found = [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
+
+    return [*found, CompletionItem(incomplete, type="dir")]
+
+
+def complete_families(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The names of families for the shell."""
+    from graphite_gen.families import FAMILIES
+
+    return [CompletionItem(name) for name in FAMILIES if name.startswith(incomplete)]
+
+
 def use_threads(threads: int | None) -> None:
     """Use this many CPU threads; None for all."""
     if threads is not None:
@@ -89,7 +109,7 @@ def use_threads(threads: int | None) -> None:
 
 
 nodes = partial(click.option, "--nodes", type=NODES, show_default=True)
-family = partial(click.option, "--family", metavar="NAME")
+family = partial(click.option, "--family", metavar="NAME", shell_complete=complete_families)
 parameters = click.option(
     "--param",
     "parameters",
@@ -101,6 +121,7 @@ model = click.option(
     "--model",
     type=PATH_OR_NAME,
     metavar="PATH_OR_NAME",
+    shell_complete=complete_models,
     help="Folder or name of the model.  [default: the last one trained under ./checkpoints, else a bundled one]",
 )
 output = file_or_dash(

@@ -3,6 +3,7 @@
 import math
 import shlex
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,14 @@ from graphite_gen.training.pilot import OrderingChoice
 from graphite_gen.training.trainer import Trainer
 
 from .console import count_of, duration, nats, note, progress_bar, show_facts, show_json
-from .diagnosis import training_finding
+from .diagnosis import MIN_MARGIN, entropy_margin, late_gain, training_finding
 from .signals import stop_gracefully
+from .types import shown_duration
 
 LINES = 20
 """The approximate number of lines of progress without a terminal."""
+SILENCE = 30.0
+"""Seconds without a line after which there is another one."""
 COLUMNS = "loss {task.fields[loss]}  KL {task.fields[kl]}  validation {task.fields[validation]}"
 
 
@@ -71,16 +75,34 @@ def train_with_progress(trainer: Trainer) -> None:
 def _show_bar(trainer: Trainer) -> None:
     figures: dict[str, Any] = {"loss": "-", "kl": "-", "validation": "-"}
     with progress_bar(COLUMNS) as progress:
-        task = progress.add_task("Epoch", total=trainer.length.epochs, completed=len(trainer.history), **figures)
+        task = progress.add_task("Epoch", total=None, completed=trainer.status.step, **figures)
+
+        def update() -> None:
+            now = trainer.status
+            where = f"Epoch {now.epoch}/{now.epochs}, step"
+            figures["loss"] = figures["loss"] if now.loss is None else nats(now.loss)
+            progress.update(task, description=where, total=now.steps, completed=now.step, **figures)
+
+        trainer.watch = update
         for record in trainer:
             figures |= {"loss": nats(record.loss), "kl": nats(record.kl)}
             if record.validation is not None:
                 figures["validation"] = _validation(record)
-            progress.update(task, total=trainer.length.epochs, completed=record.epoch, **figures)
+            update()
 
 
 def _show_lines(trainer: Trainer) -> None:
-    due = 0.0
+    due, shown_at = 0.0, time.monotonic()
+
+    def show() -> None:
+        nonlocal shown_at
+        if time.monotonic() - shown_at < SILENCE:
+            return
+        now, shown_at = trainer.status, time.monotonic()
+        left = "" if now.seconds_left is None else f"  about {duration(now.seconds_left)} left"
+        note(f"epoch {now.epoch}/{now.epochs}  step {now.step}/{now.steps}  loss {nats(now.loss)}{left}")
+
+    trainer.watch = show
     for record in trainer:
         # A budget may change the number of epochs.
         epochs = trainer.length.epochs
@@ -89,7 +111,7 @@ def _show_lines(trainer: Trainer) -> None:
                 f"epoch {record.epoch}/{epochs}  loss {nats(record.loss)}  KL {nats(record.kl)}  "
                 f"validation {_validation(record)}  {record.seconds:.0f} s"
             )
-            due = record.epoch + epochs / LINES
+            due, shown_at = record.epoch + epochs / LINES, time.monotonic()
 
 
 def _validation(record: TrainRecord) -> str:
@@ -98,30 +120,44 @@ def _validation(record: TrainRecord) -> str:
     return f"{nats(record.validation)} (best {nats(record.best)}){novelty}"
 
 
-def show_results(trainer: Trainer, folder: Path, as_json: bool) -> None:
-    """Print the folder and the results of a run, and the next command."""
+def show_results(trainer: Trainer, folder: Path, as_json: bool, resume: str) -> None:
+    """Print the folder and the results of a run, and the next commands; ``resume`` is the one that resumes it."""
     model = trainer.model
     # The baseline is a distribution over pairs of unweighted graphs.
     comparable = model.config.observation == "bernoulli" and model.training.convention == "pairs"
     baselines = [model.sizes.baseline(graph) for graph in trainer.validation] if comparable else []
     baseline = sum(baselines) / len(baselines) if baselines else None
-    results = {**model.results, "baseline": baseline}
+    is_bounded = baselines and model.config.is_variational
+    margin = entropy_margin(model.provenance, trainer.validation, baselines) if is_bounded else None
+    entropy = None if baseline is None or margin is None else baseline - margin
+    results = {**model.results, "baseline": baseline, "entropy": entropy}
     finding = training_finding(trainer, model, baselines)
+    covered = None
+    if baseline is not None and margin is not None and margin >= MIN_MARGIN and not finding:
+        part = (baseline - results["validation"]) / margin
+        covered = f"{part:.0%} of the way from the baseline to the entropy"
+    gain = late_gain(trainer)
+    if gain is not None:
+        budget, epochs = trainer.training.budget, trainer.training.epochs
+        longer = f"--budget {shown_duration(2 * budget)}" if budget else f"--epochs {2 * epochs}"
+        note(f"Still improving, by {nats(gain)} nats over the last quarter of the run. Extend it: {resume} {longer}")
     if as_json:
         show_json({"name": model.name, "folder": str(folder), "results": {**results, "remark": finding}})
         return
 
     novelty = results.get("novelty")
     figure = "validation NLL" if model.config.is_variational else "validation reconstruction"
-    epochs = count_of(results["epochs"], "epoch")
+    trained = f"{count_of(results['epochs'], 'epoch')}, {count_of(results['steps'], 'step')}"
     show_facts(
         [
             ("model", str(folder)),
             (figure, f"{nats(results['validation'])} nats per graph (epoch {results['best_epoch']})"),
             ("ER baseline", None if baseline is None else f"{nats(baseline)} nats per graph"),
+            ("entropy", None if entropy is None else f"{nats(entropy)} nats per graph, of the true process"),
+            ("covered", covered),
             ("novelty", None if novelty is None else f"{novelty:.0%} of samples, not isomorphic to a training graph"),
             ("finding", finding),
-            ("trained", f"{epochs}, {count_of(results['steps'], 'step')}, {duration(results['seconds'])}"),
+            ("trained", f"{trained}, {duration(results['seconds'])}"),
         ]
     )
     if model.config.is_variational:

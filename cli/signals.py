@@ -1,9 +1,12 @@
 """Signals that stop a run as Ctrl-C does, each with its own exit code."""
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
 
 # By name, since not every system has all of them.
 NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
@@ -49,6 +52,44 @@ def stop_gracefully(request: Callable[[], None]) -> Iterator[None]:
         raise Stopped(received[0]) if received else error  # noqa: B904
     finally:
         restore()
+
+
+class UntilStopped(Generic[T]):
+    """Items up to the first signal, which ends the iteration instead of the program, unless there is no item yet.
+
+    Attributes:
+        count: The number of items so far.
+        error: The signal; None if all items were iterated over.
+    """
+
+    def __init__(self, items: Iterable[T]) -> None:
+        self.items, self.count = items, 0
+        self.error: KeyboardInterrupt | None = None
+        self._waits = self._stops = False
+
+    def __iter__(self) -> Iterator[T]:
+        iterator = iter(self.items)
+        try:
+            with stop_gracefully(self._stop):
+                while not self._stops:
+                    # Only work on the next item is interrupted: not, for example, the writing of the last one.
+                    self._waits = True
+                    item = next(iterator, self)
+                    self._waits = False
+                    if isinstance(item, UntilStopped):
+                        return
+                    self.count += 1
+                    yield item
+                raise KeyboardInterrupt
+        except KeyboardInterrupt as error:
+            if not self.count:
+                raise
+            self.error = error
+
+    def _stop(self) -> None:
+        self._stops = True
+        if self._waits:
+            raise KeyboardInterrupt
 
 
 def _handled() -> list[signal.Signals]:

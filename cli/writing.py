@@ -29,6 +29,7 @@ def write(
     force: bool,
     union: bool = False,
     total: int | None = None,
+    at_once: int = 1,
     group: ProcessGroup | None = None,
 ) -> None:
     """Write a stream of graphs with progress on stderr; ranks other than 0 only exhaust the stream."""
@@ -39,7 +40,7 @@ def write(
     name = format_of(output, format)
     graphs = _noting_losses(graphs, name)
     if not (to_stdout and sys.stdout is not None and sys.stdout.isatty()):
-        graphs = track(graphs, total, "Writing")
+        graphs = track(graphs, total, "Writing", at_once)
     count = write_graphs(graphs, output, format=format, provenance=provenance, force=force, union=union)
     if to_stdout:
         return

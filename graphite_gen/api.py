@@ -246,6 +246,7 @@ def fit(
     device: str = "cpu",
     folder: str | Path | None = None,
     ignore_weights: bool = False,
+    initial: Model | str | Path | None = None,
     progress: Callable[[TrainRecord], None] | None = None,
     **settings: Any,
 ) -> Model:
@@ -260,6 +261,8 @@ def fit(
         folder: Where to save checkpoints; None to keep the model in memory only.
         ignore_weights: Whether to drop edge weights; otherwise weighted graphs are modelled as normal weights on all
             pairs, as in the paper.
+        initial: A model to fine-tune, or its path or name: training starts with its weights, at a lower learning rate,
+            and its architecture is kept.
         progress: Called with a record after each epoch.
         settings: Any setting of :class:`ModelConfig` or :class:`TrainConfig`, such as ``epochs=20``.
 
@@ -289,6 +292,7 @@ def fit(
         folder=None if folder is None else Path(folder),
         provenance=provenance,
         device=device,
+        initial=initial.trained if isinstance(initial, Model) else None if initial is None else load(initial).trained,
     )
     with nullcontext() if trainer.folder is None else locked(trainer.folder):
         for record in trainer:

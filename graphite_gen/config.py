@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from numbers import Integral
 from typing import Any, TypeVar
 
-from .errors import ConfigError
+from .errors import ConfigError, did_you_mean
 
 __all__ = [
     "KINDS",
@@ -111,7 +111,8 @@ class Settings:
         known = {field.name: field for field in fields(self)}  # type: ignore[arg-type]
         unknown = sorted(set(changes) - set(known))
         if unknown:
-            raise ConfigError(f"Unknown setting '{unknown[0][:80]}'. Known: {', '.join(known)}.")
+            name = unknown[0][:80]
+            raise ConfigError(f"Unknown setting '{name}'{did_you_mean(name, known)}. Known: {', '.join(known)}.")
         checked = {name: _checked(name, value, known[name].default) for name, value in changes.items()}
 
         return replace(self, **checked)  # type: ignore[type-var]
@@ -137,7 +138,8 @@ def _checked(name: str, value: Any, default: Any) -> Any:
 def require(name: str, value: Any, choices: tuple[str, ...]) -> None:
     """Raise a :class:`ConfigError` unless a value is one of the choices of a setting."""
     if value not in choices:
-        raise ConfigError(f"'{name}' is '{str(value)[:80]}'; choose one of {', '.join(choices)}.")
+        found = str(value)[:80]
+        raise ConfigError(f"'{name}' is '{found}'{did_you_mean(found, choices)}; choose one of {', '.join(choices)}.")
 
 
 def require_range(name: str, value: float, low: float, high: float) -> None:
@@ -417,7 +419,8 @@ def preset(name: str, **changes: Any) -> tuple[ModelConfig, TrainConfig]:
     """The settings of a preset, with some of them changed.
 
     ``default`` is autoregressive; it becomes ``one-shot`` with ``decoder="one-shot"``, a kind other than
-    ``graphite-vae``, or convention ``paper``. A given number of epochs or of graphs per epoch replaces the budget.
+    ``graphite-vae``, or convention ``paper``. A given number of epochs or of graphs per epoch replaces the budget, and
+    patience is at most half of the validations unless it is given.
 
     Raises:
         ConfigError: The preset or a setting is unknown, or a value does not fit.
@@ -434,12 +437,16 @@ def preset(name: str, **changes: Any) -> tuple[ModelConfig, TrainConfig]:
     names = [field.name for config in (model, training) for field in fields(config)]
     for key in changes:
         if key not in names:
-            raise ConfigError(f"Unknown setting '{key}'. Known: {', '.join(names)}.")
+            raise ConfigError(f"Unknown setting '{key}'{did_you_mean(key, names)}. Known: {', '.join(names)}.")
     model = model.changed(**{key: value for key, value in changes.items() if hasattr(model, key)})
     training = training.changed(**{key: value for key, value in changes.items() if hasattr(training, key)})
     if "budget" not in changes and {"epochs", "epoch_graphs"} & {*changes}:
         # The length of the run is given.
         training = replace(training, budget=0.0)
+    if "patience" not in changes and training.patience:
+        # Patience that is longer than the run would never end it.
+        validations = training.epochs // training.validate_every
+        training = replace(training, patience=max(2, min(training.patience, validations // 2)))
     if model.is_autoregressive and training.convention == "paper":
         raise ConfigError("An autoregressive model has no convention 'paper'. Use decoder='one-shot', or 'pairs'.")
 

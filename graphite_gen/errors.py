@@ -6,6 +6,8 @@ advice, which it looks up by ``reason``. A broken assumption of the library itse
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import Any
 
 __all__ = [
@@ -21,7 +23,15 @@ __all__ = [
     "SamplingError",
     "TrainingError",
     "UnusedSettingError",
+    "did_you_mean",
 ]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A part of a message with the known name that is most similar; empty if none is."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+
+    return f" (did you mean '{close[0]}'?)" if close else ""
 
 
 class GraphiteError(Exception):

@@ -248,3 +248,18 @@ def test_latents_are_encoded_decoded_and_interpolated(settings: dict[str, Any]) 
 
     assert len(model.reconstruct(graphs).graphs) == 6
     assert [len(graph) for graph in model.interpolate(graphs[0], graphs[2], 3)] == [4, 5, 6]
+
+
+def test_a_model_is_fine_tuned_by_object_or_path(tmp_path: Path) -> None:
+    start = Model(small_model())
+    start.save(tmp_path / "start")
+    how = {"epochs": 1, "epoch_graphs": 0, "learning_rate": 1e-9}
+    models = [
+        fit([random_graph(4, seed) for seed in range(6)], initial=given, **how) for given in (start, tmp_path / "start")
+    ]
+
+    weights = start.trained.network.state_dict()
+    for model in models:
+        assert all(
+            torch.allclose(weights[name], own, atol=1e-6) for name, own in model.trained.network.state_dict().items()
+        )

@@ -171,3 +171,18 @@ def test_earlier_names_of_orderings_and_settings_are_mapped() -> None:
     assert found == {"ordering": "degeneracy", "decoder": "autoregressive", "seed": 1}
     assert preset("default", order="hub", stages=0) == preset("default", ordering="max-degree")
     assert preset("default", decoding_steps=1) == preset("default", decoder="one-shot") == preset("one-shot")
+
+
+def test_patience_can_end_a_short_run_unless_it_is_given() -> None:
+    whole, short = preset("one-shot")[1], preset("one-shot", epochs=30)[1]
+
+    assert (whole.patience, short.patience) == (10, 3)
+    assert short.patience * short.validate_every < short.epochs
+    assert preset("one-shot", epochs=30, patience=10)[1].patience == 10
+    assert preset("paper", epochs=30)[1].patience == 0
+
+
+def test_misspelt_settings_and_values_get_a_suggestion() -> None:
+    for wrong, hint in (({"epoch": 3}, "epochs"), ({"kind": "graphite-ve"}, "graphite-vae")):
+        with pytest.raises(ConfigError, match=f"did you mean '{hint}'"):
+            preset("default", **wrong)

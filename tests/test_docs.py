@@ -22,6 +22,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((RO
 SHORTER = {
     r"train (?!.*--(?:resume|single))": "--epochs 1 --epoch-graphs 32 --batch-size 16",
     r"train --family": "--graphs 64",
+    r"train .*--resume --epochs": "--epochs 2",
     r"(?:link|classify|embed|train --single) ": "--epochs 5",
     r"complete ": "--runs 2 --steps 8 --particles 8",
     r"nll (?!.*--check)": "-k 4",

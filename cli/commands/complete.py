@@ -18,7 +18,7 @@ from ..types import PATH_OR_DASH
     groups={
         "Model": "model seed",
         "Unknown pairs": "unlisted add_nodes index",
-        "Output": "count output format scores force",
+        "Output": "count output format union scores force",
     },
 )
 @click.argument("partial", type=PATH_OR_DASH)
@@ -57,8 +57,8 @@ from ..types import PATH_OR_DASH
     help="Steps per Markov chain of an autoregressive model; with more steps, more completions are enumerated.",
 )
 @options.number("--runs", low=2, default=4, help="Independent runs, whose spread gives the standard errors.")
-@options.all_of(options.input_format("--input-format"), options.simplify, options.ignore_weights, options.force)
-@options.all_of(options.seed, options.device, options.threads)
+@options.all_of(options.input_format("--input-format"), options.simplify, options.ignore_weights)
+@options.all_of(options.union, options.force, options.seed, options.device, options.threads)
 def complete(partial: Path, particles: int | None, steps: int, runs: int, **values: Any) -> None:
     """Sample the unknown pairs of the graph PARTIAL, given the known ones.
 
@@ -117,4 +117,5 @@ def complete(partial: Path, particles: int | None, steps: int, runs: int, **valu
         write_scores(result.scores, scores, force)
     if output is not None:
         provenance = Provenance(source="complete", model=trained.name, seed=given.seed)
-        write(result.samples, output, format=format, provenance=provenance, force=force, total=given.count)
+        target = {"format": format, "union": given.union, "force": force}
+        write(result.samples, output, provenance=provenance, total=given.count, **target)

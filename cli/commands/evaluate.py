@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 CONVENTIONS = ("tv", "emd", "rbf")
 # The names of 'graphite_gen.evaluation.validity.VALIDITY', which would load scipy.
-_PROPERTIES = ("grid", "lobster", "planar", "sbm", "tree")
+_PROPERTIES = ("acyclic", "bipartite", "connected", "grid", "lobster", "planar", "sbm", "tree")
 
 _limit = partial(click.option, type=LIMIT, multiple=True)
 
@@ -57,7 +57,9 @@ _limit = partial(click.option, type=LIMIT, multiple=True)
 )
 @_limit("--fail-above", help="Exit with 1 if 'ratio', 'discrepancy' or 'auc' is above X; may be repeated.")
 @_limit("--fail-below", help="Exit with 1 if 'valid', 'unique', 'novel' or 'vun' is below X; may be repeated.")
-@options.all_of(options.input_format(), options.simplify, options.seed, options.workers, options.as_json)
+@options.all_of(options.input_format(), options.simplify, options.seed)
+@options.number("--threads", high=4096, help="Number of CPU threads.  [default: 1]")
+@options.all_of(options.workers, options.as_json)
 def evaluate(samples: Path, **values: Any) -> None:
     """Compare SAMPLES with test graphs: MMDs, and the proportions that are valid, unique and novel.
 
@@ -76,10 +78,9 @@ def evaluate(samples: Path, **values: Any) -> None:
         raise click.UsageError("Pass '--family' or '--valid-if', not both.")
 
     # Numpy is imported below, and the last digits of its products depend on the number of threads.
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ["OMP_NUM_THREADS"] = str(given.threads or os.environ.get("OMP_NUM_THREADS", 1))
     group = process_group(given.workers)
 
-    from graphite_gen.evaluation import VALIDITY
     from graphite_gen.evaluation import evaluate as evaluate_samples
 
     from ..reading import find_family, read_for_all, read_sets
@@ -92,7 +93,7 @@ def evaluate(samples: Path, **values: Any) -> None:
         test,
         seen,
         family=None if given.valid_if else find_family(given.family, given.parameters, provenance),
-        validity=VALIDITY[given.valid_if] if given.valid_if else None,
+        validity=given.valid_if,
         conventions=conventions,
         most=given.most,
         seed=given.seed,
@@ -116,7 +117,7 @@ def _show(evaluation: Evaluation, conventions: Sequence[str]) -> None:
         "valid": _proportion(vun.valid),
         "unique": _proportion(vun.unique, usual.unique),
         "novel": _proportion(vun.novel, usual.novel),
-        "V.U.N.": _proportion(vun.vun),
+        "V.U.N.": "" if evaluation.figures()["vun"] is None else _proportion(vun.vun),
     }
     if evaluation.classifier is not None:
         other = evaluation.attainable_classifier
@@ -169,6 +170,7 @@ def _check_limits(evaluation: Evaluation, *limits: Sequence[tuple[str, float]]) 
 
     train = "pass training graphs with '--train'"
     missing = {"ratio": train, "novel": train, "valid": "pass '--family' or '--valid-if'"}
+    missing["vun"] = f"{missing['valid']}, and {train}"
     figures = evaluation.figures()
     failures = []
     for word, pairs in zip(("above", "below"), limits, strict=True):

@@ -11,8 +11,9 @@ import click
 
 from .. import options
 from ..command import command
-from ..console import count_of, note, track
+from ..console import count_of, forecast, note, track
 from ..sharing import process_group
+from ..signals import UntilStopped, exit_code
 from ..types import PATH_OR_DASH
 
 if TYPE_CHECKING:
@@ -110,21 +111,31 @@ def nll(graphs: Path, **values: Any) -> None:
     _warn(model, chosen, given, provenance.family or name)
     labellings = [log_labellings(graph) for graph in chosen] if given.unlabelled else None
 
-    rows = list(track(iterate_nll(model, chosen, how, group=group), len(chosen), "Scoring"))
+    scored = UntilStopped(iterate_nll(model, chosen, how, group=group))
+    # The matrices of a graph have a cell for each pair of nodes.
+    estimated = forecast(scored, [graph.nodes**2 for graph in chosen], "Scoring")
+    rows = list(track(estimated, len(chosen), "Scoring"))
+    planned = None
+    if scored.error is not None:
+        note(f"Interrupted: the result is partial, from the first {len(rows)} of {count_of(len(chosen), 'graph')}.")
+        planned, chosen = len(chosen), chosen[: len(rows)]
     bounds: list[GraphBDMC] = []
-    if given.check:
+    if given.check and planned is None:
         found_bounds = iterate_bdmc(model, given.check_graphs, how, features=chosen, group=group)
         bounds = list(track(found_bounds, given.check_graphs, "Checking"))
     if not group.is_rank_zero:
         return
     entropy = find_entropy(family, chosen, [row.nll for row in rows]) if given.convention == "pairs" else None
     if labellings is not None:
+        labellings = labellings[: len(rows)]
         rows = list(map(nll_of_class, rows, labellings))
         entropy = entropy and entropy_of_classes(entropy, labellings)
     bdmc = summarise_bdmc(model.name, how, bounds) if bounds else None
     anneals = not model.config.is_autoregressive
-    table = NLLTable(summarise(model.name, how, rows), entropy, bdmc, given.unlabelled, anneals)
+    table = NLLTable(summarise(model.name, how, rows), entropy, bdmc, given.unlabelled, anneals, planned)
     (table.show_json if given.as_json else table.show_table)(given.per_graph)
+    if scored.error is not None:
+        click.get_current_context().exit(exit_code(scored.error))
 
 
 def _choose_split(graphs: list[SimpleGraph], split: str | None) -> list[SimpleGraph]:

@@ -20,12 +20,13 @@ ROWS = {"reconstruction": "recovery", "latents from the prior": "prior", "random
 
 @command(
     short_help="Decode graphs from their own latents.",
-    groups={"Model": "model seed", "Output": "output output_format force as_json"},
+    groups={"Model": "model seed", "Output": "output output_format union force as_json"},
 )
 @click.argument("graphs", type=PATH_OR_DASH)
 @options.file(*("-o", "--output"), help="File for the decoded graphs, such as 'out.graphml'.")
 @options.all_of(options.output_format("--output-format"), options.model, options.input_format(), options.simplify)
-@options.all_of(options.ignore_weights, options.force, options.seed, options.device, options.threads, options.as_json)
+@options.all_of(options.ignore_weights, options.union, options.force, options.seed, options.device, options.threads)
+@options.as_json
 def reconstruct(graphs: Path, output: Path | None, model: str | None, force: bool, seed: int, **rest: Any) -> None:
     """Encode GRAPHS, decode them from a draw of their latents, and show how many edges come back.
 
@@ -43,6 +44,8 @@ def reconstruct(graphs: Path, output: Path | None, model: str | None, force: boo
         check_output(output, format=rest["output_format"], force=force)
     elif rest["output_format"] is not None:
         raise click.UsageError("'--output-format' needs '-o'.")
+    elif rest["union"]:
+        raise click.UsageError("'--union' needs '-o'.")
 
     from graphite_gen.records import Provenance
     from graphite_gen.sampling.reconstruction import reconstruct as decode_again
@@ -56,7 +59,8 @@ def reconstruct(graphs: Path, output: Path | None, model: str | None, force: boo
     result = decode_again(trained, found, seed)
     if output is not None:
         provenance = Provenance(source="reconstruct", model=trained.name, seed=seed)
-        write(result.graphs, output, format=rest["output_format"], provenance=provenance, force=force)
+        target = {"format": rest["output_format"], "union": rest["union"], "force": force}
+        write(result.graphs, output, provenance=provenance, **target)
     (show_json(result.to_json()) if rest["as_json"] else _show(result))
 
 

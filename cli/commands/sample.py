@@ -9,8 +9,14 @@ import click
 
 from .. import constraint_options, options
 from ..command import command, flag_of
-from ..console import note
+from ..console import announce, count_of, note
 from ..sharing import process_group
+from ..signals import UntilStopped, exit_code
+
+# Cells of matrices above which the time is estimated before it is spent.
+MANY_CELLS = 1 << 22
+# The proportion of unconstrained samples that satisfy a constraint, below which it is reported as unlikely.
+UNLIKELY = 0.01
 
 
 @command(
@@ -88,10 +94,15 @@ def sample(output: Path, **values: Any) -> None:
     how: dict[str, Any] = {"nodes": given.nodes, "seed": given.seed, "group": group}
     how |= {"largest": given.largest_component, "latents": given.with_latents}
 
-    def write_samples(graphs: Iterable[Any], model: str, count: int) -> None:
+    def write_samples(graphs: Iterable[Any], model: str, count: int, at_once: int = 1) -> None:
         target = {"format": given.format, "force": given.force, "union": given.union, "group": group}
+        target |= {"total": count, "at_once": at_once}
         provenance = Provenance(source="sample", model=model, seed=given.seed)
-        write(graphs, output, provenance=provenance, total=count, **target)
+        kept = UntilStopped(graphs)
+        write(kept if group.is_rank_zero else graphs, output, provenance=provenance, **target)
+        if kept.error is not None:
+            note(f"Interrupted: the output is partial, with {kept.count} of {count_of(count, 'graph')}.")
+            click.get_current_context().exit(exit_code(kept.error))
 
     if is_network_model(read_config(folder)):
         from graphite_gen.network.generation import sample_networks
@@ -106,15 +117,23 @@ def sample(output: Path, **values: Any) -> None:
     trained = load_model(folder, reason, given.device)
     seen = trained.sizes.graphs
     if given.nodes is not None and not min(seen) <= given.nodes[0] <= given.nodes[1] <= max(seen):
-        note(f"'{trained.name}' was trained on graphs of {min(seen)} to {max(seen)} nodes: other sizes may be poor.")
+        far = f", and {given.nodes[1]} is far from these" if given.nodes[1] > 2 * max(seen) else ""
+        note(
+            f"'{trained.name}' was trained on graphs of {min(seen)} to {max(seen)} nodes: other sizes may be poor{far}."
+        )
     count = given.count or len(encoded) or 100
     features = [] if given.features is None else read_for_all(group, given.features, simplify=given.simplify)[0]
     how |= {"constraints": constraint_options.build(constraints), "features": features, "encoded": encoded}
     sampler = Sampler(trained, count, **how)
-    write_samples(sampler, trained.name, count)
+    most = given.nodes[1] if given.nodes else max(seen)
+    if group.is_rank_zero and count * most**2 >= MANY_CELLS:
+        announce(sampler.estimate_seconds(), f"Sampling {count_of(count, 'graph')} of up to {most} nodes")
+    write_samples(sampler, trained.name, count, sampler.at_once)
     if constraints and group.is_rank_zero:
         label, rate = sampler.constraint.label, sampler.accepted / sampler.drawn
         masked = f"; {sampler.masked} graphs were sampled by masking" if sampler.masked else ""
         note(f"{sampler.accepted} of {sampler.drawn} unconstrained samples were '{label}' ({rate:.1%}){masked}.")
+        if sampler.masked and rate < UNLIKELY:
+            note(f"'{label}' is very unlikely under '{trained.name}': the samples may be unlike its other graphs.")
 
     return None

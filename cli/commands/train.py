@@ -20,11 +20,12 @@ from ..console import count_of, counting, duration, note, show_facts, show_json
 from ..sharing import connect_ranks, program
 from ..signals import exit_code
 from ..train_options import KINDS, NETWORK_SETTINGS, SETTINGS, naming_options, settings
-from ..types import NAME, PATH_OR_DASH
+from ..types import NAME, PATH_OR_DASH, PATH_OR_NAME
 
 if TYPE_CHECKING:
     from graphite_gen.distributed import ProcessGroup
     from graphite_gen.families import Family
+    from graphite_gen.training.checkpoint import TrainedModel
     from graphite_gen.training.runs import TrainingData
     from graphite_gen.training.trainer import Trainer
 
@@ -45,7 +46,7 @@ SINGLE = {"source", "single", *READING, "name", "out", "seed", "threads", "force
     groups={
         "Training graphs": "family parameters graphs nodes single",
         "Model": "preset kind decoder ordering latent width",
-        "Training": "budget epochs batch_size learning_rate seed resume",
+        "Training": "budget epochs batch_size learning_rate seed resume initial",
         "Output": "name out force as_json",
     },
     needs={"parameters": "family", "subsample": "single"},
@@ -75,6 +76,13 @@ SINGLE = {"source", "single", *READING, "name", "out", "seed", "threads", "force
 @options.all_of(options.seed, options.device)
 @options.number("--threads", high=4096, help="Number of CPU threads.  [default: 1; all with '--single']")
 @options.flag("--resume", help="Continue the run in OUT/NAME; without '--name', the last run on the family or file.")
+@click.option(
+    *("--from", "initial"),
+    type=PATH_OR_NAME,
+    metavar="MODEL",
+    shell_complete=options.complete_models,
+    help="Folder or name of a model to fine-tune: a new run starts with its weights.",
+)
 @options.all_of(options.force, options.as_json)
 @click.pass_context
 def train(ctx: click.Context, /, **values: Any) -> None:
@@ -83,6 +91,9 @@ def train(ctx: click.Context, /, **values: Any) -> None:
     The model with the best validation NLL is kept. A run can be stopped and resumed; with '--epochs', to
     bit-identical results. A file may mark its graphs as 'train' and 'validation'; otherwise a random 10% are used for
     validation.
+
+    '--resume' with more '--epochs' or a larger '--budget' extends a run, finished or not: the learning rate returns to
+    its value at that part of the longer schedule. '--from' fine-tunes a model on other graphs.
 
     With '--single' the model is trained on the edges of one large network, and 'sample' generates networks like it, of
     any size. Such a run cannot be resumed, and takes only some of the settings; others are refused.
@@ -95,7 +106,8 @@ def train(ctx: click.Context, /, **values: Any) -> None:
         graphite-gen train --family barabasi
         graphite-gen train --family ba --param m=3 --nodes 20:40 --name ba3
         graphite-gen train my_graphs.graphml --budget 1h
-        graphite-gen train my_graphs.graphml --resume
+        graphite-gen train my_graphs.graphml --resume --budget 2h
+        graphite-gen train my_graphs.graphml --from barabasi --name tuned
         graphite-gen train --single cora.h5
     """
     given, started = SimpleNamespace(**values), time.monotonic()
@@ -136,10 +148,13 @@ def train(ctx: click.Context, /, **values: Any) -> None:
                 trainer = resume_run(folder, changes, file=file, device=given.device, group=group)
             else:
                 changes = {key: values[key] for key in SETTINGS if values[key] is not None}
-                data, place = _data(given, family), (folder.name, folder)
-                trainer = start_run(*place, data, changes, device=given.device, force=given.force, group=group)
+                initial = group.broadcast(_initial(given) if group.is_rank_zero else None)
+                how = {"device": given.device, "force": given.force, "initial": initial, "group": group}
+                trainer = start_run(folder.name, folder, _data(given, family), changes, **how)
         if trainer.is_finished:
-            note(f"The run in '{folder}' is already finished.")
+            note(
+                f"The run in '{folder}' is already finished. To extend it, pass more '--epochs' or a longer '--budget'."
+            )
         else:
             if trainer.training.budget:
                 trainer.count_seconds(time.monotonic() - started)
@@ -161,12 +176,15 @@ def train(ctx: click.Context, /, **values: Any) -> None:
         note(f"Interrupted. {command}" if saved else "Interrupted before anything was saved.")
         ctx.exit(exit_code(error))
 
-    return show_results(trainer, folder, given.as_json) if group.is_rank_zero else None
+    if group.is_rank_zero:
+        show_results(trainer, folder, given.as_json, _resume_command(given, folder))
+
+    return None
 
 
 def _choose_folder(group: ProcessGroup, given: SimpleNamespace, base: str) -> tuple[Path, bool]:
     """The folder of the run and whether to resume the run in it, chosen by rank 0."""
-    from graphite_gen.training.runs import find_run, free_folder, lost_run
+    from graphite_gen.training.runs import find_run, lost_run
 
     out, folder, resumes = given.out, given.out, given.resume
     if group.is_rank_zero:
@@ -175,9 +193,32 @@ def _choose_folder(group: ProcessGroup, given: SimpleNamespace, base: str) -> tu
         elif lost := lost_run(out, base):
             folder, resumes = lost, True
         else:
-            folder = out / base if given.name or given.force else free_folder(out, base)
+            folder = _new_folder(given, base)
 
     return group.broadcast((folder, resumes))
+
+
+def _new_folder(given: SimpleNamespace, base: str) -> Path:
+    """The folder of a new run; without a name, one that does not exist."""
+    from graphite_gen.training.runs import free_folder
+
+    if given.name or given.force:
+        return Path(given.out / base)
+    folder = free_folder(given.out, base)
+    if folder.name != base:
+        note(f"'{given.out / base}' exists, so this model is called '{folder.name}'.")
+
+    return folder
+
+
+def _initial(given: SimpleNamespace) -> TrainedModel | None:
+    """The model to fine-tune."""
+    if given.initial is None:
+        return None
+
+    from ..model_choice import choose_model
+
+    return choose_model(given.initial, "cpu")
 
 
 def _announce(trainer: Trainer, folder: Path, resumes: bool, is_file: bool) -> None:
@@ -207,11 +248,11 @@ def _train_network(ctx: click.Context, given: SimpleNamespace) -> None:
     from graphite_gen.network.hyperparameters import GENERATION
     from graphite_gen.network.storage import save_network
     from graphite_gen.records import Provenance
-    from graphite_gen.training.runs import claim_folder, free_folder
+    from graphite_gen.training.runs import claim_folder
 
     options.use_threads(given.threads)
     base = given.name or _stem(given.source)
-    folder = given.out / base if given.name or given.force else free_folder(given.out, base)
+    folder = _new_folder(given, base)
     ctx.with_resource(locked(folder))
     claim_folder(folder, given.force, resumes=False)
     reading = {"features": False, "node_features": None, "node_labels": None}
@@ -238,6 +279,8 @@ def _train_network(ctx: click.Context, given: SimpleNamespace) -> None:
 def _check_usage(given: SimpleNamespace) -> None:
     if given.resume and given.force:
         raise click.UsageError("'--resume' and '--force' exclude each other: continue the run, or replace it.")
+    if given.resume and given.initial is not None:
+        raise click.UsageError("'--resume' and '--from' exclude each other: a run that is resumed has its own weights.")
     if given.source is not None and given.family is not None:
         raise click.UsageError("Pass either GRAPHS or '--family', not both.")
     if given.source is None and given.family is None and not (given.resume and given.name):
@@ -255,7 +298,7 @@ def _check_usage(given: SimpleNamespace) -> None:
 def _data(given: SimpleNamespace, family: Family | None) -> TrainingData:
     from graphite_gen.training.runs import TrainingData
 
-    about: dict[str, Any] = {"preset": given.preset, "seed": given.seed}
+    about: dict[str, Any] = {"preset": given.preset, "seed": given.seed, "initial": given.initial}
     if family is None:
         file = "-" if str(given.source) == "-" else str(given.source.resolve())
         return TrainingData(file=file, **about, **{key: getattr(given, key) for key in READING})

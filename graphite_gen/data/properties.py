@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..graph import SimpleGraph
 
-__all__ = ["component_labels", "has_planar_embedding", "is_connected", "is_tree", "largest_component"]
+__all__ = ["component_labels", "has_planar_embedding", "is_acyclic", "is_connected", "is_tree", "largest_component"]
 
 
 def is_connected(graph: SimpleGraph) -> bool:
@@ -20,6 +20,13 @@ def is_connected(graph: SimpleGraph) -> bool:
 def is_tree(graph: SimpleGraph) -> bool:
     """Whether the graph is connected and has no cycle."""
     return len(graph.edges) == graph.nodes - 1 and is_connected(graph)
+
+
+def is_acyclic(graph: SimpleGraph) -> bool:
+    """Whether the graph is a forest."""
+    components = len(np.unique(component_labels(graph.edges, graph.nodes)))
+
+    return len(graph.edges) == graph.nodes - components
 
 
 def largest_component(graph: SimpleGraph) -> SimpleGraph:

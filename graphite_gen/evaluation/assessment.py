@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ..config import require
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import DatasetError
 from ..families import Family
@@ -21,6 +22,7 @@ from .descriptors import describe
 from .isomorphism import isomorphism_classes
 from .mmd import CONVENTIONS, REPLICATES, MMDRow, compare_rows
 from .statistics import summarise_graphs
+from .validity import VALIDITY
 from .verdict import list_findings
 from .vun import VUN, Proportion, score_vun
 
@@ -96,9 +98,10 @@ class Evaluation(Record):
     findings: tuple[str, ...] = ()
 
     def figures(self) -> dict[str, float | None]:
-        """The metrics that scripts can compare with a limit."""
-        score = self.classifier
-        proportions = {"valid": self.vun.valid, "unique": self.vun.unique, "novel": self.vun.novel, "vun": self.vun.vun}
+        """The metrics that scripts can compare with a limit; V.U.N. only if validity and novelty were tested."""
+        score, vun = self.classifier, self.vun
+        proportions = {"valid": vun.valid, "unique": vun.unique, "novel": vun.novel}
+        proportions["vun"] = None if vun.valid is None or vun.novel is None else vun.vun
 
         return {
             "ratio": self.ratio,
@@ -114,7 +117,7 @@ def evaluate(
     train: Iterable[SimpleGraph | nx.Graph] = (),
     *,
     family: Family | str | None = None,
-    validity: Callable[[SimpleGraph], bool] | None = None,
+    validity: Callable[[SimpleGraph], bool] | str | None = None,
     conventions: Sequence[str] = tuple(CONVENTIONS),
     replicates: int = REPLICATES,
     most: int = MAX_COMPARED,
@@ -128,7 +131,8 @@ def evaluate(
         reference: Test graphs.
         train: The training graphs, for novelty and for attainable values of the metrics.
         family: The family that samples should belong to, or its name.
-        validity: A predicate for valid graphs, if there is no family.
+        validity: A criterion for valid graphs, if there is no family: a key of :data:`VALIDITY`, or any function, such
+            as ``lambda graph: nx.is_chordal(graph.to_networkx())``.
         conventions: The MMD conventions, keys of :data:`CONVENTIONS`; ``rbf`` is always included.
         replicates: The number of bootstrap replicates of each MMD interval; 0 for no interval.
         most: The maximum number of graphs of a set for MMDs and classifiers, chosen at random from larger sets.
@@ -142,6 +146,9 @@ def evaluate(
     if len(seen) == 1:
         raise DatasetError("There is 1 training graph; there should be at least 2, or none.", reason="too-few-graphs")
     family = family_of(family) if isinstance(family, str) else family
+    if isinstance(validity, str):
+        require("validity", validity, tuple(VALIDITY))
+        validity = VALIDITY[validity]
     x, y = (
         describe(_some(graphs, most, seed, name), group=group)
         for graphs, name in ((own, "samples"), (known, "reference"))

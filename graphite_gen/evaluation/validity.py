@@ -1,9 +1,10 @@
-"""Validity criteria of published datasets: tree, lobster, grid, planar, stochastic block model (SBM)."""
+"""Validity criteria, among them those of published datasets: lobster, grid, planar, stochastic block model (SBM)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
@@ -12,10 +13,22 @@ from scipy.sparse.csgraph import shortest_path
 from scipy.special import xlogy
 from scipy.stats import chi2
 
-from ..data.properties import has_planar_embedding, is_connected, is_tree
+from ..data.properties import has_planar_embedding, is_acyclic, is_connected, is_tree
 from ..graph import SimpleGraph
 
-__all__ = ["VALIDITY", "find_blocks", "is_grid", "is_lobster", "is_planar", "is_sbm", "is_tree", "sbm_agreement"]
+__all__ = [
+    "VALIDITY",
+    "find_blocks",
+    "is_acyclic",
+    "is_bipartite",
+    "is_connected",
+    "is_grid",
+    "is_lobster",
+    "is_planar",
+    "is_sbm",
+    "is_tree",
+    "sbm_agreement",
+]
 
 MAX_BLOCKS = 8
 SWEEPS = 30
@@ -103,6 +116,11 @@ def is_planar(graph: SimpleGraph) -> bool:
     return is_connected(graph) and has_planar_embedding(graph)
 
 
+def is_bipartite(graph: SimpleGraph) -> bool:
+    """Whether the nodes can be divided in two sets without an edge inside either."""
+    return bool(nx.is_bipartite(nx.Graph(graph.edges.tolist())))
+
+
 def is_lobster(graph: SimpleGraph) -> bool:
     """Whether the graph is a tree that is a path, or nothing, after its leaves are removed twice."""
     if not is_tree(graph):
@@ -186,10 +204,13 @@ def sbm_agreement(graph: SimpleGraph, labels: Labels) -> float:
 
 
 VALIDITY: Mapping[str, Callable[[SimpleGraph], bool]] = {
+    "acyclic": is_acyclic,
+    "bipartite": is_bipartite,
+    "connected": is_connected,
     "grid": is_grid,
     "lobster": is_lobster,
     "planar": is_planar,
     "sbm": is_sbm,
     "tree": is_tree,
 }
-"""Validity criteria of published datasets, by name."""
+"""Validity criteria by name."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import fields
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, get_type_hints
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import FamilyError
+from ..errors import FamilyError, did_you_mean
 from ..graph import SimpleGraph, as_simple_graph
 from ..records import listed
 
@@ -179,16 +178,14 @@ def family(name: str, **parameters: Any) -> Family:
     kinds = {key: kind for kind in FAMILIES.values() for key in (kind.name, *kind.aliases)}
     kind = kinds.get(name.strip().lower().replace("_", "-"))
     if kind is None:
-        close = difflib.get_close_matches(name, kinds, n=1)
-        hint = f" (did you mean '{close[0]}'?)" if close else ""
-        message = f"There is no family '{name}'{hint}; there are {listed(FAMILIES)}."
+        message = f"There is no family '{name}'{did_you_mean(name, kinds)}; there are {listed(FAMILIES)}."
         raise FamilyError(message, reason="unknown-family", name=name)
 
     hints = get_type_hints(kind)
     known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     for key in parameters:
         if key not in known:
-            message = f"'{kind.name}' has no parameter '{key}'; it has {listed(known)}."
+            message = f"'{kind.name}' has no parameter '{key}'{did_you_mean(key, known)}; it has {listed(known)}."
             raise FamilyError(message, reason="unknown-parameter", name=key)
 
     return kind(**{key: _parsed(kind, key, hints[key], value) for key, value in parameters.items()})

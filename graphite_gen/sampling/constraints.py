@@ -14,7 +14,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.properties import component_labels, has_planar_embedding, is_connected, is_tree
+from ..data.properties import has_planar_embedding, is_acyclic, is_connected, is_tree
 from ..errors import SamplingError
 from ..graph import SimpleGraph
 
@@ -176,9 +176,7 @@ class Acyclic(Constraint):
         return replace(Requirements.none(nodes), acyclic=True)
 
     def holds(self, graph: SimpleGraph) -> bool:
-        components = len(np.unique(component_labels(graph.edges, graph.nodes)))
-
-        return len(graph.edges) == graph.nodes - components
+        return is_acyclic(graph)
 
 
 @dataclass(frozen=True)

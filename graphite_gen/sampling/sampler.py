@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import operator
+import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -27,7 +29,7 @@ from ..nn.distributions import EdgeBernoulli, NodeNormal
 from ..rng import stream
 from ..training.checkpoint import TrainedModel
 from .conditional import exact_sampler, sample_constrained
-from .constraints import AllOf, Connected, Constraint
+from .constraints import AllOf, Connected, Constraint, Edges
 from .feasibility import NodePermutation
 
 __all__ = ["Sampler", "check_model"]
@@ -48,6 +50,10 @@ RANDOM_BYTES = 4
 MIN_ACCEPTANCE = 0.05
 PILOT = 16
 MAX_REDRAWS = 50
+# Unconstrained samples whose numbers of edges tell which sizes go with a given one.
+EDGE_SAMPLES = 256
+# The time of large samples is estimated from samples this many times smaller, by the growth between such sizes.
+LARGE, SMALLER, ONE_SHOT_GROWTH, AUTOREGRESSIVE_GROWTH = 60, 4, 2.0, 1.6
 # The number of consecutive failures under masks after which constraints are considered infeasible.
 MAX_FAILURES = 200
 
@@ -66,9 +72,11 @@ class Sampler:
     - ``exact given latents``: an exact conditional sample of a one-shot model given latents from the prior.
     - ``masks``: infeasible edges were masked.
 
-    Under constraints, infeasible sizes are not sampled. The arguments are those of :meth:`graphite_gen.Model.sample`;
-    of the processes of ``group``, rank 0 gets the graphs and the counts. With ``encoded`` graphs, latents are drawn
-    from these posteriors in turn instead of from the prior, and nodes are decoded in their ordering.
+    Under constraints, infeasible sizes are not sampled, and under a given number of edges sizes are weighted by the
+    probability of that number, as estimated from unconstrained samples. The arguments are those of
+    :meth:`graphite_gen.Model.sample`; of the processes of ``group``, rank 0 gets the graphs and the counts. With
+    ``encoded`` graphs, latents are drawn from these posteriors in turn instead of from the prior, and nodes are decoded
+    in their ordering.
 
     On a CPU, an autoregressive model samples several blocks in parallel, on ``torch.get_num_threads()`` threads. In the
     meantime that number is 1; it is restored before the first graph of these blocks is yielded, and after an error.
@@ -113,6 +121,7 @@ class Sampler:
         self._check()
         self._requirements = cache(self.constraint.requirements)
         self._possible = self._possible_sizes()
+        self._weights = self._size_weights()
 
     def _check(self) -> None:
         config, name = self.model.config, self.model.name
@@ -183,6 +192,53 @@ class Sampler:
 
         return possible
 
+    def _size_weights(self) -> NDArray[np.float64] | None:
+        r"""The probability of each possible size given a number of edges :math:`m`; None for no such constraint.
+
+        It is proportional to :math:`p(n) p(m | n)`, with a normal distribution of the number of edges: its mean at each
+        size, and its deviation relative to the mean, are those of unconstrained samples.
+        """
+        counts = [part.count for part in self.constraint.constraints if isinstance(part, Edges)]
+        possible = np.array(self._possible)
+        if not counts or self.features or len(possible) == 1:
+            return None
+        samples = int(np.clip(BLOCK_CELLS // self._max_nodes**2, 16, EDGE_SAMPLES))
+        graphs = list(Sampler(self.model, samples, nodes=self._range, seed=self.seed))
+        nodes, edges = np.array([(graph.nodes, len(graph.edges)) for graph in graphs], dtype=np.float64).T
+        sizes, groups = np.unique(nodes, return_inverse=True)
+        means = np.bincount(groups, edges) / np.bincount(groups)
+        spread = np.sqrt(np.mean((edges - means[groups]) ** 2) / max(np.mean(means[groups] ** 2), 1e-9))
+        mean = np.interp(possible, sizes, means)
+        deviation = np.maximum(spread * mean, 0.5)
+        prior = [0.0 if self._range else self.model.sizes.log_prob(size) for size in self._possible]
+        logits = prior - np.log(deviation) - 0.5 * ((counts[0] - mean) / deviation) ** 2
+        weights = np.exp(logits - logits.max())
+
+        return np.asarray(weights / weights.sum())
+
+    def estimate_seconds(self) -> float:
+        """A rough estimate of the time that all graphs take, from the first ones or smaller ones.
+
+        Constraints may take longer.
+        """
+        graphs = min(self._block_size, self.count)
+        if self.features or not graphs:
+            return 0.0
+        scale = SMALLER if self._max_nodes > LARGE else 1
+        growth = AUTOREGRESSIVE_GROWTH if self.model.config.is_autoregressive else ONE_SHOT_GROWTH
+        started = 0.0
+        # The first sample also loads code.
+        for count in (1, graphs):
+            started = time.monotonic()
+            deque(Sampler(self.model, count, nodes=self._max_nodes // scale, seed=self.seed), maxlen=0)
+
+        return (time.monotonic() - started) * scale**growth * -(-self.count // self.at_once)
+
+    @property
+    def at_once(self) -> int:
+        """The number of graphs that are sampled together: they are yielded one after the other, without delay."""
+        return self._block_size * (self._group.world_size if self._group.world_size > 1 else self._workers())
+
     def __iter__(self) -> Iterator[SimpleGraph]:
         self.drawn = self.accepted = self.masked = 0
         for graphs, (drawn, accepted, masked, failure) in self._blocks(-(-self.count // self._block_size)):
@@ -231,6 +287,8 @@ class Sampler:
                 (number * block + np.arange(block)) % len(self.features)
             ]
         rng = stream(self.seed, "sizes", number)
+        if self._weights is not None:
+            return rng.choice(np.array(self._possible), size=block, p=self._weights)
         if self._range:
             return np.array(self._possible)[rng.integers(0, len(self._possible), size=block)]
         sizes = self.model.sizes

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from ..config import ModelConfig, TrainConfig
 from ..data.sizes import SizeDistribution
-from ..errors import CheckpointError, ConfigError, OutputError
+from ..errors import CheckpointError, ConfigError, OutputError, did_you_mean
 from ..io.atomic import is_full, replacing, staging, sweep
 from ..io.locks import HIDDEN
 from ..records import Provenance, typed
@@ -36,6 +36,7 @@ __all__ = [
     "find_checkpoint",
     "is_checkpoint",
     "is_network_model",
+    "is_untrained",
     "last_started",
     "load_checkpoint",
     "load_weights",
@@ -255,6 +256,16 @@ def is_network_model(config: Mapping[str, Any]) -> bool:
     return config.get("scope") == SINGLE_GRAPH
 
 
+def is_untrained(folder: Path) -> bool:
+    """Whether a folder has a run that was stopped before its first validation."""
+    try:
+        results = _read_config(folder / "config.json").get("results")
+    except CheckpointError:
+        return False
+
+    return isinstance(results, Mapping) and results.get("best_epoch") == 0
+
+
 def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> TrainedModel:
     """Load a model of many graphs."""
     config, weights = read_model(folder)
@@ -369,7 +380,7 @@ def find_checkpoint(name: str | None, local: Path, prefer: str | None = None) ->
 
     Arguments:
         name: A path, the name of a folder under ``local``, or a bundled name, also as ``bundled:NAME``; None for the
-            last model trained under ``local``, otherwise a bundled one.
+            last model trained under ``local`` and validated at least once, otherwise a bundled one.
         local: The folder of the user's own models, ``./checkpoints``.
         prefer: The bundled model to fall back on, such as the family of the graphs.
     """
@@ -380,10 +391,11 @@ def find_checkpoint(name: str | None, local: Path, prefer: str | None = None) ->
                 return folder
         if Path(name).exists():
             return Path(name)
-        raise _unknown(f"There is no model '{name}'.", name)
+        known = [*bundled_names(), *(path.parent.name for path in local.glob("*/config.json"))]
+        raise _unknown(f"There is no model '{name}'{did_you_mean(name, known)}.", name)
     # Only runs have 'state.json': in a checkout './checkpoints' also contains the bundled models.
-    trained = [path.parent for path in local.glob("*/state.json") if (path.parent / "config.json").exists()]
-    if trained:
+    runs = [path.parent for path in local.glob("*/state.json") if (path.parent / "config.json").exists()]
+    if trained := [folder for folder in runs if not is_untrained(folder)]:
         return last_started(trained)
 
     return bundled_folder() / (prefer if prefer in bundled_names() else "barabasi")

@@ -24,7 +24,7 @@ from ..io import format_of, read_graphs
 from ..io.locks import HIDDEN, is_locked
 from ..memory import check_memory
 from ..records import Provenance, Record, typed
-from .checkpoint import check_writable, is_checkpoint, last_started, load_checkpoint, recover_save
+from .checkpoint import TrainedModel, check_writable, is_checkpoint, last_started, load_checkpoint, recover_save
 from .torchrun import launch
 from .trainer import FIRST_SAVE, RUN, Trainer, prepare, read_run, resolve_device
 
@@ -52,6 +52,7 @@ class TrainingData(Record):
         nodes: The minimum and maximum number of nodes of a family's graphs.
         format: The format of the file; None to infer it from the suffix.
         simplify: Whether to drop directions, self-loops and repeated edges of the file.
+        initial: The model that is fine-tuned; None for a model that is trained from the start.
     """
 
     family: str | None = None
@@ -64,6 +65,7 @@ class TrainingData(Record):
     ignore_weights: bool = False
     preset: str = "default"
     seed: int = 0
+    initial: str | None = None
 
     def load(self) -> tuple[list[SimpleGraph], list[SimpleGraph], Provenance]:
         """The training graphs, the validation graphs and their provenance."""
@@ -108,11 +110,12 @@ def start_run(
     *,
     device: str = "cpu",
     force: bool = False,
+    initial: TrainedModel | None = None,
     group: ProcessGroup = SINGLE_PROCESS,
 ) -> Trainer:
     """Prepare a new run with some settings that differ from the preset's; only rank 0 needs the folder and the file.
 
-    An existing checkpoint is replaced by force only.
+    An existing checkpoint is replaced by force only. With an ``initial`` model, that is fine-tuned.
     """
     if group.is_rank_zero:
         claim_folder(folder, force)
@@ -131,6 +134,7 @@ def start_run(
         provenance=provenance,
         data={**data.to_json(), "fingerprint": fingerprint([*train, *validation])},
         device=device,
+        initial=initial,
         group=group,
     )
 
@@ -168,9 +172,11 @@ def resume_run(
 ) -> Trainer:
     """Resume the run in a folder; only rank 0 needs the folder and the file.
 
-    The given settings of the model, the run or its data must be those of the run. ``file`` is the file of the training
+    The given settings of the model, the run or its data must be those of the run, except its length: with other
+    ``epochs`` or another ``budget`` it is extended (see :meth:`.Trainer.extend`). ``file`` is the file of the training
     graphs if it has moved.
     """
+    length = {key: given[key] for key in ("epochs", "budget") if key in given}
     with _at_hand(folder, group) as place:
         data, expected = _read_data(place)
         model = load_checkpoint(place)
@@ -178,8 +184,8 @@ def resume_run(
         for key, value in given.items():
             if key in model.config.unused:
                 raise UnusedSettingError(key, model.config.unused[key])
-            if (key, value) == ("ordering", "auto"):
-                # The ordering was chosen when the run was started.
+            if (key, value) == ("ordering", "auto") or key == "epochs" or (key == "budget" and known[key]):
+                # The ordering was chosen when the run was started, and its length may change.
                 continue
             if (tuple(value) if isinstance(value, list) else value) != known[key]:
                 raise CheckpointError(
@@ -193,7 +199,7 @@ def resume_run(
                 f"The graphs are not those that the run in '{folder}' was trained on.", reason="resume-other-graphs"
             )
 
-        return Trainer(
+        trainer = Trainer(
             model.name,
             model.config,
             model.training,
@@ -205,6 +211,9 @@ def resume_run(
             resume=True,
             group=group,
         )
+    trainer.extend(**length)
+
+    return trainer
 
 
 @contextmanager
@@ -291,13 +300,31 @@ def is_finished(folder: Path) -> bool:
 
 
 def free_folder(out: Path, name: str) -> Path:
-    """The first of ``name``, ``name-2``, ``name-3``, … that does not exist under ``out``."""
+    """The first of ``name``, ``name-2``, ``name-3``, … that does not exist under ``out``.
+
+    Raises:
+        CheckpointError: One of those before has a run that was stopped, and should be resumed or replaced.
+    """
     folder, number = out / name, 1
     while _is_taken(folder) or is_locked(folder):
+        if not is_locked(folder) and (state := _unfinished(folder)) is not None:
+            done, planned = state["progress"].get("epoch"), state.get("length", {}).get("epochs", "?")
+            text = f"'{folder}' has an unfinished run, after {done} of {planned} epochs."
+            raise CheckpointError(text, reason="run-unfinished", name=folder.name)
         number += 1
         folder = out / f"{name}-{number}"
 
     return folder
+
+
+def _unfinished(folder: Path) -> dict[str, Any] | None:
+    """The state of a run that was stopped; None for other models, and for a run that is damaged."""
+    try:
+        state = read_run(folder)
+    except CheckpointError:
+        return None
+
+    return None if state["progress"].get("finished") is True else state
 
 
 def lost_run(out: Path, name: str) -> Path | None:

@@ -54,6 +54,7 @@ __all__ = [
     "RUN",
     "Trainer",
     "TrainingPlan",
+    "TrainingStatus",
     "adapt_config",
     "configure",
     "prepare",
@@ -75,6 +76,8 @@ STEP_OVERHEAD = 1.1
 FORWARD_COST = 0.35
 # With fewer training graphs than these, which are not of a family, samples are compared with them.
 FEW_GRAPHS = 1000
+# The peak learning rate of fine-tuning relative to that of training.
+FINE_TUNING = 0.3
 
 
 def resolve_device(name: str) -> torch.device:
@@ -118,14 +121,18 @@ def adapt_config(config: ModelConfig, graphs: Sequence[SimpleGraph]) -> ModelCon
     )
 
 
-def configure(name: str, graphs: Sequence[SimpleGraph], /, **changes: Any) -> tuple[ModelConfig, TrainConfig]:
+def configure(
+    name: str, graphs: Sequence[SimpleGraph], /, initial: TrainedModel | None = None, **changes: Any
+) -> tuple[ModelConfig, TrainConfig]:
     """The settings of a preset with some changed, adapted to the graphs.
 
     Weighted graphs get a one-shot decoder, and graphs with node features the node ordering ``uniform``. Settings
-    without effect are refused.
+    without effect are refused. To fine-tune an ``initial`` model, its architecture is kept.
     """
     changes = current_names(changes)
     given = tuple(changes)
+    if initial is not None:
+        return _fine_tuning(name, graphs, initial, changes)
     if any(graph.is_weighted for graph in graphs):
         changes.setdefault("decoder", "one-shot")
     model, training = preset(name, **changes)
@@ -136,6 +143,39 @@ def configure(name: str, graphs: Sequence[SimpleGraph], /, **changes: Any) -> tu
             raise UnusedSettingError(setting, model.unused[setting])
 
     return adapt_config(model, graphs), training
+
+
+def _fine_tuning(
+    name: str, graphs: Sequence[SimpleGraph], initial: TrainedModel, changes: dict[str, Any]
+) -> tuple[ModelConfig, TrainConfig]:
+    """The architecture of a model, and the training settings of its preset without those for the start of a run."""
+    config = initial.config
+    for key, value in changes.items():
+        if key in config.unused:
+            raise UnusedSettingError(key, config.unused[key])
+        if value != getattr(config, key, value) and (key, value) != ("ordering", "auto"):
+            raise ConfigError(
+                f"'{initial.name}' has {key}={getattr(config, key)}, not {value}.", reason="initial-model"
+            )
+    kept = {"kind": config.kind, "decoder": config.decoder, "convention": initial.training.convention}
+    own = {key: value for key, value in changes.items() if not hasattr(config, key)}
+    training = preset(name, **{**kept, **own})[1]
+    # The weights are no longer at their start: a high learning rate, or a KL term switched off, would undo them.
+    gentle = {"learning_rate": FINE_TUNING * training.learning_rate, "kl_warmup": 0.0, "free_bits": 0.0}
+    training = training.changed(**{**gentle, **own})
+    fitted = adapt_config(config, graphs)
+    if (fitted.observation, fitted.node_features) != (config.observation, config.node_features):
+        kinds = [f"{one.observation} edges and {one.node_features} node features" for one in (config, fitted)]
+        raise DatasetError(f"'{initial.name}' is a model of graphs with {kinds[0]}, and these have {kinds[1]}.")
+    if "identity" in (*config.encoder_features, *config.decoder_features):
+        if fitted.max_nodes > config.max_nodes:
+            raise DatasetError(
+                f"The identity features of '{initial.name}' distinguish {config.max_nodes} nodes, and a graph has "
+                f"{fitted.max_nodes}."
+            )
+        return config, training
+
+    return fitted, training
 
 
 @dataclass(frozen=True)
@@ -163,6 +203,25 @@ class TrainingPlan(Record):
     seconds: float
     memory: int
     ordering: OrderingChoice | None = None
+
+
+@dataclass(frozen=True)
+class TrainingStatus(Record):
+    """The position of a run within an epoch.
+
+    Attributes:
+        epoch: The current epoch, counted from 1.
+        steps: About how many optimiser steps the run takes in all.
+        loss: The mean training objective of the epoch so far, in nats per graph; None before its first step.
+        seconds_left: The estimated time left; None before the first step.
+    """
+
+    epoch: int
+    epochs: int
+    step: int
+    steps: int
+    loss: float | None
+    seconds_left: float | None
 
 
 @dataclass
@@ -197,7 +256,7 @@ class Trainer:
     """A training run in a folder.
 
     Iterating trains and yields a :class:`TrainRecord` per epoch. ``has_saved`` is true if there is a run to resume, and
-    ``length`` is what is planned.
+    ``length`` is what is planned. ``watch`` is called before each step and each batch of a validation.
     """
 
     def __init__(
@@ -213,6 +272,7 @@ class Trainer:
         data: Mapping[str, Any] | None = None,
         device: torch.device | str = "cpu",
         resume: bool = False,
+        initial: TrainedModel | None = None,
         group: ProcessGroup = SINGLE_PROCESS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -220,9 +280,10 @@ class Trainer:
 
         The config is that of :func:`adapt_config`. Without validation graphs the last weights are kept, and without a
         folder, to which rank 0 saves, nothing is saved. ``data`` tells how to read or sample the graphs again, as JSON.
-        ``clock`` gives the seconds that a budget is measured in.
+        A new run starts with the weights of an ``initial`` model of the same architecture, if there is one. ``clock``
+        gives the seconds that a budget is measured in.
         """
-        if validation:
+        if validation and initial is None:
             fitted = adapt_config(config, [*graphs, *validation])
             # Identity features must cover the validation graphs too; nothing else may differ.
             config = replace(config, max_nodes=fitted.max_nodes)
@@ -249,11 +310,17 @@ class Trainer:
         # False while weights, moments and progress change together and must not be saved.
         self._is_consistent = True
         self._is_stopping = False
+        self.watch: Callable[[], None] = lambda: None
+        # The steps of this epoch, and the time and the steps of the run before it was resumed.
+        self._epoch_steps, self._before = 1, (0.0, 0)
         self._is_settled = resume
         self._ordering_choice: OrderingChoice | None = None
 
         self.network = build_network(config, derive_seed(training.seed, "weights")).to(self.device)
-        start_at_density(self.network, self.graphs)
+        if initial is None:
+            start_at_density(self.network, self.graphs)
+        else:
+            self.network.load_state_dict(initial.network.state_dict())
         self._optimiser = Optimiser(self.network, training)
         # The network that is validated and kept: the weights or their moving average.
         self._validated = copy.deepcopy(self.network) if training.average else self.network
@@ -270,8 +337,36 @@ class Trainer:
         group.barrier()
 
     def stop(self) -> None:
-        """Save and raise ``KeyboardInterrupt`` after the current step; for signal handlers."""
+        """Save and raise ``KeyboardInterrupt`` after the current step or batch of validation; for signal handlers."""
         self._is_stopping = True
+
+    def extend(self, *, epochs: int | None = None, budget: float | None = None) -> None:
+        """Change the length of a resumed run, finished or not, to more epochs in all or a larger budget.
+
+        The run continues as one of that length would: weights and optimiser state stay, and the learning rate returns
+        to its value at that part of the longer schedule, to decay to zero again. Without a new budget, the epochs that
+        are left have the mean length of those before.
+        """
+        progress, training, length = self._progress, self.training, self.length
+        if budget in (None, training.budget) and epochs in (None, length.epochs):
+            return
+        if budget is None:
+            most, budget = epochs or 0, 0.0
+        else:
+            most = epochs or max(training.epochs, math.ceil(training.epochs * budget / training.budget))
+        if most <= progress.epoch or 0 < budget <= progress.seconds:
+            done = f"{progress.epoch} epochs and {progress.seconds:.0f} s"
+            raise CheckpointError(f"The run in '{self.folder}' has already taken {done}.", reason="extension-too-short")
+        self.training = replace(training, epochs=most, budget=budget)
+        self._sketch = replace(self._sketch, training=self.training)
+        self.length = replace(length, epochs=most)
+        # The epoch in which a run was stopped keeps its batches; a budget is fitted again after it.
+        if budget and not progress.batch:
+            self._use_length(self._fitted_length(self.length, progress.epoch))
+        elif training.budget and progress.epoch and not progress.batch:
+            batches = round(progress.first_graph / progress.epoch / training.batch_size)
+            self.length = replace(self.length, epoch_graphs=training.batch_size * max(1, batches))
+        progress.finished, progress.stale = False, 0
 
     def count_seconds(self, seconds: float) -> None:
         """Count time before the run, such as that of reading graphs, towards its budget."""
@@ -281,6 +376,17 @@ class Trainer:
     def epoch(self) -> int:
         """The number of epochs done."""
         return self._progress.epoch
+
+    @property
+    def status(self) -> TrainingStatus:
+        progress, epochs, (seconds, steps) = self._progress, self.length.epochs, self._before
+        left = (epochs - progress.epoch) * self._epoch_steps - progress.batch
+        rest = max(self.training.budget - progress.seconds, 0.0) if self.training.budget else None
+        if rest is None and progress.step > steps:
+            rest = (progress.seconds - seconds) / (progress.step - steps) * left
+        loss = progress.loss_sum / progress.graphs_seen if progress.graphs_seen else None
+
+        return TrainingStatus(min(progress.epoch + 1, epochs), epochs, progress.step, progress.step + left, loss, rest)
 
     @property
     def is_finished(self) -> bool:
@@ -428,6 +534,7 @@ class Trainer:
     def __iter__(self) -> Iterator[TrainRecord]:
         self.settle()
         self._mark = self._clock()
+        self._before = self._progress.seconds, self._progress.step
         try:
             while self._progress.epoch < self.length.epochs and not self._progress.finished:
                 yield self._epoch()
@@ -449,11 +556,10 @@ class Trainer:
     def _epoch(self) -> TrainRecord:
         progress = self._progress
         batches = self._batches()
+        self._epoch_steps = len(batches)
         self.network.train()
         for indices in batches[progress.batch :]:
-            # All processes stop at the same step, so that none waits for another that has stopped.
-            if self._group.any(self._is_stopping):
-                raise KeyboardInterrupt
+            self._pause()
             self._tick()
             self._step(indices, (progress.epoch + progress.batch / len(batches)) / self.length.epochs)
             progress.epoch_seconds += self._tick()
@@ -466,7 +572,7 @@ class Trainer:
         validates = length.validates(done)
         nll = novelty = None
         if validates and self.validation:
-            nll = validation_nll(self._validated, self.validation, self.training, self._group)
+            nll = validation_nll(self._validated, self.validation, self.training, self._group, self._pause)
             if not math.isfinite(nll):
                 raise self._diverged(f"The validation NLL became {nll} after epoch {done}")
             if self._checks_novelty:
@@ -501,6 +607,13 @@ class Trainer:
             self._save()
 
         return record
+
+    def _pause(self) -> None:
+        """Show the progress, and stop if that was requested."""
+        self.watch()
+        # All processes stop at the same step, so that none waits for another that has stopped.
+        if self._group.any(self._is_stopping):
+            raise KeyboardInterrupt
 
     @property
     def _checks_novelty(self) -> bool:
@@ -685,12 +798,14 @@ def prepare(
     preset_name: str = "default",
     seed: int = 0,
     device: str = "cpu",
+    initial: TrainedModel | None = None,
     **others: Any,
 ) -> Trainer:
     """A new run with the settings of :func:`configure`; the others are arguments of :class:`Trainer`."""
-    config, training = configure(preset_name, [*graphs, *validation], seed=seed, **settings)
+    config, training = configure(preset_name, [*graphs, *validation], initial=initial, seed=seed, **settings)
+    others |= {"device": resolve_device(device), "initial": initial}
 
-    return Trainer(name, config, training, graphs, validation, device=resolve_device(device), **others)
+    return Trainer(name, config, training, graphs, validation, **others)
 
 
 def _damaged(message: str) -> CheckpointError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -30,17 +30,24 @@ SAMPLES, LEAST_SAMPLES, SAMPLED_NODES = 32, 8, 2000
 
 
 def validation_nll(
-    network: GraphNetwork, graphs: Sequence[SimpleGraph], training: TrainConfig, group: ProcessGroup = SINGLE_PROCESS
+    network: GraphNetwork,
+    graphs: Sequence[SimpleGraph],
+    training: TrainConfig,
+    group: ProcessGroup = SINGLE_PROCESS,
+    pause: Callable[[], None] = lambda: None,
 ) -> float:
     """The mean NLL by a few importance samples, or the reconstruction error of an autoencoder, in nats per graph.
 
-    The noise is the same at every validation. The processes of a group share the work and all get the result.
+    The noise is the same at every validation. The processes of a group share the work and all get the result; before
+    each of their batches, all call ``pause``.
     """
     network.eval()
     parts = validation_parts(graphs, training)
     sums = [0.0] * len(parts)
-    for number in range(group.rank, len(parts), group.world_size):
-        sums[number] = float(_validation_nats(network, graphs, training, *parts[number]).sum())
+    for first in range(0, len(parts), group.world_size):
+        pause()
+        for number in range(first + group.rank, len(parts), len(parts)):
+            sums[number] = float(_validation_nats(network, graphs, training, *parts[number]).sum())
     network.train()
 
     return sum(group.all_reduce_sum(sums)) / len(graphs)

@@ -1,13 +1,19 @@
 import re
+from importlib import import_module
+from pathlib import Path
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from graphite_gen.cli.command import NO_BREAK, Command, Option
-from graphite_gen.cli.main import COMMANDS, SECTIONS
+from graphite_gen.cli.main import COMMANDS, SECTIONS, main
+from graphite_gen.cli.types import NODES, PARAMETER, PATH_OR_NAME, SEED
 
-from .conftest import run
+from .conftest import invoke, run
+
+WRITERS = ("sample", "complete", "generate", "convert", "reconstruct", "interpolate")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -53,3 +59,52 @@ def test_earlier_spellings_are_accepted_and_not_shown() -> None:
     text = CliRunner().invoke(build, ["--help"]).stdout
     assert "--order " not in text
     assert "Node ordering.  [default: bfs]" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("sample --model ba", {"barabasi", "barabasi-one-shot"}),
+        ("sample --model mi", {"mine"}),
+        ("train --from mi", {"mine"}),
+        ("nll --family e", {"ego", "erdos-renyi"}),
+        ("ge", {"generate"}),
+    ],
+)
+def test_the_shell_completes_commands_models_and_families(words: str, found: set[str], own_folder: Path) -> None:
+    (own_folder / "checkpoints" / "mine").mkdir(parents=True)
+    (own_folder / "checkpoints" / "mine" / "config.json").touch()
+    *args, incomplete = words.split()
+    items = ShellComplete(main, {}, "graphite-gen", "_X").get_completions(args, incomplete)
+
+    assert {item.value for item in items if item.type == "plain"} == found
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("trian", "train"),
+        ("sample --model barabsi -o a.g6", "barabasi"),
+        ("generate --family egp -o a.g6", "ego"),
+        ("generate --family geometric --param largest_comp=true -o a.g6", "largest_component"),
+    ],
+)
+def test_misspelt_names_get_a_suggestion(line: str, hint: str) -> None:
+    result = invoke(*line.split())
+
+    assert f"did you mean '{hint}'?" in result.stderr.splitlines()[-1]
+    assert result.exit_code in (1, 2)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_options_have_the_same_meaning_in_all_commands(command: str) -> None:
+    found = getattr(import_module(f"graphite_gen.cli.commands.{command}"), command)
+    for option in (option for option in found.params if isinstance(option, click.Option)):
+        for flag, own in (("--seed", SEED), ("--nodes", NODES), ("--model", PATH_OR_NAME), ("--param", PARAMETER)):
+            assert flag not in option.opts or option.type is own
+        if "--union" in option.opts or "--force" in option.opts:
+            assert option.is_flag
+        assert "--threads" not in option.opts or isinstance(option.type, click.IntRange)
+    flags = {flag for option in found.params for flag in option.opts}
+    # A command that writes graphs can write their disjoint union, and replace files.
+    assert {"--union", "--force"} <= flags or command not in WRITERS

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 import pytest
 
 from graphite_gen.cli import console
-from graphite_gen.cli.console import counting, duration, progress_bar, track
+from graphite_gen.cli.console import counting, duration, forecast, progress_bar, track
 
 
 @pytest.fixture
@@ -68,3 +68,26 @@ def test_a_terminal_shows_a_bar_from_the_first_count(monkeypatch: pytest.MonkeyP
         for done in (1, 2):
             count(done, 4)
             assert [(task.description, task.completed, task.total) for task in bar.tasks] == [("Completing", done, 4)]
+
+
+def test_items_that_come_together_are_counted_together(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    def blocks() -> Iterator[int]:
+        for item in range(40):
+            clock[0] += 0 if item % 10 else 15
+            yield item
+
+    list(track(blocks(), 40, "Writing", 10))
+
+    assert capsys.readouterr().err.splitlines()[0] == "Writing: 10 of 40 after 15 s, about 45 s left."
+
+
+@pytest.mark.parametrize(
+    ("costs", "found"), [([1, 1, 2, 4], "1 min 20 s"), ([1, 1, 1], None), ([1, 50], None), ([], None)]
+)
+def test_long_work_is_announced_by_the_cost_of_what_is_left(
+    clock: list[float], capsys: pytest.CaptureFixture[str], costs: list[float], found: str | None
+) -> None:
+    assert list(forecast(working(clock, len(costs), 10), costs, "Scoring")) == list(range(len(costs)))
+
+    err = capsys.readouterr().err
+    assert f"about {found}" in err if found else not err

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tiny import path
 
-from graphite_gen.cli.diagnosis import bdmc_verdict, nll_finding, training_finding
+from graphite_gen.cli.diagnosis import bdmc_verdict, late_gain, nll_finding, training_finding
 from graphite_gen.families import family
 from graphite_gen.likelihood import NLLOptions, summarise
 from graphite_gen.likelihood.bdmc import BDMCEstimate, GraphBDMC, summarise_bdmc
@@ -199,3 +199,14 @@ def test_a_run_has_no_finding_if_the_baseline_is_close_to_the_entropy(monkeypatc
     # With unknown parameters the entropy is unknown.
     model = SimpleNamespace(**{**vars(model), "provenance": Provenance(family="erdos-renyi", parameters={"q": 1})})
     assert training_finding(trainer, model, [entropy + 0.3] * 2) is not None  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("nlls", "gain"), [([5, 4, 3.5, 3], 0.5), ([5, 4, 3, 3.5], None), ([5, 4, 3.01, 3], None), ([3], None)]
+)
+def test_a_run_still_improves_if_its_last_quarter_did(nlls: list[float], gain: float | None) -> None:
+    history = [SimpleNamespace(epoch=epoch, validation=nll) for epoch, nll in enumerate(nlls, 1)]
+    model = SimpleNamespace(results={"best_epoch": 1 + nlls.index(min(nlls))})
+    run = SimpleNamespace(history=history, length=SimpleNamespace(epochs=len(nlls)), model=model)
+
+    assert late_gain(run) == (None if gain is None else pytest.approx(gain))  # type: ignore[arg-type]

@@ -1,6 +1,12 @@
+from dataclasses import replace
 from pathlib import Path
 
+import click
 import pytest
+
+from graphite_gen.cli.commands.evaluate import evaluate
+from graphite_gen.evaluation import VALIDITY
+from graphite_gen.io import read_graphs, write_graphs
 
 from .conftest import assert_error, invoke, run, run_json
 
@@ -45,3 +51,20 @@ def test_a_file_of_training_graphs_overrides_the_split() -> None:
     assert value["vun"]["novel"]["value"] < 1
     assert value["family"] is None
     assert value["vun"]["valid"]["value"] == 0
+
+
+def test_vun_is_known_only_if_validity_and_novelty_were_tested() -> None:
+    for name in ("a", "b"):
+        graphs = [replace(graph, attributes={}) for graph in read_graphs(f"{name}.h5")]
+        write_graphs(graphs, f"{name}.g6")
+    compare = ("evaluate", "a.g6", "--reference", "b.g6", "--train", "a.g6")
+
+    assert "V.U.N." not in run(*compare).stdout
+    assert "V.U.N." in run(*compare, "--valid-if", "connected").stdout
+    assert_error(invoke(*compare, "--fail-below", "vun=0.5"), "'vun' is not known", "'--valid-if'", after_notes=True)
+
+
+def test_properties_are_those_of_the_library() -> None:
+    option = next(option for option in evaluate.params if option.name == "valid_if")
+    assert isinstance(option.type, click.Choice)
+    assert set(option.type.choices) == {*VALIDITY}

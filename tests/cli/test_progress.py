@@ -3,12 +3,14 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from tiny import star
 
+from graphite_gen.cli import progress
 from graphite_gen.cli.progress import show_plan, train_with_progress
 from graphite_gen.config import ModelConfig, TrainConfig
 from graphite_gen.records import TrainRecord
 from graphite_gen.training.pilot import OrderingChoice, OrderingScore
-from graphite_gen.training.trainer import TrainingPlan
+from graphite_gen.training.trainer import TrainingPlan, prepare
 
 
 class Run:
@@ -39,6 +41,19 @@ def test_a_run_without_a_terminal_prints_few_lines_and_the_last(
     assert 1 <= len(lines) <= 21
     assert lines[-1].startswith(f"epoch {epochs}/{epochs} ")
     assert "novel 75%" in lines[-1]
+
+
+def test_a_long_epoch_prints_its_steps_and_the_time_left(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "SILENCE", 0.0)
+    graphs = [star(nodes) for nodes in (4, 5, 6)] * 4
+    quick = {"width": 8, "ordering": "bfs", "epochs": 2, "epoch_graphs": 0, "batch_size": 4}
+    train_with_progress(prepare("stars", graphs, graphs[:2], quick))
+
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split("  loss")[0] for line in lines[:3]] == [f"epoch 1/2  step {step}/6" for step in range(3)]
+    assert all("left" in line for line in lines[1:3])
 
 
 def test_early_stopping_is_announced(capsys: pytest.CaptureFixture[str]) -> None:

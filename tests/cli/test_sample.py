@@ -91,3 +91,15 @@ def test_a_note_tells_of_unfinished_training(model: Path) -> None:
     for folder in ("./unfinished", model):
         notes = run("sample", "--model", folder, "-n", 1, "--force", "-o", "a.g6").stderr
         assert ("not finished" in notes) == (folder != model)
+
+
+def test_unlikely_constraints_and_long_samples_are_announced(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unlikely = run("sample", "--model", model, "-n", 9, "--nodes", 20, "--edges", 190, "-o", "out.g6").stderr
+    assert "'edges 190' is very unlikely under 'ego'" in unlikely
+    assert "far from these" in unlikely
+    assert "unlikely" not in run("sample", "--model", model, "--nodes", 2, "--connected", "-o", "two.g6").stderr
+
+    monkeypatch.setattr("graphite_gen.cli.console.LONG", 0.0)
+    for nodes, found in ((8, False), (250, True)):
+        err = run("sample", "--model", model, "-n", 70, "--nodes", nodes, "-o", f"{nodes}.s6").stderr
+        assert (f"70 graphs of up to {nodes} nodes will take about" in err) == found

@@ -33,7 +33,7 @@ def test_the_model_is_saved_and_its_results_are_on_stdout() -> None:
     result = run("train", "--family", "ego", *TINY)
 
     assert load_checkpoint(Path("checkpoints/ego")).name == "ego"
-    for fact in ("checkpoints/ego", "validation NLL", "ER baseline"):
+    for fact in ("checkpoints/ego", "validation NLL", "ER baseline", "entropy"):
         assert fact in result.stdout
     for note in ("epoch 2/2", "Plan: 2 epochs of 60 graphs", "graphite-gen sample --model checkpoints/ego"):
         assert note in result.stderr
@@ -67,8 +67,9 @@ def test_only_options_that_were_given_change_the_preset() -> None:
 def test_default_names_are_numbered_and_given_names_are_not() -> None:
     line = ("train", "--family", "ego", *TINY)
     run(*line)
-    run(*line)
+    second = run(*line).stderr.splitlines()[0]
     assert sorted(path.name for path in Path("checkpoints").iterdir()) == ["ego", "ego-2"]
+    assert "'ego-2'" in second
 
     run(*line, "--name", "ego", "--force", "--seed", 1)
     assert load_checkpoint(Path("checkpoints/ego")).training.seed == 1
@@ -111,7 +112,7 @@ def test_a_finished_run_is_reported_and_not_resumed_with_other_settings(model: P
 
     assert "finished" in result.stderr
     assert json.loads(result.stdout)["results"]["epochs"] == 2
-    for change in ("--epochs 9", "--seed 1", "--nodes 5:9", "--param p=0.4", "--no-mlp", "--preset paper"):
+    for change in ("--batch-size 9", "--seed 1", "--nodes 5:9", "--param p=0.4", "--no-mlp", "--preset paper"):
         assert_error(invoke(*line, *change.split()), "start another run")
     assert (model / "model.safetensors").read_bytes() == before
 
@@ -175,7 +176,29 @@ def test_a_run_stopped_in_its_first_step_or_while_resuming_can_be_resumed(monkey
     line = stopped(monkeypatch, "training.runs.TrainingData.load", "--resume")
 
     assert line.startswith(expected)
+    assert_error(
+        invoke("train", "--family", "ego", *TINY), "unfinished", "'--resume --name ego'", "'--force --name ego'"
+    )
+    # It has never been validated, so it is not chosen by default.
+    sample = ("sample", "-n", 2, "-o", "-", "--format", "g6")
+    assert "Model 'barabasi'" in run(*sample).stderr
+    assert "'ego' is untrained" in run(*sample, "--model", "ego").stderr
     assert run_json(*shlex.split(line.partition("graphite-gen ")[2]))["results"]["epochs"] == 2
+    assert "Model 'ego'" in run(*sample).stderr
+
+    assert run_json("train", "--family", "ego", "--resume", "--epochs", 3)["results"]["epochs"] == 3
+
+
+def test_a_model_is_fine_tuned_on_other_graphs(model: Path, graphs: Path) -> None:
+    tune = ("train", graphs, "--from", model, "--name", "tuned", "--epochs", 1, "--epoch-graphs", 0)
+    assert_error(invoke(*tune, "--width", 5), "width=16", "'--from'", after_notes=True)
+    assert_error(invoke(*tune, "--resume"), "'--from'", code=2)
+    assert not Path("checkpoints").exists()
+    run(*tune, "--learning-rate", 1e-9)
+
+    ours, theirs = (load_checkpoint(folder).network.state_dict() for folder in (Path("checkpoints/tuned"), model))
+    assert all(abs(ours[name] - theirs[name]).max() < 1e-6 for name in theirs)
+    assert json.loads(Path("checkpoints/tuned/state.json").read_text())["data"]["initial"] == str(model)
 
 
 def test_weights_are_announced_and_can_be_ignored() -> None:

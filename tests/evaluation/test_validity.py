@@ -5,7 +5,16 @@ from hypothesis import given, settings
 from scipy.stats import chi2
 from tiny import random_graph
 
-from graphite_gen.evaluation.validity import find_blocks, is_grid, is_lobster, is_planar, is_sbm, is_tree, sbm_agreement
+from graphite_gen.evaluation.validity import (
+    VALIDITY,
+    find_blocks,
+    is_grid,
+    is_lobster,
+    is_planar,
+    is_sbm,
+    is_tree,
+    sbm_agreement,
+)
 from graphite_gen.families.simulate import generate
 from graphite_gen.graph import SimpleGraph
 
@@ -18,6 +27,9 @@ def test_trees_and_planar_graphs_are_those_of_networkx(graph: SimpleGraph) -> No
     whole = graph.to_networkx()
 
     assert is_tree(graph) == nx.is_tree(whole)
+    assert VALIDITY["connected"](graph) == nx.is_connected(whole)
+    assert VALIDITY["acyclic"](graph) == nx.is_forest(whole)
+    assert VALIDITY["bipartite"](graph) == nx.is_bipartite(whole)
     assert is_planar(graph) == (nx.is_connected(whole) and nx.check_planarity(whole)[0])
 
 

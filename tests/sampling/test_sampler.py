@@ -12,7 +12,7 @@ from graphite_gen.data.encoded import EncodedGraph
 from graphite_gen.data.properties import largest_component
 from graphite_gen.errors import SamplingError
 from graphite_gen.graph import SimpleGraph
-from graphite_gen.sampling import Sampler, sampler
+from graphite_gen.sampling import Edges, Sampler, sampler
 from graphite_gen.training.checkpoint import TrainedModel
 
 
@@ -124,6 +124,19 @@ def test_sizes_follow_the_training_histogram_or_the_given_range() -> None:
     assert {graph.nodes for graph in Sampler(model, 40, nodes=np.int64(7))} == {7}
     ranged = Counter(graph.nodes for graph in Sampler(model, count, nodes=(np.int64(2), np.int32(6))))
     assert {n: ranged[n] / count for n in ranged} == pytest.approx(dict.fromkeys(range(2, 7), 0.2), abs=5 * 0.4 / 40)
+
+
+def test_a_number_of_edges_conditions_the_sizes() -> None:
+    # Nearly complete graphs: 15 edges are likely on 6 nodes only.
+    dense, even = biased(9.0), biased(0.0)
+    assert {graph.nodes for graph in Sampler(dense, 40, nodes=(4, 9), constraints=[Edges(15)])} == {6}
+    # Where no size is likely, the least unlikely ones are used.
+    assert {graph.nodes for graph in Sampler(dense, 20, nodes=(8, 12), constraints=[Edges(9)])} == {8}
+
+    few, more = (list(Sampler(even, count, nodes=(4, 9), constraints=[Edges(9)])) for count in (5, 30))
+    assert all(map(same, few, more))
+    assert {len(graph.edges) for graph in more} == {9}
+    assert len({graph.nodes for graph in more}) > 1
 
 
 def test_edges_are_as_frequent_as_their_probability_over_the_prior() -> None:

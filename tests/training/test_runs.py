@@ -17,7 +17,7 @@ from graphite_gen.io.locks import HIDDEN
 from graphite_gen.training import runs, torchrun
 from graphite_gen.training.checkpoint import is_checkpoint, load_checkpoint
 from graphite_gen.training.runs import TrainingData, find_training_graphs, fingerprint, resume_run, start_run
-from graphite_gen.training.trainer import RUN, Trainer
+from graphite_gen.training.trainer import RUN, Trainer, prepare
 
 DATA = TrainingData(family="ego", parameters={"p": 0.5}, graphs=8, nodes=(3, 5), preset="paper", seed=3)
 SETTINGS = {"epochs": 2, "width": 4, "latent": 2, "validation_samples": 1}
@@ -92,7 +92,9 @@ def test_an_interrupted_save_is_completed_before_it_is_sent(tmp_path: Path, monk
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
-@pytest.mark.parametrize("given", [{"epochs": 3}, {"family": "regular"}, {"nodes": (3, 6)}, {"parameters": {"p": 0.1}}])
+@pytest.mark.parametrize(
+    "given", [{"budget": 9.0}, {"family": "regular"}, {"nodes": (3, 6)}, {"parameters": {"p": 0.1}}]
+)
 def test_a_run_is_not_resumed_with_settings_that_are_other_or_unused(finished: Path, given: dict[str, object]) -> None:
     with pytest.raises(CheckpointError) as error:
         resume_run(finished, given)
@@ -100,6 +102,55 @@ def test_a_run_is_not_resumed_with_settings_that_are_other_or_unused(finished: P
     assert error.value.reason == "resume-other-setting"
     with pytest.raises(UnusedSettingError):
         resume_run(finished, {"ordering": "bfs"})
+
+
+def test_an_extended_run_follows_the_schedule_of_a_longer_one(first: Trainer, finished: Path, tmp_path: Path) -> None:
+    longer = list(start_run("b", tmp_path / "b", DATA, {**SETTINGS, "epochs": 4}))
+    run = resume_run(finished, {"epochs": 4})
+    start = run.network.state_dict()
+    assert all(torch.equal(start[name], weights) for name, weights in first.network.state_dict().items())
+    assert not run.is_finished
+    records = list(run)
+
+    # The weights of a run of two epochs and of four differ; steps and learning rates after epoch 2 do not.
+    assert [(one.epoch, one.step, one.learning_rate) for one in records] == [
+        (one.epoch, one.step, one.learning_rate) for one in longer[2:]
+    ]
+    assert {int(state["step"]) for state in run._optimiser.state.values()} == {longer[-1].step}
+    assert load_checkpoint(finished).training.epochs == resume_run(finished, {}).epoch == 4
+    with pytest.raises(CheckpointError, match="4 epochs"):
+        resume_run(finished, {"epochs": 3})
+
+
+def test_a_larger_budget_extends_a_run_in_proportion() -> None:
+    time = iter(np.arange(0, 1e4, 0.01))
+    about = {**SETTINGS, "epochs": 3, "budget": 2.0, "batch_size": 4}
+    run = prepare("a", [PATH] * 20, [PATH] * 4, about, preset_name="paper", clock=lambda: float(next(time)))
+    list(run)
+    run.extend(budget=4.0)
+    records = list(run)
+
+    assert run.training.epochs == 6 >= records[-1].epoch == run.length.epochs > 4
+    assert 3 < records[-1].seconds < 5
+    # The last epoch of a budget may be short; those of an extension by epochs are not.
+    before = run._progress.first_graph / run.epoch
+    run.extend(epochs=9)
+    assert (run.training.budget, run.length.epochs) == (0, 9)
+    assert abs(run.length.epoch_graphs - before) <= 4
+
+
+def test_an_unfinished_run_is_not_silently_left_behind(finished: Path) -> None:
+    out = finished.parent
+    assert runs.free_folder(out, "a").name == "a-2"
+    stopped = iter(start_run("a-2", out / "a-2", DATA, SETTINGS))
+    next(stopped)
+    stopped.close()
+    with pytest.raises(CheckpointError, match="after 1 of 2 epochs") as error:
+        runs.free_folder(out, "a")
+    assert (error.value.reason, error.value.facts) == ("run-unfinished", {"name": "a-2"})
+
+    list(resume_run(out / "a-2", {}))
+    assert runs.free_folder(out, "a").name == "a-3"
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,15 @@ from graphite_gen.training import trainer as training_module
 from graphite_gen.training.checkpoint import load_checkpoint
 from graphite_gen.training.step import draw_step, step_loss
 from graphite_gen.training.step_memory import step_bytes
-from graphite_gen.training.trainer import Trainer, _schedule, adapt_config, configure, read_history, resolve_device
+from graphite_gen.training.trainer import (
+    Trainer,
+    _schedule,
+    adapt_config,
+    configure,
+    prepare,
+    read_history,
+    resolve_device,
+)
 from graphite_gen.training.validation import sample_novelty
 
 pytestmark = pytest.mark.usefixtures("single_precision")
@@ -137,6 +145,29 @@ def test_a_resumed_run_ends_with_bit_identical_weights(
     assert same_weights(load_checkpoint(tmp_path).network.state_dict(), straight.model.network.state_dict())
     assert timeless(resumed.history) == timeless(straight.history)
     assert [record.epoch for record in resumed.history] == [1, 2, 3, 4]
+
+
+def test_the_status_counts_steps_and_a_run_stops_within_a_validation(straight: Trainer, tmp_path: Path) -> None:
+    run, seen = trainer(tmp_path), []
+
+    def watch() -> None:
+        seen.append(run.status)
+        if run.epoch == 1 and run.status.step == 2 * run.status.steps / 4:
+            run.stop()
+
+    run.watch = watch
+    with pytest.raises(KeyboardInterrupt):
+        list(run)
+
+    assert [record.epoch for record in run.history] == [1]
+    assert {status.steps for status in seen} == {straight.history[-1].step}
+    assert (seen[0].step, seen[0].loss, seen[0].seconds_left) == (0, None, None)
+    assert seen[-1].step == straight.history[1].step
+    spent = run._progress.seconds
+    assert seen[-1].seconds_left == pytest.approx(spent, rel=0.5)
+    resumed = trainer(tmp_path, resume=True)
+    list(resumed)
+    assert timeless(resumed.history) == timeless(straight.history)
 
 
 def test_ctrl_c_at_any_moment_leaves_a_run_that_can_be_resumed(tmp_path: Path) -> None:
@@ -628,6 +659,23 @@ def test_a_wider_model_needs_more_memory() -> None:
             estimates.append(step_bytes(replace(config, max_nodes=60), training))
         assert estimates == sorted(estimates)
         assert estimates[-1] > 2 * estimates[0]
+
+
+def test_fine_tuning_keeps_the_architecture_and_refuses_graphs_that_do_not_fit(straight: Trainer) -> None:
+    model, graphs = straight.model, [random_graph(5, seed) for seed in range(4)]
+    config, training = configure("default", graphs, initial=model, width=model.config.width, epochs=3)
+    assert replace(config, max_nodes=model.config.max_nodes) == model.config
+    assert (training.epochs, training.kl_warmup) == (3, 0.0)
+    assert training.learning_rate < preset("one-shot")[1].learning_rate
+    assert configure("default", graphs, initial=model, learning_rate=0.5)[1].learning_rate == 0.5
+    run = prepare("b", graphs, [], {}, initial=model)
+    assert same_weights(run.network.state_dict(), model.network.state_dict())
+
+    with pytest.raises(ConfigError, match="latent"):
+        configure("default", graphs, initial=model, latent=model.config.latent + 1)
+    for wrong in (random_graph(5, 0, weighted=True), random_graph(5, 0, features=2)):
+        with pytest.raises(DatasetError, match="these have"):
+            configure("default", [wrong], initial=model)
 
 
 def test_weighted_graphs_and_other_kinds_start_from_the_one_shot_preset() -> None:
