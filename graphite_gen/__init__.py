@@ -61,6 +61,7 @@ _EXPORTS = {
     "family": "families",
     "fit": "api",
     "fit_network": "network.tasks",
+    "from_pandas": "io.frames",
     "generate": "families.simulate",
     "load": "api",
     "load_network": "network.storage",
@@ -74,6 +75,7 @@ _EXPORTS = {
     "read_network": "network.network",
     "save_network": "network.storage",
     "score_links": "network.tasks",
+    "to_pandas": "io.frames",
     "write_graphs": "io",
     "write_latents": "io.latents",
 }

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .errors import DatasetError
+from .errors import ConfigError, DatasetError
 
 if TYPE_CHECKING:
+    import igraph
     import networkx as nx
 
-__all__ = ["SimpleGraph", "as_simple_graph", "columns_of", "take_features", "take_weights"]
+__all__ = ["SimpleGraph", "as_simple_graph", "columns_of", "is_igraph", "take_features", "take_weights"]
 
 Columns = dict[str, list[Any]]
 
@@ -190,6 +191,41 @@ class SimpleGraph:
 
         return graph if self.names is None else nx.relabel_nodes(graph, dict(enumerate(self.names)))
 
+    def to_igraph(self) -> igraph.Graph:
+        """An igraph graph; names are the vertex attribute ``name``, weights and features attributes as in networkx."""
+        try:
+            import igraph
+        except ImportError:
+            raise ConfigError("igraph is not installed: 'pip install igraph'.") from None
+        named = {} if self.names is None else {"name": list(self.names)}
+        features = {} if self.features is None else {"features": self.features.tolist()}
+        weights = {} if self.weights is None else {"weight": self.weights.tolist()}
+
+        return igraph.Graph(
+            self.nodes,
+            self.edges.tolist(),
+            graph_attrs=dict(self.attributes),
+            vertex_attrs={**named, **self.node_attributes, **features},
+            edge_attrs={**self.edge_attributes, **weights},
+        )
+
+    @classmethod
+    def from_igraph(cls, graph: igraph.Graph) -> SimpleGraph:
+        """A graph from igraph, as :meth:`from_networkx`; distinct values of the vertex attribute ``name`` are names."""
+        own = graph.to_networkx()
+        for _, data in own.nodes(data=True):
+            del data["_igraph_index"]
+        for *_, data in own.edges(data=True):
+            del data["_igraph_index"]
+        found = cls.from_networkx(own)
+        names = found.node_attributes.get("name", ())
+        if found.names is not None or len({*names, None}) <= len(names):
+            return found
+
+        columns = {key: column for key, column in found.node_attributes.items() if key != "name"}
+
+        return replace(found, names=tuple(names), node_attributes=columns) if names else found
+
     @classmethod
     def from_networkx(cls, graph: nx.Graph) -> SimpleGraph:
         """A graph from networkx, with nodes in the same order.
@@ -224,14 +260,21 @@ class SimpleGraph:
         return cls(len(names), edges, weights, features, own_names, node_columns, edge_columns, dict(graph.graph))
 
 
-def as_simple_graph(graph: SimpleGraph | nx.Graph) -> SimpleGraph:
-    """Convert a networkx graph to a :class:`SimpleGraph`, which is returned as it is.
+def is_igraph(graph: object) -> bool:
+    """Whether an object is a graph of python-igraph, which need not be installed."""
+    return type(graph).__module__.split(".")[0] == "igraph" and hasattr(graph, "to_networkx")
+
+
+def as_simple_graph(graph: SimpleGraph | nx.Graph | igraph.Graph) -> SimpleGraph:
+    """Convert a networkx or igraph graph to a :class:`SimpleGraph`, which is returned as it is.
 
     Raises:
         DatasetError: It is neither, or not a simple graph.
     """
     if isinstance(graph, SimpleGraph):
         return graph
+    if is_igraph(graph):
+        return SimpleGraph.from_igraph(graph)
     if not hasattr(graph, "is_multigraph"):
         found = " ".join(repr(graph).split())[:80]
         raise DatasetError(f"Expected networkx graphs, such as a list of them; found {type(graph).__name__} {found}.")

@@ -45,13 +45,13 @@ __all__ = [
     "write_graphs",
 ]
 
-_NAMES = ("graphml", "h5", "g6", "s6", "jsonl", "gml", "edgelist")
+_NAMES = ("graphml", "h5", "g6", "s6", "jsonl", "gml", "edgelist", "csv", "tsv")
 FORMATS = MappingProxyType({name: (f".{name}",) for name in _NAMES} | {"h5": (".h5", ".hdf5")})
 """The suffixes of each format."""
 
 _SUFFIXES = {suffix: name for name, suffixes in FORMATS.items() for suffix in suffixes}
 _ALL = ("weights", "features", "names", "node_attributes", "edge_attributes")
-_DROPPED = {"g6": _ALL, "s6": _ALL, "edgelist": ("features", "node_attributes")}
+_DROPPED = {"g6": _ALL, "s6": _ALL, **dict.fromkeys(("edgelist", "csv", "tsv"), ("features", "node_attributes"))}
 
 
 def format_of(path: str | Path, format: str | None = None, *, reason: str = "format-unknown") -> str:
@@ -171,10 +171,13 @@ def _folder_files(folder: Path, format: str | None) -> Iterator[tuple[Path, str]
     except OSError as error:
         raise FormatError(f"'{folder}' cannot be read: {error.strerror or error}.", path=folder) from error
     if format is None:
-        files = [path for path in files if Path(path.name.lower().removesuffix(".gz")).suffix in _SUFFIXES]
+        formats = {path: _SUFFIXES.get(Path(path.name.lower().removesuffix(".gz")).suffix) for path in files}
+        known = [path for path in files if formats[path]]
+        # Tables beside graphs have features or labels of nodes, or scores.
+        files = [path for path in known if formats[path] not in ("csv", "tsv")] or known
     if not files:
-        known = ", ".join(_SUFFIXES)
-        raise FormatError(f"'{folder}' contains no graph files; expected {known}.", reason="no-graphs", path=folder)
+        suffixes = ", ".join(_SUFFIXES)
+        raise FormatError(f"'{folder}' contains no graph files; expected {suffixes}.", reason="no-graphs", path=folder)
     for path in files:
         yield path, format_of(path, format)
 
