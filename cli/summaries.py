@@ -139,16 +139,17 @@ def _network_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def list_models(as_json: bool) -> None:
-    """List the models under './checkpoints' and the bundled ones."""
+def list_models(as_json: bool, parent: Path | None = None) -> None:
+    """List the models in a folder, by default those under './checkpoints' and the bundled ones."""
     rows: list[dict[str, Any]] = []
     bundled = checkpoint.bundled_folder()
+    parents = (LOCAL, bundled) if parent is None else (parent,)
     places: dict[Path, Path] = {}
-    for folder in (path.parent for parent in (LOCAL, bundled) for path in sorted(parent.glob("*/config.json"))):
+    for folder in (path.parent for each in parents for path in sorted(each.glob("*/config.json"))):
         places.setdefault(folder.resolve(), folder)
     # In a checkout, './checkpoints' also holds the bundled models, which have no 'state.json'.
     for place, folder in places.items():
-        is_local = folder.parent == LOCAL and (place.parent != bundled.resolve() or (folder / "state.json").exists())
+        is_local = folder.parent != bundled and (place.parent != bundled.resolve() or (folder / "state.json").exists())
         try:
             rows.append({"place": "local" if is_local else "bundled", **summarise_model(folder)})
         except GraphiteError as error:

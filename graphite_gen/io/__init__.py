@@ -22,7 +22,7 @@ from ..errors import FormatError, OutputError
 from ..graph import SimpleGraph, as_simple_graph
 from ..records import Provenance
 from .atomic import is_settled
-from .build import MAX_NODES, Context
+from .build import MAX_NODES, Context, several_graphs
 from .files import Template, check_not_pickle, check_target, is_special, open_input, open_output
 from .union import disjoint_union
 from .values import provenance_of
@@ -204,8 +204,13 @@ def _module(format: str) -> Any:
     return importlib.import_module(f"{__name__}.{format}")
 
 
-def check_output(target: str | Path, *, format: str | None = None, force: bool = False) -> str:
-    """Check that :func:`write_graphs` can write a target, before work is done for it, and return its format."""
+def check_output(
+    target: str | Path, *, format: str | None = None, force: bool = False, union: bool = False, many: bool = False
+) -> str:
+    """Check that :func:`write_graphs` can write a target, before work is done for it, and return its format.
+
+    ``many`` tells that there will be more than one graph.
+    """
     path = None if str(target) == "-" else Path(target)
     if path is not None and os.path.isdir(path):  # noqa: PTH112
         check_target(path, force)
@@ -213,6 +218,10 @@ def check_output(target: str | Path, *, format: str | None = None, force: bool =
     if name == "h5" and is_special(path):
         problem = f"HDF5 cannot be written to '{target}', which is not seekable."
         raise OutputError(problem, reason="h5-not-seekable", path=target)
+    if union:
+        check_node_attributes(name, "a union")
+    if name == "edgelist" and many and "{index" not in str(target):
+        raise several_graphs(name)
     if "{index" in str(target):
         Template(str(target)).check(force)
     elif path is not None:
@@ -249,10 +258,8 @@ def write_graphs(
         OutputError: The target cannot be written, or the format cannot store the graphs.
         DatasetError: A networkx graph is not a simple graph.
     """
-    name = check_output(target, format=format, force=force)
+    name = check_output(target, format=format, force=force, union=union)
     path = None if str(target) == "-" else Path(target)
-    if union:
-        check_node_attributes(name, "a union")
 
     count = 0
 

@@ -16,11 +16,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..errors import OutputError
 from ..graph import SimpleGraph
 from ..records import Provenance
 from . import csv
-from .build import Context, Row, build_graph
+from .build import Context, Row, build_graph, several_graphs
 from .files import decoded, lines
 from .values import PREFIX, edge_rows, from_text, names_from_words, plain, texts_from_names, to_text
 
@@ -89,9 +88,7 @@ def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenanc
     graphs = iter(graphs)
     graph = next(graphs)
     if next(graphs, None) is not None:
-        remedy = "write another format, or one file per graph with '{index:04d}.edgelist'."
-        problem = f"An edge list stores one graph, and there are several: {remedy}"
-        raise OutputError(problem, reason="one-graph-per-file")
+        raise several_graphs("edgelist")
     if not graph.nodes:
         stream.write(b"# a graph without nodes\n")
     ids = [str(i) for i in range(graph.nodes)] if graph.names is None else _words(graph.names)

@@ -91,3 +91,10 @@ def test_a_note_tells_of_unfinished_training(model: Path) -> None:
     for folder in ("./unfinished", model):
         notes = run("sample", "--model", folder, "-n", 1, "--force", "-o", "a.g6").stderr
         assert ("not finished" in notes) == (folder != model)
+
+
+@pytest.mark.parametrize(
+    "args", [("-o", "a.xyz"), ("-o", "a.edgelist", "-n", 2), ("-o", "a.g6", "--union"), ("-o", "no/a.g6")]
+)
+def test_the_output_is_checked_before_a_model_is_loaded(args: tuple[object, ...], model: Path) -> None:
+    assert_error(invoke("sample", "--model", model, *args), "'")
