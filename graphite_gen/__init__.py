@@ -37,6 +37,7 @@ _EXPORTS = {
     "EncodedGraph": "data.encoded",
     "Evaluation": "evaluation",
     "Family": "families",
+    "GraphGenerator": "api",
     "GraphiteError": "errors",
     "LinkResult": "network.link_prediction",
     "MaxDegree": "sampling",

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import ConfigError, DatasetError
+from .records import count_of
 
 if TYPE_CHECKING:
     import igraph
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["SimpleGraph", "as_simple_graph", "columns_of", "is_igraph", "take_features", "take_weights"]
 
 Columns = dict[str, list[Any]]
+
+DRAWN_NODES = 100
+"""The largest graphs that are drawn in notebooks."""
 
 # A comparison with the largest number of a type excludes NaN, infinities and integers that are too large.
 _MAX_32, _MAX_64 = float(np.finfo(np.float32).max), float(np.finfo(np.float64).max)
@@ -87,7 +91,7 @@ def _is_row(value: Any) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SimpleGraph:
     """An undirected graph without self-loops or repeated edges, on nodes ``0 … nodes-1``.
 
@@ -113,6 +117,32 @@ class SimpleGraph:
     node_attributes: Mapping[str, list[Any]] = field(default_factory=dict)
     edge_attributes: Mapping[str, list[Any]] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        features = 0 if self.features is None else self.features.shape[1]
+        parts = [(self.nodes, "node"), (len(self.edges), "edge"), *[(features, "feature")] * (features > 0)]
+        words = [count_of(*part) for part in parts] + ["weighted"] * (self.weights is not None)
+
+        return f"SimpleGraph({', '.join(words)})"
+
+    def _repr_html_(self) -> str:
+        return f"{self.picture()}<div>{self!r}</div>"
+
+    def picture(self, size: int = 120) -> str:
+        """A drawing in SVG for notebooks; empty for graphs of more than 100 nodes."""
+        import networkx as nx
+
+        if self.nodes > DRAWN_NODES:
+            return ""
+        graph = nx.empty_graph(self.nodes)
+        graph.add_edges_from(self.edges.tolist())
+        points = nx.spring_layout(graph, seed=0, center=(size / 2, size / 2), scale=size / 2 - 5)
+        lines = (
+            f"M{points[i][0]:.1f} {points[i][1]:.1f}L{points[j][0]:.1f} {points[j][1]:.1f}" for i, j in graph.edges
+        )
+        nodes = (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="#4477aa"/>' for x, y in points.values())
+
+        return f'<svg width="{size}" height="{size}"><path d="{"".join(lines)}" stroke="#999"/>{"".join(nodes)}</svg>'
 
     @classmethod
     def from_adjacency(cls, adjacency: ArrayLike) -> SimpleGraph:

@@ -99,12 +99,13 @@ class GraphReader(Iterator[SimpleGraph], AbstractContextManager["GraphReader"]):
     """A stream of graphs from a file; it is closed at its end, by :meth:`close`, or as a context manager.
 
     Attributes:
+        name: The file or folder.
         format: The format of the file; of the first one for a folder.
         provenance: The provenance of the first graph.
     """
 
     def __init__(self, format: str, graphs: Iterator[SimpleGraph], name: str) -> None:
-        self.format = format
+        self.format, self.name = format, name
         self._files = graphs
         first = next(graphs, None)
         if first is None:
@@ -121,6 +122,13 @@ class GraphReader(Iterator[SimpleGraph], AbstractContextManager["GraphReader"]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        return f"GraphReader('{self.name}', {self.format})"
+
+    def to_networkx(self) -> list[nx.Graph]:
+        """The graphs that are left, as networkx graphs."""
+        return [graph.to_networkx() for graph in self]
 
     def close(self) -> None:
         """Close the file and end the stream."""
