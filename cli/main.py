@@ -2,10 +2,12 @@
 
 import importlib
 import os
+import re
 import signal
 import sys
 import traceback
 from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -29,6 +31,10 @@ SHARED = ("train", "sample", "nll", "evaluate", "generate")
 """The commands that several processes can run together."""
 
 
+# What click adds to a number that is out of range.
+RANGE = re.compile(r" is not in the range (?:([^<>=]+)<=?)?x(?:>=?([^<>=]+)|<(=?)([^<>=]+))?\.$")
+
+
 class Program(Command, click.Group):
     """A group of commands in named sections, whose modules are imported on first use."""
 
@@ -40,6 +46,16 @@ class Program(Command, click.Group):
             return None
 
         return getattr(importlib.import_module(f".commands.{cmd_name}", __package__), cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = get_close_matches(args[0], COMMANDS, 1)
+            advice = f"did you mean '{near[0]}'?" if near else "'graphite-gen --help' lists the commands."
+            ctx.fail(f"No such command '{args[0]}': {advice}")
+
+        return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, COMMANDS))
@@ -70,7 +86,7 @@ class Program(Command, click.Group):
             if sys.stdout is not None:
                 sys.stdout.flush()
         except click.ClickException as error:
-            error.message = _shortened(error.message)  # type: ignore[misc]
+            error.message = _shortened(_worded(error.message))  # type: ignore[misc]
             raise
         except (click.exceptions.Exit, click.Abort):
             raise
@@ -173,6 +189,18 @@ def _line(error: BaseException) -> str:
         return f"Error: The system refused{path}: {error.strerror or text or type(error).__name__}."
 
     return f"Error: Unexpected {type(error).__name__}: {text or 'no message'}. Run again with '--debug' for details."
+
+
+def _worded(message: str) -> str:
+    """The message of click for a number that is none or out of range, in plain words."""
+    message = message.replace("a valid integer range.", "a whole number.").replace("a valid float range.", "a number.")
+    match = RANGE.search(message)
+    if match is None:
+        return message
+    low, high = match[1] or match[2], match[4]
+    words = [f"at least {low}"] * bool(low) + [f"{'at most' if match[3] else 'less than'} {high}"] * bool(high)
+
+    return f"{message[: match.start()]}; expected {' and '.join(words)}."
 
 
 def _shortened(text: str) -> str:

@@ -14,7 +14,7 @@ from ..errors import ConfigError, DatasetError
 from ..families import Family
 from ..families import family as family_of
 from ..graph import SimpleGraph, as_simple_graph
-from ..records import Record
+from ..records import Record, count_of
 from ..rng import seed_or_new, stream
 from .classifier import MIN_GRAPHS, ClassifierScore, score_classifier
 from .descriptors import describe
@@ -159,7 +159,8 @@ def evaluate(
     seed = seed_or_new(seed)
     own, known, seen = ([as_simple_graph(graph) for graph in graphs] for graphs in (samples, reference, train))
     if min(len(own), len(known)) < 2:
-        message = f"There are {len(own)} samples and {len(known)} reference graphs; at least 2 of each are needed."
+        found = f"{count_of(len(own), 'sample')} and {count_of(len(known), 'reference graph')}"
+        message = f"There are only {found}; at least 2 of each are needed."
         raise DatasetError(message, reason="too-few-graphs")
     if len(seen) == 1:
         raise DatasetError("There is 1 training graph; there should be at least 2, or none.", reason="too-few-graphs")
@@ -174,7 +175,7 @@ def evaluate(
     rows = compare_rows(x, y, z, conventions=every, replicates=replicates, seed=seed, group=group)
     ratios = [row.ratio for row in rows if row.samples.convention == "rbf" and row.ratio is not None]
     figures = [summarise_graphs(graphs, group=group) for graphs in (own, known)]
-    found = Evaluation(
+    result = Evaluation(
         samples=len(own),
         reference=len(known),
         train=len(seen),
@@ -189,7 +190,7 @@ def evaluate(
         summaries=tuple(Summary.of(name, figures[0][name], figures[1][name]) for name in figures[0]),
     )
 
-    return replace(found, findings=list_findings(found))
+    return replace(result, findings=list_findings(result))
 
 
 def _some(graphs: Sequence[SimpleGraph], most: int, seed: int, name: str) -> Sequence[SimpleGraph]:

@@ -23,7 +23,7 @@ from ..graph import SimpleGraph, as_simple_graph
 from ..records import Provenance
 from .atomic import is_settled
 from .build import MAX_NODES, Context, several_graphs
-from .files import Template, check_not_pickle, check_target, is_special, open_input, open_output
+from .files import Template, check_not_pickle, check_target, is_special, is_template, open_input, open_output
 from .union import disjoint_union
 from .values import provenance_of
 
@@ -70,7 +70,9 @@ def format_of(path: str | Path, format: str | None = None, *, reason: str = "for
     if name is None:
         raise FormatError(problem, reason=reason, path=path, format=format, formats=known)
     if name == "h5" and file.endswith(".gz"):
-        raise FormatError(f"'{path}': HDF5 files are compressed internally and cannot be gzipped.", path=path)
+        raise FormatError(
+            f"'{path}': HDF5 files are compressed internally and cannot be gzipped: leave out '.gz'.", path=path
+        )
 
     return name
 
@@ -228,9 +230,9 @@ def check_output(
         raise OutputError(problem, reason="h5-not-seekable", path=target)
     if union:
         check_node_attributes(name, "a union")
-    if name == "edgelist" and many and "{index" not in str(target):
+    if name == "edgelist" and many and not is_template(target):
         raise several_graphs(name)
-    if "{index" in str(target):
+    if is_template(target):
         Template(str(target)).check(force)
     elif path is not None:
         check_target(path, force)
@@ -290,7 +292,7 @@ def write_graphs(
         every = (disjoint_union(every),)
 
     write = _module(name).write
-    if "{index" in str(target):
+    if is_template(target):
         with Template(str(target)).files(force) as open_next:
             for graph in every:
                 with open_next() as stream:

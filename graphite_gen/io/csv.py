@@ -70,7 +70,7 @@ def read(stream: BinaryIO, context: Context, *, headed: bool = True) -> Iterator
             names, ends, rows = ["source", "target", "weight"][: len(header)], (0, 1), chain([first], rows)
         if ends is None:
             problem = f"the columns {listed(names[:10])}; expected a header with 'source' and 'target'"
-            raise context.damage(where, f"{problem}, and optionally 'graph'.")
+            raise context.error(where, f"{problem}, and optionally 'graph'.")
         if len(set(filter(None, names))) < len(names) - names.count(""):
             raise context.damage(where, "two columns have the same name.")
         place = next((k for k, name in enumerate(names) if name.lower() in GRAPH), None)
@@ -132,7 +132,7 @@ def graphs_of(
 
     for index, (graph, group) in enumerate(groupby(filled(), lambda row: None if place is None else row[1][place])):
         if graph in seen:
-            raise context.damage(f"graph {graph}", "its rows are not consecutive; sort the rows by graph.")
+            raise context.error(f"graph {graph}", "its rows are not consecutive; sort the rows by graph.")
         seen.add(graph)
         name = {} if graph is None or str(graph) == str(index) else {"name": _value(graph)}
         at = f"graph {index if graph is None else graph}"
