@@ -121,6 +121,7 @@ def classify_nodes(
     seed: int | None = None,
     features: bool | None = None,
     split: str = "own",
+    label: str | None = None,
     **settings: Any,
 ) -> tuple[list[Any], ClassificationResult]:
     """Predicted class of every node, labelled or not, by the best run on validation nodes; and the mean test accuracy.
@@ -130,17 +131,20 @@ def classify_nodes(
     Arguments:
         kind: ``graphite`` or ``gcn``.
         split: ``own`` for the split of the network (or one like Planetoid's) in all runs, ``fresh`` for one per run.
+            With up to five labels per class, all are used to train, and the accuracy is None.
+        label: The node attribute with the labels, by default ``label``.
         settings: Settings of :class:`ClassifierSettings`.
 
     Raises:
         GraphiteError: There are too few labels, or a setting is wrong.
     """
     network, seed = _as_network(graph, features), seed_or_new(seed)
+    network = network if label is None else network.labelled_by(label)
     own = ClassifierSettings().changed(kind=kind, **settings)
     scores = _score_runs(
         runs, None, lambda run: run_classification(network, own, run, seed, features=features, split=split)
     )
-    best = max(scores, key=lambda score: score.validation)
+    best = max(scores, key=lambda score: score.validation or 0.0)
     result = summarise_classification(kind, _uses_features(network, features), scores)
 
     return [network.classes[code] for code in best.predictions.tolist()], result
