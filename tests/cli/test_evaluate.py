@@ -45,3 +45,17 @@ def test_a_file_of_training_graphs_overrides_the_split() -> None:
     assert value["vun"]["novel"]["value"] < 1
     assert value["family"] is None
     assert value["vun"]["valid"]["value"] == 0
+
+
+def test_samples_of_a_model_of_one_network_are_compared_with_it(groups: Path) -> None:
+    run("train", "--single", groups, "--epochs", 5, "--threads", 1)
+    run("sample", "-o", "similar.graphml")
+
+    shown, value = (
+        run("evaluate", "similar.graphml", "--reference", groups),
+        run_json("evaluate", "similar.graphml", "--reference", groups),
+    )
+
+    assert "Kolmogorov-Smirnov" in shown.stdout
+    assert value["samples"] == 1
+    assert {"nodes", "clustering", "assortativity"} <= {row["name"] for row in value["statistics"]}

@@ -104,6 +104,7 @@ MISTAKES: tuple[tuple[str, int, tuple[str, ...]], ...] = (
     # Evaluation.
     ("evaluate ego.g6", 2, ("--reference", "--reference")),
     ("evaluate one.graphml --reference ego.h5", 1, ("1 sample", "at least 2")),
+    ("evaluate ego.g6 --reference one.graphml --fail-above ratio=3", 2, ("--fail-above", "Leave it out")),
     ("evaluate ego.g6 --reference ego.h5 --fail-above ratio", 2, ("'ratio'", "ratio=3")),
     ("evaluate ego.g6 --reference ego.h5 --family ego --valid-if tree", 2, ("--family", "--valid-if")),
     # One network.
