@@ -94,7 +94,7 @@ def show_summary(summary: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         show_json(summary)
     else:
-        facts = _network_facts if "scope" in summary else model_facts if "kind" in summary else _graph_facts
+        facts = network_facts if "scope" in summary else model_facts if "kind" in summary else _graph_facts
         show_facts(facts(summary))
 
 
@@ -121,7 +121,8 @@ def _graph_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _network_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+def network_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The summary of a model of one network in words."""
     config = facts["config"]
     rounds = f"{count_of(config['rounds'], 'round')}, {config['skip']} skip, λ = {config['skip_weight']:g}"
 
