@@ -74,7 +74,7 @@ def read(stream: BinaryIO, context: Context, *, headed: bool = True) -> Iterator
         if len(set(filter(None, names))) < len(names) - names.count(""):
             raise context.damage(where, "two columns have the same name.")
         place = next((k for k, name in enumerate(names) if name.lower() in GRAPH), None)
-        typed = ((where, [field.strip() or None for field in row]) for where, row in rows)
+        typed = ((where, _fields(context, where, row)) for where, row in rows)
         yield from graphs_of(context, names, ends, place, typed, texts=True)
     finally:
         # The stream is not ours to close, and may be closed already.
@@ -93,6 +93,15 @@ def _rows(text: io.TextIOWrapper, context: Context) -> Iterator[tuple[str, list[
                 yield f"line {reader.line_num}", row
     except csv.Error as error:
         raise context.damage(f"line {reader.line_num}", f"not a row of a table ({error}).") from error
+
+
+def _fields(context: Context, where: str, row: list[str]) -> list[str | None]:
+    fields = [field.strip() or None for field in row]
+    if len(fields) == 1 and len(str(fields[0]).split()) > 1:
+        # An edge list separated by spaces would otherwise be isolated nodes.
+        raise context.error(where, f"{fields[0]!r}; expected values separated as in the first line.")
+
+    return fields
 
 
 def _value(text: Any) -> Any:

@@ -29,6 +29,5 @@ def test_constraints_hold_on_the_path(model: Path, graphs: Path) -> None:
 
 def test_graphs_that_do_not_exist_are_one_line(model: Path, graphs: Path) -> None:
     common = ("interpolate", graphs, graphs, "--model", model)
-    assert_error(invoke(*common, "--last", 12, "-o", "path.g6"), "no graph 12", "graph 11")
     assert_error(invoke(*common, "-o", graphs), "exists")
     assert_error(invoke(*common, "-n", 1, "-o", "path.g6"), "1", code=2)

@@ -71,6 +71,7 @@ def test_integers_need_no_header_and_the_third_column_is_the_weight(tmp_path: Pa
         ("a.csv", "source,target,x,x\n0,1,2,3\n", "two columns have the same name"),
         ("a.csv", "source,target\n0,0\n", "needs-simplify"),
         ("a.csv", 'source,target\n0,"1\n', "not a row of a table"),
+        ("a.edgelist", "a,b\nb c\n", "line 2: 'b c'; expected values separated as in the first line"),
         ("a.edgelist", "a b\nb,c\n", "line 2: 'b,c'; expected nodes separated by white space"),
     ],
 )
