@@ -224,7 +224,7 @@ def _packed(stream: BinaryIO, target: Path) -> AbstractContextManager[BinaryIO]:
 
 def is_template(target: str | Path) -> bool:
     """Whether a target is meant as a template: its name has a field such as ``{index}``, or a wrong one."""
-    return re.search(r"\{\w*(?::\w*)?\}", Path(target).name) is not None
+    return "{index" in str(target) or re.search(r"\{\w*(?::\w*)?\}", Path(target).name) is not None
 
 
 class Template:
