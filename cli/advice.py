@@ -30,7 +30,7 @@ ADVICE: dict[str, str] = {
     "file-damaged": "Write the file again.[ If its suffix does not match its content, pass '{input_format}'.]",
     "format-mismatch": "Pass '{input_format}' with the right format.",
     "format-unknown": "Rename the file, or pass '{input_format}'.",
-    "output-format-unknown": "Pass another name.[ Or pass '{output_format}'.]",
+    "output-format-unknown": "Pass another name[, or '{output_format}'].",
     "folder-locked": "Wait for it or stop it, or train under another '--name'.",
     "folder-not-writable": "Choose another folder with '--out'.",
     "h5-not-seekable": "Pass a file, or another '{output_format}'.",
@@ -101,7 +101,7 @@ ADVICE: dict[str, str] = {
     "more-than-one-graph": "Write each to its own file, as in 'graphite-gen convert FILE out/{{index:04d}}.graphml'.",
     "no-features": "Pass a file with '--node-features', or '--no-features'.",
     "no-hidden-edges": "Pass '--targets all', or an '--edge-dropout' above 0.",
-    "no-labels": "Pass a file with '--node-labels'.",
+    "no-labels": "Pass a file with '--node-labels', or a node attribute with '--label-attribute'.",
     "split-disconnects": "Pass '--split random'.",
     "uninformative-features": "Pass '--no-features', or others with '--node-features'.",
     # Distributed runs.

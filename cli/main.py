@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import signal
 import sys
 import traceback
@@ -30,6 +31,10 @@ SHARED = ("train", "sample", "nll", "evaluate", "generate")
 """The commands that several processes can run together."""
 
 
+# What click adds to a number that is out of range.
+RANGE = re.compile(r" is not in the range (?:([^<>=]+)<=?)?x(?:>=?([^<>=]+)|<(=?)([^<>=]+))?\.$")
+
+
 class Program(Command, click.Group):
     """A group of commands in named sections, whose modules are imported on first use."""
 
@@ -46,7 +51,8 @@ class Program(Command, click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS and not args[0].startswith("-"):
-            ctx.fail(f"No such command '{args[0]}'{did_you_mean(args[0], COMMANDS)}.")
+            advice = did_you_mean(args[0], COMMANDS) or "; 'graphite-gen --help' lists the commands"
+            ctx.fail(f"No such command '{args[0]}'{advice}.")
 
         return super().resolve_command(ctx, args)
 
@@ -79,7 +85,7 @@ class Program(Command, click.Group):
             if sys.stdout is not None:
                 sys.stdout.flush()
         except click.ClickException as error:
-            error.message = _shortened(error.message)  # type: ignore[misc]
+            error.message = _shortened(_worded(error.message))  # type: ignore[misc]
             raise
         except (click.exceptions.Exit, click.Abort):
             raise
@@ -182,6 +188,18 @@ def _line(error: BaseException) -> str:
         return f"Error: The system refused{path}: {error.strerror or text or type(error).__name__}."
 
     return f"Error: Unexpected {type(error).__name__}: {text or 'no message'}. Run again with '--debug' for details."
+
+
+def _worded(message: str) -> str:
+    """The message of click for a number that is none or out of range, in plain words."""
+    message = message.replace("a valid integer range.", "a whole number.").replace("a valid float range.", "a number.")
+    match = RANGE.search(message)
+    if match is None:
+        return message
+    low, high = match[1] or match[2], match[4]
+    words = [f"at least {low}"] * bool(low) + [f"{'at most' if match[3] else 'less than'} {high}"] * bool(high)
+
+    return f"{message[: match.start()]}; expected {' and '.join(words)}."
 
 
 def _shortened(text: str) -> str:

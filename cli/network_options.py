@@ -44,6 +44,7 @@ graph = options.all_of(
         help="Labels by node id: '.csv' with ids in the first column, 'label' and optionally 'split', or '.npz' with "
         "'labels', 'ids' and optionally 'split'.  [default: those of GRAPH]",
     ),
+    click.option("--label-attribute", metavar="NAME", help="Node attribute with the labels.  [default: label]"),
     options.input_format(),
     options.simplify,
 )
@@ -104,7 +105,11 @@ def read(path: Path, rest: dict[str, Any]) -> tuple[Network, bool, dict[str, Any
 
     features, format, simplify = (rest.pop(name) for name in ("features", "format", "simplify"))
     files = {"features": rest.pop("node_features"), "labels": rest.pop("node_labels")}
+    attribute = rest.pop("label_attribute", None)
+    if attribute is not None and files["labels"] is not None:
+        raise click.UsageError("Pass '--node-labels' or '--label-attribute', not both.")
     found = read_network(path, format=format, simplify=simplify, **files)
+    found = found if attribute is None else found.labelled_by(attribute)
     width = 0 if found.features is None else found.features.shape[1]
     if features and not width:
         raise DatasetError("The graph has no node features.", reason="no-features")
@@ -135,12 +140,17 @@ def note_split(what: str, split: Any, item: str) -> None:
     """Print the sizes of a split, and whether a score of its test items is noisy."""
     train, validation, test = (len(part) for part in (split.train, split.validation, split.test))
     note(f"{what}: {train} for training, {validation} for validation, {test} for test.")
-    if test < FEW:
+    if not test:
+        note(f"Without {item}s the accuracy is not known.")
+    elif test < FEW:
         note(f"The score is noisy: it comes from {count_of(test, item)}.")
 
 
 def percent(result: Any, name: str) -> str:
     """A score in percent, with its standard error if any."""
     value, error = getattr(result, name), getattr(result, f"{name}_se")
+
+    if value is None:
+        return "-"
 
     return f"{100 * value:.2f}" + ("" if error is None else f" ± {100 * error:.2f}")

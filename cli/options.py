@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 from .command import Option, flag_of, is_given
 from .types import DECODER, DECODERS, NODES, PARAMETER, PATH, PATH_OR_DASH, PATH_OR_NAME, SEED
 
-FORMATS = ("graphml", "h5", "g6", "s6", "jsonl", "gml", "edgelist")
+FORMATS = ("graphml", "h5", "g6", "s6", "jsonl", "gml", "edgelist", "csv", "tsv")
 
 EARLIER = {"--ordering": ("--order",), "--decoder": ("--stages",)}
 """Earlier spellings of settings."""

@@ -13,7 +13,7 @@ from graphite_gen.families import Family
 from graphite_gen.families import family as family_of
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.io import read_graphs
-from graphite_gen.records import Provenance
+from graphite_gen.records import Provenance, listed
 
 from .advice import explain
 from .console import note
@@ -51,6 +51,16 @@ def read_latents_for_all(group: ProcessGroup, source: Path) -> list[EncodedGraph
     from graphite_gen.io.latents import read_latents
 
     return group.broadcast(read_latents(source) if group.is_rank_zero else [])
+
+
+def unused_attributes(graphs: Iterable[SimpleGraph]) -> str:
+    """The attributes of nodes and edges that models do not use, in words; empty if there are none."""
+    found: dict[str, dict[str, None]] = {"node": {}, "edge": {}}
+    for graph in graphs:
+        found["node"].update(dict.fromkeys(graph.node_attributes))
+        found["edge"].update(dict.fromkeys(graph.edge_attributes))
+
+    return " and ".join(f"{kind} attributes {listed(list(names)[:10])}" for kind, names in found.items() if names)
 
 
 def find_family(name: str | None, parameters: Iterable[tuple[str, str]], provenance: Provenance) -> Family | None:

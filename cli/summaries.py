@@ -94,7 +94,7 @@ def show_summary(summary: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         show_json(summary)
     else:
-        facts = _network_facts if "scope" in summary else model_facts if "kind" in summary else _graph_facts
+        facts = network_facts if "scope" in summary else model_facts if "kind" in summary else _graph_facts
         show_facts(facts(summary))
 
 
@@ -121,7 +121,8 @@ def _graph_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _network_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+def network_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The summary of a model of one network in words."""
     config = facts["config"]
     rounds = f"{count_of(config['rounds'], 'round')}, {config['skip']} skip, λ = {config['skip_weight']:g}"
 
@@ -139,16 +140,17 @@ def _network_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def list_models(as_json: bool) -> None:
-    """List the models under './checkpoints' and the bundled ones."""
+def list_models(as_json: bool, parent: Path | None = None) -> None:
+    """List the models in a folder, by default those under './checkpoints' and the bundled ones."""
     rows: list[dict[str, Any]] = []
     bundled = checkpoint.bundled_folder()
+    parents = (LOCAL, bundled) if parent is None else (parent,)
     places: dict[Path, Path] = {}
-    for folder in (path.parent for parent in (LOCAL, bundled) for path in sorted(parent.glob("*/config.json"))):
+    for folder in (path.parent for each in parents for path in sorted(each.glob("*/config.json"))):
         places.setdefault(folder.resolve(), folder)
     # In a checkout, './checkpoints' also holds the bundled models, which have no 'state.json'.
     for place, folder in places.items():
-        is_local = folder.parent == LOCAL and (place.parent != bundled.resolve() or (folder / "state.json").exists())
+        is_local = folder.parent != bundled and (place.parent != bundled.resolve() or (folder / "state.json").exists())
         try:
             rows.append({"place": "local" if is_local else "bundled", **summarise_model(folder)})
         except GraphiteError as error:

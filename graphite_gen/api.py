@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .completion import CHAIN_STEPS, RUNS, Completion, PartialGraph, complete
+from .config import ModelConfig, current_names
 from .data.dataset import Dataset, split_graphs
 from .data.encoded import EncodedGraph
-from .errors import CheckpointError, ConfigError
+from .errors import CheckpointError, ConfigError, DatasetError
 from .families import Family
 from .families import family as family_of
 from .families.simulate import training_set
-from .graph import SimpleGraph, as_simple_graph
+from .graph import SimpleGraph, as_simple_graph, is_igraph
 from .io import GraphReader, read_graphs
 from .io.locks import locked
 from .likelihood import NLLOptions, estimate_nll
 from .likelihood.annealed import CHAINS, STEPS
 from .records import NLLEstimate, Provenance, TrainRecord
+from .rng import seed_or_new
 from .sampling import Constraint, Sampler
 from .sampling.encoding import encode_graphs
 from .sampling.interpolation import interpolate
 from .sampling.reconstruction import Reconstruction, reconstruct
+from .training.bar import with_bar
 from .training.checkpoint import (
     TrainedModel,
     find_checkpoint,
@@ -33,13 +36,14 @@ from .training.checkpoint import (
     read_config,
     save_checkpoint,
 )
-from .training.trainer import prepare, read_history, resolve_device
+from .training.runs import claim_folder, fingerprint
+from .training.trainer import RUN, Trainer, prepare, read_history, read_run, resolve_device
 
 if TYPE_CHECKING:
     import networkx as nx
     from numpy.typing import NDArray
 
-__all__ = ["Model", "fit", "load"]
+__all__ = ["GraphGenerator", "Model", "fit", "load"]
 
 LOCAL = Path("checkpoints")
 NODES = (10, 20)
@@ -63,12 +67,17 @@ class Model:
 
         return f"Model('{name}', {kind}, {parameters:,} parameters, {min(sizes.graphs)} to {sizes.largest} nodes)"
 
+    @property
+    def config(self) -> ModelConfig:
+        """The settings of the model."""
+        return self.trained.config
+
     def sample(
         self,
         count: int,
         *,
         nodes: int | tuple[int, int] | None = None,
-        seed: int = 0,
+        seed: int | None = None,
         connected: bool = False,
         constraints: Sequence[Constraint] = (),
         largest_component: bool = False,
@@ -80,7 +89,7 @@ class Model:
         Arguments:
             count: The number of graphs.
             nodes: The number of nodes or its range; None for the size distribution of the training graphs.
-            seed: The seed; graph i does not depend on ``count``.
+            seed: The seed; graph i does not depend on ``count``. None draws other graphs at every call.
             connected: Whether graphs must be connected.
             constraints: Constraints on every graph, such as ``[gg.Tree()]`` or ``[gg.Planar(), gg.MaxDegree(4)]``. The
                 graph attributes ``constraints`` and ``enforced`` record them.
@@ -92,7 +101,7 @@ class Model:
             self.trained,
             count,
             nodes=nodes,
-            seed=seed,
+            seed=seed_or_new(seed),
             connected=connected,
             constraints=constraints,
             largest=largest_component,
@@ -110,7 +119,7 @@ class Model:
         Arguments:
             graphs: The graphs.
             seed: The seed of the encoder's random features, the same for all graphs; latents of different seeds are not
-                comparable.
+                comparable, so this seed is fixed.
         """
         return list(encode_graphs(self.trained, [as_simple_graph(graph) for graph in graphs], seed))
 
@@ -119,7 +128,7 @@ class Model:
         z: EncodedGraph | NDArray[Any] | Sequence[EncodedGraph | NDArray[Any]],
         count: int = 1,
         *,
-        seed: int = 0,
+        seed: int | None = None,
         constraints: Sequence[Constraint] = (),
     ) -> list[nx.Graph]:
         """Sample graphs given latents.
@@ -128,20 +137,22 @@ class Model:
             z: An encoded graph, whose latents are drawn from its posterior, or latents with shape :math:`(n, D)`, which
                 are decoded in random node orderings; or a sequence of these.
             count: The number of graphs for each of them; with several, graph i is decoded from number ``i % len(z)``.
-            seed: The seed.
+            seed: The seed; None for a new one at every call.
             constraints: Constraints on every graph, as for :meth:`sample`.
         """
         given: list[Any] = [z] if isinstance(z, EncodedGraph) or getattr(z, "ndim", 0) == 2 else list(z)
         encoded = [one if isinstance(one, EncodedGraph) else EncodedGraph.exact(one) for one in given]
         if not encoded:
             raise ConfigError("There are no latents to decode.")
-        sampler = Sampler(self.trained, count * len(encoded), seed=seed, constraints=constraints, encoded=encoded)
+        sampler = Sampler(
+            self.trained, count * len(encoded), seed=seed_or_new(seed), constraints=constraints, encoded=encoded
+        )
 
         return [graph.to_networkx() for graph in sampler]
 
-    def reconstruct(self, graphs: Iterable[nx.Graph | SimpleGraph], *, seed: int = 0) -> Reconstruction:
+    def reconstruct(self, graphs: Iterable[nx.Graph | SimpleGraph], *, seed: int | None = None) -> Reconstruction:
         """Encode graphs and decode them from their own latents; the result tells how many edges come back."""
-        return reconstruct(self.trained, [as_simple_graph(graph) for graph in graphs], seed)
+        return reconstruct(self.trained, [as_simple_graph(graph) for graph in graphs], seed_or_new(seed))
 
     def interpolate(
         self,
@@ -149,7 +160,7 @@ class Model:
         b: nx.Graph | SimpleGraph,
         n: int = 10,
         *,
-        seed: int = 0,
+        seed: int | None = None,
         constraints: Sequence[Constraint] = (),
     ) -> list[nx.Graph]:
         """Decode ``n`` graphs on a path of latents from ``a`` to ``b``; the graph attribute ``t`` is the place on it.
@@ -157,10 +168,9 @@ class Model:
         See :func:`graphite_gen.sampling.interpolation.latent_path` for how nodes are matched.
         """
         ends = as_simple_graph(a), as_simple_graph(b)
+        path = interpolate(self.trained, *ends, n, seed=seed_or_new(seed), constraints=constraints)
 
-        return [
-            graph.to_networkx() for graph in interpolate(self.trained, *ends, n, seed=seed, constraints=constraints)
-        ]
+        return [graph.to_networkx() for graph in path]
 
     def complete(
         self,
@@ -170,7 +180,7 @@ class Model:
         unknown: Iterable[Sequence[Any]] | None = None,
         unlisted: str | None = None,
         add_nodes: int = 0,
-        seed: int = 0,
+        seed: int | None = None,
         particles: int | None = None,
         steps: int = CHAIN_STEPS,
         runs: int = RUNS,
@@ -185,7 +195,7 @@ class Model:
             unlisted: With ``unknown=None``, the state of pairs that are not listed as edges: ``absent`` or ``unknown``.
                 None for ``unknown`` if edges are marked absent and none unknown, else ``absent``.
             add_nodes: The number of nodes to add, all of whose pairs are unknown.
-            seed: The seed; graph i does not depend on ``count``.
+            seed: The seed; graph i does not depend on ``count``. None draws other graphs at every call.
             particles: Particles of each run; None for 256, or 64 for an autoregressive model, which enumerates all
                 completions instead if they are few.
             steps: MCMC steps per particle of an autoregressive model; more are more accurate. Enumeration is limited to
@@ -200,14 +210,16 @@ class Model:
         else:
             partial = PartialGraph.from_pairs(simple, unknown, add_nodes=add_nodes)
 
-        return complete(self.trained, partial, count, seed=seed, particles=particles, steps=steps, runs=runs)
+        how: dict[str, Any] = {"particles": particles, "steps": steps, "runs": runs}
+
+        return complete(self.trained, partial, count, seed=seed_or_new(seed), **how)
 
     def nll(
         self,
         graphs: Iterable[nx.Graph | SimpleGraph],
         *,
         samples: int | None = None,
-        seed: int = 0,
+        seed: int | None = None,
         convention: str = "pairs",
         method: str = "is",
         chains: int = CHAINS,
@@ -218,7 +230,7 @@ class Model:
 
         The keyword arguments are those of :class:`graphite_gen.likelihood.NLLOptions`.
         """
-        options = NLLOptions(samples, seed, convention, method, chains, steps, curve)
+        options = NLLOptions(samples, seed_or_new(seed), convention, method, chains, steps, curve)
 
         return estimate_nll(self.trained, map(as_simple_graph, graphs), options)
 
@@ -241,62 +253,151 @@ def fit(
     graphs: Iterable[nx.Graph | SimpleGraph] | Dataset | Family | str | Path,
     *,
     name: str = "model",
-    preset_name: str = "default",
-    seed: int = 0,
+    preset: str = "default",
+    seed: int | None = None,
     device: str = "cpu",
     folder: str | Path | None = None,
+    force: bool = False,
+    resume: bool = False,
+    nodes: tuple[int, int] = NODES,
+    simplify: bool = False,
     ignore_weights: bool = False,
     initial: Model | str | Path | None = None,
-    progress: Callable[[TrainRecord], None] | None = None,
+    progress: bool | Callable[[TrainRecord], None] = True,
     **settings: Any,
 ) -> Model:
     """Train a model on graphs, or on a family.
 
     Arguments:
-        graphs: networkx graphs, a file of graphs, a dataset, or a family or its name.
+        graphs: networkx or igraph graphs, a file of graphs, a dataset, or a family or its name.
         name: The name of the model.
-        preset_name: ``default`` (autoregressive), ``one-shot`` or ``paper``.
-        seed: The seed of the run.
+        preset: ``default`` (autoregressive), ``one-shot`` or ``paper``.
+        seed: The seed of the run; None for a new one, which is ``model.trained.training.seed``.
         device: ``auto``, ``cpu`` or ``cuda``.
         folder: Where to save checkpoints; None to keep the model in memory only.
+        force: Whether to replace a model in the folder.
+        resume: Whether to continue the run in the folder, on the same graphs, if there is one.
+        nodes: The smallest and the largest number of nodes of a family's graphs.
+        simplify: Whether to drop directions, self-loops and repeated edges of a file's graphs.
         ignore_weights: Whether to drop edge weights; otherwise weighted graphs are modelled as normal weights on all
             pairs, as in the paper.
         initial: A model to fine-tune, or its path or name: training starts with its weights, at a lower learning rate,
             and its architecture is kept.
-        progress: Called with a record after each epoch.
+        progress: Whether to show a progress bar, in terminals and notebooks; or a function that is called with a record
+            after each epoch.
         settings: Any setting of :class:`ModelConfig` or :class:`TrainConfig`, such as ``epochs=20``.
 
     Raises:
         ConfigError: A setting is unknown, follows from the graphs, has no effect or does not fit.
         DatasetError: There are no graphs, or they are of different kinds.
+        CheckpointError: The folder has a model already, or a run that does not fit.
     """
     for key in ("observation", "max_nodes", "node_features"):
         if key in settings:
             edges = " To drop edge weights, pass ignore_weights=True." if key == "observation" else ""
             raise ConfigError(f"'{key}' follows from the graphs and cannot be set.{edges}")
-    if isinstance(graphs, str | Path):
-        is_file = isinstance(graphs, Path) or Path(graphs).exists()
-        graphs = read_graphs(graphs) if is_file else family_of(str(graphs))
-    if isinstance(graphs, Family):
-        graphs = training_set(graphs, preset_name=preset_name, count=None, nodes=NODES, seed=seed)
-    provenance = graphs.provenance if isinstance(graphs, GraphReader | Dataset) else Provenance()
-    simple = map(as_simple_graph, graphs)
-    train, validation = split_graphs([graph.unweighted() if ignore_weights else graph for graph in simple], seed)
-    trainer = prepare(
-        name,
-        train,
-        validation,
-        settings,
-        preset_name=preset_name,
-        seed=seed,
-        folder=None if folder is None else Path(folder),
-        provenance=provenance,
-        device=device,
-        initial=initial.trained if isinstance(initial, Model) else None if initial is None else load(initial).trained,
-    )
-    with nullcontext() if trainer.folder is None else locked(trainer.folder):
-        for record in trainer:
-            if progress is not None:
+    if resume and folder is None:
+        raise ConfigError("'resume' needs 'folder', where the run was saved.")
+    place = None if folder is None else Path(folder)
+    resumes = resume and place is not None and (place / RUN).exists()
+    if resumes and place is not None:
+        saved = load_checkpoint(place)
+        seed = saved.training.seed if seed is None else seed
+    seed = seed_or_new(seed)
+    found, provenance = _graphs_to_fit(graphs, preset, nodes, seed, simplify)
+    train, validation = split_graphs([graph.unweighted() if ignore_weights else graph for graph in found], seed)
+    with nullcontext() if place is None else locked(place):
+        digest = {"fingerprint": fingerprint([*train, *validation])}
+        about: dict[str, Any] = {"folder": place, "provenance": provenance, "data": digest}
+        if resumes and place is not None:
+            _check_resumable(saved, place, digest["fingerprint"], {**settings, "seed": seed})
+            own = (saved.name, saved.config, saved.training, train, validation)
+            trainer = Trainer(*own, device=resolve_device(device), resume=True, **about)
+        else:
+            if place is not None:
+                claim_folder(place, force)
+            if initial is not None:
+                about["initial"] = (initial if isinstance(initial, Model) else load(initial)).trained
+            trainer = prepare(name, train, validation, settings, preset_name=preset, seed=seed, device=device, **about)
+        for record in with_bar(trainer) if progress is True else trainer:
+            if callable(progress):
                 progress(record)
 
     return Model(trainer.model, tuple(trainer.history))
+
+
+def _graphs_to_fit(
+    graphs: Any, preset: str, nodes: tuple[int, int], seed: int, simplify: bool
+) -> tuple[list[SimpleGraph], Provenance]:
+    """The graphs of any source, and their provenance."""
+    if isinstance(graphs, str | Path):
+        is_file = isinstance(graphs, Path) or Path(graphs).exists()
+        graphs = read_graphs(graphs, simplify=simplify) if is_file else family_of(str(graphs))
+    if isinstance(graphs, Family):
+        graphs = training_set(graphs, preset_name=preset, count=None, nodes=nodes, seed=seed)
+    if hasattr(graphs, "is_multigraph") or is_igraph(graphs) or isinstance(graphs, SimpleGraph):
+        problem = "'graphs' is one graph; expected a list of graphs. 'fit_network' trains on one large network."
+        raise DatasetError(problem)
+    if not isinstance(graphs, Iterable):
+        kinds = "a list of networkx graphs, a file, a dataset, or a family or its name"
+        raise DatasetError(f"'graphs' is {graphs!r}; expected {kinds}.")
+    provenance = graphs.provenance if isinstance(graphs, GraphReader | Dataset) else Provenance()
+
+    return list(map(as_simple_graph, graphs)), provenance
+
+
+def _check_resumable(saved: TrainedModel, folder: Path, digest: str, settings: Mapping[str, Any]) -> None:
+    if read_run(folder)["data"].get("fingerprint") != digest:
+        problem = f"The graphs are not those that the run in '{folder}' was trained on."
+        raise CheckpointError(problem, reason="resume-other-graphs")
+    known = {**vars(saved.config), **vars(saved.training)}
+    for key, value in current_names(settings).items():
+        if key in known and known[key] != value and (key, value) != ("ordering", "auto"):
+            problem = f"The run in '{folder}' has {key}={known[key]}, not {value}."
+            raise CheckpointError(problem, reason="resume-other-setting")
+
+
+class GraphGenerator:
+    """A model in the style of scikit-learn: ``GraphGenerator(epochs=20).fit(graphs).sample(10)``.
+
+    Attributes:
+        model_: The fitted :class:`Model`.
+    """
+
+    def __init__(self, *, preset: str = "default", seed: int | None = None, progress: bool = False, **settings: Any):
+        """Keep the arguments of :func:`fit` for later."""
+        self._parameters: dict[str, Any] = {"preset": preset, "seed": seed, "progress": progress, **settings}
+
+    def __repr__(self) -> str:
+        return f"GraphGenerator({', '.join(f'{name}={value!r}' for name, value in self._parameters.items())})"
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters."""
+        return dict(self._parameters)
+
+    def set_params(self, **parameters: Any) -> GraphGenerator:
+        """Change some parameters."""
+        self._parameters.update(parameters)
+
+        return self
+
+    def fit(self, graphs: Any, y: object = None) -> GraphGenerator:
+        """Train on graphs, as :func:`fit`; ``y`` is ignored."""
+        self.model_ = fit(graphs, **self._parameters)
+
+        return self
+
+    def sample(self, count: int = 1, **options: Any) -> list[nx.Graph]:
+        """Sample graphs, see :meth:`Model.sample`."""
+        return self._fitted.sample(count, **options)
+
+    def score(self, graphs: Iterable[nx.Graph | SimpleGraph], y: object = None) -> float:
+        """The mean log-likelihood of graphs, in nats per graph."""
+        return -self._fitted.nll(graphs).nll
+
+    @property
+    def _fitted(self) -> Model:
+        if not hasattr(self, "model_"):
+            raise ConfigError("The generator is not fitted: call 'fit' first.")
+
+        return self.model_

@@ -10,14 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .errors import DatasetError
+from .errors import ConfigError, DatasetError
+from .records import count_of
 
 if TYPE_CHECKING:
+    import igraph
     import networkx as nx
 
-__all__ = ["SimpleGraph", "as_simple_graph", "columns_of", "take_features", "take_weights"]
+__all__ = ["SimpleGraph", "as_simple_graph", "columns_of", "is_igraph", "take_features", "take_weights"]
 
 Columns = dict[str, list[Any]]
+
+DRAWN_NODES = 100
+"""The largest graphs that are drawn in notebooks."""
 
 # A comparison with the largest number of a type excludes NaN, infinities and integers that are too large.
 _MAX_32, _MAX_64 = float(np.finfo(np.float32).max), float(np.finfo(np.float64).max)
@@ -86,7 +91,7 @@ def _is_row(value: Any) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SimpleGraph:
     """An undirected graph without self-loops or repeated edges, on nodes ``0 … nodes-1``.
 
@@ -112,6 +117,32 @@ class SimpleGraph:
     node_attributes: Mapping[str, list[Any]] = field(default_factory=dict)
     edge_attributes: Mapping[str, list[Any]] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        features = 0 if self.features is None else self.features.shape[1]
+        parts = [(self.nodes, "node"), (len(self.edges), "edge"), *[(features, "feature")] * (features > 0)]
+        words = [count_of(*part) for part in parts] + ["weighted"] * (self.weights is not None)
+
+        return f"SimpleGraph({', '.join(words)})"
+
+    def _repr_html_(self) -> str:
+        return f"{self.picture()}<div>{self!r}</div>"
+
+    def picture(self, size: int = 120) -> str:
+        """A drawing in SVG for notebooks; empty for graphs of more than 100 nodes."""
+        import networkx as nx
+
+        if self.nodes > DRAWN_NODES:
+            return ""
+        graph = nx.empty_graph(self.nodes)
+        graph.add_edges_from(self.edges.tolist())
+        points = nx.spring_layout(graph, seed=0, center=(size / 2, size / 2), scale=size / 2 - 5)
+        lines = (
+            f"M{points[i][0]:.1f} {points[i][1]:.1f}L{points[j][0]:.1f} {points[j][1]:.1f}" for i, j in graph.edges
+        )
+        nodes = (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="#4477aa"/>' for x, y in points.values())
+
+        return f'<svg width="{size}" height="{size}"><path d="{"".join(lines)}" stroke="#999"/>{"".join(nodes)}</svg>'
 
     @classmethod
     def from_adjacency(cls, adjacency: ArrayLike) -> SimpleGraph:
@@ -190,6 +221,41 @@ class SimpleGraph:
 
         return graph if self.names is None else nx.relabel_nodes(graph, dict(enumerate(self.names)))
 
+    def to_igraph(self) -> igraph.Graph:
+        """An igraph graph; names are the vertex attribute ``name``, weights and features attributes as in networkx."""
+        try:
+            import igraph
+        except ImportError:
+            raise ConfigError("igraph is not installed: 'pip install igraph'.") from None
+        named = {} if self.names is None else {"name": list(self.names)}
+        features = {} if self.features is None else {"features": self.features.tolist()}
+        weights = {} if self.weights is None else {"weight": self.weights.tolist()}
+
+        return igraph.Graph(
+            self.nodes,
+            self.edges.tolist(),
+            graph_attrs=dict(self.attributes),
+            vertex_attrs={**named, **self.node_attributes, **features},
+            edge_attrs={**self.edge_attributes, **weights},
+        )
+
+    @classmethod
+    def from_igraph(cls, graph: igraph.Graph) -> SimpleGraph:
+        """A graph from igraph, as :meth:`from_networkx`; distinct values of the vertex attribute ``name`` are names."""
+        own = graph.to_networkx()
+        for _, data in own.nodes(data=True):
+            del data["_igraph_index"]
+        for *_, data in own.edges(data=True):
+            del data["_igraph_index"]
+        found = cls.from_networkx(own)
+        names = found.node_attributes.get("name", ())
+        if found.names is not None or len({*names, None}) <= len(names):
+            return found
+
+        columns = {key: column for key, column in found.node_attributes.items() if key != "name"}
+
+        return replace(found, names=tuple(names), node_attributes=columns) if names else found
+
     @classmethod
     def from_networkx(cls, graph: nx.Graph) -> SimpleGraph:
         """A graph from networkx, with nodes in the same order.
@@ -224,14 +290,21 @@ class SimpleGraph:
         return cls(len(names), edges, weights, features, own_names, node_columns, edge_columns, dict(graph.graph))
 
 
-def as_simple_graph(graph: SimpleGraph | nx.Graph) -> SimpleGraph:
-    """Convert a networkx graph to a :class:`SimpleGraph`, which is returned as it is.
+def is_igraph(graph: object) -> bool:
+    """Whether an object is a graph of python-igraph, which need not be installed."""
+    return type(graph).__module__.split(".")[0] == "igraph" and hasattr(graph, "to_networkx")
+
+
+def as_simple_graph(graph: SimpleGraph | nx.Graph | igraph.Graph) -> SimpleGraph:
+    """Convert a networkx or igraph graph to a :class:`SimpleGraph`, which is returned as it is.
 
     Raises:
         DatasetError: It is neither, or not a simple graph.
     """
     if isinstance(graph, SimpleGraph):
         return graph
+    if is_igraph(graph):
+        return SimpleGraph.from_igraph(graph)
     if not hasattr(graph, "is_multigraph"):
         found = " ".join(repr(graph).split())[:80]
         raise DatasetError(f"Expected networkx graphs, such as a list of them; found {type(graph).__name__} {found}.")

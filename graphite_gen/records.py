@@ -202,11 +202,11 @@ class NLLEstimate(Record):
     ess: float
     size_nats: float | None
     baseline: float | None
-    per_graph: tuple[GraphNLL, ...]
+    per_graph: tuple[GraphNLL, ...] = field(repr=False)
     method: str = "is"
     chains: int | None = None
     steps: int | None = None
     khat: float | None = None
     flagged: int = 0
     annealed: int = 0
-    curve: tuple[CurvePoint, ...] = ()
+    curve: tuple[CurvePoint, ...] = field(default=(), repr=False)

@@ -6,13 +6,14 @@ and adding a stream does not change any other.
 
 from __future__ import annotations
 
+import secrets
 import zlib
 
 import numpy as np
 
 from .errors import ConfigError
 
-__all__ = ["derive_seed", "stream"]
+__all__ = ["derive_seed", "seed_or_new", "stream"]
 
 
 def _sequence(seed: int, name: tuple[str | int, ...]) -> np.random.SeedSequence:
@@ -22,6 +23,11 @@ def _sequence(seed: int, name: tuple[str | int, ...]) -> np.random.SeedSequence:
     keys = [part if isinstance(part, int) else (1 << 32) + zlib.crc32(part.encode()) for part in name]
 
     return np.random.SeedSequence(seed, spawn_key=keys)
+
+
+def seed_or_new(seed: int | None) -> int:
+    """The seed given, or a new one from the entropy of the system for None."""
+    return secrets.randbits(32) if seed is None else seed
 
 
 def stream(seed: int, *name: str | int) -> np.random.Generator:

@@ -19,8 +19,10 @@ from graphite_gen.families.simulate import generate, training_set
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.io import write_graphs
 from graphite_gen.records import Provenance, TrainRecord
+from graphite_gen.training.runs import find_training_graphs
 
 QUICK: dict[str, Any] = {key: SMALL[key] for key in ("width", "rounds")} | {
+    "seed": 0,
     "epochs": 1,
     "epoch_graphs": 0,
     "batch_size": 8,
@@ -45,7 +47,7 @@ def test_fit_sample_score_save_and_load_on_networkx_graphs(tmp_path: Path) -> No
 
     model = fit(graphs, name="mine", progress=records.append, **(QUICK | {"epochs": 2}))
     drawn = model.sample(5, nodes=(3, 6), seed=1)
-    estimate = model.nll(graphs, samples=8)
+    estimate = model.nll(graphs, samples=8, seed=0)
     model.save(tmp_path / "mine")
     loaded = load(tmp_path / "mine")
 
@@ -53,7 +55,7 @@ def test_fit_sample_score_save_and_load_on_networkx_graphs(tmp_path: Path) -> No
     assert tuple(records) == model.history
     assert all(isinstance(graph, nx.Graph) and 3 <= len(graph) <= 6 for graph in drawn)
     assert same_graphs(loaded.sample(5, nodes=(3, 6), seed=1), drawn)
-    assert loaded.nll(graphs, samples=8) == estimate
+    assert loaded.nll(graphs, samples=8, seed=0) == estimate
     assert estimate.model == "mine"
     assert loaded.history == ()
 
@@ -73,7 +75,8 @@ def test_models_are_sampled_with_options_scored_and_shown() -> None:
     assert re.fullmatch(r"Model\('tiny', graphite-vae, [\d,]+ parameters, \d+ to \d+ nodes\)", repr(model))
     # Scores do not depend on the type of the graphs.
     graphs = [random_graph(nodes, 0) for nodes in (3, 5)]
-    assert model.nll(graphs, samples=4) == model.nll([graph.to_networkx() for graph in graphs], samples=4)
+    same = [graph.to_networkx() for graph in graphs]
+    assert model.nll(graphs, samples=4, seed=0) == model.nll(same, samples=4, seed=0)
     assert np.isfinite(model.nll(graphs, samples=4, convention="paper").nll)
 
 
@@ -151,8 +154,17 @@ def test_wrong_settings_are_refused_before_training(setting: str, value: Any, pr
         fit([random_graph(4, 0)], **{setting: value})
 
 
-@pytest.mark.parametrize(("graphs", "problem"), [([], "no graphs"), ([nx.DiGraph([(0, 1)])], "directed")])
-def test_wrong_graphs_are_refused_before_training(graphs: list[nx.Graph], problem: str) -> None:
+@pytest.mark.parametrize(
+    ("graphs", "problem"),
+    [
+        ([], "no graphs"),
+        ([nx.DiGraph([(0, 1)])], "directed"),
+        (None, "'graphs' is None; expected a list of networkx graphs"),
+        (nx.path_graph(3), "one graph; expected a list"),
+        ([1, 2], "found int 1"),
+    ],
+)
+def test_wrong_graphs_are_refused_before_training(graphs: Any, problem: str) -> None:
     with pytest.raises(DatasetError, match=problem):
         fit(graphs)
 
@@ -186,7 +198,7 @@ def test_fit_keeps_a_run_in_its_folder_and_load_finds_the_last_one(
 
     for found in (load(), load("mine"), load(tmp_path / "checkpoints" / "mine")):
         assert found.trained.name == "mine"
-        assert same_graphs(found.sample(3), model.sample(3))
+        assert same_graphs(found.sample(3, seed=0), model.sample(3, seed=0))
     with pytest.raises(CheckpointError, match="no model 'other'"):
         load("other")
 
@@ -230,7 +242,7 @@ def test_weights_are_learned_unless_all_are_one_or_ignored() -> None:
         model.nll(weighted, samples=4)
 
 
-@pytest.mark.parametrize("settings", [{}, {"preset_name": "default", "ordering": "bfs"}])
+@pytest.mark.parametrize("settings", [{}, {"preset": "default", "ordering": "bfs"}])
 def test_latents_are_encoded_decoded_and_interpolated(settings: dict[str, Any]) -> None:
     graphs = [nx.gnp_random_graph(nodes, 0.5, seed=nodes) for nodes in (4, 5, 6, 4, 5, 6)]
     model = fit(graphs, **{**QUICK, **settings})
@@ -263,3 +275,112 @@ def test_a_model_is_fine_tuned_by_object_or_path(tmp_path: Path) -> None:
         assert all(
             torch.allclose(weights[name], own, atol=1e-6) for name, own in model.trained.network.state_dict().items()
         )
+
+
+def test_without_a_seed_graphs_are_new_and_an_integer_reproduces_them() -> None:
+    model = Model(small_model())
+
+    assert not same_graphs(model.sample(20), model.sample(20))
+    assert same_graphs(model.sample(5, seed=3), model.sample(5, seed=3))
+    first, second = gg.generate("erdos-renyi", 3), gg.generate("erdos-renyi", 3)
+    assert first.provenance.seed != second.provenance.seed
+    again = gg.generate("erdos-renyi", 3, seed=first.provenance.seed)
+    assert same_graphs(again.to_networkx(), first.to_networkx())
+
+
+def test_a_folder_is_kept_unless_forced_and_its_run_is_resumed(tmp_path: Path) -> None:
+    graphs = [random_graph(4, seed) for seed in range(6)]
+
+    def stop(record: TrainRecord) -> None:
+        if record.epoch == 1:
+            raise KeyboardInterrupt
+
+    own = {**QUICK, "epochs": 3, "folder": tmp_path / "mine"}
+    whole = fit(graphs, **{**own, "folder": None})
+    with pytest.raises(KeyboardInterrupt):
+        fit(graphs, progress=stop, **own)
+    with pytest.raises(CheckpointError, match="exists"):
+        fit(graphs, **own)
+    with pytest.raises(CheckpointError, match="not those"):
+        fit(graphs[:5], resume=True, **own)
+    with pytest.raises(CheckpointError, match=r"has width=.*, not 4"):
+        fit(graphs, resume=True, **{**own, "width": 4})
+    resumed = fit(graphs, resume=True, **{**own, "seed": None})
+
+    assert [record.epoch for record in resumed.history] == [1, 2, 3]
+    assert find_training_graphs(tmp_path / "mine").train == []
+    states = [model.trained.network.state_dict() for model in (whole, resumed)]
+    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
+    assert fit(graphs, force=True, **{**own, "epochs": 1}).history[-1].epoch == 1
+
+
+@pytest.mark.parametrize("constraints", [[gg.Tree], ["tree"]])
+def test_constraints_that_are_no_instances_are_refused(constraints: Any) -> None:
+    with pytest.raises(SamplingError, match=r"expected an instance, such as gg.Tree\(\)"):
+        Model(small_model()).sample(1, constraints=constraints)
+    assert all(map(nx.is_tree, Model(small_model()).sample(3, constraints=gg.Tree())))  # type: ignore[arg-type]
+
+
+def test_everything_is_shown_briefly_and_drawn_in_notebooks(tmp_path: Path) -> None:
+    data = gg.generate("ego", 30, (10, 20), 0)
+    model = Model(small_model())
+    write_graphs(data, tmp_path / "a.g6")
+    shown = [data, data[0], gg.read_graphs(tmp_path / "a.g6"), model.nll([random_graph(4, 0)] * 9, samples=4)]
+    shown += [
+        model.encode([random_graph(4, 0)]),
+        gg.evaluate(data[:9], data[9:20]),
+        model.complete(random_graph(4, 0), 2, unknown=[(0, 1)]),
+    ]
+
+    assert all(len(repr(each)) < 1000 for each in shown)
+    assert [repr(data), repr(data[0])] == [
+        "Dataset(30 graphs of 10 to 20 nodes, family 'ego')",
+        f"SimpleGraph({data[0].nodes} nodes, {len(data[0].edges)} edges)",
+    ]
+    assert data._repr_html_().count("<svg") == 6
+    assert data[0]._repr_html_().count("<circle") == data[0].nodes
+    assert len(data[3:7]) == 4
+    assert [graph.edges.tolist() for graph in data[-2:]] == [data[28].edges.tolist(), data[29].edges.tolist()]
+    assert model.config is model.trained.config
+    assert all(isinstance(graph, nx.Graph) for graph in gg.read_graphs(tmp_path / "a.g6").to_networkx())
+
+
+def test_an_evaluation_is_a_table_of_its_mmds() -> None:
+    data = gg.generate("ego", 20, (5, 8), 0).graphs
+
+    result = gg.evaluate(data[:6], data[6:12], data[12:])
+    frame = result.to_frame()
+
+    assert frame["samples"].tolist() == [row.samples.value for row in result.mmd]
+    assert {"descriptor", "convention", "training", "ratio"} <= set(frame.columns)
+
+
+def test_a_progress_bar_is_shown_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graphs = [random_graph(4, seed) for seed in range(4)]
+    fit(graphs, **QUICK)
+    assert capsys.readouterr().err == ""
+
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    fit(graphs, progress=False, **QUICK)
+    assert capsys.readouterr().err == ""
+    fit(graphs, **QUICK)
+    assert "1/1" in capsys.readouterr().err
+
+
+def test_the_estimator_has_the_interface_of_scikit_learn() -> None:
+    from sklearn.base import clone
+
+    graphs = [nx.gnp_random_graph(5, 0.5, seed=seed) for seed in range(6)]
+    generator = gg.GraphGenerator(**QUICK)
+    with pytest.raises(ConfigError, match="not fitted"):
+        generator.sample(1)
+
+    other = clone(generator).set_params(epochs=2).fit(graphs)
+
+    assert generator.get_params()["epochs"] == 1
+    assert other.get_params()["epochs"] == len(other.model_.history) == 2
+    assert len(other.sample(3)) == 3
+    assert math.isfinite(other.score(graphs))
+    assert repr(generator).startswith("GraphGenerator(preset='default', seed=0, ")

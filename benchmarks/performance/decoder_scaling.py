@@ -66,7 +66,7 @@ def measure(job: tuple[int, int, int, str, int, str], rounds: int) -> dict[str, 
         steps.append(record.step)
 
     settings = {"ordering": ordering, "epochs": epochs, "epoch_graphs": count}
-    model = gg.fit(random_graphs(nodes, count), progress=progress, **settings)
+    model = gg.fit(random_graphs(nodes, count), seed=0, progress=progress, **settings)
     drawn: list[nx.Graph] = []
     samplings = [now()]
     for seed in range(rounds):

@@ -69,7 +69,7 @@ def measure(name: str, kind: str, preset: str, convention: str, run: int, *, qui
     data = generate(family(name), 30 if quick else 300, NODES, seed=run)
     train, test = data.split("train"), data.split("test")
     settings = {**SETTINGS[preset], **(QUICK if quick else {})}
-    model = fit(data, name=kind, preset_name=preset, seed=run, kind=kind, convention=convention, **settings)
+    model = fit(data, name=kind, preset=preset, seed=run, kind=kind, convention=convention, **settings)
     network = model.trained.network
     if network.config.is_variational:
         nats = model.nll(test, samples=10 if quick else 100, seed=run, convention=convention).nll

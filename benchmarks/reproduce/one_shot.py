@@ -31,7 +31,7 @@ def measure(name: str, graphs: int, samples: int, epochs: int) -> dict[str, Any]
     test = generate(process, graphs, seed=TEST_SEED).graphs
     default = estimate_nll(load_checkpoint(bundled_folder() / f"{name}-one-shot"), test, NLLOptions(samples))
     data = training_set(process, preset_name="default", count=None, nodes=NODES, seed=0)
-    plain = fit(data, name="paper", preset_name="paper", epochs=epochs, validate_every=2)
+    plain = fit(data, name="paper", preset="paper", seed=0, epochs=epochs, validate_every=2)
     paper = estimate_nll(plain.trained, test, NLLOptions(samples))
     paired = np.array([a.nll - b.nll for a, b in zip(paper.per_graph, default.per_graph, strict=True)])
     try:

@@ -52,7 +52,7 @@ def load_libraries() -> None:
     for name in ("train", "sample", "generate", "nll", "evaluate"):
         importlib.import_module(f"graphite_gen.cli.commands.{name}")
     # Parts of torch are imported at the first optimiser step.
-    fit(generate("ego", 4, (4, 6)).graphs, preset_name="paper", epochs=1)
+    fit(generate("ego", 4, (4, 6), seed=0).graphs, preset="paper", seed=0, epochs=1)
 
 
 def run(folder: Path, *args: object, before: Fault | None = None) -> Ending:

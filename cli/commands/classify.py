@@ -32,7 +32,7 @@ SETTINGS = (
 @command(
     short_help="Classify the nodes of a network.",
     groups={
-        "Model": "kinds features node_features node_labels",
+        "Model": "kinds features node_features node_labels label_attribute",
         "Evaluation": "split runs seed",
         "Output": "output force as_json",
     },
@@ -60,12 +60,13 @@ def classify(graph: Path, kinds: tuple[str, ...], output: Path | None, force: bo
 
     'gcn' is a graph convolutional network; 'graphite' also trains an autoencoder with the same encoder. Without a
     split of its own, GRAPH gets one like Planetoid's: 20 nodes of each class for training, 500 for validation, 1000
-    for test.
+    for test; with up to five labels per class, all are used for training.
 
     \b
     Example:
         graphite-gen classify cora.h5 --runs 100
         graphite-gen classify friends.graphml --node-labels clubs.csv -o classes.csv
+        graphite-gen classify friends.graphml --label-attribute club -o classes.csv
     """
     split, runs, seed = (rest.pop(name) for name in ("split", "runs", "seed"))
     to_stdout = str(output) == "-"
@@ -89,14 +90,15 @@ def classify(graph: Path, kinds: tuple[str, ...], output: Path | None, force: bo
         settings = ClassifierSettings(kind=kind, **given)
         run = partial(run_classification, found, settings, seed=seed, features=features, split=split)
         scores = list(track(map(run, range(runs)), runs, f"Training {kind}"))
-        best = best or max(scores, key=lambda score: score.validation)
+        best = best or max(scores, key=lambda score: score.validation or 0.0)
         results.append(summarise_classification(kind, features, scores))
     if output is not None and best is not None:
         _write(found, best, results[0].model, output, force)
     if to_stdout:
         for row in results:
-            accuracy = network_options.percent(row, "accuracy")
-            note(f"Accuracy of {row.model}, {count_of(row.runs, 'run')}: {accuracy} %.")
+            if row.accuracy is not None:
+                accuracy = network_options.percent(row, "accuracy")
+                note(f"Accuracy of {row.model}, {count_of(row.runs, 'run')}: {accuracy} %.")
     else:
         network_options.show_scores(results, {"accuracy, %": "accuracy"}, "run", as_json)
 

@@ -19,6 +19,7 @@ from ..types import LIMIT, PATH_OR_DASH
 
 if TYPE_CHECKING:
     from graphite_gen.evaluation import ClassifierScore, Evaluation, Proportion
+    from graphite_gen.graph import SimpleGraph
 
 CONVENTIONS = ("tv", "emd", "rbf")
 # The names of 'graphite_gen.evaluation.validity.VALIDITY', which would load scipy.
@@ -67,10 +68,13 @@ def evaluate(samples: Path, **values: Any) -> None:
     and depend on the number of graphs; 'rbf' is unbiased. Each MMD is shown beside that of the training graphs, and
     their ratio, which is about 1 for samples of the true process.
 
+    If the reference is one network, statistics of SAMPLES are shown beside its own; one sample is enough.
+
     \b
     Example:
         graphite-gen evaluate samples.g6 --reference test.h5
         graphite-gen evaluate samples.h5 --reference test.h5 --train train.h5 --family barabasi
+        graphite-gen evaluate similar.graphml --reference network.graphml
         graphite-gen evaluate samples.h5 --reference test.h5 --json --fail-above ratio=3 --fail-below novel=0.5
     """
     given = SimpleNamespace(**values)
@@ -87,6 +91,11 @@ def evaluate(samples: Path, **values: Any) -> None:
 
     drawn, _ = read_for_all(group, samples, format=given.format, simplify=given.simplify)
     test, seen, provenance = read_sets(given.reference, given.train, simplify=given.simplify, group=group)
+    if len(test) == 1:
+        options.refuse_without_effect(
+            ("train", "family", "valid_if", "conventions", "fail_above", "fail_below"), "one reference network"
+        )
+        return _compare(drawn, test[0], given.as_json) if group.is_rank_zero else None
     conventions = given.conventions or CONVENTIONS
     evaluation = evaluate_samples(
         drawn,
@@ -100,12 +109,39 @@ def evaluate(samples: Path, **values: Any) -> None:
         group=group,
     )
     if not group.is_rank_zero:
-        return
+        return None
     if given.as_json:
         show_json(evaluation.to_json())
     else:
         _show(evaluation, conventions)
-    _check_limits(evaluation, given.fail_above, given.fail_below)
+    return _check_limits(evaluation, given.fail_above, given.fail_below)
+
+
+def _compare(samples: Sequence[SimpleGraph], reference: SimpleGraph, as_json: bool) -> None:
+    """Show statistics of samples beside those of one network."""
+    from graphite_gen.evaluation import compare_networks
+
+    found = compare_networks(samples, reference)
+    if as_json:
+        return show_json(found.to_json())
+    overlap = (
+        None if found.edge_overlap is None else f"{found.edge_overlap:.1%} of the samples' edges are in the network"
+    )
+    show_facts(
+        [
+            ("samples", str(found.samples)),
+            ("degrees", f"Kolmogorov-Smirnov distance {found.degree_distance:.3f} (0 is equal, 1 the most)"),
+            ("edge overlap", overlap),
+        ]
+    )
+    click.echo()
+    columns = ("statistic", "network", "samples")
+    rows = [
+        (row.name, "-" if row.reference is None else f"{row.reference:.4g}", _mean(row.samples, row.deviation))
+        for row in found.statistics
+    ]
+
+    return show_rows(columns, rows, numbers=columns[1:])
 
 
 def _show(evaluation: Evaluation, conventions: Sequence[str]) -> None:

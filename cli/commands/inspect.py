@@ -13,12 +13,13 @@ from ..types import PATH_OR_NAME
 @click.argument("thing", metavar="[FILE_OR_MODEL]", type=PATH_OR_NAME, required=False)
 @options.all_of(options.input_format(), options.simplify, options.as_json)
 def inspect(thing: str | None, format: str | None, simplify: bool, as_json: bool) -> None:
-    """Summarise a file of graphs or a model; without an argument, list all models.
+    """Summarise a file or folder of graphs, or a model; list the models of a folder, without an argument all models.
 
     \b
     Example:
         graphite-gen inspect
         graphite-gen inspect test.h5
+        graphite-gen inspect my-graphs/
         graphite-gen inspect barabasi
     """
     from graphite_gen.api import LOCAL
@@ -30,5 +31,7 @@ def inspect(thing: str | None, format: str | None, simplify: bool, as_json: bool
         return list_models(as_json)
     if is_model(thing):
         return show_summary(summarise_model(find_checkpoint(thing, LOCAL)), as_json)
+    if any(Path(thing).glob("*/config.json")):
+        return list_models(as_json, Path(thing))
 
     return show_summary(summarise_graphs(Path(thing), format, simplify), as_json)

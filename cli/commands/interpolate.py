@@ -47,7 +47,8 @@ def interpolate(a: Path, b: Path, output: Path, first: int, last: int, **values:
     """
     from graphite_gen.io import check_output
 
-    check_output(output, format=values["output_format"], force=values["force"])
+    target = {"force": values["force"], "union": values["union"]}
+    format = check_output(output, format=values["output_format"], many=True, **target)
 
     from graphite_gen.records import Provenance
     from graphite_gen.sampling.interpolation import interpolate as decode_path
@@ -61,8 +62,8 @@ def interpolate(a: Path, b: Path, output: Path, first: int, last: int, **values:
     count, seed = values["count"], values["seed"]
     path = decode_path(trained, start, end, count, seed=seed, constraints=constraints)
     note(f"From graph {first} of '{a}' ({start.nodes} nodes) to graph {last} of '{b}' ({end.nodes} nodes).")
-    target = {"format": values["output_format"], "force": values["force"], "union": values["union"]}
-    write(path, output, provenance=Provenance(source="interpolate", model=trained.name, seed=seed), **target)
+    provenance = Provenance(source="interpolate", model=trained.name, seed=seed)
+    write(path, output, format=format, provenance=provenance, **target)
 
 
 def _graph(source: Path, index: int, values: dict[str, Any]) -> tuple[SimpleGraph, str | None]:

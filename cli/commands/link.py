@@ -78,7 +78,7 @@ def link(
     by_baseline = set(baselines) == {RANKER}
     if predict is not None and (compare or len(kinds) + by_baseline > 1 or (baselines and not by_baseline)):
         raise click.UsageError(f"'--predict' takes one '--kind', or '--baseline {RANKER}', and no '--compare'.")
-    options.refuse_without_effect(("node_labels",), "links")
+    options.refuse_without_effect(("node_labels", "label_attribute"), "links")
     if predict is None:
         options.refuse_without_effect(("top",), "held-out scores")
     else:

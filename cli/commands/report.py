@@ -1,17 +1,25 @@
 """A model and the quality of its samples on one HTML page."""
 
+from __future__ import annotations
+
 import shlex
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .. import options
-from ..command import command
+from ..command import command, is_given
 from ..console import count_of, note
 from ..types import PATH_OR_NAME
+
+if TYPE_CHECKING:
+    from graphite_gen.viz.report import ReportData
+
+NETWORKS = 3
+"""The default number of samples of a model of one network."""
 
 
 @command(
@@ -26,13 +34,17 @@ from ..types import PATH_OR_NAME
 @options.file("--train", help="Training graphs.  [default: those of the model]")
 @options.file("--samples", help="Samples to evaluate.  [default: new samples of the model]")
 @options.file("-o", "--output", required=True, help="The page to write, '.html'.")
-@options.number("-n", "--count", low=2, default=100, help="Number of new samples.")
+@options.number(
+    "-n", "--count", low=2, default=100, help="Number of new samples; 3 by default for a model of one network."
+)
 @options.number("--nll-graphs", low=0, default=25, help="Number of test graphs whose NLL is estimated; 0 skips it.")
 @options.family(help="The family that samples should belong to.  [default: the model's]")
 @options.all_of(options.parameters, options.simplify, options.seed, options.threads, options.force)
 def report(model: str, output: Path, force: bool, **values: Any) -> None:
     """Sample from MODEL, evaluate the samples and write an HTML report: verdict, NLL, metrics, drawings, distributions,
     training history, provenance, and a table of all samples to search and download.
+
+    For a model of one network, '--reference' is the network that the samples should resemble.
 
     The page is one file that loads nothing from the network. Figures need matplotlib ('graphite-gen[plot]').
 
@@ -46,8 +58,8 @@ def report(model: str, output: Path, force: bool, **values: Any) -> None:
 
     from graphite_gen.api import LOCAL
     from graphite_gen.families import family as family_of
-    from graphite_gen.io import check_target, open_output, read_graphs
-    from graphite_gen.training.checkpoint import find_checkpoint
+    from graphite_gen.io import check_target, read_graphs
+    from graphite_gen.training.checkpoint import find_checkpoint, is_network_model, read_config
     from graphite_gen.viz.figures import new_figure
     from graphite_gen.viz.report import collect_report, render_page
 
@@ -57,6 +69,8 @@ def report(model: str, output: Path, force: bool, **values: Any) -> None:
     check_target(output, force)
     new_figure(1, 1)  # fails early without matplotlib
     folder = find_checkpoint(model, LOCAL)
+    if is_network_model(read_config(folder)):
+        return _write(render_page(_collect_network(folder, given)), output, force)
     if given.reference is not None:
         reference, train, _ = read_sets(given.reference, given.train, simplify=given.simplify)
     else:
@@ -74,8 +88,39 @@ def report(model: str, output: Path, force: bool, **values: Any) -> None:
         command=shlex.join(["graphite-gen", *sys.argv[1:]]),
         progress=lambda step: note(f"{step} …"),
     )
+
+    return _write(render_page(data), output, force)
+
+
+def _collect_network(folder: Path, given: SimpleNamespace) -> ReportData:
+    """The data of a report on a model of one network."""
+    from graphite_gen.io import read_graphs
+    from graphite_gen.network.network import read_network
+    from graphite_gen.network.reporting import collect_network_report
+    from graphite_gen.network.storage import load_network
+
+    from ..summaries import network_facts, summarise_model
+
+    options.refuse_without_effect(("train", "family", "nll_graphs"), "a model of one network")
+    reference = None if given.reference is None else read_network(given.reference, simplify=given.simplify).graph
+
+    return collect_network_report(
+        load_network(folder),
+        network_facts(summarise_model(folder)),
+        reference=reference,
+        reference_source="none" if reference is None else f"the network in '{given.reference}'",
+        samples=list(read_graphs(given.samples, simplify=given.simplify)) if given.samples else (),
+        count=given.count if is_given("count") else NETWORKS,
+        seed=given.seed,
+        command=shlex.join(["graphite-gen", *sys.argv[1:]]),
+    )
+
+
+def _write(text: str, output: Path, force: bool) -> None:
+    from graphite_gen.io import open_output
+
     # Names from JSON may contain lone surrogates, which UTF-8 cannot encode.
-    page = render_page(data).encode(errors="replace")
+    page = text.encode(errors="replace")
     with open_output(output, force) as stream:
         stream.write(page)
     note(f"Wrote '{output}', {len(page) / 1e6:.1f} MB. Open it in any browser.")

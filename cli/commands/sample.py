@@ -75,7 +75,7 @@ def sample(output: Path, **values: Any) -> None:
     if constraints and given.largest_component:
         raise click.UsageError(f"'{flag_of(next(iter(constraints)))}' and '--largest-component' exclude each other.")
 
-    from graphite_gen.io import check_node_attributes, format_of
+    from graphite_gen.io import check_node_attributes, check_output, format_of
     from graphite_gen.training.checkpoint import is_network_model, read_config
 
     if given.with_latents:
@@ -89,6 +89,9 @@ def sample(output: Path, **values: Any) -> None:
     from ..writing import write
 
     group = process_group(given.workers)
+    if group.is_rank_zero:
+        several = (given.count or 0) > 1
+        check_output(output, format=given.format, force=given.force, union=given.union, many=several)
     encoded = [] if given.encoded is None else read_latents_for_all(group, given.encoded)
     folder, reason = choose_folder(given.model)
     how: dict[str, Any] = {"nodes": given.nodes, "seed": given.seed, "group": group}

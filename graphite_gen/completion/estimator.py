@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,8 +70,8 @@ class Completion:
         method: ``enumeration`` or ``chains`` for an autoregressive model, ``latents`` for a one-shot model.
     """
 
-    samples: tuple[SimpleGraph, ...]
-    scores: tuple[EdgeScore, ...]
+    samples: tuple[SimpleGraph, ...] = field(repr=False)
+    scores: tuple[EdgeScore, ...] = field(repr=False)
     log_evidence: float
     spread: float
     error: float

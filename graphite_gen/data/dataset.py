@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DatasetError
 from ..graph import SimpleGraph
-from ..records import Provenance, listed
+from ..records import Provenance, count_of, listed
 from ..rng import stream
 
+if TYPE_CHECKING:
+    import networkx as nx
+
 __all__ = ["SPELLINGS", "SPLITS", "Dataset", "even_splits", "split_graphs", "split_of"]
+
+SHOWN = 6
+"""The number of graphs that are drawn in notebooks."""
 
 SPLITS = ("train", "validation", "test")
 """The splits, in the order of a dataset."""
@@ -22,7 +29,7 @@ SPELLINGS = {**{name: name for name in SPLITS}, "val": "validation", "valid": "v
 """Spellings of the splits in files."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Dataset:
     """Graphs and their provenance; the graph attribute ``split`` is the split of a graph."""
 
@@ -34,6 +41,28 @@ class Dataset:
 
     def __iter__(self) -> Iterator[SimpleGraph]:
         return iter(self.graphs)
+
+    @overload
+    def __getitem__(self, index: int) -> SimpleGraph: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Dataset: ...
+
+    def __getitem__(self, index: int | slice) -> SimpleGraph | Dataset:
+        return replace(self, graphs=self.graphs[index]) if isinstance(index, slice) else self.graphs[index]
+
+    def __repr__(self) -> str:
+        family = "" if self.provenance.family is None else f", family '{self.provenance.family}'"
+        sizes = f" of {self.sizes.min()} to {self.sizes.max()} nodes" if self.graphs else ""
+
+        return f"Dataset({count_of(len(self), 'graph')}{sizes}{family})"
+
+    def _repr_html_(self) -> str:
+        return f"{''.join(graph.picture() for graph in self.graphs[:SHOWN])}<div>{self!r}</div>"
+
+    def to_networkx(self) -> list[nx.Graph]:
+        """The graphs as networkx graphs."""
+        return [graph.to_networkx() for graph in self.graphs]
 
     @property
     def sizes(self) -> NDArray[np.int64]:

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DatasetError
+from ..records import count_of
 
 __all__ = ["EncodedGraph"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class EncodedGraph:
     """Independent normal latents of the nodes of a graph; a graph is decoded from one draw of them.
 
@@ -46,6 +47,11 @@ class EncodedGraph:
             raise DatasetError(f"The positions of the nodes are not a permutation of 0 to {nodes - 1}.")
         if self.features is not None and (self.features.ndim != 2 or len(self.features) != nodes):
             raise DatasetError(f"Node features have shape {self.features.shape}; expected one row for {nodes} nodes.")
+
+    def __repr__(self) -> str:
+        nodes, width = self.mean.shape
+
+        return f"EncodedGraph({count_of(nodes, 'node')}, {count_of(width, 'latent')} each)"
 
     @classmethod
     def exact(cls, z: ArrayLike, **rest: Any) -> EncodedGraph:

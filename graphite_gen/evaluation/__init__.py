@@ -5,6 +5,7 @@ from .classifier import ClassifierScore
 from .descriptors import describe
 from .isomorphism import find_isomorphic
 from .mmd import estimate_mmd
+from .resemblance import NetworkComparison, compare_networks
 from .validity import VALIDITY
 from .vun import Proportion, score_vun
 
@@ -12,7 +13,9 @@ __all__ = [
     "VALIDITY",
     "ClassifierScore",
     "Evaluation",
+    "NetworkComparison",
     "Proportion",
+    "compare_networks",
     "describe",
     "estimate_mmd",
     "evaluate",

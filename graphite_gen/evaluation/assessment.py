@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from ..config import require
 from ..distributed import SINGLE_PROCESS, ProcessGroup
-from ..errors import DatasetError
+from ..errors import ConfigError, DatasetError
 from ..families import Family
 from ..families import family as family_of
 from ..graph import SimpleGraph, as_simple_graph
-from ..records import Record
-from ..rng import stream
+from ..records import Record, count_of
+from ..rng import seed_or_new, stream
 from .classifier import MIN_GRAPHS, ClassifierScore, score_classifier
 from .descriptors import describe
 from .isomorphism import isomorphism_classes
@@ -28,6 +28,7 @@ from .vun import VUN, Proportion, score_vun
 
 if TYPE_CHECKING:
     import networkx as nx
+    import pandas as pd
 
 __all__ = ["MAX_COMPARED", "Evaluation", "Summary", "evaluate"]
 
@@ -88,13 +89,13 @@ class Evaluation(Record):
     train: int
     family: str | None
     ratio: float | None
-    mmd: tuple[MMDRow, ...]
-    vun: VUN
-    reference_vun: VUN
-    comparable_unique: tuple[Proportion, Proportion]
-    classifier: ClassifierScore | None
-    attainable_classifier: ClassifierScore | None
-    summaries: tuple[Summary, ...]
+    mmd: tuple[MMDRow, ...] = field(repr=False)
+    vun: VUN = field(repr=False)
+    reference_vun: VUN = field(repr=False)
+    comparable_unique: tuple[Proportion, Proportion] = field(repr=False)
+    classifier: ClassifierScore | None = field(repr=False)
+    attainable_classifier: ClassifierScore | None = field(repr=False)
+    summaries: tuple[Summary, ...] = field(repr=False)
     findings: tuple[str, ...] = ()
 
     def figures(self) -> dict[str, float | None]:
@@ -110,6 +111,26 @@ class Evaluation(Record):
             **{name: None if found is None else found.value for name, found in proportions.items()},
         }
 
+    def to_frame(self) -> pd.DataFrame:
+        """The MMDs as a table of pandas: a row for each descriptor and convention."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ConfigError("pandas is not installed: 'pip install graphite-gen[pandas]'.") from None
+
+        return pd.DataFrame(
+            {
+                "descriptor": row.samples.descriptor,
+                "convention": row.samples.convention,
+                "samples": row.samples.value,
+                "low": row.samples.low,
+                "high": row.samples.high,
+                "training": None if row.attainable is None else row.attainable.value,
+                "ratio": row.ratio,
+            }
+            for row in self.mmd
+        )
+
 
 def evaluate(
     samples: Iterable[SimpleGraph | nx.Graph],
@@ -121,7 +142,7 @@ def evaluate(
     conventions: Sequence[str] = tuple(CONVENTIONS),
     replicates: int = REPLICATES,
     most: int = MAX_COMPARED,
-    seed: int = 0,
+    seed: int | None = None,
     group: ProcessGroup = SINGLE_PROCESS,
 ) -> Evaluation:
     """Compare samples with reference graphs; edge weights and features are ignored.
@@ -136,12 +157,14 @@ def evaluate(
         conventions: The MMD conventions, keys of :data:`CONVENTIONS`; ``rbf`` is always included.
         replicates: The number of bootstrap replicates of each MMD interval; 0 for no interval.
         most: The maximum number of graphs of a set for MMDs and classifiers, chosen at random from larger sets.
-        seed: The seed.
+        seed: The seed of bootstrap, subsets and classifiers; None for a new one.
         group: The processes that share the work. All have all graphs and all return the result.
     """
+    seed = seed_or_new(seed)
     own, known, seen = ([as_simple_graph(graph) for graph in graphs] for graphs in (samples, reference, train))
     if min(len(own), len(known)) < 2:
-        message = f"There are {len(own)} samples and {len(known)} reference graphs; at least 2 of each are needed."
+        found = f"{count_of(len(own), 'sample')} and {count_of(len(known), 'reference graph')}"
+        message = f"There are only {found}; at least 2 of each are needed."
         raise DatasetError(message, reason="too-few-graphs")
     if len(seen) == 1:
         raise DatasetError("There is 1 training graph; there should be at least 2, or none.", reason="too-few-graphs")
@@ -159,7 +182,7 @@ def evaluate(
     rows = compare_rows(x, y, z, conventions=every, replicates=replicates, seed=seed, group=group)
     ratios = [row.ratio for row in rows if row.samples.convention == "rbf" and row.ratio is not None]
     figures = [summarise_graphs(graphs, group=group) for graphs in (own, known)]
-    found = Evaluation(
+    result = Evaluation(
         samples=len(own),
         reference=len(known),
         train=len(seen),
@@ -174,7 +197,7 @@ def evaluate(
         summaries=tuple(Summary.of(name, figures[0][name], figures[1][name]) for name in figures[0]),
     )
 
-    return replace(found, findings=list_findings(found))
+    return replace(result, findings=list_findings(result))
 
 
 def _some(graphs: Sequence[SimpleGraph], most: int, seed: int, name: str) -> Sequence[SimpleGraph]:

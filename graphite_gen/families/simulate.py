@@ -11,7 +11,7 @@ from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import DatasetError
 from ..graph import SimpleGraph
 from ..records import Provenance, listed
-from ..rng import derive_seed, stream
+from ..rng import derive_seed, seed_or_new, stream
 from .base import Family
 from .base import family as family_of
 
@@ -82,11 +82,12 @@ def generate(
     family: Family | str,
     count: int = 300,
     nodes: tuple[int, int] = (10, 20),
-    seed: int = 0,
+    seed: int | None = None,
     *,
     splits: Mapping[str, int] | None = None,
 ) -> Dataset:
-    """A dataset from the true process; see :func:`generate_graphs`."""
+    """A dataset from the true process, with a new seed for None; see :func:`generate_graphs`."""
+    seed = seed_or_new(seed)
     family = family_of(family) if isinstance(family, str) else family
     graphs = list(generate_graphs(family, count, nodes, seed, splits=splits))
 

@@ -22,8 +22,8 @@ from ..errors import FormatError, OutputError
 from ..graph import SimpleGraph, as_simple_graph
 from ..records import Provenance
 from .atomic import is_settled
-from .build import MAX_NODES, Context
-from .files import Template, check_not_pickle, check_target, is_special, open_input, open_output
+from .build import MAX_NODES, Context, several_graphs
+from .files import Template, check_not_pickle, check_target, is_special, is_template, open_input, open_output
 from .union import disjoint_union
 from .values import provenance_of
 
@@ -45,13 +45,13 @@ __all__ = [
     "write_graphs",
 ]
 
-_NAMES = ("graphml", "h5", "g6", "s6", "jsonl", "gml", "edgelist")
+_NAMES = ("graphml", "h5", "g6", "s6", "jsonl", "gml", "edgelist", "csv", "tsv")
 FORMATS = MappingProxyType({name: (f".{name}",) for name in _NAMES} | {"h5": (".h5", ".hdf5")})
 """The suffixes of each format."""
 
 _SUFFIXES = {suffix: name for name, suffixes in FORMATS.items() for suffix in suffixes}
 _ALL = ("weights", "features", "names", "node_attributes", "edge_attributes")
-_DROPPED = {"g6": _ALL, "s6": _ALL, "edgelist": ("features", "node_attributes")}
+_DROPPED = {"g6": _ALL, "s6": _ALL, **dict.fromkeys(("edgelist", "csv", "tsv"), ("features", "node_attributes"))}
 
 
 def format_of(path: str | Path, format: str | None = None, *, reason: str = "format-unknown") -> str:
@@ -70,7 +70,9 @@ def format_of(path: str | Path, format: str | None = None, *, reason: str = "for
     if name is None:
         raise FormatError(problem, reason=reason, path=path, format=format, formats=known)
     if name == "h5" and file.endswith(".gz"):
-        raise FormatError(f"'{path}': HDF5 files are compressed internally and cannot be gzipped.", path=path)
+        raise FormatError(
+            f"'{path}': HDF5 files are compressed internally and cannot be gzipped: leave out '.gz'.", path=path
+        )
 
     return name
 
@@ -99,12 +101,13 @@ class GraphReader(Iterator[SimpleGraph], AbstractContextManager["GraphReader"]):
     """A stream of graphs from a file; it is closed at its end, by :meth:`close`, or as a context manager.
 
     Attributes:
+        name: The file or folder.
         format: The format of the file; of the first one for a folder.
         provenance: The provenance of the first graph.
     """
 
     def __init__(self, format: str, graphs: Iterator[SimpleGraph], name: str) -> None:
-        self.format = format
+        self.format, self.name = format, name
         self._files = graphs
         first = next(graphs, None)
         if first is None:
@@ -121,6 +124,13 @@ class GraphReader(Iterator[SimpleGraph], AbstractContextManager["GraphReader"]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        return f"GraphReader('{self.name}', {self.format})"
+
+    def to_networkx(self) -> list[nx.Graph]:
+        """The graphs that are left, as networkx graphs."""
+        return [graph.to_networkx() for graph in self]
 
     def close(self) -> None:
         """Close the file and end the stream."""
@@ -171,10 +181,13 @@ def _folder_files(folder: Path, format: str | None) -> Iterator[tuple[Path, str]
     except OSError as error:
         raise FormatError(f"'{folder}' cannot be read: {error.strerror or error}.", path=folder) from error
     if format is None:
-        files = [path for path in files if Path(path.name.lower().removesuffix(".gz")).suffix in _SUFFIXES]
+        formats = {path: _SUFFIXES.get(Path(path.name.lower().removesuffix(".gz")).suffix) for path in files}
+        known = [path for path in files if formats[path]]
+        # Tables beside graphs have features or labels of nodes, or scores.
+        files = [path for path in known if formats[path] not in ("csv", "tsv")] or known
     if not files:
-        known = ", ".join(_SUFFIXES)
-        raise FormatError(f"'{folder}' contains no graph files; expected {known}.", reason="no-graphs", path=folder)
+        suffixes = ", ".join(_SUFFIXES)
+        raise FormatError(f"'{folder}' contains no graph files; expected {suffixes}.", reason="no-graphs", path=folder)
     for path in files:
         yield path, format_of(path, format)
 
@@ -201,8 +214,13 @@ def _module(format: str) -> Any:
     return importlib.import_module(f"{__name__}.{format}")
 
 
-def check_output(target: str | Path, *, format: str | None = None, force: bool = False) -> str:
-    """Check that :func:`write_graphs` can write a target, before work is done for it, and return its format."""
+def check_output(
+    target: str | Path, *, format: str | None = None, force: bool = False, union: bool = False, many: bool = False
+) -> str:
+    """Check that :func:`write_graphs` can write a target, before work is done for it, and return its format.
+
+    ``many`` tells that there will be more than one graph.
+    """
     path = None if str(target) == "-" else Path(target)
     if path is not None and os.path.isdir(path):  # noqa: PTH112
         check_target(path, force)
@@ -210,7 +228,11 @@ def check_output(target: str | Path, *, format: str | None = None, force: bool =
     if name == "h5" and is_special(path):
         problem = f"HDF5 cannot be written to '{target}', which is not seekable."
         raise OutputError(problem, reason="h5-not-seekable", path=target)
-    if "{index" in str(target):
+    if union:
+        check_node_attributes(name, "a union")
+    if name == "edgelist" and many and not is_template(target):
+        raise several_graphs(name)
+    if is_template(target):
         Template(str(target)).check(force)
     elif path is not None:
         check_target(path, force)
@@ -246,10 +268,8 @@ def write_graphs(
         OutputError: The target cannot be written, or the format cannot store the graphs.
         DatasetError: A networkx graph is not a simple graph.
     """
-    name = check_output(target, format=format, force=force)
+    name = check_output(target, format=format, force=force, union=union)
     path = None if str(target) == "-" else Path(target)
-    if union:
-        check_node_attributes(name, "a union")
 
     count = 0
 
@@ -272,7 +292,7 @@ def write_graphs(
         every = (disjoint_union(every),)
 
     write = _module(name).write
-    if "{index" in str(target):
+    if is_template(target):
         with Template(str(target)).files(force) as open_next:
             for graph in every:
                 with open_next() as stream:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import FormatError
+from ..errors import FormatError, OutputError
 from ..graph import SimpleGraph, columns_of, take_features, take_weights
 
-__all__ = ["MAX_NODES", "Context", "Row", "build_graph", "pairs_of"]
+__all__ = ["MAX_NODES", "Context", "Row", "build_graph", "pairs_of", "several_graphs"]
 
 MAX_NODES = 10_000_000
 """Most nodes of a graph: a damaged header must not exhaust the memory."""
@@ -46,6 +46,14 @@ class Context:
         """Refuse a graph with too many nodes."""
         if nodes > MAX_NODES:
             raise self.error(where, f"the graph has {nodes} nodes; at most {MAX_NODES} are supported.")
+
+
+def several_graphs(format: str) -> OutputError:
+    """The error for several graphs in a format that stores one."""
+    remedy = f"write another format, or one file per graph with '{{index:04d}}.{format}'."
+    problem = f"The format '{format}' stores one graph, and there are several: {remedy}"
+
+    return OutputError(problem, reason="one-graph-per-file", format=format)
 
 
 def pairs_of(context: Context, where: str, ids: Sequence[Any], ends: Sequence[Sequence[Any]]) -> list[tuple[int, int]]:

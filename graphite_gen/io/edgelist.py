@@ -1,6 +1,7 @@
 """Edge list: one graph per file, one edge per line as ``u v``, ``u v weight`` or ``u v {'weight': 2.5}``.
 
-A node alone on a line has no edges; networkx ignores such lines. Nodes called ``0 … n-1`` keep that order, others are
+A node alone on a line has no edges; networkx ignores such lines. A list that is separated by commas or semicolons is
+read as a table, see :mod:`.csv`. Nodes called ``0 … n-1`` keep that order, others are
 in order of appearance. Names that all look like integers are read as integers, otherwise as strings.
 """
 
@@ -15,10 +16,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..errors import OutputError
 from ..graph import SimpleGraph
 from ..records import Provenance
-from .build import Context, Row, build_graph
+from . import csv
+from .build import Context, Row, build_graph, several_graphs
 from .files import decoded, lines
 from .values import PREFIX, edge_rows, from_text, names_from_words, plain, texts_from_names, to_text
 
@@ -26,10 +27,17 @@ __all__ = ["read", "write"]
 
 _MAX_DATA = 1 << 20
 _BLOCK = 1 << 14
+_COMMA = re.compile("[,;]")
+# The first line that is neither blank nor a comment starts with a word and a comma; names in JSON may have commas.
+_SEPARATED = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s*#[^\n]*\n)*\s*(?!json:)[^\s#,;]*\s?[,;]")
 
 
 def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
     """The graph of an edge list; none if all lines are blank."""
+    if _SEPARATED.match(stream.peek(1 << 16)):  # type: ignore[attr-defined]
+        yield from csv.read(stream, context, headed=False)
+        return
+
     index: dict[str, int] = {}
     pairs: list[tuple[int, int]] = []
     rows: list[Row] = []
@@ -37,6 +45,8 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
     for where, line in lines(stream, context):
         fields = decoded(context, where, line.partition(b"#")[0]).split(None, 2)
         is_blank = is_blank and not fields and b"#" not in line
+        if wrong := next((name for name in fields[:2] if _COMMA.search(name) and not name.startswith(PREFIX)), None):
+            raise context.error(where, f"{wrong!r}; expected nodes separated by white space, or all by commas.")
         ends = [index.setdefault(name, len(index)) for name in fields[:2]]
         if len(ends) == 2:
             pairs.append((ends[0], ends[1]))
@@ -78,9 +88,7 @@ def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenanc
     graphs = iter(graphs)
     graph = next(graphs)
     if next(graphs, None) is not None:
-        remedy = "write another format, or one file per graph with '{index:04d}.edgelist'."
-        problem = f"An edge list stores one graph, and there are several: {remedy}"
-        raise OutputError(problem, reason="one-graph-per-file")
+        raise several_graphs("edgelist")
     if not graph.nodes:
         stream.write(b"# a graph without nodes\n")
     ids = [str(i) for i in range(graph.nodes)] if graph.names is None else _words(graph.names)
@@ -94,9 +102,9 @@ def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenanc
 
 
 def _words(names: tuple[Any, ...]) -> list[str]:
-    """Names without white space and comment characters."""
+    """Names without white space, separators and comment characters."""
     return [
-        text if text and not re.search(r"\s|#", text) else PREFIX + _unspaced(from_text(text))
+        text if text and not re.search(r"[\s#,;]", text) else PREFIX + _unspaced(from_text(text))
         for text in texts_from_names(names)[0]
     ]
 

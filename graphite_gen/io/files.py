@@ -27,6 +27,7 @@ __all__ = [
     "check_target",
     "decoded",
     "is_special",
+    "is_template",
     "lines",
     "open_input",
     "open_output",
@@ -219,6 +220,11 @@ def _packed(stream: BinaryIO, target: Path) -> AbstractContextManager[BinaryIO]:
 
     # Without name and time, so that equal graphs give equal files.
     return gzip.GzipFile(filename="", fileobj=stream, mode="wb", compresslevel=6, mtime=0)  # type: ignore[return-value]
+
+
+def is_template(target: str | Path) -> bool:
+    """Whether a target is meant as a template: its name has a field such as ``{index}``, or a wrong one."""
+    return "{index" in str(target) or re.search(r"\{\w*(?::\w*)?\}", Path(target).name) is not None
 
 
 class Template:

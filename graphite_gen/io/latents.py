@@ -191,7 +191,7 @@ def _read_h5(stream: BinaryIO, context: Context) -> list[EncodedGraph]:
         format = plain(file.attrs.get("format"))
         if format not in (None, LATENTS):
             problem = f"'{context.name}' is a file of format '{str(format)[:80]}'; expected '{LATENTS}'."
-            raise FormatError(problem, path=context.name)
+            raise FormatError(problem, reason="latents-missing", path=context.name)
         found = {
             key: dataset(context, file, key, kinds, width=0 if is_wide else None)[:]
             for key, (kinds, is_wide) in ARRAYS.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from ..errors import SamplingError
 from ..graph import SimpleGraph
 from ..nn.distributions import NodeNormal
 from ..records import Provenance, count_of
-from ..rng import derive_seed, stream
+from ..rng import derive_seed, seed_or_new, stream
 from .autoencoder import PairDecoder
 from .calibration import density_shift, fit_biases
 from .edge_sampler import sample_edges
@@ -136,7 +136,7 @@ class NetworkModel:
         count: int,
         *,
         nodes: int | tuple[int, int] | None = None,
-        seed: int = 0,
+        seed: int | None = None,
         largest_component: bool = False,
         with_latents: bool = False,
     ) -> list[nx.Graph]:
@@ -147,7 +147,8 @@ class NetworkModel:
         Raises:
             SamplingError: The mean degree is impossible for so few nodes.
         """
-        graphs = sample_networks(self, count, nodes=nodes, seed=seed, largest=largest_component, latents=with_latents)
+        how: dict[str, Any] = {"nodes": nodes, "largest": largest_component, "latents": with_latents}
+        graphs = sample_networks(self, count, seed=seed_or_new(seed), **how)
 
         return [graph.to_networkx() for graph in graphs]
 

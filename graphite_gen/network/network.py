@@ -18,7 +18,7 @@ from ..graph import SimpleGraph
 from ..io import format_of, read_graphs
 from ..io.build import Context
 from ..io.h5_reader import dataset
-from ..records import count_of
+from ..records import count_of, listed
 from .annotations import csr_rows, read_features, read_labels
 
 __all__ = ["Network", "NodeSplit", "count_features", "describe_nodes", "from_simple_graph", "read_network"]
@@ -66,6 +66,21 @@ class Network:
     def edges(self) -> NDArray[np.int32]:
         """Node pairs with ``i < j``, with shape :math:`(E, 2)`."""
         return self.graph.edges
+
+    def labelled_by(self, attribute: str) -> Network:
+        """The network with the values of a node attribute as labels.
+
+        Raises:
+            DatasetError: No node has the attribute, or its values are not numbers or strings.
+        """
+        columns = self.graph.node_attributes
+        if attribute not in columns:
+            found = f"they have {listed(columns)}" if columns else "they have none"
+            raise DatasetError(f"The nodes have no attribute '{attribute}'; {found}.")
+        if not all(isinstance(value, str | int | float | None) for value in columns[attribute]):
+            raise DatasetError(f"The node attribute '{attribute}' has values other than numbers and strings.")
+
+        return describe_nodes(self.graph, self.features, columns[attribute], self.split)
 
     def name(self, node: int) -> Any:
         """The name of a node in its file."""

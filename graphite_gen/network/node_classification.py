@@ -32,18 +32,20 @@ WEIGHT_DECAY = {"gcn": 5e-4, "graphite": 0.02}
 NODE_SPLITS = ("own", "fresh")
 # The sizes of Planetoid's public split.
 TRAIN_PER_CLASS, VALIDATION, TEST = 20, 500, 1000
+# With as many labels per class or fewer, none is held out.
+HANDFUL = 5
 
 
 @dataclass(frozen=True)
 class ClassificationScore(Record):
-    """Accuracy of one run on test and validation nodes at its best epoch by the latter.
+    """Accuracy of one run on test and validation nodes at its best epoch by the latter; None without such nodes.
 
     Predicted classes of all nodes and their probabilities have shape :math:`(n,)`.
     """
 
     run: int
-    accuracy: float
-    validation: float
+    accuracy: float | None
+    validation: float | None
     epoch: int
     predictions: NDArray[np.int64]
     probabilities: NDArray[np.float64]
@@ -52,12 +54,15 @@ class ClassificationScore(Record):
 
 @dataclass(frozen=True)
 class ClassificationResult(Record):
-    """Mean accuracy over runs, with its standard error (None for one run); ``test_nodes`` is per run."""
+    """Mean accuracy over runs, with its standard error (None for one run); ``test_nodes`` is per run.
+
+    Without test nodes the accuracy is None.
+    """
 
     model: str
     features: bool
     runs: int
-    accuracy: float
+    accuracy: float | None
     accuracy_se: float | None
     test_nodes: int
 
@@ -106,7 +111,8 @@ def run_nodes(graph: Network, split: str, seed: int, run: int) -> NodeSplit:
     """The split of a run, the same for every model: that of the network (``own``), or a random one like Planetoid's.
 
     A random split has 20 nodes of each class to train, then 500 and 1000. With fewer labels, validation and test share
-    the rest in the same proportion. Without a split of the network, ``own`` is the same random one in all runs.
+    the rest in the same proportion, and with up to five per class all are used to train. Without a split of the
+    network, ``own`` is the same random one in all runs.
     """
     require("split", split, NODE_SPLITS)
     if graph.labels is None or len(graph.classes) < 2:
@@ -121,15 +127,16 @@ def run_nodes(graph: Network, split: str, seed: int, run: int) -> NodeSplit:
     else:
         seed = seed if split == "own" else derive_seed(seed, "nodes", run)
         parts = _fresh_split(graph.labels, len(graph.classes), stream(seed, "nodes"))
-    for name in ("train", "validation", "test"):
-        if not len(getattr(parts, name)):
-            raise DatasetError(f"The split has no labelled nodes for {name}.")
+    if not len(parts.train):
+        raise DatasetError("The split has no labelled nodes for train.")
 
     return parts
 
 
 def _fresh_split(labels: NDArray[np.int64], classes: int, generator: np.random.Generator) -> NodeSplit:
     order = generator.permutation(np.flatnonzero(labels >= 0))
+    if len(order) <= HANDFUL * classes:
+        return NodeSplit(np.sort(order), order[:0], order[:0])
     # At most half of a class, so that some nodes are left to test it.
     train = np.concatenate(
         [
@@ -153,7 +160,7 @@ def run_classification(
     features: bool | None = None,
     split: str = "own",
 ) -> ClassificationScore:
-    """Train a classifier and score it at its best epoch by validation."""
+    """Train a classifier and score it at its best epoch by validation; without validation nodes, at the last one."""
     parts = run_nodes(graph, split, seed, run)
     inputs = inputs_of(graph, features)
     if not len(graph.edges) and isinstance(inputs, IdentityInputs):
@@ -172,6 +179,8 @@ def run_classification(
     whole = SparseGraph.from_edges(edges, graph.nodes).normalised()
 
     best, best_epoch = (-1.0, -math.inf), 0
+    # Without validation nodes every epoch is better than the one before.
+    held_out = validation if len(validation) else train
     best_logits: Tensor | None = None
     for epoch in range(1, settings.epochs + 1):
         seen, hidden = whole, torch.zeros(edges.shape[1], dtype=torch.bool)
@@ -191,19 +200,20 @@ def run_classification(
         with torch.no_grad():
             logits = network(whole, inputs, None)
         # Ties in accuracy are broken by cross-entropy.
-        nats = float(F.cross_entropy(logits[validation], labels[validation]))
+        nats = float(F.cross_entropy(logits[held_out], labels[held_out]))
         check_finite(nats)
-        score = (_accuracy(logits, labels, validation), -nats)
-        if score > best:
+        score = (_accuracy(logits, labels, held_out), -nats)
+        if score > best or not len(validation):
             best, best_epoch, best_logits = score, epoch, logits
         elif settings.patience and epoch - best_epoch >= settings.patience:
             break
     assert best_logits is not None
-    accuracy = _accuracy(best_logits, labels, test)
+    accuracy = _accuracy(best_logits, labels, test) if len(test) else None
+    best_accuracy = best[0] if len(validation) else None
     predictions, probabilities = best_logits.argmax(-1), best_logits.double().softmax(-1).amax(-1)
 
     return ClassificationScore(
-        run, accuracy, best[0], best_epoch, predictions.numpy(), probabilities.numpy(), len(parts.test)
+        run, accuracy, best_accuracy, best_epoch, predictions.numpy(), probabilities.numpy(), len(parts.test)
     )
 
 
@@ -235,6 +245,7 @@ def _build(settings: ClassifierSettings, own: LinkSettings, in_features: int, cl
 
 def summarise_classification(model: str, features: bool, scores: Sequence[ClassificationScore]) -> ClassificationResult:
     """Mean accuracy and its standard error."""
-    accuracy = mean_with_error([score.accuracy for score in scores])
+    found = [score.accuracy for score in scores if score.accuracy is not None]
+    accuracy, error = mean_with_error(found) if found else (None, None)
 
-    return ClassificationResult(model, features, len(scores), *accuracy, scores[0].test_nodes)
+    return ClassificationResult(model, features, len(scores), accuracy, error, scores[0].test_nodes)

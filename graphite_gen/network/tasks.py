@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from ..config import require_count
 from ..errors import ConfigError, DatasetError, UnusedSettingError
-from ..graph import SimpleGraph, as_simple_graph
+from ..graph import SimpleGraph, as_simple_graph, is_igraph
 from ..records import Provenance
+from ..rng import seed_or_new
 from .baselines import BASELINES
 from .generation import NetworkModel, fit_network_model
 from .hyperparameters import GENERATION, ClassifierSettings, LinkSettings
@@ -50,7 +51,7 @@ def score_links(
     kind: str = "graphite-vae",
     *,
     runs: int = 3,
-    seed: int = 0,
+    seed: int | None = None,
     features: bool | None = None,
     split: str = "connected",
     progress: Progress | None = None,
@@ -62,7 +63,7 @@ def score_links(
         graph: The network.
         kind: A model, such as ``graphite-vae``, or a baseline, such as ``adamic-adar``, which takes no settings.
         runs: The number of splits.
-        seed: The seed of all runs.
+        seed: The seed of all runs; None for a new one.
         features: Whether to use node features; None to use them if there are any.
         split: ``connected`` to keep components connected, or ``random``.
         progress: Called with the number of finished runs and of all runs.
@@ -71,7 +72,7 @@ def score_links(
     Raises:
         GraphiteError: The network has too few edges, or a setting is wrong.
     """
-    network = _as_network(graph, features)
+    network, seed = _as_network(graph, features), seed_or_new(seed)
     if kind in BASELINES:
         _refuse_settings(kind, settings)
         scores = _score_runs(runs, progress, lambda run: run_baseline(network, kind, run, seed, split=split))
@@ -87,7 +88,7 @@ def predict_links(
     count: int = 100,
     kind: str = "graphite-vae",
     *,
-    seed: int = 0,
+    seed: int | None = None,
     features: bool | None = None,
     progress: Progress | None = None,
     **settings: Any,
@@ -107,7 +108,7 @@ def predict_links(
         return rank_by_pagerank(network, count, progress=progress)
     own = LinkSettings().changed(kind=kind, **settings)
     check_misses_links(network)
-    trained = train_on_all(network, own, seed, features=features, progress=progress)
+    trained = train_on_all(network, own, seed_or_new(seed), features=features, progress=progress)
 
     return rank_missing_links(network, trained.logits(), count)
 
@@ -117,9 +118,10 @@ def classify_nodes(
     kind: str = "graphite",
     *,
     runs: int = 1,
-    seed: int = 0,
+    seed: int | None = None,
     features: bool | None = None,
     split: str = "own",
+    label: str | None = None,
     **settings: Any,
 ) -> tuple[list[Any], ClassificationResult]:
     """Predicted class of every node, labelled or not, by the best run on validation nodes; and the mean test accuracy.
@@ -129,17 +131,20 @@ def classify_nodes(
     Arguments:
         kind: ``graphite`` or ``gcn``.
         split: ``own`` for the split of the network (or one like Planetoid's) in all runs, ``fresh`` for one per run.
+            With up to five labels per class, all are used to train, and the accuracy is None.
+        label: The node attribute with the labels, by default ``label``.
         settings: Settings of :class:`ClassifierSettings`.
 
     Raises:
         GraphiteError: There are too few labels, or a setting is wrong.
     """
-    network = _as_network(graph, features)
+    network, seed = _as_network(graph, features), seed_or_new(seed)
+    network = network if label is None else network.labelled_by(label)
     own = ClassifierSettings().changed(kind=kind, **settings)
     scores = _score_runs(
         runs, None, lambda run: run_classification(network, own, run, seed, features=features, split=split)
     )
-    best = max(scores, key=lambda score: score.validation)
+    best = max(scores, key=lambda score: score.validation or 0.0)
     result = summarise_classification(kind, _uses_features(network, features), scores)
 
     return [network.classes[code] for code in best.predictions.tolist()], result
@@ -149,7 +154,7 @@ def embed_nodes(
     graph: NetworkLike,
     kind: str = "graphite-vae",
     *,
-    seed: int = 0,
+    seed: int | None = None,
     features: bool | None = None,
     progress: Progress | None = None,
     **settings: Any,
@@ -162,12 +167,12 @@ def embed_nodes(
         GraphiteError: The network has no edges, or a setting is wrong.
     """
     own = LinkSettings().changed(kind=kind, **settings)
-    trained = train_on_all(_as_network(graph, features), own, seed, features=features, progress=progress)
+    trained = train_on_all(_as_network(graph, features), own, seed_or_new(seed), features=features, progress=progress)
 
     return np.asarray(trained.latents().numpy())
 
 
-def fit_network(graph: NetworkLike, *, name: str = "model", seed: int = 0, **settings: Any) -> NetworkModel:
+def fit_network(graph: NetworkLike, *, name: str = "model", seed: int | None = None, **settings: Any) -> NetworkModel:
     """Train a generative model of a network from its edges; settings are those of :class:`LinkSettings`.
 
     Raises:
@@ -175,9 +180,9 @@ def fit_network(graph: NetworkLike, *, name: str = "model", seed: int = 0, **set
     """
     source = Path(graph).name if isinstance(graph, str | Path) else None
 
-    return fit_network_model(
-        _as_network(graph), GENERATION.changed(**settings), name=name, seed=seed, provenance=Provenance(source=source)
-    )
+    own, origin = GENERATION.changed(**settings), Provenance(source=source)
+
+    return fit_network_model(_as_network(graph), own, name=name, seed=seed_or_new(seed), provenance=origin)
 
 
 def _as_network(graph: NetworkLike, features: bool | None = None) -> Network:
@@ -190,7 +195,7 @@ def _as_network(graph: NetworkLike, features: bool | None = None) -> Network:
         return graph
     if isinstance(graph, str | Path):
         return read_network(graph)
-    if not isinstance(graph, SimpleGraph) and not hasattr(graph, "is_multigraph"):
+    if not (isinstance(graph, SimpleGraph) or hasattr(graph, "is_multigraph") or is_igraph(graph)):
         raise DatasetError(
             f"The network has the type {type(graph).__name__}: expected a networkx graph (see "
             f"'networkx.from_numpy_array' for matrices) or the path of a file."

@@ -287,6 +287,14 @@ class AllOf(Constraint):
 
     constraints: tuple[Constraint, ...]
 
+    def __post_init__(self) -> None:
+        for part in self.constraints:
+            if not isinstance(part, Constraint):
+                is_class = isinstance(part, type) and issubclass(part, Constraint)
+                name = part.__name__ if is_class else "Tree"
+                found = f"the class '{name}'" if is_class else repr(part)
+                raise SamplingError(f"A constraint is {found}; expected an instance, such as gg.{name}().")
+
     @property
     def label(self) -> str:
         return ", ".join(dict.fromkeys(constraint.label for constraint in self.constraints))

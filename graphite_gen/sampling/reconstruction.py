@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ class Reconstruction:
             away. None for an autoencoder, which has no prior.
     """
 
-    graphs: tuple[SimpleGraph, ...]
+    graphs: tuple[SimpleGraph, ...] = field(repr=False)
     recovery: EdgeRecovery
     chance: EdgeRecovery
     prior: EdgeRecovery | None

@@ -107,6 +107,7 @@ class Sampler:
         self.largest, self.latents, self.encoded = largest, latents, encoded
         # The graphs that determine sizes and node features, in turn.
         self.features: Sequence[SimpleGraph | EncodedGraph] = encoded or features
+        constraints = (constraints,) if isinstance(constraints, Constraint) else constraints
         self.constraint = AllOf((*constraints, Connected()) if connected else tuple(constraints))
         self.drawn = self.accepted = self.masked = 0
         self._group = group

@@ -46,13 +46,13 @@ class Optimiser:
                 group["lr"] = factor * rate
             optimiser.step()
 
-    def moments(self, parameter: nn.Parameter) -> dict[str, Tensor]:
+    def moments(self, parameter: Tensor) -> dict[str, Tensor]:
         """What is stored for a parameter, to resume from; nothing before the first step."""
         states = (optimiser.state.get(parameter, {}) for optimiser, _ in self._all)
 
         return {name: torch.as_tensor(value) for state in states for name, value in state.items()}
 
-    def restore(self, parameter: nn.Parameter, moments: Mapping[str, Tensor]) -> None:
+    def restore(self, parameter: Tensor, moments: Mapping[str, Tensor]) -> None:
         """Store such moments again."""
         optimiser = next(
             optimiser
@@ -65,7 +65,7 @@ class Optimiser:
         }
 
 
-def _matrices(network: GraphNetwork) -> list[nn.Parameter]:
+def _matrices(network: GraphNetwork) -> list[Tensor]:
     """The weights of linear layers."""
     layers = (layer for layer in network.modules() if isinstance(layer, nn.Linear))
 

@@ -266,6 +266,10 @@ class TrainingGraphs:
 def find_training_graphs(folder: Path) -> TrainingGraphs:
     """The graphs that a checkpoint was trained on: sampled again from their seed, or read again if unchanged."""
     if (folder / RUN).exists():
+        record = read_run(folder)["data"]
+        if record.keys() <= {"fingerprint"}:
+            # A run on graphs in memory.
+            return TrainingGraphs(fingerprint=record.get("fingerprint"))
         data, expected = _read_data(folder)
         if data.file is not None or (data.graphs or 0) <= MOST_DRAWN:
             with suppress(GraphiteError):

@@ -52,6 +52,24 @@ def test_the_split_is_noted(groups: Path, split: str, counts: list[str]) -> None
     assert f"{counts[2]} test nodes" in result.stderr
 
 
+def test_two_labels_of_an_attribute_are_enough(own_folder: Path) -> None:
+    graph = nx.karate_club_graph()
+    for node in (0, 33):
+        graph.nodes[node]["side"] = graph.nodes[node]["club"]
+    nx.write_graphml(graph, "karate.graphml")
+    quick = ("--epochs", 60, "--runs", 1, "--kind", "gcn", "--threads", 1)
+
+    result = run("classify", "karate.graphml", "--label-attribute", "side", "-o", "out.csv", *quick)
+
+    assert "2 for training, 0 for validation, 0 for test" in result.stderr
+    assert "the accuracy is not known" in result.stderr
+    clubs = nx.get_node_attributes(graph, "club")
+    right = [row["label"] == clubs[int(row["node"])] for row in read_csv("out.csv")]
+    assert sum(right) > 28
+    (row,) = run_json("classify", "karate.graphml", "--label-attribute", "club", *quick)
+    assert row["accuracy"] > 0.5
+
+
 def test_with_classes_on_stdout_the_accuracy_is_on_stderr(groups: Path) -> None:
     result = run("classify", groups, "-o", "-", *QUICK)
 

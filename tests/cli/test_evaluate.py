@@ -68,3 +68,17 @@ def test_properties_are_those_of_the_library() -> None:
     option = next(option for option in evaluate.params if option.name == "valid_if")
     assert isinstance(option.type, click.Choice)
     assert set(option.type.choices) == {*VALIDITY}
+
+
+def test_samples_of_a_model_of_one_network_are_compared_with_it(groups: Path) -> None:
+    run("train", "--single", groups, "--epochs", 5, "--threads", 1)
+    run("sample", "-o", "similar.graphml")
+
+    shown, value = (
+        run("evaluate", "similar.graphml", "--reference", groups),
+        run_json("evaluate", "similar.graphml", "--reference", groups),
+    )
+
+    assert "Kolmogorov-Smirnov" in shown.stdout
+    assert value["samples"] == 1
+    assert {"nodes", "clustering", "assortativity"} <= {row["name"] for row in value["statistics"]}

@@ -70,3 +70,10 @@ def test_without_an_argument_all_models_are_listed(model: Path, bundled: Path) -
     assert [(row["place"], Path(row["folder"]).name) for row in rows] == [("local", "mine"), ("bundled", "ego")]
     assert "broken" in shown.stderr
     assert "mine" in shown.stdout
+
+
+def test_a_folder_of_graphs_is_summarised_and_the_models_of_a_folder_are_listed(graphs: Path, model: Path) -> None:
+    run("convert", graphs, "many/{index}.csv")
+
+    assert run_json("inspect", "many/")["graphs"] == 12
+    assert [row["name"] for row in run_json("inspect", model.parent)] == ["ego"]

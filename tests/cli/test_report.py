@@ -37,6 +37,15 @@ def test_names_that_utf8_cannot_encode_are_replaced(model: Path) -> None:
     assert "half ?" in Path("odd.html").read_text(encoding="utf-8")
 
 
+def test_a_model_of_one_network_is_compared_with_it(groups: Path) -> None:
+    run("train", "--single", groups, "--epochs", 5, "--threads", 1)
+    run("report", "groups", "--reference", groups, "-o", "groups.html", "--threads", 1)
+
+    page = Path("groups.html").read_text(encoding="utf-8")
+    assert "Kolmogorov-Smirnov distance" in page
+    assert "the network 30" in page
+
+
 @pytest.mark.slow
 def test_the_bundled_model_has_a_report_of_a_few_megabytes() -> None:
     run("report", "bundled:barabasi", "-o", "report.html", "--nll-graphs", 4, "--threads", 1)

@@ -103,3 +103,10 @@ def test_unlikely_constraints_and_long_samples_are_announced(model: Path, monkey
     for nodes, found in ((8, False), (250, True)):
         err = run("sample", "--model", model, "-n", 70, "--nodes", nodes, "-o", f"{nodes}.s6").stderr
         assert (f"70 graphs of up to {nodes} nodes will take about" in err) == found
+
+
+@pytest.mark.parametrize(
+    "args", [("-o", "a.xyz"), ("-o", "a.edgelist", "-n", 2), ("-o", "a.g6", "--union"), ("-o", "no/a.g6")]
+)
+def test_the_output_is_checked_before_a_model_is_loaded(args: tuple[object, ...], model: Path) -> None:
+    assert_error(invoke("sample", "--model", model, *args), "'")

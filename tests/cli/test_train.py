@@ -218,6 +218,16 @@ def test_weights_are_announced_and_can_be_ignored() -> None:
     run(*score, "--ignore-weights")
 
 
+def test_attributes_that_are_not_learned_are_named() -> None:
+    Path("own.csv").write_text(
+        "graph,source,target,kind\n" + "".join(f"{k},0,1,road\n{k},1,2,path\n" for k in range(4))
+    )
+
+    text = run("train", "own.csv", "--preset", "one-shot", "--epochs", 1, "--width", 8, "--threads", 1).stderr
+
+    assert "Not learned: edge attributes 'kind'." in text
+
+
 def test_single_is_suggested_for_a_file_of_one_graph(groups: Path, graphs: Path) -> None:
     options = ("--stages", 1, "--epochs", 1, "--width", 8, "--threads", 1)
     one, many = (run("train", file, *options).stderr for file in (groups, graphs))

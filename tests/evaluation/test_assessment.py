@@ -19,11 +19,11 @@ def graphs(family: str, seed: int, count: int = 60) -> list[SimpleGraph]:
 
 @pytest.fixture(scope="module")
 def true() -> Evaluation:
-    return evaluate(graphs("barabasi", 0), graphs("barabasi", 1), graphs("barabasi", 2), family="ba")
+    return evaluate(graphs("barabasi", 0), graphs("barabasi", 1), graphs("barabasi", 2), family="ba", seed=0)
 
 
 def quickly(*sets: list[SimpleGraph], **options: Any) -> Evaluation:
-    return evaluate(*sets, conventions=["rbf"], replicates=0, **options)
+    return evaluate(*sets, **{"conventions": ["rbf"], "replicates": 0, "seed": 0, **options})
 
 
 def verdict(evaluation: Evaluation) -> str:
@@ -124,7 +124,7 @@ def test_without_training_graphs_there_is_no_ratio_but_the_difference_is_reporte
 
 
 def test_the_record_has_means_over_graphs_is_json_and_the_same_for_a_seed(true: Evaluation) -> None:
-    again = evaluate(graphs("barabasi", 0), graphs("barabasi", 1), graphs("barabasi", 2), family="barabasi")
+    again = evaluate(graphs("barabasi", 0), graphs("barabasi", 1), graphs("barabasi", 2), family="barabasi", seed=0)
     own = [len(graph.edges) for graph in graphs("barabasi", 0)]
     edges = next(row for row in true.summaries if row.name == "edges")
 
@@ -174,6 +174,6 @@ def test_hundreds_of_graphs_take_seconds() -> None:
     sets = [generate("barabasi", 400, (20, 20), seed=seed).graphs for seed in range(3)]
     # CPU time, as the machine may be busy.
     started = time.process_time()
-    evaluate(*sets, family="barabasi")
+    evaluate(*sets, family="barabasi", seed=0)
 
     assert time.process_time() - started < 25

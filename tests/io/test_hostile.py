@@ -27,6 +27,8 @@ PIECES = {
     ],
     "jsonl": ["{", "}", "[", "]", '"nodes":', '"edges":', '"id":', '"source": 0', ",", "NaN", "1e999", "\\ud800", '"'],
     "edgelist": ["0 1", "1 2 {'weight': ", "}", "nan", "\n", "#", "{", "[[[[", "()"],
+    "csv": ["source,target", "graph;u;v\n", "0,1,nan", '"', "a,b", "json:[", ";;", "split", "#"],
+    "tsv": ["source\ttarget", "graph\tu\tv\n", "0\t1\tnan", '"', "json:{", "\t", "#"],
     "g6": ["~", "?", "~~", ">>graph6<<", "&", "\n", "D~{"],
     "s6": [":", ";", "~", "?", "\n", ">>sparse6<<", ":Fa@x^"],
 }

@@ -176,7 +176,20 @@ def test_too_few_labels_are_refused() -> None:
         (None, "0 classes"),
         ([None] * 60, "0 classes"),
         (["a"] * 60, "1 class"),
-        (["a", "b"] + [None] * 58, "for validation"),
     ):
         with pytest.raises(DatasetError, match=problem):
             run_nodes(describe_nodes(graph, None, labels), "own", 0, 0)
+
+
+@pytest.mark.parametrize("kind", ["gcn", "graphite"])
+def test_a_handful_of_labels_are_all_used_for_training(kind: str) -> None:
+    whole = planted()
+    known = [0, 20, 40]
+    graph = replace(whole, labels=np.where(np.isin(np.arange(60), known), whole.labels, -1))
+
+    score = run_classification(graph, replace(QUICK, kind=kind, epochs=60), 0, 0)
+
+    assert run_nodes(graph, "own", 0, 0).train.tolist() == known
+    assert (score.accuracy, score.validation, score.epoch, score.test_nodes) == (None, None, 60, 0)
+    assert np.mean(score.predictions == whole.labels) > 0.7
+    assert summarise_classification(kind, False, [score]).accuracy is None

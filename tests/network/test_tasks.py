@@ -24,8 +24,8 @@ def named() -> nx.Graph:
 
 
 def test_score_links_takes_models_and_baselines() -> None:
-    model = gg.score_links(named(), runs=2, epochs=40, latent=8)
-    baseline = gg.score_links(named(), "adamic-adar", runs=2)
+    model = gg.score_links(named(), runs=2, epochs=40, latent=8, seed=0)
+    baseline = gg.score_links(named(), "adamic-adar", runs=2, seed=0)
 
     assert (model.model, model.features, model.runs) == ("graphite-vae", False, 2)
     assert min(model.auc, baseline.auc) > 0.7
@@ -46,7 +46,7 @@ def test_predicted_links_are_within_groups(kind: str, settings: dict[str, Any]) 
 def test_every_node_gets_a_class_and_an_embedding() -> None:
     # Integers for floating-point settings, and numbers of numpy, are accepted.
     numbers = {"runs": np.int64(1), "epochs": np.int64(60), "learning_rate": np.float64(0.03), "weight_decay": 0}
-    labels, result = gg.classify_nodes(named(), width=8, latent=4, **numbers)
+    labels, result = gg.classify_nodes(named(), width=8, latent=4, seed=0, **numbers)
 
     right = [label == f"club {node // 15}" for node, label in enumerate(labels)]
     assert np.mean(right) > 0.85

@@ -50,7 +50,7 @@ def models() -> dict[str, TrainedModel]:
     """Untrained and briefly trained models."""
     torch.set_num_threads(1)
     graphs = [random_graph(nodes, seed, density=0.3) for nodes in (6, 7, 9) for seed in range(8)]
-    settings = {"width": 8, "rounds": 2, "epochs": 2, "epoch_graphs": 0, "batch_size": 8}
+    settings = {"width": 8, "rounds": 2, "epochs": 2, "epoch_graphs": 0, "batch_size": 8, "seed": 0}
 
     return {
         "one-shot": small_model(**ONE_SHOT),

@@ -133,6 +133,8 @@ def edgelist(data: bytes) -> list[Plain]:
     ends, weights = [], []
     for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
         words = line.partition(b"#")[0].decode().split(None, 2)
+        if any(sign in word for word in words[:2] for sign in ",;"):
+            raise NotImplementedError("a list separated by commas, or a name in JSON")
         numbers = [index.setdefault(word, len(index)) for word in words[:2]]
         if len(numbers) == 2:
             ends.append((numbers[0], numbers[1]))

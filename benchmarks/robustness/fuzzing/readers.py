@@ -114,6 +114,8 @@ class GraphFile:
 def _fault(format: str, data: bytes, was_cut: bool, graphs: Sequence[SimpleGraph], plain: list[Any]) -> str | None:
     try:
         expected = PLAIN_READERS[format](data)
+    except NotImplementedError:
+        return None
     except Exception as error:
         return f"read, though another reader says {type(error).__name__}: {str(error)[:80]}"
     found = list(map(plain_of, graphs))

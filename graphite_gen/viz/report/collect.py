@@ -31,7 +31,7 @@ from ...training.model_card import describe_model, model_facts, origin_in_words
 from ...training.runs import TrainingGraphs, find_training_graphs
 from ...training.trainer import read_history
 
-__all__ = ["ReportData", "SampleRow", "collect_report"]
+__all__ = ["ReportData", "SampleRow", "collect_report", "sample_rows"]
 
 REFERENCE_GRAPHS = 200
 NLL_SAMPLES = 30
@@ -114,7 +114,7 @@ def collect_report(
         name=model.name,
         # The page may be shared, so the folder on this machine is left out.
         facts=[fact for fact in model_facts(describe_model(model, folder)) if fact[0] != "folder"],
-        samples=_sample_rows(drawn, seen, family),
+        samples=sample_rows(drawn, seen, family),
         reference=known,
         reference_source=source,
         evaluation=evaluation,
@@ -179,9 +179,8 @@ def _score(
         return estimate, None, f"{note} The entropy is unknown: {error}"
 
 
-def _sample_rows(
-    samples: Sequence[SimpleGraph], train: Sequence[SimpleGraph], family: Family | None
-) -> list[SampleRow]:
+def sample_rows(samples: Sequence[SimpleGraph], train: Sequence[SimpleGraph], family: Family | None) -> list[SampleRow]:
+    """Samples with their statistics, their validity in a family, and their novelty beside training graphs."""
     summaries = summarise_graphs(samples)
     copies = find_isomorphic(samples, train)
     checked = len(samples) if family is None or family.max_checked is None else family.max_checked

@@ -1,0 +1,82 @@
+"""Graphs from and to tables of edges in pandas, with the columns of :mod:`.csv`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ConfigError
+from ..graph import SimpleGraph, as_simple_graph
+from .build import Context
+from .csv import HEADER, graphs_of, table
+
+if TYPE_CHECKING:
+    import igraph
+    import networkx as nx
+    import pandas as pd
+
+__all__ = ["from_pandas", "to_pandas"]
+
+
+def from_pandas(
+    edges: pd.DataFrame,
+    source: str = "source",
+    target: str = "target",
+    *,
+    graph: str | None = None,
+    simplify: bool = False,
+) -> list[nx.Graph]:
+    """networkx graphs from a table with one row per edge.
+
+    Other columns are edge attributes, such as ``weight``; a column ``split`` is that of the graph. A row without a
+    target is a node without edges.
+
+    Arguments:
+        edges: The table.
+        source, target: The columns of the two ends of an edge.
+        graph: The column that tells which graph a row belongs to, by default ``graph`` if there is one; otherwise all
+            edges belong to one graph.
+        simplify: Whether to drop self-loops and repeated edges instead of refusing them.
+
+    Raises:
+        ConfigError: A column is missing.
+        FormatError: A row is not an edge of a simple graph.
+    """
+    graph = "graph" if graph is None and "graph" in edges.columns else graph
+    for name in filter(None, (source, target, graph)):
+        if name not in edges.columns:
+            found = ", ".join(map(str, edges.columns[:10]))
+            raise ConfigError(f"The table has no column '{name}'; it has {found}.")
+    # A stable sort brings the rows of a graph together.
+    edges = edges if graph is None else edges.sort_values(graph, kind="stable")
+    names = [str(name) for name in edges.columns]
+    ends = edges.columns.get_loc(source), edges.columns.get_loc(target)
+    place = None if graph is None else edges.columns.get_loc(graph)
+    values = (column.astype(object).where(column.notna(), None) for _, column in edges.items())
+    rows = zip(edges.index, zip(*values, strict=True), strict=True)
+    plain = ((f"row {label}", list(map(_plain, row))) for label, row in rows)
+
+    return [own.to_networkx() for own in graphs_of(Context("DataFrame", simplify), names, ends, place, plain)]
+
+
+def _plain(value: Any) -> Any:
+    """Python numbers; node numbers beside missing targets are floats in pandas."""
+    value = value.item() if hasattr(value, "item") else value
+
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def to_pandas(graphs: Iterable[SimpleGraph | nx.Graph | igraph.Graph]) -> pd.DataFrame:
+    """A table with one row per edge: ``graph`` (counted from 0), ``source``, ``target``, and edge attributes.
+
+    A node without edges has a row without a target. Node attributes and features are not in the table.
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        raise ConfigError("pandas is not installed: 'pip install graphite-gen[pandas]'.") from None
+    rows = (table(as_simple_graph(graph), index) for index, graph in enumerate(graphs))
+    frame = pd.DataFrame(list(chain.from_iterable(rows)))
+
+    return frame.reindex(columns=list(dict.fromkeys([*HEADER, *frame.columns])))

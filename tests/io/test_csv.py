@@ -1,0 +1,113 @@
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphite_gen.graph import SimpleGraph
+from graphite_gen.io import read_graphs, write_graphs
+
+from .graphs import assert_refused, assert_same, rich_graphs
+
+TABLE = "graph,source,target,weight,kind,split\na,x,y,0.5,road,train\na,y,z,2,,train\na,w,,,,train\nb,0,1,1,7,test\n"
+
+
+def only(path: Path, text: str) -> SimpleGraph:
+    path.write_text(text)
+    (graph,) = read_graphs(path)
+
+    return graph
+
+
+def test_graphs_attributes_splits_and_isolated_nodes_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(TABLE)
+
+    first, second = read_graphs(tmp_path / "a.csv")
+
+    assert first.names == ("x", "y", "z", "w")
+    assert first.edges.tolist() == [[0, 1], [1, 2]]
+    assert first.weights is not None
+    assert first.weights.tolist() == [0.5, 2.0]
+    assert first.edge_attributes == {"kind": ["road", None]}
+    assert first.attributes == {"name": "a", "split": "train"}
+    assert (second.names, second.edges.tolist(), second.edge_attributes) == (None, [[0, 1]], {"kind": [7]})
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", "From;To\na;b\nb;c\n"),
+        ("a.tsv", "u\tv\na\tb\nb\tc\n"),
+        ("a.csv", "\ufeff,source,target\n0,a,b\n1,b,c\n"),
+        ("a.edgelist", "a,b\nb,c\n"),
+        ("a.edgelist", "# by hand\n\na, b\nb, c\n"),
+        ("a.edgelist", "source;target\na;b\nb;c\n"),
+    ],
+)
+def test_separators_and_headers_are_recognised(name: str, text: str, tmp_path: Path) -> None:
+    graph = only(tmp_path / name, text)
+
+    assert (graph.names, graph.edges.tolist()) == (("a", "b", "c"), [[0, 1], [1, 2]])
+
+
+def test_integers_need_no_header_and_the_third_column_is_the_weight(tmp_path: Path) -> None:
+    graph = only(tmp_path / "a.csv", "0,1,2.5\n2,1,1\n")
+
+    assert graph.edges.tolist() == [[0, 1], [1, 2]]
+    assert graph.weights is not None
+    assert graph.weights.tolist() == [2.5, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("a.csv", "alice,bob\nbob,carol\n", "line 1: the columns 'alice', 'bob'; expected a header with 'source'"),
+        ("a.csv", "graph,source,target\na,0,1\nb,0,1\na,1,2\n", "graph a: its rows are not consecutive"),
+        ("a.csv", "source,target\n0,1,2\n", "line 2: 3 values; the header has 2"),
+        ("a.csv", "source,target\n,1\n", "line 2: an edge to '1' without a source"),
+        ("a.csv", "source,target,x,x\n0,1,2,3\n", "two columns have the same name"),
+        ("a.csv", "source,target\n0,0\n", "needs-simplify"),
+        ("a.csv", 'source,target\n0,"1\n', "not a row of a table"),
+        ("a.edgelist", "a,b\nb c\n", "line 2: 'b c'; expected values separated as in the first line"),
+        ("a.edgelist", "a b\nb,c\n", "line 2: 'b,c'; expected nodes separated by white space"),
+    ],
+)
+def test_what_is_no_edge_list_is_refused(name: str, text: str, problem: str, tmp_path: Path) -> None:
+    assert_refused(tmp_path / name, problem, text)
+
+
+@pytest.mark.parametrize("format", ["csv", "tsv"])
+@given(graphs=st.lists(rich_graphs(), min_size=1, max_size=3))
+@settings(max_examples=60, deadline=None)
+def test_what_edges_carry_comes_back(format: str, graphs: list[SimpleGraph]) -> None:
+    with TemporaryDirectory() as folder:
+        write_graphs(graphs, Path(folder) / f"a.{format}")
+        back = list(read_graphs(Path(folder) / f"a.{format}"))
+
+    for graph, read in zip(graphs, back, strict=True):
+        if graph.names is None:
+            kept = SimpleGraph(graph.nodes, graph.edges, graph.weights, edge_attributes=graph.edge_attributes)
+            assert_same(kept, read)
+        else:
+            # Named nodes are in order of appearance.
+            assert sorted(map(str, read.names or range(read.nodes))) == sorted(map(str, graph.names))
+            assert sorted(read.degrees()) == sorted(graph.degrees())
+
+
+def test_tables_beside_graphs_are_not_read_from_a_folder(tmp_path: Path) -> None:
+    write_graphs([nx.path_graph(3)], tmp_path / "a.graphml")
+    (tmp_path / "labels.csv").write_text("node,label\n0,a\n")
+
+    assert [graph.nodes for graph in read_graphs(tmp_path)] == [3]
+
+    write_graphs([nx.path_graph(2), nx.path_graph(4)], tmp_path / "tables" / "{index}.csv")
+    assert [graph.nodes for graph in read_graphs(tmp_path / "tables")] == [2, 4]
+
+
+def test_a_graph_without_nodes_and_one_without_edges_are_kept(tmp_path: Path) -> None:
+    write_graphs([SimpleGraph(0, np.empty((0, 2), np.int32)), nx.empty_graph(2)], tmp_path / "a.csv")
+
+    assert [graph.nodes for graph in read_graphs(tmp_path / "a.csv")] == [0, 2]
