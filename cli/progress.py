@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from graphite_gen.records import TrainRecord
+from graphite_gen.training.model_card import latents_in_words
 from graphite_gen.training.pilot import OrderingChoice
 from graphite_gen.training.trainer import Trainer
 
@@ -93,9 +94,11 @@ def _show_lines(trainer: Trainer) -> None:
 
 
 def _validation(record: TrainRecord) -> str:
+    found = record.latents
+    latents = f"  active {found['active_units']}  MI {nats(found['mutual_information'])}" if found else ""
     novelty = "" if record.novelty is None else f"  novel {record.novelty:.0%}"
 
-    return f"{nats(record.validation)} (best {nats(record.best)}){novelty}"
+    return f"{nats(record.validation)} (best {nats(record.best)}){latents}{novelty}"
 
 
 def show_results(trainer: Trainer, folder: Path, as_json: bool) -> None:
@@ -120,6 +123,7 @@ def show_results(trainer: Trainer, folder: Path, as_json: bool) -> None:
             (figure, f"{nats(results['validation'])} nats per graph (epoch {results['best_epoch']})"),
             ("ER baseline", None if baseline is None else f"{nats(baseline)} nats per graph"),
             ("novelty", None if novelty is None else f"{novelty:.0%} of samples, not isomorphic to a training graph"),
+            ("latents", latents_in_words(results, model.config.latent, model.provenance.family)),
             ("finding", finding),
             ("trained", f"{epochs}, {count_of(results['steps'], 'step')}, {duration(results['seconds'])}"),
         ]
