@@ -127,7 +127,7 @@ def classify_nodes(
     The arguments are those of :func:`score_links`, except for:
 
     Arguments:
-        kind: ``graphite`` or ``gcn``.
+        kind: ``graphite``, ``graphite-paper`` or ``gcn``.
         split: ``own`` for the split of the network (or one like Planetoid's) in all runs, ``fresh`` for one per run.
         settings: Settings of :class:`ClassifierSettings`.
 
