@@ -42,6 +42,9 @@ def read_npz(path: Path) -> dict[str, NDArray[Any]]:
             if len({member.filename for member in members}) < len(members):
                 raise ValueError("two arrays of one name")
             packed = sum(member.compress_size for member in members)
+            # zipfile allocates the size that a damaged directory says.
+            if packed > stream.tell():
+                raise ValueError("arrays larger than the file")
             if sum(member.file_size for member in members) > max(_BOMB_BYTES, _BOMB_RATIO * packed):
                 raise FormatError(
                     f"'{path}' expands more than {_BOMB_RATIO} times, to over {_BOMB_BYTES >> 20} MB. If that is "

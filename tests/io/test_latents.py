@@ -124,6 +124,15 @@ def test_damaged_archives_and_line_ends_are_one_error(tmp_path: Path) -> None:
         with pytest.raises(FormatError, match="npz"):
             read_latents(path)
 
+    write_latents([encoded(3, rich=False)], path, force=True)
+    data = bytearray(path.read_bytes())
+    # The sizes in the first entry of the directory.
+    at = data.index(b"PK\x01\x02") + 20
+    data[at : at + 8] = (2**31).to_bytes(4, "little") * 2
+    path.write_bytes(data)
+    with pytest.raises(FormatError, match="larger than the file"):
+        read_latents(path)
+
     (tmp_path / "z.csv").write_bytes(b"graph,z0\r0,1\r")
     with pytest.raises(FormatError, match="csv"):
         read_latents(tmp_path / "z.csv")
