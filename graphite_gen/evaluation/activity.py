@@ -64,7 +64,8 @@ def latent_activity(encoded: Sequence[EncodedGraph], seed: int = 0) -> LatentAct
     return LatentActivity(
         kl=kl,
         active_units=int((mean.var(0) > ACTIVE_VARIANCE).sum()),
-        mutual_information=max(0.0, kl - aggregate * len(mean) / len(encoded)),
+        # A divergence is not negative, but its estimate may be.
+        mutual_information=max(0.0, kl - max(0.0, aggregate) * len(mean) / len(encoded)),
     )
 
 
