@@ -227,7 +227,8 @@ def _encoded(
     mean: Any, std: Any = None, position: Any = None, node_features: Any = None, node_names: Any = None
 ) -> EncodedGraph:
     """An encoded graph from parts of any numeric type, of which all but the means may be missing."""
-    mean = np.asarray(mean, dtype=np.float32)
+    # Copies, because torch does not take arrays that are read-only.
+    mean = np.array(mean, dtype=np.float32)
     names = None
     if node_names is not None:
         found = tuple(hashable(json.loads(name) if isinstance(name, bytes) else name) for name in node_names)
@@ -237,7 +238,7 @@ def _encoded(
 
     return EncodedGraph(
         mean,
-        np.zeros_like(mean) if std is None else np.asarray(std, dtype=np.float32),
+        np.zeros_like(mean) if std is None else np.array(std, dtype=np.float32),
         None if position is None else np.asarray(position, dtype=np.int32),
         None if node_features is None else np.asarray(node_features, dtype=np.float32),
         names,
