@@ -1,17 +1,20 @@
-"""Graphs, histograms and curves in the terminal."""
+"""Graphs, histograms, latents and curves in the terminal."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
 
+import numpy as np
 from rich.columns import Columns
 from rich.panel import Panel
 from rich.text import Text
 
+from graphite_gen.data.encoded import EncodedGraph
 from graphite_gen.evaluation.histograms import distributions
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.records import TrainRecord
 from graphite_gen.viz.figures import ordered_adjacency
-from graphite_gen.viz.terminal import bar, draw_curve, draw_graph, draw_matrix
+from graphite_gen.viz.projection import project_latents
+from graphite_gen.viz.terminal import SHADES, bar, draw_curve, draw_graph, draw_matrix, draw_points
 
 from .console import show, show_rows
 
@@ -52,6 +55,16 @@ def show_distributions(graphs: Graphs, reference: Graphs) -> None:
         columns = ("", "samples", " ", "reference", "  ")[: 1 + 2 * len(sides)]
         show_rows(columns, rows, numbers=("", "samples", "reference"))
         show(Text(""))
+
+
+def show_latents(encoded: Sequence[EncodedGraph], graphs: Graphs, *, level: str, by: str | None) -> None:
+    """Print the projection of latents, with values as shades."""
+    found = project_latents(encoded, graphs, level, by)
+    low, high = np.nanmin(found.values), np.nanmax(found.values)
+    ends = (found.names[int(low)], found.names[int(high)]) if found.names else (f"{low:.4g}", f"{high:.4g}")
+    shares = " and ".join(f"{share:.0%}" for share in found.variance)
+    show(Text(f"{found.label}, {ends[0]} {SHADES} {ends[1]}; components of {shares} of the variance", style="bold"))
+    show(Text("\n".join(draw_points(found.points, found.values)), no_wrap=True))
 
 
 def show_training(history: Sequence[TrainRecord], *, title: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from graphite_gen.records import TrainRecord
+from graphite_gen.training.model_card import latents_in_words
 from graphite_gen.training.pilot import OrderingChoice
 from graphite_gen.training.trainer import Trainer
 
@@ -115,9 +116,11 @@ def _show_lines(trainer: Trainer) -> None:
 
 
 def _validation(record: TrainRecord) -> str:
+    found = record.latents
+    latents = f"  active {found['active_units']}  MI {nats(found['mutual_information'])}" if found else ""
     novelty = "" if record.novelty is None else f"  novel {record.novelty:.0%}"
 
-    return f"{nats(record.validation)} (best {nats(record.best)}){novelty}"
+    return f"{nats(record.validation)} (best {nats(record.best)}){latents}{novelty}"
 
 
 def show_results(trainer: Trainer, folder: Path, as_json: bool, resume: str) -> None:
@@ -156,6 +159,7 @@ def show_results(trainer: Trainer, folder: Path, as_json: bool, resume: str) -> 
             ("entropy", None if entropy is None else f"{nats(entropy)} nats per graph, of the true process"),
             ("covered", covered),
             ("novelty", None if novelty is None else f"{novelty:.0%} of samples, not isomorphic to a training graph"),
+            ("latents", latents_in_words(results, model.config.latent, model.provenance.family)),
             ("finding", finding),
             ("trained", f"{trained}, {duration(results['seconds'])}"),
         ]

@@ -71,6 +71,7 @@ _EXPORTS = {
     "plot_adjacency": "viz.figures",
     "plot_distributions": "viz.figures",
     "plot_gallery": "viz.figures",
+    "plot_latents": "viz.figures",
     "plot_training": "viz.figures",
     "predict_links": "network.tasks",
     "read_graphs": "io",

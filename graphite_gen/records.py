@@ -120,6 +120,9 @@ class TrainRecord(Record):
         learning_rate: The learning rate of the last step.
         seconds: The time of the run, including that before resuming.
         novelty: The proportion of a few samples that are isomorphic to no training graph; None where it is not checked.
+        latents: The activity of the latents of validation graphs, with the keys ``kl``, ``active_units`` and
+            ``mutual_information`` (:class:`.LatentActivity`); empty in epochs without validation and for models without
+            a variational posterior.
     """
 
     epoch: int
@@ -131,6 +134,7 @@ class TrainRecord(Record):
     learning_rate: float
     seconds: float
     novelty: float | None = None
+    latents: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ import pytest
 
 from graphite_gen.records import Provenance, TrainRecord, count_of, mean_with_error, typed
 
-RECORD = dict(zip((field.name for field in fields(TrainRecord)), (1, 2, 3, 0.5, None, 1.5, 1, 2, 0.9), strict=True))
+VALUES = (1, 2, 3, 0.5, None, 1.5, 1, 2, 0.9, {"kl": 1.0})
+RECORD = dict(zip((field.name for field in fields(TrainRecord)), VALUES, strict=True))
 
 
 def test_a_json_object_becomes_a_record() -> None:
@@ -19,7 +20,7 @@ def test_a_json_object_becomes_a_record() -> None:
     [
         *(
             (TrainRecord, {**RECORD, **change})
-            for change in ({"epoch": 1.5}, {"epoch": True}, {"best": "x"}, {"new": 1})
+            for change in ({"epoch": 1.5}, {"epoch": True}, {"best": "x"}, {"latents": [1]}, {"new": 1})
         ),
         *((TrainRecord, values) for values in ({}, [], None)),
         *((Provenance, values) for values in ({"parameters": []}, {"seed": 1.0}, {"family": 5})),

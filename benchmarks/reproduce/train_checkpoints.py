@@ -16,13 +16,15 @@ from pathlib import Path
 
 import torch
 
+from graphite_gen.evaluation.activity import latent_activity
 from graphite_gen.families import FAMILIES, family
 from graphite_gen.families.simulate import generate
 from graphite_gen.likelihood import NLLOptions, bdmc_nll, estimate_nll
 from graphite_gen.likelihood.estimate import default_samples
 from graphite_gen.likelihood.excess import find_entropy
+from graphite_gen.sampling.encoding import encode_graphs
 from graphite_gen.training.checkpoint import TrainedModel, load_checkpoint
-from graphite_gen.training.trainer import read_history
+from graphite_gen.training.model_card import latents_in_words
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN_FILES = ("optimizer.safetensors", "state.json")
@@ -39,11 +41,13 @@ CARD = """# {name}
 | held-out NLL, pairs i<j, {graphs} fresh graphs, K = {samples} | {nll:.2f} ± {error:.2f} |
 | entropy of the family, {which} | {entropy} |
 | ER baseline, same graphs | {baseline:.2f} |
-| KL divergence of the posterior from the prior, end of training | {kl:.2f} |
+| KL divergence of the posterior from the prior, same graphs | {kl:.2f} |
+| mutual information of graphs and latents, same graphs | {mutual_information:.2f} |
 | BDMC gap, {check_graphs} graphs sampled from the model, {how} | {gap} |
 
 - **Data**: {training} training and {validation} validation graphs sampled from the family with seed {seed}.
 - **Trained by** `{command}`: {epochs} epochs, best at {best}, {seconds:.0f} s on one core of a busy machine.{ordering}
+- **Latents**: {latents}
 - **Scored by** `graphite-gen generate --family {family} --graphs {graphs} --seed {test_seed} -o test.h5` and
   `graphite-gen nll test.h5 --model {name} --split all -k {samples} --check --check-graphs {check_graphs}`.
 - **Limits**: {limits}
@@ -102,7 +106,7 @@ def write_card(folder: Path, graphs: int, samples: int | None, check_graphs: int
     entropy = find_entropy(process, test, [row.nll for row in estimate.per_graph])
     check = bdmc_nll(model, check_graphs, NLLOptions(samples))
     gap = f"{check.gap:.2f} ± {check.gap_standard_error:.2f}"
-    results = model.results
+    results, activity = model.results, latent_activity(list(encode_graphs(model, test))).to_json()
     given = options(process.name, "default" if autoregressive else "one-shot", model.training.seed)
     card = CARD.format(
         name=model.name,
@@ -121,7 +125,9 @@ def write_card(folder: Path, graphs: int, samples: int | None, check_graphs: int
         which="same graphs" if entropy.paired else "expected for these sizes",
         entropy=f"{entropy.nats:.2f}" + ("" if entropy.paired else f" ± {entropy.standard_error:.2f}"),
         baseline=estimate.baseline,
-        kl=read_history(folder)[-1].kl,
+        kl=activity["kl"],
+        mutual_information=activity["mutual_information"],
+        latents=latents_in_words(activity, model.config.latent, process.name).rstrip(".") + ".",
         check_graphs=check.graphs,
         how=f"K = {samples}" if autoregressive else f"{check.chains} chains of {check.steps} temperatures",
         gap=gap,

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from graphite_gen.network.network import Network
     from graphite_gen.network.node_classification import ClassificationResult, ClassificationScore
 
-KINDS = ("graphite", "gcn")
+KINDS = ("graphite", "gcn", "graphite-paper")
+DEFAULT_KINDS = KINDS[:2]
 SETTINGS = (
-    ("--latent", click.IntRange(1, 1024), "Latent dimensions per node ('graphite' only)."),
+    ("--latent", click.IntRange(1, 1024), "Latent dimensions per node (not of 'gcn')."),
     ("--width", click.IntRange(1, 4096), "Units of the hidden layer."),
     ("--dropout", click.FloatRange(0, 1, max_open=True), "Dropout rate."),
     ("--weight-decay", click.FloatRange(0, 1), "Weight decay of the first layer."),
-    ("--reconstruction", click.FloatRange(0), "Weight of the autoencoder's loss ('graphite' only)."),
+    ("--reconstruction", click.FloatRange(0), "Weight of the autoencoder's loss (not of 'gcn')."),
     ("--epochs", click.IntRange(1), "Training epochs, each one step on the whole graph."),
     ("--learning-rate", click.FloatRange(1e-9, 10), "Learning rate of Adam."),
     ("--patience", click.IntRange(0), "Epochs without improvement before early stopping; 0 disables it."),
@@ -39,7 +40,10 @@ SETTINGS = (
 )
 @network_options.graph
 @options.choice(
-    *("--kind", "kinds"), of=KINDS, multiple=True, help="A model to train; may be repeated.  [default: both]"
+    *("--kind", "kinds"),
+    of=KINDS,
+    multiple=True,
+    help="A model to train; may be repeated.  [default: graphite, gcn]",
 )
 @options.choice(
     "--split",
@@ -58,9 +62,12 @@ SETTINGS = (
 def classify(graph: Path, kinds: tuple[str, ...], output: Path | None, force: bool, as_json: bool, **rest: Any) -> None:
     """Train a node classifier on the labels of GRAPH, and report its accuracy on test nodes.
 
-    'gcn' is a graph convolutional network; 'graphite' also trains an autoencoder with the same encoder. Without a
-    split of its own, GRAPH gets one like Planetoid's: 20 nodes of each class for training, 500 for validation, 1000
-    for test; with up to five labels per class, all are used for training.
+    'gcn' is a graph convolutional network; 'graphite' also trains an autoencoder with the same hidden layer, which
+    differs from the paper. 'graphite-paper' is the paper's: it predicts from the parameters of the posterior and the
+    node features, with a GCN as encoder and no hidden edges.
+
+    Without a split of its own, GRAPH gets one like Planetoid's: 20 nodes of each class for training, 500 for
+    validation, 1000 for test; with up to five labels per class, all are used for training.
 
     \b
     Example:
@@ -86,7 +93,7 @@ def classify(graph: Path, kinds: tuple[str, ...], output: Path | None, force: bo
     network_options.note_split("Nodes of each run" if split == "fresh" else "Nodes", parts, "test node")
     results: list[ClassificationResult] = []
     best: ClassificationScore | None = None
-    for kind in dict.fromkeys(kinds or KINDS):
+    for kind in dict.fromkeys(kinds or DEFAULT_KINDS):
         settings = ClassifierSettings(kind=kind, **given)
         run = partial(run_classification, found, settings, seed=seed, features=features, split=split)
         scores = list(track(map(run, range(runs)), runs, f"Training {kind}"))

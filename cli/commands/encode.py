@@ -41,7 +41,9 @@ def encode(graphs: Path, output: Path, model: str | None, force: bool, seed: int
 
     check_latents_target(output, force=force)
 
+    from graphite_gen.evaluation.activity import latent_activity
     from graphite_gen.sampling.encoding import encode_graphs
+    from graphite_gen.training.model_card import latents_in_words
 
     from ..model_choice import choose_model
     from ..reading import read_with_options
@@ -50,6 +52,8 @@ def encode(graphs: Path, output: Path, model: str | None, force: bool, seed: int
     trained = choose_model(model, rest["device"], prefer=family)
     encoded = list(track(encode_graphs(trained, found, seed), len(found), "Encoding"))
     write_latents(encoded, output, model=trained.name, force=force)
+    width = encoded[0].mean.shape[1]
     if str(output) != "-":
-        width = count_of(encoded[0].mean.shape[1], "latent")
-        note(f"Wrote {width} per node of {count_of(len(encoded), 'graph')} to '{output}'.")
+        note(f"Wrote {count_of(width, 'latent')} per node of {count_of(len(encoded), 'graph')} to '{output}'.")
+    if trained.config.is_variational and not (activity := latent_activity(encoded)).active_units:
+        note(latents_in_words(activity.to_json(), width, family))

@@ -1,4 +1,4 @@
-"""Figures of graphs, of descriptor distributions and of training runs."""
+"""Figures of graphs, of descriptor distributions, of latents and of training runs."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,15 +8,17 @@ import click
 
 from .. import options
 from ..command import command
-from ..console import note
+from ..console import note, track
 from ..types import PATH_OR_NAME
 
-KINDS = ("gallery", "distributions", "adjacency", "training")
+KINDS = ("gallery", "distributions", "adjacency", "latents", "training")
+LATENTS = ("model", "level", "by", "seed", "ignore_weights")
+"""Options of latents only."""
 
 
 @command(
     short_help="Plot graphs, distributions and curves.",
-    groups={"Graphs": "reference count", "Output": "output terminal force"},
+    groups={"Graphs": "reference count", "Latents": "model level by seed", "Output": "output terminal force"},
 )
 @click.argument("kind", metavar="KIND", type=click.Choice(KINDS))
 @click.argument("source", metavar="GRAPHS|MODEL", type=PATH_OR_NAME)
@@ -24,7 +26,15 @@ KINDS = ("gallery", "distributions", "adjacency", "training")
 @options.file("-o", "--output", help="Picture to write: '.png', '.svg' or '.pdf' (needs matplotlib).")
 @options.flag("--terminal", help="Draw in the terminal instead of to a file.")
 @options.number("-n", "--count", high=100, default=6, help="Maximum number of graphs to draw.")
-@options.all_of(options.input_format(), options.simplify, options.force)
+@options.all_of(options.model, options.seed)
+@options.choice("--level", of=("graphs", "nodes"), default="graphs", help="A point for each graph, or for each node.")
+@click.option(
+    "--by",
+    metavar="NAME",
+    help="Colour: 'nodes', 'edges', 'density' or 'clustering' of graphs, 'degree' or 'clustering' of nodes, or an "
+    "attribute.  [default: nodes; degree]",
+)
+@options.all_of(options.input_format(), options.simplify, options.ignore_weights, options.force)
 def plot(kind: str, source: str, output: Path | None, terminal: bool, force: bool, **values: Any) -> None:
     """Draw a figure to a file or to the terminal. KIND is one of:
 
@@ -32,6 +42,7 @@ def plot(kind: str, source: str, output: Path | None, terminal: bool, force: boo
     gallery        drawings of graphs
     distributions  histograms of their descriptors
     adjacency      their adjacency matrices
+    latents        their latents in two dimensions, by principal components
     training       the training history of a model
 
     The first three show the graphs of '--reference' beside the others.
@@ -40,19 +51,26 @@ def plot(kind: str, source: str, output: Path | None, terminal: bool, force: boo
     Example:
         graphite-gen plot gallery samples.h5 --reference test.h5 -o gallery.svg
         graphite-gen plot distributions samples.h5 --reference test.h5 --terminal
+        graphite-gen plot latents test.h5 --model geometric-one-shot --by edges -o latents.png
         graphite-gen plot training barabasi -o training.png
     """
     if (output is None) == (not terminal):
         raise click.UsageError("Pass either '-o FILE' or '--terminal'.")
+    if kind != "latents":
+        options.refuse_without_effect(LATENTS, f"'{kind}', only on 'latents'")
+    else:
+        options.refuse_without_effect(("reference", "count"), "'latents'")
 
     from graphite_gen.api import LOCAL
     from graphite_gen.io import read_graphs
+    from graphite_gen.sampling.encoding import encode_graphs
     from graphite_gen.training.checkpoint import find_checkpoint, load_checkpoint
     from graphite_gen.training.trainer import read_history
     from graphite_gen.viz import figures
 
     from .. import drawing
-    from ..reading import read_split
+    from ..model_choice import choose_model
+    from ..reading import read_split, read_with_options
 
     if output is not None:
         figures.check_picture(output, force)
@@ -64,6 +82,11 @@ def plot(kind: str, source: str, output: Path | None, terminal: bool, force: boo
         folder = find_checkpoint(source, LOCAL)
         settings = {"title": load_checkpoint(folder).name}
         data = (read_history(folder),)
+    elif kind == "latents":
+        graphs, family = read_with_options(Path(source), values)
+        trained = choose_model(given.model, "auto", prefer=family)
+        data = list(track(encode_graphs(trained, graphs, given.seed), len(graphs), "Encoding")), graphs
+        settings = {"level": given.level, "by": given.by}
     else:
         graphs = list(read_graphs(source, format=given.format, simplify=given.simplify))
         reference = read_split(given.reference, "test", given.simplify) if given.reference else []

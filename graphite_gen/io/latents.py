@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import os
-import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -23,6 +22,7 @@ from .files import check_target, decoded, is_special, lines, open_input, open_ou
 from .h5 import LATENTS
 from .h5_reader import dataset, has_endless_heap
 from .h5_writer import PatientFile, undisturbed
+from .npz import read_npz
 from .values import hashable, names_from_words, plain, to_json
 
 __all__ = ["check_latents_target", "latents_format", "read_latents", "write_latents"]
@@ -37,7 +37,7 @@ ARRAYS = {
     "node_features": ("f", True),
     "node_names": ("S", False),
 }
-_DAMAGE = (OSError, RuntimeError, LookupError, ValueError, TypeError, AttributeError, OverflowError, zipfile.BadZipFile)
+_DAMAGE = (OSError, RuntimeError, LookupError, ValueError, TypeError, AttributeError, OverflowError, csv.Error)
 
 # The columns of numbers in CSV, without their index.
 KEYS = ("z", "std", "x")
@@ -202,20 +202,17 @@ def _read_h5(stream: BinaryIO, context: Context) -> list[EncodedGraph]:
 
 
 def _read_npz(stream: BinaryIO, context: Context) -> list[EncodedGraph]:
-    # A copy in memory, as stdin and gzip data are not seekable.
-    with np.load(io.BytesIO(stream.read()), allow_pickle=False) as file:
-        if not isinstance(file, np.lib.npyio.NpzFile):
-            raise ValueError("a single array")
-        return _from_arrays({key: file[key] for key in ARRAYS if key in file})
+    return _from_arrays({key: array for key, array in read_npz(Path(context.name)).items() if key in ARRAYS})
 
 
 def _from_arrays(arrays: Arrays) -> list[EncodedGraph]:
     for key in ("node_counts", "mean"):
         if key not in arrays:
             raise ValueError(f"'{key}' is missing")
-    counts = arrays.pop("node_counts").astype(np.int64)
-    if counts.ndim != 1 or (counts < 1).any():
-        raise ValueError("'node_counts' are not positive numbers")
+    counts = arrays.pop("node_counts")
+    if counts.ndim != 1 or counts.dtype.kind not in "iu" or (counts < 1).any():
+        raise ValueError("'node_counts' are not positive whole numbers")
+    counts = counts.astype(np.int64)
     rows = int(counts.sum())
     for key, array in arrays.items():
         kinds, is_wide = ARRAYS[key]
@@ -230,7 +227,8 @@ def _encoded(
     mean: Any, std: Any = None, position: Any = None, node_features: Any = None, node_names: Any = None
 ) -> EncodedGraph:
     """An encoded graph from parts of any numeric type, of which all but the means may be missing."""
-    mean = np.asarray(mean, dtype=np.float32)
+    # Copies, because torch does not take arrays that are read-only.
+    mean = np.array(mean, dtype=np.float32)
     names = None
     if node_names is not None:
         found = tuple(hashable(json.loads(name) if isinstance(name, bytes) else name) for name in node_names)
@@ -240,7 +238,7 @@ def _encoded(
 
     return EncodedGraph(
         mean,
-        np.zeros_like(mean) if std is None else np.asarray(std, dtype=np.float32),
+        np.zeros_like(mean) if std is None else np.array(std, dtype=np.float32),
         None if position is None else np.asarray(position, dtype=np.int32),
         None if node_features is None else np.asarray(node_features, dtype=np.float32),
         names,

@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
-import math
-import tokenize
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -19,16 +14,16 @@ from scipy import sparse
 
 from ..errors import FormatError
 from ..graph import SimpleGraph
-from ..io.files import check_not_pickle, is_special
+from ..io.files import check_not_pickle
+from ..io.npz import read_npz
 from ..records import count_of, listed
 
 __all__ = ["csr_rows", "read_features", "read_labels"]
 
 LABEL, SPLIT, IDS = "label", "split", "ids"
 ARRAYS = {"features", "labels", SPLIT, IDS}
-# The longest line of a CSV file; and the expanded size and ratio from which an archive counts as a zip bomb.
+# The longest line of a CSV file.
 _MAX_LINE = 1 << 24
-_BOMB_BYTES, _BOMB_RATIO = 1 << 28, 200
 
 Ids = Sequence[Any] | NDArray[Any] | None
 
@@ -60,7 +55,7 @@ def read_features(path: Path, graph: SimpleGraph) -> sparse.csr_array:
     ids: Ids
     header: list[str] | None = None
     if path.suffix.lower() == ".npz":
-        arrays = _load(path)
+        arrays = read_npz(path)
         dense = arrays.get("features")
         if {"data", "indices", "indptr", "shape"} <= arrays.keys():
             x, ids = _sparse_matrix(path, arrays), None
@@ -107,7 +102,7 @@ def read_labels(path: Path, graph: SimpleGraph) -> tuple[list[Any], list[Any] | 
     """
     ids: Ids
     if path.suffix.lower() == ".npz":
-        arrays = _load(path)
+        arrays = read_npz(path)
         if "labels" not in arrays:
             raise FormatError(
                 f"'{path}' has {listed(arrays) or 'no arrays'}: expected an array 'labels', and 'ids' of the nodes."
@@ -238,57 +233,6 @@ def _csv_numbers(path: Path, rows: list[list[str]], width: int) -> NDArray[np.fl
 
 
 # npz ----------------------------------------------------------------------------------------------------------
-
-_DAMAGE = (zipfile.BadZipFile, zlib.error, tokenize.TokenError)
-# The size of the end record of a zip file without a comment.
-_END_BYTES = 22
-
-
-def _load(path: Path) -> dict[str, NDArray[Any]]:
-    """Arrays of an npz file; unlike NumPy's reader this checks shapes first, and that all bytes are used."""
-    # A device may never end.
-    if is_special(path):
-        raise FormatError(f"'{path}' is not a regular file.")
-    try:
-        with path.open("rb") as stream, zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
-            # zipfile does not notice that a damaged directory has fewer members than its end record says.
-            stream.seek(-_END_BYTES, io.SEEK_END)
-            if len(members) != int.from_bytes(stream.read()[10:12], "little"):
-                raise ValueError("missing arrays")
-            if not all(member.filename.endswith(".npy") for member in members):
-                raise ValueError("a member that is not an array")
-            if len({member.filename for member in members}) < len(members):
-                raise ValueError("two arrays of one name")
-            packed = sum(member.compress_size for member in members)
-            if sum(member.file_size for member in members) > max(_BOMB_BYTES, _BOMB_RATIO * packed):
-                raise FormatError(
-                    f"'{path}' expands more than {_BOMB_RATIO} times, to over {_BOMB_BYTES >> 20} MB. If that is "
-                    f"intended, save it uncompressed with 'numpy.savez'."
-                )
-            return {member.filename.removesuffix(".npy"): _array(archive.read(member)) for member in members}
-    except OSError as error:
-        raise FormatError(f"'{path}' cannot be read: {error.strerror or error}.") from error
-    except (ValueError, TypeError, SyntaxError, RuntimeError, EOFError, *_DAMAGE) as error:
-        problem = " ".join(str(error).split())[:200]
-        raise FormatError(f"'{path}' is not an npz file of plain arrays ({problem}).") from error
-
-
-def _array(data: bytes) -> NDArray[Any]:
-    """The array of a complete npy file."""
-    stream = io.BytesIO(data)
-    version = np.lib.format.read_magic(stream)
-    if version not in ((1, 0), (2, 0)):
-        raise ValueError(f"an array of version {version}")
-    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, is_fortran, dtype = read_header(stream)
-    # Rows of no bytes could be of any number.
-    if dtype.hasobject or dtype.itemsize == 0 or 0 in shape[1:] or min(shape, default=0) < 0:
-        raise ValueError(f"an array of type {dtype} and shape {shape}")
-    if len(data) - stream.tell() != math.prod(shape) * dtype.itemsize:
-        raise ValueError("an array whose size does not fit its shape")
-
-    return np.frombuffer(data, dtype, offset=stream.tell()).reshape(shape, order="F" if is_fortran else "C")
 
 
 def _column(path: Path, arrays: dict[str, NDArray[Any]], name: str) -> list[Any]:

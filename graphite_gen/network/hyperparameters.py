@@ -12,7 +12,7 @@ __all__ = ["CLASSIFIERS", "GENERATION", "HEADS", "SKIPS", "TARGETS", "Classifier
 SKIPS = ("convex", "incremental")
 HEADS = ("inner", "biased", "signed")
 TARGETS = ("hidden", "all")
-CLASSIFIERS = ("gcn", "graphite")
+CLASSIFIERS = ("gcn", "graphite", "graphite-paper")
 
 
 @dataclass(frozen=True)
@@ -98,12 +98,13 @@ class ClassifierSettings(Settings):
     r"""A node classifier and its training.
 
     Attributes:
-        kind: ``gcn``, or ``graphite`` for the hybrid of a GCN and an autoencoder.
+        kind: ``gcn``; ``graphite`` for the hybrid of a GCN and an autoencoder; or ``graphite-paper`` for that of the
+            paper, which predicts from posterior parameters and node features.
         width: Units of the hidden layer.
-        latent: The latent dimension :math:`D` of the hybrid.
+        latent: The latent dimension :math:`D` of the hybrids.
         dropout: The dropout rate of inputs and hidden units.
         weight_decay: Weight decay of the first layer; None for the default of the kind.
-        reconstruction: The weight of the autoencoder's loss (hybrid only); 0 for none.
+        reconstruction: The weight of the autoencoder's loss (hybrids only); 0 for none.
         epochs: Training steps.
         learning_rate: The learning rate of Adam.
         patience: Epochs without improvement before early stopping; 0 never stops early.

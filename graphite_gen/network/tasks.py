@@ -129,7 +129,7 @@ def classify_nodes(
     The arguments are those of :func:`score_links`, except for:
 
     Arguments:
-        kind: ``graphite`` or ``gcn``.
+        kind: ``graphite``, ``graphite-paper`` or ``gcn``.
         split: ``own`` for the split of the network (or one like Planetoid's) in all runs, ``fresh`` for one per run.
             With up to five labels per class, all are used to train, and the accuracy is None.
         label: The node attribute with the labels, by default ``label``.

@@ -9,7 +9,7 @@ from typing import Any
 from ..records import count_of
 from .checkpoint import TrainedModel
 
-__all__ = ["describe_model", "model_facts", "origin_in_words"]
+__all__ = ["describe_model", "latents_in_words", "model_facts", "origin_in_words"]
 
 
 def describe_model(model: TrainedModel, folder: Path) -> dict[str, Any]:
@@ -50,7 +50,21 @@ def model_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("nodes", f"{facts['nodes']['min']} to {facts['nodes']['max']}"),
         ("training", f"{epochs}, seed {training['seed']}"),
         ("validation", f"{best} nats per graph (epoch {results.get('best_epoch', '?')})"),
+        ("latents", latents_in_words(results, config["latent"], facts["provenance"]["family"])),
     ]
+
+
+def latents_in_words(results: Mapping[str, Any], latent: int, family: str | None = None) -> str:
+    """Whether latents carry information, from results with the keys of :class:`.LatentActivity`; empty if unknown."""
+    if "active_units" not in results:
+        return ""
+    active = results["active_units"]
+    figures = f"KL {results['kl']:.2f} nats per graph, {active} of {latent} units active"
+    if active:
+        return f"{figures}, mutual information {results['mutual_information']:.2f} nats per graph"
+    expected = ", as it should be: edges are independent" if family == "erdos-renyi" else ""
+
+    return f"The latents carry no information: {figures}{expected}."
 
 
 def _encoder(config: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,7 @@ from .pilot import FALLBACK, OrderingChoice, choose_ordering
 from .step import BATCH_CELLS, backward, draw_step, padded_nodes
 from .step_memory import check_step_memory, step_bytes
 from .torchrun import launch
-from .validation import novelty_samples, sample_novelty, validation_nll
+from .validation import novelty_samples, sample_novelty, validation_activity, validation_nll
 
 __all__ = [
     "FIRST_SAVE",
@@ -243,6 +243,7 @@ class _Progress:
     best: float | None = None
     best_epoch: int = 0
     novelty: float | None = None
+    latents: dict[str, float] = field(default_factory=dict)
     stale: int = 0
     learning_rate: float = 0.0
     seconds: float = 0.0
@@ -570,18 +571,20 @@ class Trainer:
             progress.graph_seconds += (progress.epoch_seconds / planned - progress.graph_seconds) / min(done, 2)
             length = self._fitted_length(length, done)
         validates = length.validates(done)
-        nll = novelty = None
+        nll, novelty, latents = None, None, dict[str, float]()
         if validates and self.validation:
             nll = validation_nll(self._validated, self.validation, self.training, self._group, self._pause)
             if not math.isfinite(nll):
                 raise self._diverged(f"The validation NLL became {nll} after epoch {done}")
+            activity = validation_activity(self._validated, self.validation, self.training)
+            latents = {} if activity is None else activity.to_json()
             if self._checks_novelty:
                 novelty = sample_novelty(self._validated, self.graphs, self._sketch.sizes, self.training.seed)
 
         self._is_consistent = False
         self._use_length(length)
         if validates:
-            self._keep_best(done, nll, novelty)
+            self._keep_best(done, nll, novelty, latents)
         record = TrainRecord(
             epoch=done,
             step=progress.step,
@@ -592,6 +595,7 @@ class Trainer:
             learning_rate=progress.learning_rate,
             seconds=progress.seconds,
             novelty=novelty,
+            latents=latents,
         )
         self.history.append(record)
         progress.epoch += 1
@@ -679,11 +683,12 @@ class Trainer:
         rate = self.training.learning_rate
         return TrainingError(f"{what}, at a learning rate of {rate:g}.", reason="training-diverged", learning_rate=rate)
 
-    def _keep_best(self, epoch: int, nll: float | None, novelty: float | None) -> None:
+    def _keep_best(self, epoch: int, nll: float | None, novelty: float | None, latents: dict[str, float]) -> None:
         """Keep the weights with the best validation NLL, and stop when patience ends."""
         progress = self._progress
         if nll is None or progress.best is None or nll < progress.best:
-            progress.best, progress.best_epoch, progress.novelty, progress.stale = nll, epoch, novelty, 0
+            progress.best, progress.best_epoch, progress.stale = nll, epoch, 0
+            progress.novelty, progress.latents = novelty, latents
             self._best = copy.deepcopy(self._validated.state_dict())
         else:
             progress.stale += 1
@@ -712,6 +717,7 @@ class Trainer:
             "seconds": round(progress.seconds, 1),
             **self._ordering_margin,
             **({} if progress.novelty is None else {"novelty": progress.novelty}),
+            **progress.latents,
             "training_graphs": len(self.graphs),
             "validation_graphs": len(self._all_validation),
         }

@@ -1,4 +1,4 @@
-"""The validation of a run: the NLL of held-out graphs, and the novelty of samples against the training graphs."""
+"""The validation of a run: NLL and latents of held-out graphs, and the novelty of samples."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from torch import Tensor
 from ..autoregressive.ordering import permute_to_ordering
 from ..config import TrainConfig
 from ..data.batch import collate, consecutive_batches, node_mask
+from ..data.encoded import EncodedGraph
 from ..data.sizes import SizeDistribution
 from ..distributed import SINGLE_PROCESS, ProcessGroup
+from ..evaluation.activity import LatentActivity, latent_activity
 from ..evaluation.isomorphism import find_isomorphic
 from ..graph import SimpleGraph
 from ..rng import derive_seed, stream
@@ -22,11 +24,20 @@ from .model import GraphNetwork
 from .objectives import autoregressive_log_weights, log_weights, reconstruction
 from .step import BATCH_CELLS, normal_noise, padded_nodes
 
-__all__ = ["novelty_samples", "sample_novelty", "validation_nats", "validation_nll", "validation_parts"]
+__all__ = [
+    "novelty_samples",
+    "sample_novelty",
+    "validation_activity",
+    "validation_nats",
+    "validation_nll",
+    "validation_parts",
+]
 
 VALIDATION_BATCH = 32
 # Samples whose novelty is checked: fewer of large graphs, which are slower to sample.
 SAMPLES, LEAST_SAMPLES, SAMPLED_NODES = 32, 8, 2000
+# Graphs whose latents are examined, and the most cells of their padded matrices.
+ENCODED, ENCODED_CELLS = 100, 1 << 21
 
 
 def validation_nll(
@@ -102,6 +113,32 @@ def _validation_nats(
         values = reconstruction(network, batch, noise, training.convention)
 
     return -values.double()
+
+
+@torch.no_grad()
+def validation_activity(
+    network: GraphNetwork, graphs: Sequence[SimpleGraph], training: TrainConfig
+) -> LatentActivity | None:
+    """The activity of the latents of the first graphs; None without a variational posterior.
+
+    The random features are the same at every validation. Graphs are encoded in the order of their nodes.
+    """
+    if network.encoder is None or not network.config.is_variational:
+        return None
+    device = next(network.parameters()).device
+    network.eval()
+    count = next(consecutive_batches([graph.nodes for graph in graphs], ENCODED, ENCODED_CELLS))
+    batch = collate(graphs[:count]).to(device)
+    generator = torch.Generator().manual_seed(derive_seed(training.seed, "activity"))
+    posterior = network.encode(batch, normal_noise(generator, batch, *batch.mask.shape, network.noise_features))
+    sigma = posterior.sigma.expand_as(posterior.mu)
+    encoded = [
+        EncodedGraph(mu[mask].cpu().numpy(), std[mask].cpu().numpy())
+        for mu, std, mask in zip(posterior.mu, sigma, batch.mask, strict=True)
+    ]
+    network.train()
+
+    return latent_activity(encoded, training.seed)
 
 
 def novelty_samples(graphs: Sequence[SimpleGraph]) -> int:

@@ -1,4 +1,4 @@
-"""Figures of graphs, of descriptor distributions and of training runs, with matplotlib if it is installed."""
+"""Figures of graphs, descriptor distributions, latents and training runs, with matplotlib if it is installed."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from ..data.encoded import EncodedGraph
 from ..errors import ConfigError, DatasetError, OutputError
 from ..evaluation.histograms import Distribution, distributions
 from ..graph import SimpleGraph, as_simple_graph
 from ..io.files import check_target, open_output
 from ..records import TrainRecord, count_of
 from .layout import check_drawable, place_nodes
+from .projection import project_latents
 
 __all__ = [
     "check_picture",
     "plot_adjacency",
     "plot_distributions",
     "plot_gallery",
+    "plot_latents",
     "plot_training",
     "save_picture",
 ]
@@ -43,6 +46,7 @@ SECOND = "#D55E00"
 REFERENCE = "#C9CCD1"
 INK = "#33373D"
 GREY = "#8A8F98"
+MOST_NAMES = 20
 SUFFIXES = (".png", ".svg", ".pdf")
 # Inches: an adjacency matrix, a graph, and the degree colour bar.
 MATRIX_SIDE, GRAPH_SIDE, KEY_HEIGHT = 1.6, 1.5, 0.55
@@ -250,6 +254,39 @@ def _draw_distribution(axes: Axes, found: Distribution) -> None:
     else:
         axes.set_ylim(bottom=0)
         axes.set_ylabel("proportion", fontsize=8)
+
+
+def plot_latents(
+    encoded: Sequence[EncodedGraph], graphs: Graphs, *, level: str = "graphs", by: str | None = None
+) -> Figure:
+    """Posterior means in their first two principal components, coloured by a property or attribute.
+
+    Arguments:
+        encoded: The latents of the graphs.
+        graphs: The graphs.
+        level: ``graphs`` for a point per graph, or ``nodes`` for one per node.
+        by: ``nodes``, ``edges``, ``density`` or ``clustering`` of a graph, ``degree`` or ``clustering`` of a node, or
+            the name of an attribute; None for the number of nodes or the degree.
+    """
+    found = project_latents(encoded, [as_simple_graph(graph) for graph in graphs], level, by)
+    figure = new_figure(5.6, 4.4)
+    axes, size = figure.subplots(), float(np.clip(3e4 / len(found.points), 4, 30))
+    x, y = found.points.T
+    unknown = np.isnan(found.values)
+    axes.scatter(x[unknown], y[unknown], size, color=REFERENCE, linewidths=0)
+    if found.names:
+        for code, name in enumerate(found.names):
+            own = found.values == code
+            axes.scatter(x[own], y[own], size, color=f"C{code % 10}", linewidths=0, label=name.replace("$", r"\$"))
+        if len(found.names) <= MOST_NAMES:
+            axes.legend(title=found.label.replace("$", r"\$"), frameon=False, fontsize=8)
+    else:
+        dots = axes.scatter(x[~unknown], y[~unknown], size, found.values[~unknown], cmap="viridis_r", linewidths=0)
+        figure.colorbar(dots, ax=axes).set_label(found.label, fontsize=8, parse_math=False)
+    _style(axes, "", f"first principal component ({found.variance[0]:.0%} of the variance)")
+    axes.set_ylabel(f"second ({found.variance[1]:.0%})", fontsize=8)
+
+    return figure
 
 
 def plot_training(history: Sequence[TrainRecord], *, title: str = "") -> Figure:

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from ..graph import SimpleGraph
 from .layout import check_drawable, place_nodes
 
-__all__ = ["bar", "draw_curve", "draw_graph", "draw_matrix"]
+__all__ = ["bar", "draw_curve", "draw_graph", "draw_matrix", "draw_points"]
 
 # The bits of the dots of a Braille character, which is two dots wide and four high.
 DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 HALVES = " ▀▄█"
+SHADES = "░▒▓█"
 
 
 class _Canvas:
@@ -74,6 +75,25 @@ def draw_matrix(matrix: NDArray[np.float64]) -> list[str]:
     rows = np.pad(matrix > 0, ((0, len(matrix) % 2), (0, 0))).astype(np.int64)
 
     return ["".join(HALVES[code] for code in row) for row in (rows[::2] + 2 * rows[1::2]).tolist()]
+
+
+def draw_points(
+    points: NDArray[np.float64], values: NDArray[np.float64], width: int = 60, height: int = 20
+) -> list[str]:
+    """Points of shape :math:`(P, 2)` as lines of text, darker where the mean value is higher; NaN is a small dot."""
+    spans = np.ptp(points, axis=0)
+    unit = (points - points.min(0)) / np.where(spans > 0, spans, 1.0)
+    columns, rows = np.rint(unit * (width - 1, height - 1)).astype(np.int64).T
+    known = ~np.isnan(values)
+    levels = (values - np.nanmin(values)) / (np.ptp(values[known]) or 1.0)
+    totals, counts, cells = np.zeros((height, width)), np.zeros((height, width)), np.full((height, width), " ")
+    cells[rows, columns] = "·"
+    np.add.at(totals, (rows[known], columns[known]), levels[known])
+    np.add.at(counts, (rows[known], columns[known]), 1)
+    shade = np.minimum(len(SHADES) - 1, len(SHADES) * totals / np.maximum(counts, 1)).astype(np.int64)
+    cells[counts > 0] = np.array(list(SHADES))[shade[counts > 0]]
+
+    return ["".join(row) for row in cells[::-1]]
 
 
 def bar(fraction: float, width: int = 24) -> str:

@@ -5,6 +5,10 @@ from typing import Any
 import pytest
 
 from benchmarks.reproduce import train_checkpoints as checkpoints
+from graphite_gen.api import load
+from graphite_gen.evaluation.activity import latent_activity
+from graphite_gen.families import family
+from graphite_gen.families.simulate import generate
 from graphite_gen.likelihood.bdmc import GraphBDMC, summarise_bdmc
 from graphite_gen.training.checkpoint import bundled_folder
 
@@ -29,3 +33,6 @@ def test_card_reports_the_bdmc_gap_with_its_error_and_settings(tmp_path: Path, m
     assert "| 0.40 ± 0.20 |" in card
     assert "2 graphs sampled from the model, 64 chains of 60 temperatures" in card
     assert "gap 0.40 ± 0.20" in line
+    activity = latent_activity(load(str(folder)).encode(generate(family("ego"), 3, seed=checkpoints.TEST_SEED).graphs))
+    assert f"same graphs | {activity.mutual_information:.2f} |" in card
+    assert "1 of 8 units active" in card

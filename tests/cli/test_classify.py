@@ -4,7 +4,7 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from .conftest import read_csv, run, run_json
+from .conftest import assert_error, invoke, read_csv, run, run_json
 
 QUICK = ("--epochs", 30, "--runs", 2, "--threads", 1)
 
@@ -18,6 +18,14 @@ def test_json_has_a_row_for_every_model(groups: Path) -> None:
         # Half of each class is for training, and two thirds of the rest for test.
         assert (row["runs"], row["test_nodes"]) == (2, 10)
         assert row["accuracy"] > 1 / 3
+
+
+def test_the_classifier_of_the_paper_is_trained_on_request(groups: Path) -> None:
+    (row,) = run_json("classify", groups, "--kind", "graphite-paper", "--latent", 4, *QUICK)
+
+    assert row["model"] == "graphite-paper"
+    assert row["accuracy"] > 1 / 3
+    assert_error(invoke("classify", groups, "--kind", "gcn", "--latent", 4), "--latent", code=2)
 
 
 def test_classes_are_written_for_every_node_and_known_labels_are_kept(groups: Path) -> None:

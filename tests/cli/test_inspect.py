@@ -1,11 +1,14 @@
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
+import torch
 
 from graphite_gen.io import read_graphs
+from graphite_gen.training.checkpoint import load_checkpoint, save_checkpoint
 
 from .conftest import assert_error, invoke, run, run_json
 
@@ -57,6 +60,23 @@ def test_the_summary_of_a_model_by_path_or_name(model: Path) -> None:
     text = run("inspect", "mine").stdout
     assert "60 graphs from family ego (p=0.5)" in text
     assert "graphite-vae" in text
+    figures = value["results"]
+    assert f"KL {figures['kl']:.2f} nats per graph, {figures['active_units']} of 8 units active" in " ".join(
+        text.split()
+    )
+
+
+def test_inactive_latents_are_reported(model: Path, graphs: Path) -> None:
+    trained = load_checkpoint(model)
+    with torch.no_grad():
+        for parameter in trained.network.encoder.stack.out.parameters():
+            parameter.zero_()
+    results = {**trained.results, "kl": 0.0, "active_units": 0, "mutual_information": 0.0}
+    save_checkpoint(replace(trained, results=results), Path("checkpoints/inactive"))
+
+    assert "The latents carry no information: KL 0.00" in " ".join(run("inspect", "inactive").stdout.split())
+    assert "carry no information: KL 0.00" in run("encode", graphs, "--model", "inactive", "-o", "z.h5").stderr
+    assert "carry no information" not in run("encode", graphs, "--model", model, "-o", "z.h5", "--force").stderr
 
 
 def test_without_an_argument_all_models_are_listed(model: Path, bundled: Path) -> None:

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import run
+from .conftest import assert_error, invoke, run
 
 
 @pytest.mark.parametrize("kind", ["gallery", "distributions", "adjacency"])
@@ -23,3 +23,20 @@ def test_training_curves_come_from_the_history_of_a_checkpoint(model: Path) -> N
 
     assert Path("curves.png").read_bytes().startswith(b"\x89PNG")
     assert "training loss, nats per graph, epochs 1 to 2" in shown.stdout
+
+
+def test_latents_are_drawn_to_files_and_to_the_terminal(model: Path, graphs: Path) -> None:
+    pytest.importorskip("matplotlib")
+    run("plot", "latents", graphs, "--model", model, "--level", "nodes", "-o", "picture.svg")
+    shown = run("plot", "latents", graphs, "--model", model, "--by", "split", "--terminal")
+
+    assert "degree" in Path("picture.svg").read_text(encoding="utf-8")
+    assert "split, test ░▒▓█ validation" in shown.stdout
+
+
+def test_what_latents_cannot_show_is_one_line(model: Path, graphs: Path) -> None:
+    of_graphs = ("plot", "latents", graphs, "--model", model, "--terminal")
+
+    assert_error(invoke(*of_graphs, "--by", "age"), "graph attribute 'age'", "'density'", after_notes=True)
+    assert_error(invoke(*of_graphs, "--reference", graphs), "--reference", code=2)
+    assert_error(invoke("plot", "gallery", graphs, "--terminal", "--by", "edges"), "--by", code=2)

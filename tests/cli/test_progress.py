@@ -26,7 +26,8 @@ class Run:
     def __iter__(self) -> Iterator[TrainRecord]:
         for epoch in range(1, self.length.epochs + 1):
             validates = epoch % self.every == 0 or epoch == self.length.epochs
-            yield TrainRecord(epoch, epoch, 1.0, 1.0, 2.0 if validates else None, 2.0, 0.1, float(epoch), 0.75)
+            latents = {"kl": 1.0, "active_units": 3, "mutual_information": 0.5}
+            yield TrainRecord(epoch, epoch, 1.0, 1.0, 2.0 if validates else None, 2.0, 0.1, float(epoch), 0.75, latents)
 
 
 @pytest.mark.parametrize(("epochs", "every"), [(1, 1), (2, 1), (100, 1), (100, 4), (1000, 1), (1000, 7), (30, 40)])
@@ -40,7 +41,7 @@ def test_a_run_without_a_terminal_prints_few_lines_and_the_last(
     assert out == ""
     assert 1 <= len(lines) <= 21
     assert lines[-1].startswith(f"epoch {epochs}/{epochs} ")
-    assert "novel 75%" in lines[-1]
+    assert "active 3  MI 0.50  novel 75%" in lines[-1]
 
 
 def test_a_long_epoch_prints_its_steps_and_the_time_left(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,7 @@ def test_truncated_files_are_refused_or_have_fewer_graphs(suffix: str, tmp_path:
         {"node_counts": np.array([4]), "mean": np.zeros((3, 2))},
         {"node_counts": np.array([-1, 4]), "mean": np.zeros((3, 2))},
         {"node_counts": np.array([3]), "mean": np.zeros((3, 2)), "position": np.array([0, 0, 1])},
+        {"node_counts": np.array([3.0]), "mean": np.zeros((3, 2))},
         {"node_counts": np.array([3]), "mean": np.full((3, 2), np.inf)},
         {"node_counts": np.array([3]), "mean": np.array([[{}], [1], [2]], dtype=object)},
     ],
@@ -108,6 +110,32 @@ def test_arrays_that_do_not_fit_are_refused(arrays: dict[str, Any], tmp_path: Pa
 
     with pytest.raises(FormatError):
         read_latents(tmp_path / "z.npz")
+
+
+def test_damaged_archives_and_line_ends_are_one_error(tmp_path: Path) -> None:
+    path = tmp_path / "z.npz"
+    write_latents([encoded(3, rich=False)], path)
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    for old, new in ((b"(3,", b"(999999999999,"), (b"}", b"(")):
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, data in members.items():
+                archive.writestr(name, data.replace(old, new, 1) if name == "mean.npy" else data)
+        with pytest.raises(FormatError, match="npz"):
+            read_latents(path)
+
+    write_latents([encoded(3, rich=False)], path, force=True)
+    data = bytearray(path.read_bytes())
+    # The sizes in the first entry of the directory.
+    at = data.index(b"PK\x01\x02") + 20
+    data[at : at + 8] = (2**31).to_bytes(4, "little") * 2
+    path.write_bytes(data)
+    with pytest.raises(FormatError, match="larger than the file"):
+        read_latents(path)
+
+    (tmp_path / "z.csv").write_bytes(b"graph,z0\r0,1\r")
+    with pytest.raises(FormatError, match="csv"):
+        read_latents(tmp_path / "z.csv")
 
 
 def test_files_are_written_once_and_completely(tmp_path: Path) -> None:

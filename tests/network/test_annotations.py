@@ -8,7 +8,6 @@ import pytest
 from scipy import sparse
 
 from graphite_gen.errors import FormatError
-from graphite_gen.network import annotations
 from graphite_gen.network.annotations import csr_rows
 from graphite_gen.network.network import Network, read_network
 
@@ -150,7 +149,7 @@ def test_zip_bombs_are_refused_and_small_archives_may_expand_by_any_ratio(
 ) -> None:
     content = npz(features=np.zeros((4, 10**5), np.float32))
     joined(path_graph, "features", content)
-    monkeypatch.setattr(annotations, "_BOMB_BYTES", 1 << 20)
+    monkeypatch.setattr("graphite_gen.io.npz._BOMB_BYTES", 1 << 20)
 
     with pytest.raises(FormatError, match=r"expands more than 200 times, to over 1 MB"):
         joined(path_graph, "features", content)

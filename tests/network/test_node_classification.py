@@ -10,7 +10,7 @@ from torch import Tensor
 from graphite_gen.errors import DatasetError
 from graphite_gen.network import node_classification
 from graphite_gen.network.fitting import link_loss
-from graphite_gen.network.hyperparameters import ClassifierSettings
+from graphite_gen.network.hyperparameters import CLASSIFIERS, ClassifierSettings
 from graphite_gen.network.network import NodeSplit, describe_nodes
 from graphite_gen.network.node_classification import (
     GCNClassifier,
@@ -27,7 +27,7 @@ from .graphs import GROUPS, dense_gcn, edge_tensor, planted
 QUICK = ClassifierSettings(width=8, latent=4, epochs=60, learning_rate=0.03)
 
 
-@pytest.mark.parametrize("kind", ["gcn", "graphite"])
+@pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_groups_are_learned_from_a_few_labels(kind: str) -> None:
     scores = [run_classification(planted(), replace(QUICK, kind=kind), run, 0) for run in (0, 1, 0)]
 
@@ -39,7 +39,7 @@ def test_groups_are_learned_from_a_few_labels(kind: str) -> None:
 
 
 @pytest.mark.parametrize("split", ["own", "fresh"])
-@pytest.mark.parametrize("kind", ["gcn", "graphite"])
+@pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_labels_of_test_nodes_affect_only_the_test_score(kind: str, split: str) -> None:
     graph, settings = planted(), replace(QUICK, kind=kind, epochs=15)
     score = run_classification(graph, settings, 1, 0, split=split)
@@ -58,7 +58,7 @@ def test_labels_of_test_nodes_affect_only_the_test_score(kind: str, split: str) 
     assert score.accuracy > 0.5
 
 
-@pytest.mark.parametrize("kind", ["gcn", "graphite"])
+@pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_predictions_are_those_of_the_best_epoch_by_validation(kind: str) -> None:
     graph = planted()
     validation = run_nodes(graph, "own", 0, 0).validation
@@ -74,12 +74,12 @@ def test_predictions_are_those_of_the_best_epoch_by_validation(kind: str) -> Non
         assert (score.predictions == scores[score.epoch - 1].predictions).all()
 
 
-@pytest.mark.parametrize("kind", ["gcn", "graphite"])
+@pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_probabilities_are_those_of_the_predicted_classes(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Tensor] = []
 
     def logits(network: GCNClassifier, *args: Any) -> Tensor:
-        found.append(network.class_logits(args[0], network.hidden_states(*args)))
+        found.append(network.class_logits(args[0], network.hidden_states(*args), *args[1:]))
         return found[-1]
 
     monkeypatch.setattr(GCNClassifier, "forward", logits)
@@ -114,6 +114,35 @@ def test_the_hybrid_adds_the_weighted_loss_of_hidden_edges(weight: float, monkey
     run_classification(graph, replace(QUICK, reconstruction=weight, epochs=3), 0, 0)
 
     assert slopes == [weight] * (3 if weight else 0)
+
+
+def test_the_classifier_of_the_paper_reads_posterior_parameters_and_node_features(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph, inputs, hidden = planted(), inputs_of(planted()), []
+
+    def noted(*args: Any) -> Tensor:
+        hidden.append(int(args[5].sum()))
+        return link_loss(*args)
+
+    built: list[Any] = []
+    monkeypatch.setattr(node_classification, "link_loss", noted)
+    build = node_classification._build
+    monkeypatch.setattr(node_classification, "_build", lambda *args: built.append(build(*args)) or built[-1])
+    run_classification(graph, replace(QUICK, kind="graphite-paper", epochs=3), 0, 0)
+
+    # No edge is hidden from the encoder.
+    assert hidden == [0] * 3
+    (network,) = built
+    a, x = dense_gcn(edge_tensor(graph), graph.nodes), inputs @ torch.eye(inputs.width)
+    encoder, out = network.autoencoder.encoder, network.out
+    h = torch.relu(a @ x @ encoder.hidden.weight + encoder.hidden.bias)
+    posterior = encoder(SparseGraph.from_edges(edge_tensor(graph), graph.nodes).normalised(), inputs)
+    assert torch.allclose(posterior.mu, a @ encoder.mu.linear(h) + encoder.mu.bias, atol=1e-6)
+    weights = torch.cat([out.linear.weight.T, network.out_inputs.weight])
+    wanted = a @ torch.cat([posterior.mu, posterior.log_sigma, x], 1) @ weights + out.bias + network.out_inputs.bias
+    found = network(SparseGraph.from_edges(edge_tensor(graph), graph.nodes).normalised(), inputs, None)
+    assert torch.allclose(found, wanted, atol=1e-6)
 
 
 def test_the_gcn_is_that_of_pytorch_geometric() -> None:

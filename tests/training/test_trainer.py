@@ -32,7 +32,7 @@ from graphite_gen.training.trainer import (
     read_history,
     resolve_device,
 )
-from graphite_gen.training.validation import sample_novelty
+from graphite_gen.training.validation import sample_novelty, validation_activity
 
 pytestmark = pytest.mark.usefixtures("single_precision")
 
@@ -649,6 +649,27 @@ def test_novelty_is_not_checked_where_it_tells_little(case: str, monkeypatch: py
 
     assert all(record.novelty is None for record in run)
     assert "novelty" not in run.model.results
+
+
+def test_validation_measures_the_latents_and_the_best_model_keeps_the_result(
+    finished_run: tuple[Trainer, Path],
+) -> None:
+    run, folder = finished_run
+    best = run.model
+
+    assert [bool(record.latents) for record in run.history] == [record.validation is not None for record in run.history]
+    assert read_history(folder) == run.history
+    activity = validation_activity(best.network, HELD, run.training)
+    assert activity is not None
+    assert load_checkpoint(folder).results.items() >= activity.to_json().items()
+
+
+@pytest.mark.parametrize("changes", [{"kind": "graphite-ae"}, AUTOREGRESSIVE])
+def test_latents_without_a_variational_posterior_are_not_measured(changes: dict[str, Any]) -> None:
+    run = trainer(**(changes | {"epochs": 1}))
+
+    assert all(record.latents == {} for record in run)
+    assert "active_units" not in run.model.results
 
 
 def test_a_wider_model_needs_more_memory() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import graphite_gen as gg
+from graphite_gen.data.encoded import EncodedGraph
 from graphite_gen.errors import DatasetError, OutputError
 from graphite_gen.families.simulate import generate
 from graphite_gen.records import TrainRecord
@@ -67,6 +68,29 @@ def test_samples_and_reference_differ_in_lightness() -> None:
     assert light - dark > 0.3
 
 
+def test_latents_are_projected_to_principal_components_with_the_values_of_their_property() -> None:
+    rng = np.random.default_rng(0)
+    graphs = [nx.path_graph(n) for n in (4, 5, 7)]
+    nx.set_node_attributes(graphs[0], "a", "kind")
+    nx.set_node_attributes(graphs[2], "b$", "kind")
+    encoded = [EncodedGraph.exact(rng.normal(size=(len(graph), 3))) for graph in graphs]
+    centred = np.concatenate([one.mean for one in encoded]).astype(np.float64)
+    centred -= centred.mean(0)
+
+    axes, *_ = gg.plot_latents(encoded, graphs, level="nodes").get_axes()
+    unknown, dots = axes.collections
+    drawn = np.asarray(dots.get_offsets())
+    # The projection preserves the variance along the first eigenvectors of the covariance.
+    assert drawn.var(0) == pytest.approx(np.linalg.eigvalsh(centred.T @ centred / len(centred))[:0:-1])
+    assert list(dots.get_array()) == [degree for graph in graphs for _, degree in graph.degree]
+    assert not len(unknown.get_offsets())
+
+    axes = gg.plot_latents(encoded, graphs, level="nodes", by="kind").get_axes()[0]
+    assert [len(part.get_offsets()) for part in axes.collections] == [5, 4, 7]
+    points = gg.plot_latents(encoded, graphs, by="edges").get_axes()[0].collections[1]
+    assert list(points.get_array()) == [3, 4, 6]
+
+
 @pytest.mark.parametrize(
     ("draw", "problem"),
     [
@@ -74,6 +98,8 @@ def test_samples_and_reference_differ_in_lightness() -> None:
         (lambda: gg.plot_gallery([nx.path_graph(1001)]), "1001 nodes"),
         (lambda: gg.plot_adjacency([], [nx.path_graph(3)]), "no graphs"),
         (lambda: gg.plot_training([]), "history"),
+        (lambda: gg.plot_latents([EncodedGraph.exact([[1.0]] * 4)], [nx.path_graph(3)]), "differ"),
+        (lambda: gg.plot_latents([EncodedGraph.exact([[1.0]] * 3)], [nx.path_graph(3)], level="edges"), "'nodes'"),
     ],
 )
 def test_empty_and_too_large_inputs_are_refused(draw: Callable[[], Any], problem: str) -> None:

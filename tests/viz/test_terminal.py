@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from graphite_gen.graph import SimpleGraph
-from graphite_gen.viz.terminal import bar, draw_curve, draw_graph, draw_matrix
+from graphite_gen.viz.terminal import bar, draw_curve, draw_graph, draw_matrix, draw_points
 
 
 def test_a_small_graph_shows_its_nodes_and_edges_and_its_matrix() -> None:
@@ -31,3 +31,11 @@ def test_a_decreasing_curve_goes_down() -> None:
     assert lines[0].rstrip() < lines[0]
     assert lines[-1].rstrip() == lines[-1]
     assert len(draw_curve([5.0])) == 10
+
+
+def test_points_are_shaded_by_their_mean_value() -> None:
+    points = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.5, 1.0], [0.0, 1.0]])
+    lines = draw_points(points, np.array([2.0, 2.0, 4.0, 4.0, np.nan]), width=5, height=2)
+
+    assert lines == ["· █  ", "░   ▓"]
+    assert draw_points(np.zeros((2, 2)), np.ones(2), width=2, height=1) == ["░ "]

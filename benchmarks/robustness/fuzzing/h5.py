@@ -15,6 +15,7 @@ __all__ = ["spoil_h5"]
 
 _CORE = ("node_counts", "edge_counts", "edges", "weights", "node_features", "split", "node_names")
 _SINGLE = ("edge_index", "labels", "features", "train_idx", "val_idx", "test_idx", "features/data", "features/indptr")
+_LATENTS = ("mean", "std", "position", "graph_vectors")
 _FACTS = ("format", "version", "family", "parameters", "seed", "source", "model", "num_nodes")
 
 
@@ -29,7 +30,7 @@ def spoil_h5(rng: random.Random, seed: Path, target: Path) -> str:
 
 
 def _name(rng: random.Random, file: Any) -> str:
-    names = [name for name in (*_CORE, *_SINGLE) if name in file]
+    names = [name for name in (*_CORE, *_SINGLE, *_LATENTS) if name in file]
     names += [
         f"{group}/{name}" for group in ("node_attributes", "graph_attributes") if group in file for name in file[group]
     ]
@@ -201,7 +202,8 @@ def _texts(rng: random.Random, file: Any) -> None:
     name = rng.choice(("node_names", *(f"{group}/new" for group in groups)))
     if name in file:
         del file[name]
-    rows = len(file["edges"] if name.startswith("edge") else file["node_counts"]) if "node_counts" in file else 3
+    counted = "edges" if name.startswith("edge") else "node_counts"
+    rows = len(file[counted]) if counted in file else 3
     if not name.startswith(("graph", "edge")) and "node_counts" in file:
         rows = int(np.clip(file["node_counts"][()].sum(dtype=np.int64), 0, 1000))
     text = rng.choice(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import json
@@ -13,15 +14,18 @@ import struct
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from graphite_gen.data.encoded import EncodedGraph
 from graphite_gen.families.simulate import generate
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.io import read_graphs, write_graphs
+from graphite_gen.io.latents import read_latents, write_latents
 from graphite_gen.network.generation import fit_network_model
 from graphite_gen.network.hyperparameters import GENERATION
 from graphite_gen.network.network import Network, read_network
@@ -379,6 +383,81 @@ def _spoilt_npy(rng: random.Random, what: str, array: Any) -> bytes:
         return spoil_text(rng, data[:128])[1] + data[128:]
 
     return data
+
+
+class Latents:
+    """Files of latents, as 'encode' writes them; only npz has checksums."""
+
+    def __init__(self, suffix: str, weight: float, root: Path) -> None:
+        self.name = f"latents, {suffix}"
+        self.weight = weight
+        self._suffix = suffix
+        rng = np.random.default_rng(3)
+
+        def encoded(nodes: int, **rest: Any) -> EncodedGraph:
+            mean, std = rng.normal(size=(2, nodes, 2)).astype(np.float32)
+            return EncodedGraph(mean, abs(std), **rest)
+
+        names = ("a", 2, "c é", "d")
+        rich = {"position": np.array([2, 0, 1, 3], np.int32), "features": np.ones((4, 3), np.float32), "names": names}
+        self._seeds = []
+        for number, graphs in enumerate(([encoded(3), encoded(5)], [encoded(4, **rich)])):
+            path = root / f"{number}.{suffix}"
+            write_latents(graphs, path, model="m")
+            self._seeds.append((path, list(map(_latents_of, read_latents(path)))))
+
+    def trial(self, rng: random.Random, folder: Path) -> Trial:
+        seed, sound = rng.choice(self._seeds)
+        path, exact = folder / f"x.{self._suffix}", False
+        if self._suffix == "h5" and rng.random() < 0.7:
+            what = spoil_h5(rng, seed, path)
+        else:
+            if self._suffix == "npz" and rng.random() < 0.5:
+                with np.load(seed) as arrays:
+                    what, spoilt = spoil_npz(rng, dict(arrays))
+            else:
+                spoil = {"csv": spoil_text, "jsonl": spoil_json}.get(self._suffix, spoil_bytes)
+                what, spoilt = spoil(rng, seed.read_bytes())
+                exact = self._suffix == "npz"
+            path.write_bytes(spoilt)
+
+        def fault(found: list[EncodedGraph]) -> str | None:
+            own = list(map(_latents_of, found))
+            if own == sound:
+                return None
+            if exact:
+                return "other values than were written"
+            if what == CUT:
+                return "cut"
+            return _compared(lambda: _plain_latents(path), [mean for mean, *_ in own])
+
+        return what, lambda: read_latents(path), fault
+
+
+def _latents_of(one: EncodedGraph) -> Any:
+    parts = (one.mean, one.std, one.position, one.features)
+
+    return *(None if part is None else part.tolist() for part in parts), one.names
+
+
+def _plain_latents(path: Path) -> Any:
+    """The means of each graph, read without any checks."""
+    if path.suffix == ".jsonl":
+        rows = [json.loads(line)["mean"] for line in path.read_bytes().split(b"\n") if line.strip()]
+        return [np.array(row, dtype=np.float32).tolist() for row in rows]
+    if path.suffix == ".csv":
+        table = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
+        columns = [name for name in table[0] if re.fullmatch(r"z\d+", name)]
+        return [
+            np.array([[row[name] for name in columns] for row in rows]).astype(np.float64).astype(np.float32).tolist()
+            for _, rows in groupby(table, key=lambda row: row["graph"])
+        ]
+    import h5py
+
+    with h5py.File(path) if path.suffix == ".h5" else np.load(path) as file:
+        counts, mean = file["node_counts"][()], file["mean"][()].astype(np.float32)
+
+    return [part.tolist() for part in np.split(mean, np.cumsum(counts)[:-1])]
 
 
 # Checkpoints --------------------------------------------------------------------------------------------------
@@ -802,6 +881,8 @@ def readers(root: Path) -> list[Reader]:
     for kind in ("features", "labels"):
         for suffix in ("csv", "npz"):
             made.append(Annotations(kind, suffix, 6, under(f"{kind}{suffix}")))
+    for suffix in ("h5", "npz", "csv", "jsonl"):
+        made.append(Latents(suffix, 3, under(f"latents {suffix}")))
     for part, weight in (
         ("config.json", 6),
         ("model.safetensors", 6),
