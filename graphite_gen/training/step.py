@@ -102,11 +102,11 @@ def draw_step(network: GraphNetwork, batch: GraphBatch, training: TrainConfig, n
     config = network.config
     generator = torch.Generator().manual_seed(derive_seed(training.seed, "step", number))
     kl_weight = min(1.0, fraction / training.kl_warmup) if training.kl_warmup else 1.0
+    first, last = FREE_BITS_FALL
+    share = min(1.0, max(0.0, (last - fraction) / (last - first)))
+    free_bits = 0.0 if config.encoder == "none" else share * training.free_bits
     if config.is_autoregressive:
-        first, last = FREE_BITS_FALL
-        share = min(1.0, max(0.0, (last - fraction) / (last - first)))
         step = _draw_autoregressive(network, batch, training, number, generator)
-        free_bits = 0.0 if config.encoder == "none" else share * training.free_bits
         return replace(step, kl_weight=kl_weight, free_bits=free_bits)
     samples = training.samples if config.is_variational and fraction >= training.samples_from else 1
     several, one = ((samples,), (samples, 1)) if samples > 1 else ((), ())
@@ -115,7 +115,7 @@ def draw_step(network: GraphNetwork, batch: GraphBatch, training: TrainConfig, n
     latent = config.latent if config.is_variational else 0
     epsilon = normal_noise(generator, batch, *one, *batch.mask.shape, latent)
 
-    return Step(batch, noise, epsilon, kl_weight)
+    return Step(batch, noise, epsilon, kl_weight, free_bits)
 
 
 def _draw_autoregressive(
@@ -151,9 +151,7 @@ def step_loss(network: GraphNetwork, step: Step, convention: str) -> tuple[Tenso
     batch, noise, epsilon = step.batch, step.noise, step.epsilon
     if step.log_orders is not None:
         log_likelihood, kl = autoregressive_bound(network, batch, noise, epsilon)
-        # A decoder that can do without latents would otherwise ignore them, and the encoder would collapse.
-        cost = torch.maximum(kl, step.free_bits * batch.sizes.to(kl))
-        return step.kl_weight * cost + step.log_orders - log_likelihood, kl
+        return _kl_cost(step, kl) + step.log_orders - log_likelihood, kl
     if not network.config.is_variational:
         return -reconstruction(network, batch, noise, convention), batch.adj.new_zeros(len(batch.mask))
     if step.samples > 1:
@@ -161,7 +159,13 @@ def step_loss(network: GraphNetwork, step: Step, convention: str) -> tuple[Tenso
         return math.log(len(noise)) - (log_likelihood - log_ratio).logsumexp(0), log_ratio.mean(0)
     log_likelihood, kl = elbo(network, batch, noise, epsilon, convention)
 
-    return step.kl_weight * kl - log_likelihood, kl
+    return _kl_cost(step, kl) - log_likelihood, kl
+
+
+def _kl_cost(step: Step, kl: Tensor) -> Tensor:
+    """The weighted KL divergence, at least that of the free bits, with shape :math:`(B,)`."""
+    # A decoder that can do without latents would otherwise ignore them, and the encoder would collapse.
+    return step.kl_weight * torch.maximum(kl, step.free_bits * step.batch.sizes.to(kl))
 
 
 def backward(
