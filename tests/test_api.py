@@ -179,6 +179,7 @@ def test_wrong_graphs_are_refused_before_training(graphs: Any, problem: str) -> 
         ({"decoder": "one-shot", "ordering": "degeneracy"}, "a one-shot model"),
         ({"kind": "vgae", "rounds": 3}, "a 'vgae'"),
         ({"kind": "graphite-ae", "kl_warmup": 0.5}, "an autoencoder"),
+        ({"kind": "gae", "free_bits": 0.5}, "an autoencoder"),
     ],
 )
 def test_a_setting_without_effect_is_refused(settings: dict[str, Any], on: str) -> None:

@@ -26,14 +26,17 @@ class Skip(nn.Module):
     r"""Skip connection that combines the input :math:`Z` and the output :math:`Z^*` of a refinement.
 
     ``convex`` is :math:`(1 - \lambda) Z + \lambda Z^*`, ``incremental`` is :math:`Z + \lambda Z^* / \|Z^*\|`.
-    Both are the identity at :math:`\lambda = 0`, which makes Graphite exactly VGAE.
+    Both are the identity at :math:`\lambda = 0`, which makes Graphite exactly VGAE. An ``outer`` skip combines the
+    first input with the output of the last round, as the paper's appendix has it for link prediction; otherwise every
+    round has a skip.
     """
 
-    def __init__(self, form: str, weight: float) -> None:
+    def __init__(self, form: str, weight: float, outer: bool = False) -> None:
         super().__init__()
 
         self.form = form
         self.weight = weight
+        self.outer = outer
 
     def forward(self, z: Tensor, refined: Tensor) -> Tensor:
         if self.form == "convex":
@@ -156,10 +159,12 @@ class LatentMLP(nn.Module):
 
 def refine_iteratively(rounds: Iterable[nn.Module], skip: Skip, z: Tensor, x: Tensor, mask: Tensor) -> Tensor:
     """Node states after the refinements of eqs. 8-9, with the shape :math:`(*, N, D)` of the latents."""
+    refined = z
     for refine in rounds:
-        z = skip(z, refine(z, x, mask))
+        output = refine(refined, x, mask)
+        refined = output if skip.outer else skip(refined, output)
 
-    return z
+    return skip(z, refined) if skip.outer and refined is not z else refined
 
 
 class GraphiteDecoder(nn.Module):

@@ -30,6 +30,7 @@ __all__ = ["GraphNetwork", "build_network", "start_at_density"]
 
 # The scale of the weights through which an autoregressive decoder reads encoded latents, at the start of a run.
 LATENT_SCALE = 0.3
+LEAST_STATE = 8
 
 
 class GraphNetwork(nn.Module):
@@ -120,6 +121,9 @@ def _decoder(config: ModelConfig) -> GraphiteDecoder:
     # The refinements of the paper have the width of the latents; residual ones that of the hidden layers.
     residual = config.refinement == "residual"
     state = config.width if residual and config.mlp else config.latent
+    if config.head == "signed" and config.mlp:
+        # The signed head normalises every state: of one or two dimensions, nothing or a sign would be left.
+        state = max(state, LEAST_STATE)
     identity = config.max_nodes if "identity" in config.decoder_features else 0
     features = config.node_features + identity
     mlp = LatentMLP(config.latent, config.width, state, reads_size=residual) if config.mlp else None
@@ -130,4 +134,6 @@ def _decoder(config: ModelConfig) -> GraphiteDecoder:
     )
     head = SignedInnerProduct(state, config.head_rank) if config.head == "signed" else InnerProduct()
 
-    return GraphiteDecoder(mlp, rounds, Skip(config.skip, config.skip_weight), head, identity)
+    skip = Skip(config.skip, config.skip_weight, config.outer_skip)
+
+    return GraphiteDecoder(mlp, rounds, skip, head, identity)

@@ -31,6 +31,9 @@ BATCH_CELLS = 1 << 21
 PART_CELLS = 1 << 14
 ROW_CELLS = 800
 MOST_PARTS = 8
+# The fractions of a run between which the free bits of a one-shot model fall to zero: with its latents alone it has no
+# reason to ignore them later on.
+FREE_BITS_FALL = (0.3, 0.6)
 # The fixed cost of a part, as a number of matrix cells.
 CALL_CELLS = 1 << 13
 
@@ -100,9 +103,9 @@ def draw_step(network: GraphNetwork, batch: GraphBatch, training: TrainConfig, n
     config = network.config
     generator = torch.Generator().manual_seed(derive_seed(training.seed, "step", number))
     kl_weight = min(1.0, fraction / training.kl_warmup) if training.kl_warmup else 1.0
+    free_bits = 0.0 if config.encoder == "none" else training.free_bits
     if config.is_autoregressive:
         step = _draw_autoregressive(network, batch, training, number, generator)
-        free_bits = 0.0 if config.encoder == "none" else training.free_bits
         return replace(step, kl_weight=kl_weight, free_bits=free_bits)
     samples = training.samples if config.is_variational and fraction >= training.samples_from else 1
     several, one = ((samples,), (samples, 1)) if samples > 1 else ((), ())
@@ -111,7 +114,9 @@ def draw_step(network: GraphNetwork, batch: GraphBatch, training: TrainConfig, n
     latent = config.latent if config.is_variational else 0
     epsilon = normal_noise(generator, batch, *one, *batch.mask.shape, latent)
 
-    return Step(batch, noise, epsilon, kl_weight)
+    first, last = FREE_BITS_FALL
+
+    return Step(batch, noise, epsilon, kl_weight, free_bits * min(1.0, max(0.0, (last - fraction) / (last - first))))
 
 
 def _draw_autoregressive(
@@ -147,9 +152,7 @@ def step_loss(network: GraphNetwork, step: Step, convention: str) -> tuple[Tenso
     batch, noise, epsilon = step.batch, step.noise, step.epsilon
     if step.log_orders is not None:
         log_likelihood, kl = autoregressive_bound(network, batch, noise, epsilon)
-        # A decoder that can do without latents would otherwise ignore them, and the encoder would collapse.
-        cost = torch.maximum(kl, step.free_bits * batch.sizes.to(kl))
-        return step.kl_weight * cost + step.log_orders - log_likelihood, kl
+        return _kl_cost(step, kl) + step.log_orders - log_likelihood, kl
     if not network.config.is_variational:
         return -reconstruction(network, batch, noise, convention), batch.adj.new_zeros(len(batch.mask))
     if step.samples > 1:
@@ -157,7 +160,13 @@ def step_loss(network: GraphNetwork, step: Step, convention: str) -> tuple[Tenso
         return math.log(len(noise)) - (log_likelihood - log_ratio).logsumexp(0), log_ratio.mean(0)
     log_likelihood, kl = elbo(network, batch, noise, epsilon, convention)
 
-    return step.kl_weight * kl - log_likelihood, kl
+    return _kl_cost(step, kl) - log_likelihood, kl
+
+
+def _kl_cost(step: Step, kl: Tensor) -> Tensor:
+    """The weighted KL divergence, at least that of the free bits, with shape :math:`(B,)`."""
+    # A decoder that can do without latents would otherwise ignore them, and the encoder would collapse.
+    return step.kl_weight * torch.maximum(kl, step.free_bits * step.batch.sizes.to(kl))
 
 
 def backward(

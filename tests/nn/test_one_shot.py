@@ -177,3 +177,13 @@ def test_each_round_refines_the_result_of_the_one_before() -> None:
     # Halfway to 1 + 2, then halfway to three times that.
     found = refine_iteratively(rounds, Skip("convex", 0.5), z, 2 * torch.ones(1, 2, 1), mask)
     assert torch.allclose(found, torch.full_like(z, 4.0))
+
+
+def test_an_outer_skip_combines_the_first_input_with_the_last_round() -> None:
+    z, mask = torch.ones(1, 2, 1), torch.ones(1, 2, dtype=torch.bool)
+    rounds = [lambda z, x, mask: z + x, lambda z, x, mask: 3 * z]
+    for form, expected in (("convex", 5.0), ("incremental", 1 + 0.5 / 2**0.5)):
+        skip = Skip(form, 0.5, outer=True)
+
+        assert torch.allclose(refine_iteratively(rounds, skip, z, 2 * z, mask), torch.full_like(z, expected))
+        assert torch.equal(refine_iteratively([], skip, z, z, mask), z)

@@ -286,12 +286,12 @@ def test_weights_without_a_digest_are_read_and_must_be_finite_floating_point_num
 
 def test_an_edited_config_is_refused_unless_its_checksum_is_removed(folder: Path) -> None:
     path = folder / "config.json"
-    path.write_text(path.read_text().replace('"skip_weight": 1.0', '"skip_weight": 0.5'))
+    path.write_text(path.read_text().replace('"skip_weight": 0.5', '"skip_weight": 0.25'))
 
     assert "checksum" in refused(folder)
 
     change(folder, lambda config: None)
-    assert load_checkpoint(folder).config.skip_weight == 0.5
+    assert load_checkpoint(folder).config.skip_weight == 0.25
 
 
 def test_a_config_of_a_huge_model_takes_no_memory(folder: Path) -> None:

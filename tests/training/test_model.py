@@ -5,7 +5,8 @@ from tiny import normal, permuted_rows, small_batch, small_config, small_network
 from graphite_gen.config import KINDS
 from graphite_gen.data.batch import GraphBatch
 from graphite_gen.nn.distributions import EdgeNormal
-from graphite_gen.training.model import build_network
+from graphite_gen.nn.operators import LowRankGraph
+from graphite_gen.training.model import GraphNetwork, build_network
 
 
 def logits_of(network: torch.nn.Module, z: torch.Tensor, batch: GraphBatch) -> torch.Tensor:
@@ -77,6 +78,48 @@ def test_encoder_and_decoder_depend_on_node_features(name: str) -> None:
 
     assert not torch.allclose(network.encode(batch, noise).mu, network.encode(other, noise).mu)
     assert not torch.allclose(logits_of(network, z, batch), logits_of(network, z, other))
+
+
+def effect_of_cosines(network: GraphNetwork, nodes: int) -> float:
+    """The change of the logits if the intermediate graph of eq. 8 is the matrix of ones, relative to their spread."""
+    z, mask = normal(1, nodes, network.config.latent), torch.ones(1, nodes, dtype=torch.bool)
+    batch, from_latents = GraphBatch(torch.zeros(1, nodes, nodes), mask, z[..., :0]), LowRankGraph.from_latents
+
+    def ones(z: torch.Tensor, mask: torch.Tensor, *, per_node: bool = False) -> LowRankGraph:
+        return LowRankGraph(from_latents(z, mask, per_node=per_node).factor[..., -1:])
+
+    before = logits_of(network, z, batch)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LowRankGraph, "from_latents", ones)
+        change = logits_of(network, z, batch) - before
+
+    return float((change.std() / before.std()).detach())
+
+
+@pytest.mark.parametrize(("name", "refinement"), [("one-shot", "gcn"), ("one-shot", "residual"), ("paper", "gcn")])
+def test_logits_depend_on_the_intermediate_graph(name: str, refinement: str) -> None:
+    network = build_network(small_config(name, refinement=refinement, decoder_features=(), latent=4))
+
+    assert effect_of_cosines(network, 10) > 5e-3
+
+
+@pytest.mark.parametrize("name", ["one-shot", "paper"])
+def test_the_effect_of_the_intermediate_graph_does_not_vanish_in_large_graphs(name: str) -> None:
+    """With the norm of the whole matrix in eq. 8, the effect falls as the inverse of the number of nodes."""
+    network = build_network(small_config(name, decoder_features=(), latent=4))
+
+    assert effect_of_cosines(network, 200) > 0.3 * effect_of_cosines(network, 10)
+
+
+@pytest.mark.parametrize("kind", ["graphite-vae", "vgae"])
+@pytest.mark.parametrize("latent", [1, 2])
+@pytest.mark.parametrize("changes", [{}, {"refinement": "residual"}, {"refinement": "gcn", "head": "inner"}])
+def test_the_probability_of_every_graph_depends_on_its_latents(kind: str, latent: int, changes: dict[str, str]) -> None:
+    network, batch = small_network(kind=kind, latent=latent, **changes), small_batch()
+    z = normal(3, 7, latent)
+    found, without = (network.decode(each, batch.x, batch.mask).log_prob(batch.adj) for each in (z, 0 * z))
+
+    assert ((found - without).abs() > 1e-3).all()
 
 
 def test_initial_weights_depend_on_the_seed_and_leave_the_global_generator_unchanged() -> None:

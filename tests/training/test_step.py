@@ -132,8 +132,9 @@ def test_parts_are_assigned_evenly() -> None:
         assert max(totals) - min(totals) <= max(costs)
 
 
-def test_free_bits_are_nats_per_node_that_cost_nothing() -> None:
-    network, _, step = drawn("default")
+@pytest.mark.parametrize("kind", ["default", "one-shot", "paper"])
+def test_free_bits_are_nats_per_node_that_cost_nothing(kind: str) -> None:
+    network, _, step = drawn(kind)
     sizes = step.batch.sizes
     loss, kl = step_loss(network, replace(step, free_bits=0.0), "pairs")
 
@@ -143,3 +144,12 @@ def test_free_bits_are_nats_per_node_that_cost_nothing() -> None:
         assert torch.equal(same, kl)
         assert torch.allclose(found - loss, expected.to(loss))
         assert (expected > 0).all() == (free == 100)
+
+
+@pytest.mark.parametrize("name", ["default", "one-shot"])
+def test_free_bits_fall_to_zero_before_the_end_of_the_run(name: str) -> None:
+    network, training, step = drawn(name)
+    found = [draw_step(network, step.batch, training, 0, fraction).free_bits for fraction in (0.0, 0.3, 0.45, 0.6, 1.0)]
+
+    assert training.free_bits > 0
+    assert found == pytest.approx([training.free_bits * share for share in (1, 1, 0.5, 0, 0)])

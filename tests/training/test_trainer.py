@@ -222,7 +222,7 @@ def test_a_finished_run_is_resumed_without_training_and_a_missing_one_refused(fi
     [
         ({"seed": 1}, "'seed' 0, not 1"),
         ({"epochs": 9}, "'epochs' 4, not 9"),
-        ({"skip_weight": 0.5}, "'skip_weight' 1.0, not 0.5"),
+        ({"skip_weight": 0.25}, "'skip_weight' 0.5, not 0.25"),
         ({"latent": 3}, "'latent' 2, not 3"),
         ({"graphs": GRAPHS[1:]}, "other graphs"),
     ],
