@@ -63,8 +63,8 @@ def classify(graph: Path, kinds: tuple[str, ...], output: Path | None, force: bo
     """Train a node classifier on the labels of GRAPH, and report its accuracy on test nodes.
 
     'gcn' is a graph convolutional network; 'graphite' also trains an autoencoder with the same hidden layer, which
-    differs from the paper. 'graphite-paper' is the paper's: it predicts from the parameters of the posterior and the
-    node features, with a GCN as encoder and no hidden edges.
+    differs from the paper. 'graphite-paper' predicts from the parameters of the posterior and the node features, as
+    in the paper, with a GCN as encoder and no hidden edges; its loss and regularisation are those of 'graphite'.
 
     Without a split of its own, GRAPH gets one like Planetoid's: 20 nodes of each class for training, 500 for
     validation, 1000 for test; with up to five labels per class, all are used for training.

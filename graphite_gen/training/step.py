@@ -31,8 +31,8 @@ BATCH_CELLS = 1 << 21
 PART_CELLS = 1 << 14
 ROW_CELLS = 800
 MOST_PARTS = 8
-# The fractions of a run between which the free bits of a one-shot model fall to zero: with its latents alone it has no
-# reason to ignore them later on.
+# The fractions of a run between which the free bits of a one-shot model fall to zero: it depends on its latents, which
+# stay in use once it has learned to read them.
 FREE_BITS_FALL = (0.3, 0.6)
 # The fixed cost of a part, as a number of matrix cells.
 CALL_CELLS = 1 << 13
