@@ -113,7 +113,7 @@ class GraphiteClassifier(GCNClassifier):
 
 
 class PosteriorClassifier(GraphiteClassifier):
-    r"""The classifier of the paper: a graph convolution of posterior parameters and node features.
+    r"""A classifier with the inputs of the paper's: a graph convolution of posterior parameters and node features.
 
     .. math:: \tilde{A} [\mu | \log \sigma | X] W + b
 
