@@ -1,10 +1,9 @@
 """What to do about an error of the library, in options of the command line.
 
 The library states facts in the terms of its Python API; every key below is the ``reason`` of a
-:class:`graphite_gen.errors.GraphiteError`. A text may use the facts of the error, and three placeholders for what
-differs between commands: ``{input_format}`` and ``{output_format}`` are the options for the format of files read and
-written, and ``{model}`` is what comes before the name of a model. A command without such an option gives no advice, or
-leaves out the part in square brackets that needs it.
+:class:`graphite_gen.errors.GraphiteError`. A text may use the facts of the error, and two placeholders:
+``{input_format}`` and ``{output_format}`` are the options for the format of files read and written. A command without
+such an option gives no advice, or leaves out the part in square brackets that needs it.
 """
 
 from __future__ import annotations
@@ -67,8 +66,8 @@ ADVICE: dict[str, str] = {
     "training-memory": "Pass '--batch-size {fitting}'.",
     "weighted-is-one-shot": "Pass '--decoder one-shot', or '--ignore-weights'.",
     "model-unknown": "Pass a folder that 'graphite-gen train' wrote, or a bundled name.",
-    "no-encoder": "Pass a model that has one, such as '{model}bundled:barabasi-one-shot'.",
-    "network-model": "Pass a model of many graphs, such as '{model}bundled:barabasi'.",
+    "no-encoder": "Pass a model that has one, such as 'bundled:barabasi-one-shot'.",
+    "network-model": "Pass a model of many graphs, such as 'bundled:barabasi'.",
     "old-decoder": "Train it again with 'graphite-gen train', on the same '--family' or file of graphs.",
     "not-a-model": "Pass a folder that 'graphite-gen train' wrote.",
     # Sampling and completion.
@@ -141,7 +140,5 @@ def _placeholders() -> dict[str, str]:
     command = context.command
     if isinstance(command, click.Group) and context.invoked_subcommand is not None:
         command = command.get_command(context, context.invoked_subcommand) or command
-    has_model = any(option.name == "model" for option in command.params if isinstance(option, click.Option))
-    roles = {option.role: option.opts[0] for option in command.params if isinstance(option, Option) and option.role}
 
-    return {"model": "--model " if has_model else "", **roles}
+    return {option.role: option.opts[0] for option in command.params if isinstance(option, Option) and option.role}

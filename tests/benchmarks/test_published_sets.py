@@ -33,7 +33,7 @@ def trained(sets: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def train(out: Path, name: str, source: list[Path], settings: list[str], **_: Any) -> dict[str, Any]:
         names.append(name)
-        gg.fit(source[0], folder=out / name, seed=0, **TINY)
+        gg.fit(source[0], folder=out / name, seed=0, force=True, **TINY)
         results = {"seconds": 6.0}
 
         return {

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from tiny import AUTOREGRESSIVE, exact_nll, mild_model, path, random_graph, small_model, small_network, star
+from tiny import exact_nll, mild_model, path, random_graph, small_model, small_network, star
 
 from graphite_gen.data.batch import collate
 from graphite_gen.graph import SimpleGraph
@@ -48,7 +48,7 @@ def test_more_samples_extend_the_weights_of_fewer() -> None:
 
 def test_weights_are_bounded_where_the_encoder_is_overconfident() -> None:
     """With a fraction of the proposals from the prior, no weight exceeds p(A | Z) / (fraction n! q)."""
-    network = small_network(**(AUTOREGRESSIVE | {"encoder": "residual"}))
+    network = small_network("default", scale=0.2)
     with torch.no_grad():
         bias = network.encoder.stack.out.bias
         bias[: len(bias) // 2], bias[len(bias) // 2 :] = 5.0, -4.0

@@ -168,7 +168,7 @@ def test_latents_reproduce_the_distribution_of_their_graph() -> None:
     model = small_model(latent=3)
     with torch.no_grad():
         for parameter in [*model.network.decoder.head.project.parameters()]:
-            parameter.mul_(100)
+            parameter.mul_(1000)
 
     for graph in Sampler(model, 20, nodes=(2, 6), latents=True):
         columns = graph.node_attributes

@@ -572,7 +572,7 @@ class Checkpoint:
         """All that the part says, as the program reads it."""
         if self._part == "optimizer.safetensors":
             trainer = resume_run(folder, {})
-            states = trainer._optimiser.state.values()
+            states = map(trainer._optimiser.moments, trainer.network.parameters())
             moments = [{key: value.tolist() for key, value in each.items()} for each in states]
             return read_run(folder), find_training_graphs(folder).fingerprint, vars(trainer._progress), moments
         if self._part == "history.jsonl":
