@@ -349,7 +349,9 @@ class Trainer:
         are left have the mean length of those before.
         """
         progress, training, length = self._progress, self.training, self.length
-        if budget in (None, training.budget) and epochs in (None, length.epochs):
+        # With a budget, the epochs given are the most, of which it may allow fewer.
+        planned = length.epochs if budget is None else training.epochs
+        if budget in (None, training.budget) and epochs in (None, planned):
             return
         if budget is None:
             most, budget = epochs or 0, 0.0

@@ -116,7 +116,8 @@ def test_an_extended_run_follows_the_schedule_of_a_longer_one(first: Trainer, fi
     assert [(one.epoch, one.step, one.learning_rate) for one in records] == [
         (one.epoch, one.step, one.learning_rate) for one in longer[2:]
     ]
-    assert {int(state["step"]) for state in run._optimiser.state.values()} == {longer[-1].step}
+    steps = {int(run._optimiser.moments(parameter)["step"]) for parameter in run.network.parameters()}
+    assert steps == {longer[-1].step}
     assert load_checkpoint(finished).training.epochs == resume_run(finished, {}).epoch == 4
     with pytest.raises(CheckpointError, match="4 epochs"):
         resume_run(finished, {"epochs": 3})
@@ -127,6 +128,8 @@ def test_a_larger_budget_extends_a_run_in_proportion() -> None:
     about = {**SETTINGS, "epochs": 3, "budget": 2.0, "batch_size": 4}
     run = prepare("a", [PATH] * 20, [PATH] * 4, about, preset_name="paper", clock=lambda: float(next(time)))
     list(run)
+    run.extend(epochs=3, budget=2.0)
+    assert run.is_finished, "the settings of the run do not extend it"
     run.extend(budget=4.0)
     records = list(run)
 
