@@ -153,6 +153,7 @@ def _fine_tuning(
     for key, value in changes.items():
         if key in config.unused:
             raise UnusedSettingError(key, config.unused[key])
+        value = tuple(value) if isinstance(value, list) else value
         if value != getattr(config, key, value) and (key, value) != ("ordering", "auto"):
             raise ConfigError(
                 f"'{initial.name}' has {key}={getattr(config, key)}, not {value}.", reason="initial-model"
