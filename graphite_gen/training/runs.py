@@ -244,6 +244,9 @@ def _at_hand(folder: Path, group: ProcessGroup) -> Iterator[Path]:
 
 def _read_data(folder: Path) -> tuple[TrainingData, str]:
     record = read_run(folder)["data"]
+    if record.keys() == {"fingerprint"}:
+        problem = "was started from Python, with its training graphs in memory: resume it by 'fit' with 'resume=True'"
+        raise CheckpointError(f"The run in '{folder}' {problem}.")
     try:
         expected = str(record.pop("fingerprint"))
         low, high = record["nodes"]
