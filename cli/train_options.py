@@ -6,10 +6,12 @@ from typing import Any
 
 import click
 
+from graphite_gen.config import ENCODER_FEATURES
+
 from . import options
 from .command import flag_of, shown_default
 from .options import name_of
-from .types import DECODER, DURATION, ENCODER_FEATURES, FEATURES, shown_duration
+from .types import DECODER, DURATION, FEATURES, shown_duration
 
 # Written out because importing the library would slow down every '--help'; a test compares them with the library.
 KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")

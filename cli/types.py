@@ -7,13 +7,14 @@ from typing import Any
 
 import click
 
+from graphite_gen.config import ENCODER_FEATURES
+
 LARGEST_SEED = 2**63 - 1
 LONGEST_LIST = 1 << 24
 """The most characters read from a file of degrees."""
 FIGURES = ("ratio", "discrepancy", "auc", "valid", "unique", "novel", "vun")
 DECODERS = ("autoregressive", "one-shot")
 UNITS = {"s": 1, "m": 60, "h": 3600}
-ENCODER_FEATURES = ("identity", "constant", "degree", "random")
 
 
 class ParsedType(click.ParamType):  # type: ignore[type-arg]  # not generic in older versions of click

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +36,7 @@ from .training.checkpoint import (
     read_config,
     save_checkpoint,
 )
-from .training.runs import claim_folder, fingerprint
+from .training.runs import check_resumed, claim_folder, fingerprint
 from .training.trainer import RUN, Trainer, prepare, read_history, read_run, resolve_device
 
 if TYPE_CHECKING:
@@ -276,7 +276,8 @@ def fit(
         device: ``auto``, ``cpu`` or ``cuda``.
         folder: Where to save checkpoints; None to keep the model in memory only.
         force: Whether to replace a model in the folder.
-        resume: Whether to continue the run in the folder, on the same graphs, if there is one.
+        resume: Whether to continue the run in the folder, on the same graphs, if there is one; more ``epochs`` or a
+            larger ``budget`` extend it.
         nodes: The smallest and the largest number of nodes of a family's graphs.
         simplify: Whether to drop directions, self-loops and repeated edges of a file's graphs.
         ignore_weights: Whether to drop edge weights; otherwise weighted graphs are modelled as normal weights on all
@@ -310,9 +311,13 @@ def fit(
         digest = {"fingerprint": fingerprint([*train, *validation])}
         about: dict[str, Any] = {"folder": place, "provenance": provenance, "data": digest}
         if resumes and place is not None:
-            _check_resumable(saved, place, digest["fingerprint"], {**settings, "seed": seed})
+            length = check_resumed(place, saved, {**current_names(settings), "seed": seed})
+            if read_run(place)["data"].get("fingerprint") != digest["fingerprint"]:
+                problem = f"The graphs are not those that the run in '{place}' was trained on."
+                raise CheckpointError(problem, reason="resume-other-graphs")
             own = (saved.name, saved.config, saved.training, train, validation)
             trainer = Trainer(*own, device=resolve_device(device), resume=True, **about)
+            trainer.extend(**length)
         else:
             if place is not None:
                 claim_folder(place, force)
@@ -344,17 +349,6 @@ def _graphs_to_fit(
     provenance = graphs.provenance if isinstance(graphs, GraphReader | Dataset) else Provenance()
 
     return list(map(as_simple_graph, graphs)), provenance
-
-
-def _check_resumable(saved: TrainedModel, folder: Path, digest: str, settings: Mapping[str, Any]) -> None:
-    if read_run(folder)["data"].get("fingerprint") != digest:
-        problem = f"The graphs are not those that the run in '{folder}' was trained on."
-        raise CheckpointError(problem, reason="resume-other-graphs")
-    known = {**vars(saved.config), **vars(saved.training)}
-    for key, value in current_names(settings).items():
-        if key in known and known[key] != value and (key, value) != ("ordering", "auto"):
-            problem = f"The run in '{folder}' has {key}={known[key]}, not {value}."
-            raise CheckpointError(problem, reason="resume-other-setting")
 
 
 class GraphGenerator:
@@ -392,8 +386,8 @@ class GraphGenerator:
         return self._fitted.sample(count, **options)
 
     def score(self, graphs: Iterable[nx.Graph | SimpleGraph], y: object = None) -> float:
-        """The mean log-likelihood of graphs, in nats per graph."""
-        return -self._fitted.nll(graphs).nll
+        """The mean log-likelihood of graphs, in nats per graph, estimated with the generator's seed."""
+        return -self._fitted.nll(graphs, seed=self._parameters["seed"]).nll
 
     @property
     def _fitted(self) -> Model:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from .errors import ConfigError, did_you_mean
 
 __all__ = [
+    "ENCODER_FEATURES",
     "KINDS",
     "ORDERINGS",
     "PRESETS",

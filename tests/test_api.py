@@ -19,7 +19,7 @@ from graphite_gen.families.simulate import generate, training_set
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.io import write_graphs
 from graphite_gen.records import Provenance, TrainRecord
-from graphite_gen.training.runs import find_training_graphs
+from graphite_gen.training.runs import find_training_graphs, resume_run
 
 QUICK: dict[str, Any] = {key: SMALL[key] for key in ("width", "rounds")} | {
     "seed": 0,
@@ -310,8 +310,15 @@ def test_a_folder_is_kept_unless_forced_and_its_run_is_resumed(tmp_path: Path) -
 
     assert [record.epoch for record in resumed.history] == [1, 2, 3]
     assert find_training_graphs(tmp_path / "mine").train == []
+    with pytest.raises(CheckpointError, match="started from Python"):
+        resume_run(tmp_path / "mine", {})
     states = [model.trained.network.state_dict() for model in (whole, resumed)]
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
+    with pytest.raises(ConfigError, match=r"Unknown setting 'widht' \(did you mean 'width'\?\)"):
+        fit(graphs, resume=True, **own, widht=4)
+    features = list(whole.config.encoder_features)
+    longer = fit(graphs, resume=True, **{**own, "epochs": 4, "encoder_features": features})
+    assert [record.epoch for record in longer.history] == [1, 2, 3, 4]
     assert fit(graphs, force=True, **{**own, "epochs": 1}).history[-1].epoch == 1
 
 
@@ -384,4 +391,5 @@ def test_the_estimator_has_the_interface_of_scikit_learn() -> None:
     assert other.get_params()["epochs"] == len(other.model_.history) == 2
     assert len(other.sample(3)) == 3
     assert math.isfinite(other.score(graphs))
+    assert other.score(graphs) == other.score(graphs), "the seed is that of the generator"
     assert repr(generator).startswith("GraphGenerator(preset='default', seed=0, ")

@@ -1,5 +1,6 @@
 import multiprocessing
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -21,6 +23,7 @@ from graphite_gen.distributed import (
     report_failure,
 )
 from graphite_gen.errors import CheckpointError, DistributedError, SamplingError, UnusedSettingError
+from graphite_gen.evaluation import evaluate
 from graphite_gen.evaluation.mmd import MMDEstimate, MMDRow
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.training.torchrun import launch
@@ -95,6 +98,18 @@ def test_results_are_gathered_in_order_and_known_to_every_rank(run: Run, world_s
     for rank in range(world_size):
         expected = [[], [], [], []] if rank else squares
         assert found[rank] == (expected, computed, "from 0", sums, world_size > 1)
+
+
+def test_all_ranks_evaluate_with_the_new_seed_of_rank_zero(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    graphs = [SimpleGraph.from_networkx(nx.gnp_random_graph(6, 0.5, seed=seed)) for seed in range(16)]
+
+    def work(group: ProcessGroup) -> object:
+        monkeypatch.setattr(secrets, "randbits", lambda bits: group.rank)
+        return evaluate(graphs[:8], graphs[8:], most=4, replicates=5, group=group).to_json()
+
+    expected = evaluate(graphs[:8], graphs[8:], most=4, replicates=5, seed=0).to_json()
+
+    assert run(2, work) == {0: expected, 1: expected}
 
 
 def test_graphs_and_records_arrive_as_they_were_sent(run: Run) -> None:

@@ -51,7 +51,7 @@ def latent_activity(encoded: Sequence[EncodedGraph], seed: int = 0) -> LatentAct
 
     This is an equality if latents of different nodes are independent in the aggregate. The last term is estimated from
     one draw for each of up to 1000 nodes and the mixture of their posteriors, so that the information about a node is
-    at most :math:`\log 1000`.
+    at most the logarithm of their number: where latents tell more, the estimate is too low and no bound.
     """
     mean = np.concatenate([one.mean for one in encoded]).astype(np.float64)
     std = np.concatenate([one.std for one in encoded]).astype(np.float64)

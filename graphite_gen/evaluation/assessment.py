@@ -160,7 +160,8 @@ def evaluate(
         seed: The seed of bootstrap, subsets and classifiers; None for a new one.
         group: The processes that share the work. All have all graphs and all return the result.
     """
-    seed = seed_or_new(seed)
+    # All processes use the same seed.
+    seed = group.broadcast(seed_or_new(seed))
     own, known, seen = ([as_simple_graph(graph) for graph in graphs] for graphs in (samples, reference, train))
     if min(len(own), len(known)) < 2:
         found = f"{count_of(len(own), 'sample')} and {count_of(len(known), 'reference graph')}"

@@ -58,7 +58,7 @@ def read(stream: BinaryIO, context: Context, *, headed: bool = True) -> Iterator
     """
     text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
     try:
-        rows = _rows(text, context)
+        rows = _rows(text, context, headed)
         first = next(rows, None)
         if first is None:
             return
@@ -74,7 +74,7 @@ def read(stream: BinaryIO, context: Context, *, headed: bool = True) -> Iterator
         if len(set(filter(None, names))) < len(names) - names.count(""):
             raise context.damage(where, "two columns have the same name.")
         place = next((k for k, name in enumerate(names) if name.lower() in GRAPH), None)
-        typed = ((where, _fields(context, where, row)) for where, row in rows)
+        typed = ((where, _fields(context, where, row, headed)) for where, row in rows)
         yield from graphs_of(context, names, ends, place, typed, texts=True)
     finally:
         # The stream is not ours to close, and may be closed already.
@@ -82,24 +82,31 @@ def read(stream: BinaryIO, context: Context, *, headed: bool = True) -> Iterator
             text.detach()
 
 
-def _rows(text: io.TextIOWrapper, context: Context) -> Iterator[tuple[str, list[str]]]:
-    """The rows that are neither blank nor comments, and their positions."""
+def _rows(text: io.TextIOWrapper, context: Context, headed: bool) -> Iterator[tuple[str, list[str]]]:
+    """The rows that are neither blank nor comments, and their positions.
+
+    Below a header, a row with a value for every column is no comment: names such as ``#tag`` are common.
+    """
     first = next((line for line in text if line.strip() and not line.startswith("#")), "")
     delimiter = max("\t;,", key=first.count)
     reader = csv.reader(chain([first], text), delimiter=delimiter, strict=True)
+    width = 0
     try:
         for row in reader:
-            if any(field.strip() for field in row) and not row[0].startswith("#"):
+            is_comment = row[:1] and row[0].startswith("#") and not (headed and len(row) == width)
+            if any(field.strip() for field in row) and not is_comment:
+                width = width or len(row)
                 yield f"line {reader.line_num}", row
     except csv.Error as error:
         raise context.damage(f"line {reader.line_num}", f"not a row of a table ({error}).") from error
 
 
-def _fields(context: Context, where: str, row: list[str]) -> list[str | None]:
+def _fields(context: Context, where: str, row: list[str], headed: bool) -> list[str | None]:
     fields = [field.strip() or None for field in row]
-    if len(fields) == 1 and len(str(fields[0]).split()) > 1:
-        # An edge list separated by spaces would otherwise be isolated nodes.
-        raise context.error(where, f"{fields[0]!r}; expected values separated as in the first line.")
+    # An edge list separated by spaces would otherwise be isolated nodes, or '1,2 1,3' an edge from 1 to '2 1'.
+    is_list = len(fields) == 1 and len(str(fields[0]).split()) > 1
+    if is_list or (not headed and any(re.fullmatch(r"\d+\s+\d+", field or "") for field in fields)):
+        raise context.error(where, f"{','.join(row)!r}; expected values separated as in the first line.")
 
     return fields
 
@@ -210,7 +217,9 @@ def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenanc
         for index, graph in enumerate(graphs):
             rows = list(table(graph, index))
             columns.update(dict.fromkeys(chain.from_iterable(rows)))
-            body.write(_lines(([_text(row.get(key)) for key in columns] for row in rows), delimiter))
+            # Numbers are read as names only where all names are integers.
+            marked = HEADER[1:] if graph.names and names_from_words(list(map(str, graph.names))) != graph.names else ()
+            body.write(_lines(([_text(row.get(key), key in marked) for key in columns] for row in rows), delimiter))
         stream.write(_lines([columns], delimiter))
         body.seek(0)
         shutil.copyfileobj(body, stream)
@@ -223,14 +232,14 @@ def _lines(rows: Iterable[Iterable[str]], delimiter: str) -> bytes:
     return text.getvalue().encode()
 
 
-def _text(value: Any) -> str:
-    """A value as the text of a field, from which :func:`_value` reads it."""
+def _text(value: Any, is_marked: bool = False) -> str:
+    """A value as the text of a field, from which :func:`_value` reads it; a number as JSON if it is marked."""
     if value is None:
         return ""
     value = plain(value)
     if isinstance(value, str):
         is_plain = value == value.strip() and value and "\n" not in value and not _NUMBER.fullmatch(value)
         return to_text(value) if is_plain else PREFIX + to_json(value)
-    number = type(value) in (int, float) and _NUMBER.fullmatch(repr(value))
+    number = not is_marked and type(value) in (int, float) and _NUMBER.fullmatch(repr(value))
 
     return repr(value) if number else PREFIX + to_json(value)

@@ -48,8 +48,12 @@ def from_pandas(
         if name not in edges.columns:
             found = ", ".join(map(str, edges.columns[:10]))
             raise ConfigError(f"The table has no column '{name}'; it has {found}.")
-    # A stable sort brings the rows of a graph together.
-    edges = edges if graph is None else edges.sort_values(graph, kind="stable")
+    if not edges.columns.is_unique:
+        raise ConfigError("Two columns of the table have the same name.")
+    if graph is not None:
+        # The rows of a graph together, and graphs in order of appearance, whatever the types of their names.
+        codes, _ = edges[graph].factorize(use_na_sentinel=False)
+        edges = edges.iloc[codes.argsort(kind="stable")]
     names = [str(name) for name in edges.columns]
     ends = edges.columns.get_loc(source), edges.columns.get_loc(target)
     place = None if graph is None else edges.columns.get_loc(graph)

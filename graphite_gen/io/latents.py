@@ -239,8 +239,8 @@ def _encoded(
     return EncodedGraph(
         mean,
         np.zeros_like(mean) if std is None else np.array(std, dtype=np.float32),
-        None if position is None else np.asarray(position, dtype=np.int32),
-        None if node_features is None else np.asarray(node_features, dtype=np.float32),
+        None if position is None else np.array(position, dtype=np.int32),
+        None if node_features is None else np.array(node_features, dtype=np.float32),
         names,
     )
 

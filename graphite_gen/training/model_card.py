@@ -56,7 +56,7 @@ def model_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def latents_in_words(results: Mapping[str, Any], latent: int, family: str | None = None) -> str:
     """Whether latents carry information, from results with the keys of :class:`.LatentActivity`; empty if unknown."""
-    if "active_units" not in results:
+    if any(results.get(key) is None for key in ("kl", "active_units", "mutual_information")):
         return ""
     active = results["active_units"]
     figures = f"KL {results['kl']:.2f} nats per graph, {active} of {latent} units active"

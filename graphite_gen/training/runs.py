@@ -16,7 +16,7 @@ import numpy as np
 
 from ..data.dataset import split_graphs
 from ..distributed import SINGLE_PROCESS, ProcessGroup
-from ..errors import CheckpointError, DatasetError, GraphiteError, UnusedSettingError
+from ..errors import CheckpointError, ConfigError, DatasetError, GraphiteError, UnusedSettingError, did_you_mean
 from ..families import family as family_of
 from ..families.simulate import generate, training_set
 from ..graph import SimpleGraph
@@ -31,6 +31,7 @@ from .trainer import FIRST_SAVE, RUN, Trainer, prepare, read_run, resolve_device
 __all__ = [
     "TrainingData",
     "TrainingGraphs",
+    "check_resumed",
     "claim_folder",
     "find_run",
     "find_training_graphs",
@@ -176,23 +177,10 @@ def resume_run(
     ``epochs`` or another ``budget`` it is extended (see :meth:`.Trainer.extend`). ``file`` is the file of the training
     graphs if it has moved.
     """
-    length = {key: given[key] for key in ("epochs", "budget") if key in given}
     with _at_hand(folder, group) as place:
         data, expected = _read_data(place)
         model = load_checkpoint(place)
-        known = {**vars(data), **vars(model.config), **vars(model.training)}
-        for key, value in given.items():
-            if key in model.config.unused:
-                raise UnusedSettingError(key, model.config.unused[key])
-            if (key, value) == ("ordering", "auto") or key == "epochs" or (key == "budget" and known[key]):
-                # The ordering was chosen when the run was started, and its length may change.
-                continue
-            if (tuple(value) if isinstance(value, list) else value) != known[key]:
-                raise CheckpointError(
-                    f"The run in '{folder}' has {key}={_shown(known[key])}, not {_shown(value)}.",
-                    reason="resume-other-setting",
-                )
-
+        length = check_resumed(folder, model, given, vars(data))
         train, validation, provenance = replace(data, file=file or data.file).share(group)
         if fingerprint([*train, *validation]) != expected:
             raise CheckpointError(
@@ -216,6 +204,26 @@ def resume_run(
     return trainer
 
 
+def check_resumed(
+    folder: Path, model: TrainedModel, given: Mapping[str, Any], data: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Check that settings are those of a run and its data, and return those of its length, which may differ."""
+    known = {**(data or {}), **vars(model.config), **vars(model.training)}
+    for key, value in given.items():
+        if key not in known:
+            raise ConfigError(f"Unknown setting '{key}'{did_you_mean(key, known)}.")
+        if key in model.config.unused:
+            raise UnusedSettingError(key, model.config.unused[key])
+        if (key, value) == ("ordering", "auto") or key == "epochs" or (key == "budget" and known[key]):
+            # The ordering was chosen when the run was started, and its length may change.
+            continue
+        if (tuple(value) if isinstance(value, list) else value) != known[key]:
+            problem = f"The run in '{folder}' has {key}={_shown(known[key])}, not {_shown(value)}."
+            raise CheckpointError(problem, reason="resume-other-setting")
+
+    return {key: given[key] for key in ("epochs", "budget") if key in given}
+
+
 @contextmanager
 def _at_hand(folder: Path, group: ProcessGroup) -> Iterator[Path]:
     """The folder of a run; on other ranks, which may be on other hosts, a copy of the files that resuming reads."""
@@ -236,6 +244,9 @@ def _at_hand(folder: Path, group: ProcessGroup) -> Iterator[Path]:
 
 def _read_data(folder: Path) -> tuple[TrainingData, str]:
     record = read_run(folder)["data"]
+    if record.keys() == {"fingerprint"}:
+        problem = "was started from Python, with its training graphs in memory: resume it by 'fit' with 'resume=True'"
+        raise CheckpointError(f"The run in '{folder}' {problem}.")
     try:
         expected = str(record.pop("fingerprint"))
         low, high = record["nodes"]

@@ -153,6 +153,7 @@ def _fine_tuning(
     for key, value in changes.items():
         if key in config.unused:
             raise UnusedSettingError(key, config.unused[key])
+        value = tuple(value) if isinstance(value, list) else value
         if value != getattr(config, key, value) and (key, value) != ("ordering", "auto"):
             raise ConfigError(
                 f"'{initial.name}' has {key}={getattr(config, key)}, not {value}.", reason="initial-model"
@@ -349,7 +350,9 @@ class Trainer:
         are left have the mean length of those before.
         """
         progress, training, length = self._progress, self.training, self.length
-        if budget in (None, training.budget) and epochs in (None, length.epochs):
+        # With a budget, the epochs given are the most, of which it may allow fewer.
+        planned = length.epochs if budget is None else training.epochs
+        if budget in (None, training.budget) and epochs in (None, planned):
             return
         if budget is None:
             most, budget = epochs or 0, 0.0

@@ -75,6 +75,8 @@ def test_inactive_latents_are_reported(model: Path, graphs: Path) -> None:
     save_checkpoint(replace(trained, results=results), Path("checkpoints/inactive"))
 
     assert "The latents carry no information: KL 0.00" in " ".join(run("inspect", "inactive").stdout.split())
+    save_checkpoint(replace(trained, results={**results, "kl": None}), Path("checkpoints/unknown"))
+    assert "units active" not in run("inspect", "unknown").stdout
     assert "carry no information: KL 0.00" in run("encode", graphs, "--model", "inactive", "-o", "z.h5").stderr
     assert "carry no information" not in run("encode", graphs, "--model", model, "-o", "z.h5", "--force").stderr
 

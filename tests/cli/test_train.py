@@ -54,12 +54,12 @@ def test_json_has_the_baseline_of_the_validation_graphs_and_a_finding_above_it()
 
 
 def test_only_options_that_were_given_change_the_preset() -> None:
-    line = ("train", "--family", "ego", "--preset", "paper", *TINY, "--no-mlp", "--encoder-features", "degree,constant")
+    line = ("train", "--family", "ego", "--preset", "paper", *TINY, "--no-mlp", "--encoder-features", "degree,spectral")
     run(*line, "--seed", 5)
     model, training = PRESETS["paper"]
     found = load_checkpoint(Path("checkpoints/ego"))
 
-    changed = {"width": 16, "mlp": False, "encoder_features": ["degree", "constant"], "max_nodes": 8}
+    changed = {"width": 16, "mlp": False, "encoder_features": ["degree", "spectral"], "max_nodes": 8}
     assert found.config.to_json() == {**model.to_json(), **changed}
     assert found.training.to_json() == {**training.to_json(), "epochs": 2, "epoch_graphs": 0, "seed": 5}
 

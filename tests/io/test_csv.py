@@ -72,6 +72,7 @@ def test_integers_need_no_header_and_the_third_column_is_the_weight(tmp_path: Pa
         ("a.csv", "source,target\n0,0\n", "needs-simplify"),
         ("a.csv", 'source,target\n0,"1\n', "not a row of a table"),
         ("a.edgelist", "a,b\nb c\n", "line 2: 'b c'; expected values separated as in the first line"),
+        ("a.edgelist", "1,2 1,3\n", "line 1: '1,2 1,3'; expected values separated as in the first line"),
         ("a.edgelist", "a b\nb,c\n", "line 2: 'b,c'; expected nodes separated by white space"),
     ],
 )
@@ -93,8 +94,20 @@ def test_what_edges_carry_comes_back(format: str, graphs: list[SimpleGraph]) -> 
             assert_same(kept, read)
         else:
             # Named nodes are in order of appearance.
-            assert sorted(map(str, read.names or range(read.nodes))) == sorted(map(str, graph.names))
+            assert sorted(map(repr, read.names or range(read.nodes))) == sorted(map(repr, graph.names))
             assert sorted(read.degrees()) == sorted(graph.degrees())
+
+
+def test_names_keep_their_types_and_may_start_with_a_hash(tmp_path: Path) -> None:
+    edges = [("#tag", "5"), ("5", 7), (7, 1.5)]
+    write_graphs([nx.Graph(edges)], tmp_path / "a.csv")
+
+    assert [set(graph.to_networkx().edges) for graph in read_graphs(tmp_path / "a.csv")] == [set(edges)]
+    assert only(tmp_path / "b.csv", "source,target\n#cats,dogs\n# a comment\ndogs,#birds\n").names == (
+        "#cats",
+        "dogs",
+        "#birds",
+    )
 
 
 def test_tables_beside_graphs_are_not_read_from_a_folder(tmp_path: Path) -> None:

@@ -49,6 +49,16 @@ def test_wrong_tables_are_refused() -> None:
     with pytest.raises(FormatError, match="the edge 0 - 1 is repeated"):
         gg.from_pandas(frame, "a", "b")
     assert gg.from_pandas(frame, "a", "b", simplify=True)[0].size() == 1
+    with pytest.raises(ConfigError, match="the same name"):
+        gg.from_pandas(pd.DataFrame([[0, 1, 2]], columns=["source", "target", "source"]))
+
+
+def test_graphs_of_a_table_may_have_names_of_any_type_and_are_in_order_of_appearance() -> None:
+    frame = pd.DataFrame({"graph": ["b", 7, "b", None], "source": [0, 0, 1, 0], "target": [1, 1, 2, 1]})
+
+    graphs = gg.from_pandas(frame)
+
+    assert [(graph.graph.get("name"), graph.size()) for graph in graphs] == [("b", 2), (7, 1), (None, 1)]
 
 
 def test_igraph_graphs_are_taken_and_given() -> None:

@@ -40,6 +40,7 @@ def test_latents_survive_a_round_trip(suffix: str, rich: bool, tmp_path: Path) -
             before, after = getattr(one, name), getattr(other, name)
             assert (before is None) == (after is None)
             assert before is None or (np.array_equal(before, after) and before.dtype == after.dtype)
+            assert after is None or after.flags.writeable, "torch takes no arrays that are read-only"
         assert one.names == other.names
 
 

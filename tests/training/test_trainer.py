@@ -684,7 +684,8 @@ def test_a_wider_model_needs_more_memory() -> None:
 
 def test_fine_tuning_keeps_the_architecture_and_refuses_graphs_that_do_not_fit(straight: Trainer) -> None:
     model, graphs = straight.model, [random_graph(5, seed) for seed in range(4)]
-    config, training = configure("default", graphs, initial=model, width=model.config.width, epochs=3)
+    kept = {"width": model.config.width, "encoder_features": list(model.config.encoder_features)}
+    config, training = configure("default", graphs, initial=model, **kept, epochs=3)
     assert replace(config, max_nodes=model.config.max_nodes) == model.config
     assert (training.epochs, training.kl_warmup) == (3, 0.0)
     assert training.learning_rate < preset("one-shot")[1].learning_rate
