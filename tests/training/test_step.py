@@ -146,10 +146,10 @@ def test_free_bits_are_nats_per_node_that_cost_nothing(kind: str) -> None:
         assert (expected > 0).all() == (free == 100)
 
 
-@pytest.mark.parametrize("name", ["default", "one-shot"])
-def test_free_bits_fall_to_zero_before_the_end_of_the_run(name: str) -> None:
+@pytest.mark.parametrize(("name", "shares"), [("default", (1, 1, 1, 1, 1)), ("one-shot", (1, 1, 0.5, 0, 0))])
+def test_free_bits_fall_to_zero_in_one_shot_models_only(name: str, shares: tuple[float, ...]) -> None:
     network, training, step = drawn(name)
     found = [draw_step(network, step.batch, training, 0, fraction).free_bits for fraction in (0.0, 0.3, 0.45, 0.6, 1.0)]
 
     assert training.free_bits > 0
-    assert found == pytest.approx([training.free_bits * share for share in (1, 1, 0.5, 0, 0)])
+    assert found == pytest.approx([training.free_bits * share for share in shares])
