@@ -13,7 +13,7 @@ LONGEST_LIST = 1 << 24
 FIGURES = ("ratio", "discrepancy", "auc", "valid", "unique", "novel", "vun")
 DECODERS = ("autoregressive", "one-shot")
 UNITS = {"s": 1, "m": 60, "h": 3600}
-ENCODER_FEATURES = ("identity", "constant", "degree", "random")
+ENCODER_FEATURES = ("identity", "constant", "degree", "random", "spectral")
 
 
 class ParsedType(click.ParamType):  # type: ignore[type-arg]  # not generic in older versions of click

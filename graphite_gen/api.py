@@ -276,7 +276,8 @@ def fit(
         device: ``auto``, ``cpu`` or ``cuda``.
         folder: Where to save checkpoints; None to keep the model in memory only.
         force: Whether to replace a model in the folder.
-        resume: Whether to continue the run in the folder, on the same graphs, if there is one.
+        resume: Whether to continue the run in the folder, on the same graphs, if there is one; more ``epochs`` or a
+            larger ``budget`` extend it.
         nodes: The smallest and the largest number of nodes of a family's graphs.
         simplify: Whether to drop directions, self-loops and repeated edges of a file's graphs.
         ignore_weights: Whether to drop edge weights; otherwise weighted graphs are modelled as normal weights on all
@@ -313,6 +314,7 @@ def fit(
             _check_resumable(saved, place, digest["fingerprint"], {**settings, "seed": seed})
             own = (saved.name, saved.config, saved.training, train, validation)
             trainer = Trainer(*own, device=resolve_device(device), resume=True, **about)
+            trainer.extend(**{key: settings[key] for key in ("epochs", "budget") if key in settings})
         else:
             if place is not None:
                 claim_folder(place, force)
@@ -352,7 +354,9 @@ def _check_resumable(saved: TrainedModel, folder: Path, digest: str, settings: M
         raise CheckpointError(problem, reason="resume-other-graphs")
     known = {**vars(saved.config), **vars(saved.training)}
     for key, value in current_names(settings).items():
-        if key in known and known[key] != value and (key, value) != ("ordering", "auto"):
+        if key == "epochs" or (key == "budget" and saved.training.budget) or (key, value) == ("ordering", "auto"):
+            continue
+        if key in known and known[key] != value:
             problem = f"The run in '{folder}' has {key}={known[key]}, not {value}."
             raise CheckpointError(problem, reason="resume-other-setting")
 

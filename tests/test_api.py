@@ -312,6 +312,7 @@ def test_a_folder_is_kept_unless_forced_and_its_run_is_resumed(tmp_path: Path) -
     assert find_training_graphs(tmp_path / "mine").train == []
     states = [model.trained.network.state_dict() for model in (whole, resumed)]
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
+    assert fit(graphs, resume=True, **{**own, "epochs": 5}).history[-1].epoch == 5
     assert fit(graphs, force=True, **{**own, "epochs": 1}).history[-1].epoch == 1
 
 
