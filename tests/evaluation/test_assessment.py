@@ -160,7 +160,7 @@ def test_few_graphs_of_the_true_process_rarely_get_a_negative_verdict(count: int
 def test_invalid_inputs_are_refused() -> None:
     some = graphs("ego", 0, 9)
     for samples, options, kind, fact in (
-        (some[:1], {}, DatasetError, "1 samples and 9"),
+        (some[:1], {}, DatasetError, "1 sample and 9"),
         (some, {"train": some[:1]}, DatasetError, "1 training graph"),
         (some, {"family": "frobnicate"}, FamilyError, "frobnicate"),
         ([nx.empty_graph(0), *some], {}, DatasetError, "has no nodes"),
