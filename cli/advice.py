@@ -142,6 +142,8 @@ def _placeholders() -> dict[str, str]:
     if isinstance(command, click.Group) and context.invoked_subcommand is not None:
         command = command.get_command(context, context.invoked_subcommand) or command
     has_model = any(option.name == "model" for option in command.params if isinstance(option, click.Option))
+    # 'plot' takes a model as its argument or by the option.
+    has_model &= not any("MODEL" in (argument.metavar or "") for argument in command.params)
     roles = {option.role: option.opts[0] for option in command.params if isinstance(option, Option) and option.role}
 
     return {"model": "--model " if has_model else "", **roles}
