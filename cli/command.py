@@ -119,12 +119,20 @@ class Option(click.Option):
         self.earlier, self.find_default, self.role = earlier, find_default, role
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        shown = copy(self)
-        shown.opts = [spelling for spelling in self.opts if spelling not in self.earlier]
-        record = super(Option, shown).get_help_record(ctx)
+        record = super(Option, self._current()).get_help_record(ctx)
         if record is None or self.find_default is None:
             return record
         # What click adds at the end is the range.
         text, _, bounds = record[1].partition("  [")
 
         return record[0], f"{text}  [default: {self.find_default()}{'; ' + bounds if bounds else ']'}"
+
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        return super(Option, self._current()).get_error_hint(ctx)
+
+    def _current(self) -> "Option":
+        """The option without its earlier spellings."""
+        shown = copy(self)
+        shown.opts = [spelling for spelling in self.opts if spelling not in self.earlier]
+
+        return shown

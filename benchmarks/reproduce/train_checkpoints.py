@@ -42,7 +42,7 @@ CARD = """# {name}
 | entropy of the family, {which} | {entropy} |
 | ER baseline, same graphs | {baseline:.2f} |
 | KL divergence of the posterior from the prior, same graphs | {kl:.2f} |
-| mutual information of graphs and latents, same graphs | {mutual_information:.2f} |
+| mutual information of graphs and latents (an upper bound), same graphs | {mutual_information:.2f} |
 | BDMC gap, {check_graphs} graphs sampled from the model, {how} | {gap} |
 
 - **Data**: {training} training and {validation} validation graphs sampled from the family with seed {seed}.

@@ -98,7 +98,7 @@ def complete(partial: Path, particles: int | None, steps: int, runs: int, **valu
         output = Path("-")
     format = given.format or (reader.format if str(output) == "-" else None)
     if output is not None:
-        format = check_output(output, format=format, force=force)
+        format = check_output(output, format=format, force=force, union=given.union, many=given.count > 1)
     known = PartialGraph.from_marks(graph, unlisted=given.unlisted, add_nodes=given.add_nodes)
     trained = choose_model(given.model, given.device, prefer=reader.provenance.family)
     if not trained.config.is_autoregressive:

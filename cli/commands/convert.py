@@ -33,7 +33,7 @@ def convert(source: Path, target: Path, simplify: bool, union: bool, force: bool
 
     from ..writing import write
 
-    output_format = check_output(target, format=formats["output_format"], force=force)
+    output_format = check_output(target, format=formats["output_format"], force=force, union=union)
     with read_graphs(source, format=formats["input_format"], simplify=simplify) as graphs:
         first = next(graphs)
         if graphs.format == "h5" and source.is_file() and (count := count_features(source, first.nodes)):

@@ -12,7 +12,7 @@ from ..console import note, track
 from ..types import PATH_OR_NAME
 
 KINDS = ("gallery", "distributions", "adjacency", "latents", "training")
-LATENTS = ("model", "level", "by", "seed", "ignore_weights")
+LATENTS = ("model", "level", "by", "seed", "ignore_weights", "device", "threads")
 """Options of latents only."""
 
 
@@ -35,6 +35,7 @@ LATENTS = ("model", "level", "by", "seed", "ignore_weights")
     "attribute.  [default: nodes; degree]",
 )
 @options.all_of(options.input_format(), options.simplify, options.ignore_weights, options.force)
+@options.all_of(options.device, options.threads)
 def plot(kind: str, source: str, output: Path | None, terminal: bool, force: bool, **values: Any) -> None:
     """Draw a figure to a file or to the terminal. KIND is one of:
 
@@ -84,7 +85,7 @@ def plot(kind: str, source: str, output: Path | None, terminal: bool, force: boo
         data = (read_history(folder),)
     elif kind == "latents":
         graphs, family = read_with_options(Path(source), values)
-        trained = choose_model(given.model, "auto", prefer=family)
+        trained = choose_model(given.model, given.device, prefer=family)
         data = list(track(encode_graphs(trained, graphs, given.seed), len(graphs), "Encoding")), graphs
         settings = {"level": given.level, "by": given.by}
     else:

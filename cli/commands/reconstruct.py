@@ -41,7 +41,7 @@ def reconstruct(graphs: Path, output: Path | None, model: str | None, force: boo
     from graphite_gen.io import check_output
 
     if output is not None:
-        check_output(output, format=rest["output_format"], force=force)
+        check_output(output, format=rest["output_format"], force=force, union=rest["union"])
     elif rest["output_format"] is not None:
         raise click.UsageError("'--output-format' needs '-o'.")
     elif rest["union"]:

@@ -49,7 +49,8 @@ def latent_activity(encoded: Sequence[EncodedGraph], seed: int = 0) -> LatentAct
 
     .. math:: I(A; Z) \le E_A[KL(q(Z | A) \| p(Z))] - E[n] \, KL(\bar{q}(z) \| p(z))
 
-    This is an equality if latents of different nodes are independent in the aggregate. The last term is estimated from
+    This is an equality if latents of different nodes are independent in the aggregate and the encoder has no random
+    features; otherwise the bound also counts the information about these. The last term is estimated from
     one draw for each of up to 1000 nodes and the mixture of their posteriors, so that the information about a node is
     at most the logarithm of their number: where latents tell more, the estimate is too low and no bound.
     """

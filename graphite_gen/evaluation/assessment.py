@@ -165,7 +165,7 @@ def evaluate(
     own, known, seen = ([as_simple_graph(graph) for graph in graphs] for graphs in (samples, reference, train))
     if min(len(own), len(known)) < 2:
         found = f"{count_of(len(own), 'sample')} and {count_of(len(known), 'reference graph')}"
-        message = f"There are only {found}; at least 2 of each are needed."
+        message = f"Found {found}; at least 2 of each are needed."
         raise DatasetError(message, reason="too-few-graphs")
     if len(seen) == 1:
         raise DatasetError("There is 1 training graph; there should be at least 2, or none.", reason="too-few-graphs")

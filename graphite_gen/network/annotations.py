@@ -179,6 +179,8 @@ def _csv(path: Path, graph: SimpleGraph) -> tuple[list[str], list[list[str]]]:
             # Spreadsheets use semicolons in locales with decimal commas.
             delimiter = next((mark for mark in ",;\t" if mark in first), ",")
             rows = [row for row in csv.reader(chain([first], lines), delimiter=delimiter) if row]
+    except FileNotFoundError as error:
+        raise FormatError(f"'{path}' does not exist; expected a '.csv' or '.npz' file.") from error
     except OSError as error:
         raise FormatError(f"'{path}' cannot be read: {error.strerror or error}.") from error
     except (ValueError, csv.Error) as error:

@@ -89,7 +89,7 @@ class Requirements:
         This is exact for degrees, edges, trees and forests, and necessary only for planar graphs with given degrees.
         """
         if self.nodes and self.min_degree.max() > self.nodes - 1:
-            return f"a node has at most {self.nodes - 1} neighbours, and {self.min_degree.max()} are required"
+            return f"a degree is at most {self.nodes - 1}, and {self.min_degree.max()} is required"
         tight = self.tightened()
         clash = np.flatnonzero(tight.min_degree > tight.max_degree)
         if len(clash):

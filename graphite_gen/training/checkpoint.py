@@ -270,7 +270,7 @@ def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> Trained
     """Load a model of many graphs."""
     config, weights = read_model(folder)
     if is_network_model(config):
-        problem = "is a model of one network, which can only be sampled and inspected; expected a model of many graphs"
+        problem = "is a model of one network; expected a model of many graphs"
         raise CheckpointError(f"'{folder}' {problem}.", reason="network-model", path=folder)
     if _has_old_decoder(config.get("model")):
         problem = "was trained by an earlier version, with a decoder that no longer exists, and has to be trained again"

@@ -61,7 +61,7 @@ def latents_in_words(results: Mapping[str, Any], latent: int, family: str | None
     active = results["active_units"]
     figures = f"KL {results['kl']:.2f} nats per graph, {active} of {latent} units active"
     if active:
-        return f"{figures}, mutual information {results['mutual_information']:.2f} nats per graph"
+        return f"{figures}, mutual information at most {results['mutual_information']:.2f} nats per graph"
     expected = ", as it should be: edges are independent" if family == "erdos-renyi" else ""
 
     return f"The latents carry no information: {figures}{expected}."

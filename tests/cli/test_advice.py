@@ -124,7 +124,7 @@ def test_an_error_before_the_work_is_one_line_with_advice(prepared: Path, line: 
     ("line", "words"),
     [
         (f"{SAMPLE} --regular 3 --nodes 9", "27"),
-        (f"{SAMPLE} --regular 9 --nodes 9", "at most 8 | 9 are"),
+        (f"{SAMPLE} --regular 9 --nodes 9", "at most 8 | 9 is"),
         (f"{SAMPLE} --regular 9", "4 sizes up to 8"),
         (f"{SAMPLE} --degrees 3,3,1,1 --nodes 4", "graphical"),
         (f"{SAMPLE} --degrees 2,2,2 --nodes 4", "on 4 | length 3"),

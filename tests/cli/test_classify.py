@@ -20,7 +20,7 @@ def test_json_has_a_row_for_every_model(groups: Path) -> None:
         assert row["accuracy"] > 1 / 3
 
 
-def test_the_classifier_of_the_paper_is_trained_on_request(groups: Path) -> None:
+def test_posterior_parameters_are_classified_on_request(groups: Path) -> None:
     (row,) = run_json("classify", groups, "--kind", "graphite-paper", "--latent", 4, *QUICK)
 
     assert row["model"] == "graphite-paper"

@@ -106,5 +106,6 @@ def test_options_have_the_same_meaning_in_all_commands(command: str) -> None:
             assert option.is_flag
         assert "--threads" not in option.opts or isinstance(option.type, click.IntRange)
     flags = {flag for option in found.params for flag in option.opts}
-    # A command that writes graphs can write their disjoint union, and replace files.
+    # A command that writes graphs can write their disjoint union, and replace files; one that uses a model can say how.
     assert {"--union", "--force"} <= flags or command not in WRITERS
+    assert {"--seed", "--device", "--threads"} <= flags or "--model" not in flags

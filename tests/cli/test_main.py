@@ -60,7 +60,7 @@ def test_every_error_is_one_line(failing: Any, error: BaseException, code: int, 
 
 
 def test_a_closed_pipe_ends_the_program_silently(model: Path, graphs: Path) -> None:
-    endless = ("sample", "-n", 100_000, "--format", "g6", "-o", "-", "--model", model, "--threads", 1)
+    endless = ("sample", "-n", 60_000, "--format", "g6", "-o", "-", "--model", model, "--threads", 1)
     for line, notes in (
         (endless, [f"Model 'ego', of graphs on 5 to 8 nodes, in '{model}': passed as '{model}'."]),
         (("inspect", graphs), []),

@@ -228,7 +228,7 @@ def test_a_header_may_contain_any_names(path_graph: Path, text: str, labels: lis
 @pytest.mark.parametrize(("name", "problem"), [("x.csv", "a line of more than"), ("x.npz", "not a regular file")])
 def test_missing_files_and_endless_devices_are_refused(path_graph: Path, name: str, problem: str) -> None:
     path = path_graph.with_name(name)
-    with pytest.raises(FormatError, match="cannot be read"):
+    with pytest.raises(FormatError, match=r"cannot be read|does not exist"):
         read_network(path_graph, features=path)
     path.symlink_to("/dev/zero")
     with pytest.raises(FormatError, match=problem):

@@ -98,7 +98,8 @@ def test_graph_i_is_the_same_for_any_count(
     models: dict[str, TrainedModel], kind: str, constraints: tuple[Constraint, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Few redraws, so that graphs come from rejection as well as from masks.
-    for name, value in (("BLOCK", 8), ("AUTOREGRESSIVE_BLOCK", 8), ("PILOT", 4), ("MAX_REDRAWS", 4)):
+    blocks = dict.fromkeys(("BLOCK", "AUTOREGRESSIVE_BLOCK"), 8)
+    for name, value in {**blocks, "PILOT": 4, "MAX_REDRAWS": 4, "EDGE_SAMPLES": 16}.items():
         monkeypatch.setattr(module, name, value)
 
     def drawn(count: int, seed: int = 5) -> list[object]:

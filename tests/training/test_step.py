@@ -147,7 +147,7 @@ def test_free_bits_are_nats_per_node_that_cost_nothing(kind: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "shares"), [("default", (1, 1, 1, 1, 1)), ("one-shot", (1, 1, 0.5, 0, 0))])
-def test_free_bits_of_one_shot_models_fall_to_zero(name: str, shares: tuple[float, ...]) -> None:
+def test_free_bits_fall_to_zero_in_one_shot_models_only(name: str, shares: tuple[float, ...]) -> None:
     network, training, step = drawn(name)
     found = [draw_step(network, step.batch, training, 0, fraction).free_bits for fraction in (0.0, 0.3, 0.45, 0.6, 1.0)]
 
