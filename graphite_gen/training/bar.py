@@ -27,6 +27,12 @@ def with_bar(trainer: Trainer) -> Iterator[TrainRecord]:
     hidden = not (console.is_terminal or console.is_jupyter)
     with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, disable=hidden) as bar:
         task = bar.add_task("starting", total=trainer.length.epochs, completed=trainer.epoch)
+
+        def show_pilot() -> None:
+            if ordering := trainer.status.pilot:
+                bar.update(task, description=f"comparing node orderings: {ordering}")
+
+        trainer.watch = show_pilot
         for record in trainer:
             validation = "" if record.best is None else f", best validation {record.best:.2f}"
             figures = f"loss {record.loss:.2f}{validation}"
