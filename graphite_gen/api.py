@@ -37,7 +37,7 @@ from .training.checkpoint import (
     save_checkpoint,
 )
 from .training.runs import claim_folder, fingerprint
-from .training.trainer import RUN, Trainer, prepare, read_history, read_run, resolve_device
+from .training.trainer import RUN, Trainer, check_settings, prepare, read_history, read_run, resolve_device
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -276,7 +276,8 @@ def fit(
         device: ``auto``, ``cpu`` or ``cuda``.
         folder: Where to save checkpoints; None to keep the model in memory only.
         force: Whether to replace a model in the folder.
-        resume: Whether to continue the run in the folder, on the same graphs, if there is one.
+        resume: Whether to continue the run in the folder, on the same graphs, if there is one. Other ``epochs``, or
+            another ``budget`` of a run that has one, extend it.
         nodes: The smallest and the largest number of nodes of a family's graphs.
         simplify: Whether to drop directions, self-loops and repeated edges of a file's graphs.
         ignore_weights: Whether to drop edge weights; otherwise weighted graphs are modelled as normal weights on all
@@ -304,6 +305,13 @@ def fit(
         saved = load_checkpoint(place)
         seed = saved.training.seed if seed is None else seed
     seed = seed_or_new(seed)
+    start = None
+    if initial is not None and not resumes:
+        start = (initial if isinstance(initial, Model) else load(initial)).trained
+    if isinstance(graphs, str) and not Path(graphs).exists():
+        graphs = family_of(graphs)
+    if isinstance(graphs, Family) and not resumes:
+        check_settings(preset, settings, start)
     found, provenance = _graphs_to_fit(graphs, preset, nodes, seed, simplify)
     train, validation = split_graphs([graph.unweighted() if ignore_weights else graph for graph in found], seed)
     with nullcontext() if place is None else locked(place):
@@ -313,12 +321,12 @@ def fit(
             _check_resumable(saved, place, digest["fingerprint"], {**settings, "seed": seed})
             own = (saved.name, saved.config, saved.training, train, validation)
             trainer = Trainer(*own, device=resolve_device(device), resume=True, **about)
+            trainer.extend(**{key: settings[key] for key in ("epochs", "budget") if key in settings})
         else:
             if place is not None:
                 claim_folder(place, force)
-            if initial is not None:
-                about["initial"] = (initial if isinstance(initial, Model) else load(initial)).trained
-            trainer = prepare(name, train, validation, settings, preset_name=preset, seed=seed, device=device, **about)
+            about |= {"preset_name": preset, "seed": seed, "device": device, "initial": start}
+            trainer = prepare(name, train, validation, settings, **about)
         for record in with_bar(trainer) if progress is True else trainer:
             if callable(progress):
                 progress(record)
@@ -331,8 +339,7 @@ def _graphs_to_fit(
 ) -> tuple[list[SimpleGraph], Provenance]:
     """The graphs of any source, and their provenance."""
     if isinstance(graphs, str | Path):
-        is_file = isinstance(graphs, Path) or Path(graphs).exists()
-        graphs = read_graphs(graphs, simplify=simplify) if is_file else family_of(str(graphs))
+        graphs = read_graphs(graphs, simplify=simplify)
     if isinstance(graphs, Family):
         graphs = training_set(graphs, preset_name=preset, count=None, nodes=nodes, seed=seed)
     if hasattr(graphs, "is_multigraph") or is_igraph(graphs) or isinstance(graphs, SimpleGraph):
@@ -352,6 +359,8 @@ def _check_resumable(saved: TrainedModel, folder: Path, digest: str, settings: M
         raise CheckpointError(problem, reason="resume-other-graphs")
     known = {**vars(saved.config), **vars(saved.training)}
     for key, value in current_names(settings).items():
+        if key == "epochs" or (key == "budget" and known[key]):
+            continue
         if key in known and known[key] != value and (key, value) != ("ordering", "auto"):
             problem = f"The run in '{folder}' has {key}={known[key]}, not {value}."
             raise CheckpointError(problem, reason="resume-other-setting")

@@ -19,7 +19,7 @@ from graphite_gen.families.simulate import generate, training_set
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.io import write_graphs
 from graphite_gen.records import Provenance, TrainRecord
-from graphite_gen.training.runs import find_training_graphs
+from graphite_gen.training.runs import TrainingData, find_training_graphs, start_run
 
 QUICK: dict[str, Any] = {key: SMALL[key] for key in ("width", "rounds")} | {
     "seed": 0,
@@ -189,6 +189,22 @@ def test_a_setting_without_effect_is_refused(settings: dict[str, Any], on: str) 
     assert (error.value.setting, error.value.on) == (list(settings)[-1], on)
     with pytest.raises(UnusedSettingError, match="'ordering' has no effect on a one-shot model"):
         fit([random_graph(4, 0, 1.0, weighted=True)], ordering="degeneracy")
+
+
+def test_a_setting_without_effect_is_refused_before_graphs_of_a_family_are_drawn(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def draw(*arguments: Any, **options: Any) -> None:
+        raise AssertionError("graphs are drawn")
+
+    monkeypatch.setattr("graphite_gen.api.training_set", draw)
+    monkeypatch.setattr("graphite_gen.training.runs.training_set", draw)
+    with pytest.raises(UnusedSettingError, match="'skip' has no effect"):
+        fit("ego", skip="convex")
+    with pytest.raises(UnusedSettingError, match="'skip' has no effect"):
+        start_run("a", tmp_path / "a", TrainingData(family="ego"), {"skip": "convex"})
+    with pytest.raises(AssertionError):
+        fit("ego", preset="one-shot", skip="convex")
 
 
 def test_fit_keeps_a_run_in_its_folder_and_load_finds_the_last_one(
