@@ -33,12 +33,12 @@ checkpoints: $(VENV)/.core
 	$(BIN)/python -m benchmarks.reproduce.train_checkpoints
 
 clean:
-	rm -rf $(VENV) build dist site *.egg-info samples.graphml
+	rm -rf $(VENV) build dist site *.egg-info samples.graphml samples.png
 
 # The constraints pin torch to a version with a CPU build; the stamp files record what is installed.
 $(VENV)/.core: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plot]'
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.core
@@ -46,5 +46,5 @@ $(VENV)/.dev: $(VENV)/.core
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.core
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs,plot]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	touch $@
