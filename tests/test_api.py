@@ -386,6 +386,19 @@ def test_a_progress_bar_is_shown_on_a_terminal(
     assert "1/1" in capsys.readouterr().err
 
 
+@pytest.mark.slow
+def test_a_notebook_shows_one_bar_for_a_run() -> None:
+    nbformat, nbclient = pytest.importorskip("nbformat.v4"), pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    source = f"import graphite_gen as gg\ngg.fit(gg.generate('ego', 8, nodes=(4, 6), seed=0), **{QUICK})"
+    notebook = nbformat.new_notebook(cells=[nbformat.new_code_cell(source)])
+    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+
+    bar, model = notebook.cells[0].outputs
+    assert "1/1" in bar["data"]["text/html"]
+    assert model["data"]["text/plain"].startswith("Model('model'")
+
+
 def test_the_estimator_has_the_interface_of_scikit_learn() -> None:
     from sklearn.base import clone
 
