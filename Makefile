@@ -33,7 +33,7 @@ checkpoints: $(VENV)/.core
 	$(BIN)/python -m benchmarks.reproduce.train_checkpoints
 
 clean:
-	rm -rf $(VENV) build dist site *.egg-info samples.graphml
+	rm -rf $(VENV) build dist site *.egg-info samples.graphml samples.png
 
 # The constraints pin torch to a version with a CPU build; the stamp files record what is installed.
 $(VENV)/.core: pyproject.toml constraints.txt

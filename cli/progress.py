@@ -4,6 +4,8 @@ import math
 import shlex
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,8 @@ def show_plan(trainer: Trainer) -> None:
         timing = f"timing steps for a budget of {duration(budget)}" if budget else ""
         doing = " and ".join(["comparing node orderings in pilot runs"] * compares + [timing] * bool(timing))
         note(f"{doing[0].upper()}{doing[1:]} …")
-    plan = trainer.plan()
+    with _watching_pilots(trainer):
+        plan = trainer.plan()
     if compares:
         note(f"Node ordering: {_ordering(trainer.config.ordering, plan.ordering)}.")
     low, high = plan.nodes
@@ -47,6 +50,27 @@ def show_plan(trainer: Trainer) -> None:
         f"{count_of(plan.steps, 'step')} of up to {count_of(plan.batch_size, 'graph')}, {parameters} parameters; about "
         f"{duration(plan.seconds)}, and {memory} of memory per step."
     )
+
+
+@contextmanager
+def _watching_pilots(trainer: Trainer) -> Iterator[None]:
+    """Show which node ordering is compared: a status on a terminal, elsewhere a line now and then."""
+    from rich.console import Console
+
+    shown_at = time.monotonic()
+    with Console(stderr=True).status("") if sys.stderr.isatty() else nullcontext() as status:
+
+        def show() -> None:
+            nonlocal shown_at
+            text = f"Comparing node orderings: {trainer.status.pilot}"
+            if status is not None:
+                status.update(text)
+            elif time.monotonic() - shown_at >= SILENCE:
+                shown_at = time.monotonic()
+                note(f"{text} …")
+
+        trainer.watch = show
+        yield
 
 
 def _ordering(name: str, choice: OrderingChoice | None) -> str:

@@ -37,7 +37,7 @@ from .training.checkpoint import (
     save_checkpoint,
 )
 from .training.runs import check_resumed, claim_folder, fingerprint
-from .training.trainer import RUN, Trainer, prepare, read_history, read_run, resolve_device
+from .training.trainer import RUN, Trainer, check_settings, prepare, read_history, read_run, resolve_device
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -305,6 +305,13 @@ def fit(
         saved = load_checkpoint(place)
         seed = saved.training.seed if seed is None else seed
     seed = seed_or_new(seed)
+    start = None
+    if initial is not None and not resumes:
+        start = (initial if isinstance(initial, Model) else load(initial)).trained
+    if isinstance(graphs, str) and not Path(graphs).exists():
+        graphs = family_of(graphs)
+    if isinstance(graphs, Family) and not resumes:
+        check_settings(preset, settings, start)
     found, provenance = _graphs_to_fit(graphs, preset, nodes, seed, simplify)
     train, validation = split_graphs([graph.unweighted() if ignore_weights else graph for graph in found], seed)
     with nullcontext() if place is None else locked(place):
@@ -321,9 +328,8 @@ def fit(
         else:
             if place is not None:
                 claim_folder(place, force)
-            if initial is not None:
-                about["initial"] = (initial if isinstance(initial, Model) else load(initial)).trained
-            trainer = prepare(name, train, validation, settings, preset_name=preset, seed=seed, device=device, **about)
+            about |= {"preset_name": preset, "seed": seed, "device": device, "initial": start}
+            trainer = prepare(name, train, validation, settings, **about)
         for record in with_bar(trainer) if progress is True else trainer:
             if callable(progress):
                 progress(record)
@@ -336,8 +342,7 @@ def _graphs_to_fit(
 ) -> tuple[list[SimpleGraph], Provenance]:
     """The graphs of any source, and their provenance."""
     if isinstance(graphs, str | Path):
-        is_file = isinstance(graphs, Path) or Path(graphs).exists()
-        graphs = read_graphs(graphs, simplify=simplify) if is_file else family_of(str(graphs))
+        graphs = read_graphs(graphs, simplify=simplify)
     if isinstance(graphs, Family):
         graphs = training_set(graphs, preset_name=preset, count=None, nodes=nodes, seed=seed)
     if hasattr(graphs, "is_multigraph") or is_igraph(graphs) or isinstance(graphs, SimpleGraph):

@@ -19,7 +19,7 @@ from graphite_gen.families.simulate import generate, training_set
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.io import write_graphs
 from graphite_gen.records import Provenance, TrainRecord
-from graphite_gen.training.runs import find_training_graphs, resume_run
+from graphite_gen.training.runs import TrainingData, find_training_graphs, resume_run, start_run
 
 QUICK: dict[str, Any] = {key: SMALL[key] for key in ("width", "rounds")} | {
     "seed": 0,
@@ -189,6 +189,22 @@ def test_a_setting_without_effect_is_refused(settings: dict[str, Any], on: str) 
     assert (error.value.setting, error.value.on) == (list(settings)[-1], on)
     with pytest.raises(UnusedSettingError, match="'ordering' has no effect on a one-shot model"):
         fit([random_graph(4, 0, 1.0, weighted=True)], ordering="degeneracy")
+
+
+def test_a_setting_without_effect_is_refused_before_graphs_of_a_family_are_drawn(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def draw(*arguments: Any, **options: Any) -> None:
+        raise AssertionError("graphs are drawn")
+
+    monkeypatch.setattr("graphite_gen.api.training_set", draw)
+    monkeypatch.setattr("graphite_gen.training.runs.training_set", draw)
+    with pytest.raises(UnusedSettingError, match="'skip' has no effect"):
+        fit("ego", skip="convex")
+    with pytest.raises(UnusedSettingError, match="'skip' has no effect"):
+        start_run("a", tmp_path / "a", TrainingData(family="ego"), {"skip": "convex"})
+    with pytest.raises(AssertionError):
+        fit("ego", preset="one-shot", skip="convex")
 
 
 def test_fit_keeps_a_run_in_its_folder_and_load_finds_the_last_one(
@@ -375,6 +391,19 @@ def test_a_progress_bar_is_shown_on_a_terminal(
     assert capsys.readouterr().err == ""
     fit(graphs, **QUICK)
     assert "1/1" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_notebook_shows_one_bar_for_a_run() -> None:
+    nbformat, nbclient = pytest.importorskip("nbformat.v4"), pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    source = f"import graphite_gen as gg\ngg.fit(gg.generate('ego', 8, nodes=(4, 6), seed=0), **{QUICK})"
+    notebook = nbformat.new_notebook(cells=[nbformat.new_code_cell(source)])
+    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+
+    bar, model = notebook.cells[0].outputs
+    assert "1/1" in bar["data"]["text/html"]
+    assert model["data"]["text/plain"].startswith("Model('model'")
 
 
 def test_the_estimator_has_the_interface_of_scikit_learn() -> None:

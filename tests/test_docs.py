@@ -168,6 +168,18 @@ def test_readme_fits_on_two_screens_and_its_make_targets_exist() -> None:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
 
+@pytest.mark.usefixtures("single_precision")
+def test_clone_to_first_picture_is_two_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    readme, makefile = (ROOT / "README.md").read_text(), (ROOT / "Makefile").read_text()
+    monkeypatch.chdir(tmp_path)
+    first, second = re.search(r"^make (\w+).*\n\.venv/bin/(graphite-gen [^#]*)", readme, re.MULTILINE).groups()  # type: ignore[union-attr]
+    stamp, sample = re.search(rf"^{first}: (.*)\n\t\$\(BIN\)/(.*)", makefile, re.MULTILINE).groups()  # type: ignore[union-attr]
+    run_commands(f"{sample}\n{second}")
+
+    assert Path("samples.png").read_bytes().startswith(b"\x89PNG")
+    assert re.search(rf"^{re.escape(stamp)}:.*\n.*\n.*'\.\[plot\]'", makefile, re.MULTILINE), "matplotlib is installed"
+
+
 def test_quickstart_is_what_its_script_writes() -> None:
     script = (ROOT / "docs" / "build_quickstart.py").read_text(encoding="utf-8")
     cells = json.loads((ROOT / "docs" / "tutorials" / "quickstart.ipynb").read_text(encoding="utf-8"))["cells"]

@@ -72,17 +72,20 @@ def choose_ordering(
     run_steps: int = 0,
     seconds: float = 0.0,
     clock: Callable[[], float] = time.monotonic,
+    watch: Callable[[str], None] = lambda ordering: None,
 ) -> OrderingChoice | None:
     """Compare orderings by successive halving (Jamieson & Talwalkar, 2016); None if the run is too short for that.
 
     The pilot runs share their weights at the start, batches and held-out graphs, which are training graphs if there
     are no validation graphs. They take about a third of the steps of a run of ``run_steps``, on smaller batches; or,
     given ``seconds``, at most about that time, with fewer steps or orderings if it is short.
+    ``watch`` is called with the ordering before each batch of a pilot run.
     """
     rules, pool = _candidates(graphs), validation or graphs
     count = int(np.clip(GRAPH_CELLS / np.mean([graph.nodes**2 for graph in pool]), LEAST_GRAPHS, GRAPHS))
     held_out = [pool[index] for index in stream(training.seed, "pilot graphs").permutation(len(pool))[:count]]
-    runs = [_Pilot(replace(config, ordering=rule, encoder="none"), training, graphs, device) for rule in rules]
+    configs = [replace(config, ordering=rule, encoder="none") for rule in rules]
+    runs = [_Pilot(each, training, graphs, device, watch) for each in configs]
     end = clock() + seconds
     steps, tried = min(STEPS, run_steps // RUN_STEPS), len(runs)
     if seconds:
@@ -157,9 +160,14 @@ class _Pilot:
     """A short training run with one ordering."""
 
     def __init__(
-        self, config: ModelConfig, training: TrainConfig, graphs: Sequence[SimpleGraph], device: torch.device | str
+        self,
+        config: ModelConfig,
+        training: TrainConfig,
+        graphs: Sequence[SimpleGraph],
+        device: torch.device | str,
+        watch: Callable[[str], None],
     ) -> None:
-        self.ordering, self.steps = config.ordering, 0
+        self.ordering, self.steps, self._watch = config.ordering, 0, watch
         self._training, self._graphs, self._device = training, graphs, device
         self._network: GraphNetwork = build_network(config, derive_seed(training.seed, "weights")).to(device)
         start_at_density(self._network, graphs)
@@ -197,6 +205,7 @@ class _Pilot:
     def _log_weights(
         self, graphs: Sequence[SimpleGraph], rng: np.random.Generator, number: int, is_unbiased: bool = False
     ) -> torch.Tensor:
+        self._watch(self.ordering)
         batch = collate(graphs).to(self._device)
         generator = torch.Generator().manual_seed(derive_seed(self._training.seed, "pilot noise", number))
         ordered, log_q = permute_to_ordering(batch, self.ordering, rng, is_unbiased)

@@ -26,7 +26,7 @@ from ..memory import check_memory
 from ..records import Provenance, Record, typed
 from .checkpoint import TrainedModel, check_writable, is_checkpoint, last_started, load_checkpoint, recover_save
 from .torchrun import launch
-from .trainer import FIRST_SAVE, RUN, Trainer, prepare, read_run, resolve_device
+from .trainer import FIRST_SAVE, RUN, Trainer, check_settings, prepare, read_run, resolve_device
 
 __all__ = [
     "TrainingData",
@@ -120,6 +120,9 @@ def start_run(
     """
     if group.is_rank_zero:
         claim_folder(folder, force)
+    resolve_device(device)
+    if data.family is not None:
+        check_settings(data.preset, settings, initial)
     train, validation, provenance = data.share(group)
     # Record the number, because the default may change.
     data = replace(data, graphs=None if data.family is None else len(train))

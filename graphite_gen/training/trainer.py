@@ -56,6 +56,7 @@ __all__ = [
     "TrainingPlan",
     "TrainingStatus",
     "adapt_config",
+    "check_settings",
     "configure",
     "prepare",
     "read_history",
@@ -145,6 +146,11 @@ def configure(
     return adapt_config(model, graphs), training
 
 
+def check_settings(name: str, settings: Mapping[str, Any], initial: TrainedModel | None = None) -> None:
+    """Refuse settings of :func:`configure` that do not fit the graphs of a family, before those are drawn."""
+    configure(name, [SimpleGraph.from_pairs(1, [])], initial=initial, **settings)
+
+
 def _fine_tuning(
     name: str, graphs: Sequence[SimpleGraph], initial: TrainedModel, changes: dict[str, Any]
 ) -> tuple[ModelConfig, TrainConfig]:
@@ -215,6 +221,7 @@ class TrainingStatus(Record):
         steps: About how many optimiser steps the run takes in all.
         loss: The mean training objective of the epoch so far, in nats per graph; None before its first step.
         seconds_left: The estimated time left; None before the first step.
+        pilot: The node ordering of the current pilot run; None when the run itself is trained.
     """
 
     epoch: int
@@ -223,6 +230,7 @@ class TrainingStatus(Record):
     steps: int
     loss: float | None
     seconds_left: float | None
+    pilot: str | None = None
 
 
 @dataclass
@@ -258,7 +266,8 @@ class Trainer:
     """A training run in a folder.
 
     Iterating trains and yields a :class:`TrainRecord` per epoch. ``has_saved`` is true if there is a run to resume, and
-    ``length`` is what is planned. ``watch`` is called before each step and each batch of a validation.
+    ``length`` is what is planned. ``watch`` is called before each step and each batch of a validation, also in pilot
+    runs.
     """
 
     def __init__(
@@ -317,6 +326,7 @@ class Trainer:
         self._epoch_steps, self._before = 1, (0.0, 0)
         self._is_settled = resume
         self._ordering_choice: OrderingChoice | None = None
+        self._pilot: str | None = None
 
         self.network = build_network(config, derive_seed(training.seed, "weights")).to(self.device)
         if initial is None:
@@ -390,7 +400,9 @@ class Trainer:
             rest = (progress.seconds - seconds) / (progress.step - steps) * left
         loss = progress.loss_sum / progress.graphs_seen if progress.graphs_seen else None
 
-        return TrainingStatus(min(progress.epoch + 1, epochs), epochs, progress.step, progress.step + left, loss, rest)
+        return TrainingStatus(
+            min(progress.epoch + 1, epochs), epochs, progress.step, progress.step + left, loss, rest, self._pilot
+        )
 
     @property
     def is_finished(self) -> bool:
@@ -428,8 +440,8 @@ class Trainer:
             limit: dict[str, Any] = {"seconds": PILOT_SHARE * budget, "clock": self._clock}
             if not budget:
                 limit = {"run_steps": self.length.epochs * len(self._batches())}
-            choice = choose_ordering(*data, **limit) if self._group.is_rank_zero else None
-            self._ordering_choice = self._group.broadcast(choice)
+            choice = choose_ordering(*data, **limit, watch=self._watch_pilot) if self._group.is_rank_zero else None
+            self._ordering_choice, self._pilot = self._group.broadcast(choice), None
             if self._ordering_choice is not None:
                 self._use_ordering(self._ordering_choice.ordering)
         if budget:
@@ -438,6 +450,10 @@ class Trainer:
             self._use_length(self._fitted_length(length, 0))
         self._tick()
         self._is_settled = True
+
+    def _watch_pilot(self, ordering: str) -> None:
+        self._pilot = ordering
+        self.watch()
 
     def _use_ordering(self, ordering: str) -> None:
         self.config = replace(self.config, ordering=ordering)

@@ -9,6 +9,7 @@ from graphite_gen.cli import progress
 from graphite_gen.cli.progress import show_plan, train_with_progress
 from graphite_gen.config import ModelConfig, TrainConfig
 from graphite_gen.records import TrainRecord
+from graphite_gen.training import pilot
 from graphite_gen.training.pilot import OrderingChoice, OrderingScore
 from graphite_gen.training.trainer import TrainingPlan, prepare
 
@@ -55,6 +56,37 @@ def test_a_long_epoch_prints_its_steps_and_the_time_left(
     lines = capsys.readouterr().err.splitlines()
     assert [line.split("  loss")[0] for line in lines[:3]] == [f"epoch 1/2  step {step}/6" for step in range(3)]
     assert all("left" in line for line in lines[1:3])
+
+
+def pilots_of_stars(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "SILENCE", 0.0)
+    monkeypatch.setattr(pilot, "STEPS", 2)
+    monkeypatch.setattr(pilot, "LEAST_STEPS", 2)
+    graphs = [star(nodes) for nodes in (4, 5, 6)] * 4
+    show_plan(prepare("stars", graphs, graphs[:2], {"width": 8, "epochs": 60, "epoch_graphs": 8, "batch_size": 4}))
+
+
+def test_pilot_runs_print_the_ordering_that_is_compared(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pilots_of_stars(monkeypatch)
+
+    begin, *lines = capsys.readouterr().err.splitlines()
+    assert "node orderings" in begin
+    for ordering in ("bfs", "uniform", "dfs"):
+        assert f"Comparing node orderings: {ordering} …" in lines
+
+
+def test_pilot_runs_show_the_ordering_on_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    pilots_of_stars(monkeypatch)
+
+    shown = capsys.readouterr().err
+    assert "Comparing node orderings: " in shown
+    assert "…\nComparing" not in shown
 
 
 def test_early_stopping_is_announced(capsys: pytest.CaptureFixture[str]) -> None:
