@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,7 +121,7 @@ class Model:
             seed: The seed of the encoder's random features, the same for all graphs; latents of different seeds are not
                 comparable, so this seed is fixed.
         """
-        return list(encode_graphs(self.trained, [as_simple_graph(graph) for graph in graphs], seed))
+        return list(encode_graphs(self.trained, list(_simple_graphs(graphs)), seed))
 
     def decode(
         self,
@@ -152,7 +152,7 @@ class Model:
 
     def reconstruct(self, graphs: Iterable[nx.Graph | SimpleGraph], *, seed: int | None = None) -> Reconstruction:
         """Encode graphs and decode them from their own latents; the result tells how many edges come back."""
-        return reconstruct(self.trained, [as_simple_graph(graph) for graph in graphs], seed_or_new(seed))
+        return reconstruct(self.trained, list(_simple_graphs(graphs)), seed_or_new(seed))
 
     def interpolate(
         self,
@@ -232,11 +232,16 @@ class Model:
         """
         options = NLLOptions(samples, seed_or_new(seed), convention, method, chains, steps, curve)
 
-        return estimate_nll(self.trained, map(as_simple_graph, graphs), options)
+        return estimate_nll(self.trained, _simple_graphs(graphs), options)
 
-    def save(self, folder: str | Path) -> None:
-        """Write the model as a checkpoint folder for :func:`load` and all commands."""
-        save_checkpoint(self.trained, Path(folder))
+    def save(self, folder: str | Path, *, force: bool = False) -> None:
+        """Write the model as a checkpoint folder for :func:`load` and all commands; ``force`` replaces another one."""
+        place = Path(folder)
+        _claim(place, force, "force=True replaces it")
+        save_checkpoint(self.trained, place)
+        # The run of another model cannot be resumed with these weights.
+        for name in (RUN, "state.json", "history.jsonl"):
+            (place / name).unlink(missing_ok=True)
 
 
 def load(model: str | Path | None = None, *, device: str = "cpu") -> Model:
@@ -286,7 +291,8 @@ def fit(
             and its architecture is kept.
         progress: Whether to show a progress bar, in terminals and notebooks; or a function that is called with a record
             after each epoch.
-        settings: Any setting of :class:`ModelConfig` or :class:`TrainConfig`, such as ``epochs=20``.
+        settings: Any setting of :class:`ModelConfig` or :class:`TrainConfig`, such as ``epochs=20``, or
+            ``budget=600`` in seconds.
 
     Raises:
         ConfigError: A setting is unknown, follows from the graphs, has no effect or does not fit.
@@ -306,9 +312,11 @@ def fit(
         seed = saved.training.seed if seed is None else seed
     seed = seed_or_new(seed)
     start = None
+    if initial is not None and preset != "default":
+        raise ConfigError("Pass either 'initial' or 'preset', not both: fine-tuning keeps the architecture of a model.")
     if initial is not None and not resumes:
         start = (initial if isinstance(initial, Model) else load(initial)).trained
-    if isinstance(graphs, str) and not Path(graphs).exists():
+    if isinstance(graphs, str) and not Path(graphs).exists() and not Path(graphs).suffix:
         graphs = family_of(graphs)
     if isinstance(graphs, Family) and not resumes:
         check_settings(preset, settings, start)
@@ -327,7 +335,7 @@ def fit(
             trainer.extend(**length)
         else:
             if place is not None:
-                claim_folder(place, force)
+                _claim(place, force, "force=True replaces it, resume=True continues its run")
             about |= {"preset_name": preset, "seed": seed, "device": device, "initial": start}
             trainer = prepare(name, train, validation, settings, **about)
         for record in with_bar(trainer) if progress is True else trainer:
@@ -345,7 +353,7 @@ def _graphs_to_fit(
         graphs = read_graphs(graphs, simplify=simplify)
     if isinstance(graphs, Family):
         graphs = training_set(graphs, preset_name=preset, count=None, nodes=nodes, seed=seed)
-    if hasattr(graphs, "is_multigraph") or is_igraph(graphs) or isinstance(graphs, SimpleGraph):
+    if _is_graph(graphs):
         problem = "'graphs' is one graph; expected a list of graphs. 'fit_network' trains on one large network."
         raise DatasetError(problem)
     if not isinstance(graphs, Iterable):
@@ -353,7 +361,31 @@ def _graphs_to_fit(
         raise DatasetError(f"'graphs' is {graphs!r}; expected {kinds}.")
     provenance = graphs.provenance if isinstance(graphs, GraphReader | Dataset) else Provenance()
 
-    return list(map(as_simple_graph, graphs)), provenance
+    return list(_simple_graphs(graphs)), provenance
+
+
+def _is_graph(graphs: Any) -> bool:
+    return hasattr(graphs, "is_multigraph") or is_igraph(graphs) or isinstance(graphs, SimpleGraph)
+
+
+def _simple_graphs(graphs: Iterable[Any]) -> Iterator[SimpleGraph]:
+    """Convert graphs, which are not one graph or a table by mistake."""
+    if _is_graph(graphs):
+        raise DatasetError("'graphs' is one graph; expected a list of graphs.")
+    if hasattr(graphs, "columns"):
+        raise DatasetError("'graphs' is a table; 'from_pandas' makes graphs of it.")
+
+    return map(as_simple_graph, graphs)
+
+
+def _claim(folder: Path, force: bool, remedy: str) -> None:
+    """Check that a model can be written to a folder, and state the remedy as an argument if there is one already."""
+    try:
+        claim_folder(folder, force)
+    except CheckpointError as error:
+        if error.reason.startswith("folder-exists"):
+            raise CheckpointError(f"'{folder}' exists: {remedy}.", reason=error.reason, folder=folder) from None
+        raise
 
 
 class GraphGenerator:

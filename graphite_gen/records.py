@@ -143,7 +143,8 @@ class GraphNLL(Record):
 
     Attributes:
         nll: The estimate of -log p(A|n).
-        elbo: The ELBO from the same samples, the mean log-weight.
+        elbo: The ELBO, the mean log-weight: from the same samples in a one-shot model, else from separate ones whose
+            orderings all follow the rule, so that it may exceed ``-nll`` by chance.
         ess: The effective sample size, from 1 to the number of samples (or chains).
         size_nats: -log p(n); None for a size that never occurred in training.
         baseline: -log p(A|n) of the ER baseline.
@@ -182,7 +183,7 @@ class NLLEstimate(Record):
         samples: The number of samples per graph, K.
         nll: The mean of -log p(A|n).
         standard_error: Its standard error over graphs.
-        elbo: The mean ELBO from the same samples.
+        elbo: The mean ELBO.
         ess: The median effective sample size.
         size_nats: The mean of -log p(n); None if some size never occurred in training.
         baseline: The mean ER baseline; None for weighted graphs and for convention ``paper``.

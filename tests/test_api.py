@@ -13,7 +13,14 @@ from tiny import SMALL, random_graph, small_model
 import graphite_gen as gg
 from graphite_gen.api import Model, fit, load
 from graphite_gen.data.dataset import split_graphs
-from graphite_gen.errors import CheckpointError, ConfigError, DatasetError, SamplingError, UnusedSettingError
+from graphite_gen.errors import (
+    CheckpointError,
+    ConfigError,
+    DatasetError,
+    FormatError,
+    SamplingError,
+    UnusedSettingError,
+)
 from graphite_gen.families import family
 from graphite_gen.families.simulate import generate, training_set
 from graphite_gen.graph import SimpleGraph
@@ -338,9 +345,9 @@ def test_a_folder_is_kept_unless_forced_and_its_run_is_resumed(tmp_path: Path) -
     assert fit(graphs, force=True, **{**own, "epochs": 1}).history[-1].epoch == 1
 
 
-@pytest.mark.parametrize("constraints", [[gg.Tree], ["tree"]])
+@pytest.mark.parametrize("constraints", [[gg.Tree], ["tree"], gg.Tree, "tree"])
 def test_constraints_that_are_no_instances_are_refused(constraints: Any) -> None:
-    with pytest.raises(SamplingError, match=r"expected an instance, such as gg.Tree\(\)"):
+    with pytest.raises(SamplingError, match=r"expected an instance of gg\.Tree"):
         Model(small_model()).sample(1, constraints=constraints)
     assert all(map(nx.is_tree, Model(small_model()).sample(3, constraints=gg.Tree())))  # type: ignore[arg-type]
 
@@ -422,3 +429,33 @@ def test_the_estimator_has_the_interface_of_scikit_learn() -> None:
     assert math.isfinite(other.score(graphs))
     assert other.score(graphs) == other.score(graphs), "the seed is that of the generator"
     assert repr(generator).startswith("GraphGenerator(preset='default', seed=0, ")
+
+
+def test_a_saved_model_replaces_another_only_by_force(tmp_path: Path) -> None:
+    graphs = [random_graph(4, seed) for seed in range(6)]
+    fit(graphs, folder=tmp_path / "mine", **QUICK)
+    other = Model(small_model())
+
+    with pytest.raises(CheckpointError, match="exists: force=True replaces it"):
+        other.save(tmp_path / "mine")
+    other.save(tmp_path / "mine", force=True)
+
+    assert gg.load(tmp_path / "mine").trained.name == "tiny"
+    assert not (tmp_path / "mine" / "state.json").exists()
+
+
+@pytest.mark.parametrize("method", ["encode", "nll", "reconstruct"])
+def test_one_graph_or_a_table_instead_of_graphs_is_refused(method: str) -> None:
+    call = getattr(Model(small_model()), method)
+
+    with pytest.raises(DatasetError, match="'graphs' is one graph"):
+        call(random_graph(4, 0))
+    with pytest.raises(DatasetError, match="'from_pandas'"):
+        call(gg.to_pandas([random_graph(4, 0)]))
+
+
+def test_sources_and_settings_that_contradict_each_other_are_refused() -> None:
+    with pytest.raises(FormatError, match=r"'nofile\.graphml' does not exist"):
+        fit("nofile.graphml")
+    with pytest.raises(ConfigError, match="either 'initial' or 'preset'"):
+        fit([random_graph(4, 0)], initial=Model(small_model()), preset="one-shot")

@@ -225,15 +225,16 @@ def _announce(trainer: Trainer, folder: Path, resumes: bool, is_file: bool) -> N
     """Print what is trained, on stderr."""
     from ..reading import unused_attributes
 
+    if is_file and not resumes and len(trainer.graphs) == 1 and not trainer.validation:
+        raise click.UsageError("There is only one graph: to train on one network, pass '--single'.")
     after = f"Resuming '{folder.name}' after {count_of(trainer.epoch, 'epoch')}"
     begin = after if resumes else f"Training '{folder.name}'"
     note(f"{begin} on {count_of(len(trainer.graphs), 'graph')}.")
-    if is_file and not resumes and len(trainer.graphs) == 1 and not trainer.validation:
-        note("There is only one graph: to train on one network, pass '--single'.")
     if is_file and (ignored := unused_attributes(trainer.graphs)):
         note(f"Not learned: {ignored}. A model learns edges, and uses node features and edge weights if there are any.")
     if trainer.config.observation == "normal":
-        note("The graphs are weighted: normal weights on all pairs are learned. To drop them, pass '--ignore-weights'.")
+        weights = "normally distributed weights on all pairs are learned"
+        note(f"The graphs are weighted: {weights}. To drop them, pass '--ignore-weights'.")
 
 
 def _train_network(ctx: click.Context, given: SimpleNamespace) -> None:

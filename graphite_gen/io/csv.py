@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ..data.dataset import SPELLINGS
+from ..errors import FormatError
 from ..graph import SimpleGraph
 from ..records import Provenance, listed
 from .build import Context, build_graph
@@ -152,7 +153,13 @@ def graphs_of(
         seen.add(graph)
         name = {} if graph is None or str(graph) == str(index) else {"name": _value(graph)}
         at = f"graph {index if graph is None else graph}"
-        yield _graph(context, at, ends, others, group, name, texts)
+        try:
+            yield _graph(context, at, ends, others, group, name, texts)
+        except FormatError as error:
+            if place is not None or error.reason != "needs-simplify":
+                raise
+            problem = "an edge is repeated or a self-loop. If the table has several graphs, call their column 'graph'."
+            raise context.error(at, problem, error.reason) from None
 
 
 def _graph(

@@ -46,7 +46,7 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
         fields = decoded(context, where, line.partition(b"#")[0]).split(None, 2)
         is_blank = is_blank and not fields and b"#" not in line
         if wrong := next((name for name in fields[:2] if _COMMA.search(name) and not name.startswith(PREFIX)), None):
-            raise context.error(where, f"{wrong!r}; expected nodes separated by white space, or all by commas.")
+            raise context.error(where, f"{wrong!r}; expected nodes separated by white space; tables are '.csv' files.")
         ends = [index.setdefault(name, len(index)) for name in fields[:2]]
         if len(ends) == 2:
             pairs.append((ends[0], ends[1]))

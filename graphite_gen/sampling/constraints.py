@@ -293,7 +293,7 @@ class AllOf(Constraint):
                 is_class = isinstance(part, type) and issubclass(part, Constraint)
                 name = part.__name__ if is_class else "Tree"
                 found = f"the class '{name}'" if is_class else repr(part)
-                raise SamplingError(f"A constraint is {found}; expected an instance, such as gg.{name}().")
+                raise SamplingError(f"A constraint is {found}; expected an instance of gg.{name}.")
 
     @property
     def label(self) -> str:

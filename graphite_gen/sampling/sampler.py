@@ -107,8 +107,9 @@ class Sampler:
         self.largest, self.latents, self.encoded = largest, latents, encoded
         # The graphs that determine sizes and node features, in turn.
         self.features: Sequence[SimpleGraph | EncodedGraph] = encoded or features
-        constraints = (constraints,) if isinstance(constraints, Constraint) else constraints
-        self.constraint = AllOf((*constraints, Connected()) if connected else tuple(constraints))
+        # A single one, rightly or wrongly given, is checked like those of a sequence.
+        given: Any = (constraints,) if isinstance(constraints, Constraint | str | type) else constraints
+        self.constraint = AllOf((*given, Connected()) if connected else tuple(given))
         self.drawn = self.accepted = self.masked = 0
         self._group = group
         self._range = _node_range(self.constraint.nodes if nodes is None and not self.features else nodes)

@@ -57,7 +57,7 @@ MISTAKES: tuple[tuple[str, int, tuple[str, ...]], ...] = (
     ("inspect loops.edgelist", 1, ("self-loop", "--simplify")),
     ("inspect names.csv", 1, ("'alice', 'bob'", "'source' and 'target'")),
     ("inspect mixed.csv", 1, ("not consecutive", "sort the rows")),
-    ("inspect mixed.edgelist", 1, ("'c,d'", "commas")),
+    ("inspect mixed.edgelist", 1, ("'c,d'", "'.csv'")),
     ("nll ego.h5 --split dev", 2, ("'dev'", "test")),
     ("plot gallery missing.g6 -o a.png", 1, ("'missing.g6'", "graphite-gen generate")),
     ("evaluate ego.g6 --reference missing.h5", 1, ("'missing.h5'", "graphite-gen generate")),
@@ -119,6 +119,8 @@ MISTAKES: tuple[tuple[str, int, tuple[str, ...]], ...] = (
     ("embed groups.graphml -o z.txt", 1, ("'z.txt'", "'.csv'")),
     ("link groups.graphml --features", 1, ("no node features", "--node-features")),
     ("train --single ego.h5", 1, ("more than one graph", "graphite-gen convert")),
+    ("train one.graphml", 2, ("only one graph", "--single")),
+    ("inspect villages.csv", 1, ("repeated", "'graph'", "--simplify")),
 )
 
 
@@ -140,6 +142,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "names.csv": "alice,bob\nbob,carol\n",
         "mixed.csv": "graph,source,target\na,0,1\nb,0,1\na,1,2\n",
         "mixed.edgelist": "a b\nc,d\n",
+        "villages.csv": "village,source,target\na,0,1\nb,0,1\n",
     }
     for name, text in texts.items():
         (folder / name).write_text(text)

@@ -228,14 +228,6 @@ def test_attributes_that_are_not_learned_are_named() -> None:
     assert "Not learned: edge attributes 'kind'." in text
 
 
-def test_single_is_suggested_for_a_file_of_one_graph(groups: Path, graphs: Path) -> None:
-    options = ("--stages", 1, "--epochs", 1, "--width", 8, "--threads", 1)
-    one, many = (run("train", file, *options).stderr for file in (groups, graphs))
-
-    assert "on 1 graph.\n" in one
-    assert ("pass '--single'" in one, "pass '--single'" in many) == (True, False)
-
-
 def test_a_model_of_one_network_is_trained_and_sampled(groups: Path) -> None:
     trained = run("train", "--single", groups, "--epochs", 20, "--latent", 4, "--subsample", 0, "--threads", 1)
     assert "sample --model checkpoints/groups" in trained.stderr
