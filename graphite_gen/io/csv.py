@@ -158,8 +158,8 @@ def graphs_of(
         except FormatError as error:
             if place is not None or error.reason != "needs-simplify":
                 raise
-            problem = "an edge is repeated or a self-loop. If the table has several graphs, call their column 'graph'."
-            raise context.error(at, problem, error.reason) from None
+            problem = f"{error} If the table has several graphs, call their column 'graph'."
+            raise FormatError(problem, reason=error.reason, path=context.name, where=at) from None
 
 
 def _graph(
