@@ -35,6 +35,8 @@ LOG = tables.FOLDER / "published_sets.jsonl"
 DESCRIPTORS = ("degree", "clustering", "orbit")
 KEYS = ("set", "constraint", "budget", "seed")
 DEFAULT_BUDGET = "default"
+# The orderings that pilot runs compare were chosen after samples of models of the lobsters of seed 0 had been seen.
+DATA_SEED = 1
 # Samples are compared with at most this number of test graphs, because the cost is quadratic.
 MOST_COMPARED = 1000
 
@@ -208,7 +210,7 @@ def score(name: str, folder: Path, file: Path, constraint: str, samples: int, se
 def measure(job: tuple[str, str, str, int], options: argparse.Namespace) -> dict[str, Any]:
     """Train on a dataset, unless that is done, and return the scores of its samples."""
     name, constraint, budget, seed = job
-    file = prepare(name, options.data, options.models / "data", 0, options.sizes)
+    file = prepare(name, options.data, options.models / "data", DATA_SEED, options.sizes)
     settings = ["--seed", str(seed), *([] if budget == DEFAULT_BUDGET else ["--budget", budget])]
     # A constraint is another way to sample from the same model.
     again = options.again and not constraint

@@ -70,7 +70,7 @@ def read(stream: BinaryIO, context: Context, *, headed: bool = True) -> Iterator
         if ends is None and is_edge:
             names, ends, rows = ["source", "target", "weight"][: len(header)], (0, 1), chain([first], rows)
         if ends is None:
-            problem = f"the columns {listed(names[:10])}; expected a header with 'source' and 'target'"
+            problem = f"the columns are {listed(names[:10])}; expected a header with 'source' and 'target'"
             raise context.error(where, f"{problem}, and optionally 'graph'.")
         if len(set(filter(None, names))) < len(names) - names.count(""):
             raise context.damage(where, "two columns have the same name.")

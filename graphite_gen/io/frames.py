@@ -34,7 +34,8 @@ def from_pandas(
 
     Arguments:
         edges: The table.
-        source, target: The columns of the two ends of an edge.
+        source: The column of one end of an edge.
+        target: The column of the other end.
         graph: The column that tells which graph a row belongs to, by default ``graph`` if there is one; otherwise all
             edges belong to one graph.
         simplify: Whether to drop self-loops and repeated edges instead of refusing them.

@@ -25,8 +25,7 @@ LEAST_SIDE = 8
 class Optimiser:
     """AdamW (Loshchilov & Hutter, 2019), with Muon (Jordan et al., 2024) for the matrices of autoregressive models.
 
-    Muon makes the singular values of an update equal. After the same time of training, autoregressive models have a
-    lower NLL with it.
+    Muon makes the singular values of an update nearly equal.
     """
 
     def __init__(self, network: GraphNetwork, training: TrainConfig) -> None:

@@ -64,7 +64,7 @@ def test_integers_need_no_header_and_the_third_column_is_the_weight(tmp_path: Pa
 @pytest.mark.parametrize(
     ("name", "text", "problem"),
     [
-        ("a.csv", "alice,bob\nbob,carol\n", "line 1: the columns 'alice', 'bob'; expected a header with 'source'"),
+        ("a.csv", "alice,bob\nbob,carol\n", "line 1: the columns are 'alice', 'bob'; expected a header with 'source'"),
         ("a.csv", "graph,source,target\na,0,1\nb,0,1\na,1,2\n", "graph a: its rows are not consecutive"),
         ("a.csv", "source,target\n0,1,2\n", "line 2: 3 values; the header has 2"),
         ("a.csv", "source,target\n,1\n", "line 2: an edge to '1' without a source"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from graphite_gen.config import ORDERINGS, preset
-from graphite_gen.graph import SimpleGraph
+from graphite_gen.graph import SimpleGraph, as_simple_graph
 from graphite_gen.training import pilot
 from graphite_gen.training import trainer as training_module
 from graphite_gen.training.pilot import FALLBACK, OrderingChoice, choose_ordering
@@ -95,3 +95,13 @@ def test_a_run_too_short_for_pilots_has_the_fallback() -> None:
 
     assert trainer.model.config.ordering == FALLBACK
     assert "ordering_margin" not in trainer.model.results
+
+
+def test_attachment_is_compared_where_nodes_add_several_edges_and_degeneracy_never() -> None:
+    def compared(edges_each: int) -> list[str]:
+        graphs = [nx.barabasi_albert_graph(12, edges_each, seed=seed) for seed in range(4)]
+        return pilot._candidates(list(map(as_simple_graph, graphs)))
+
+    assert compared(3)[0] == "attachment"
+    assert "attachment" not in compared(1)
+    assert not {"degeneracy", "frontier"} & {*compared(1), *compared(3)}

@@ -127,14 +127,14 @@ def _name(value: Any) -> Any:
     return repr(value) if isinstance(value, list | dict) else value
 
 
-def edgelist(data: bytes) -> list[Plain]:
-    """Read an edge list line by line."""
+def edgelist(data: bytes) -> list[Plain] | None:
+    """Read an edge list line by line; None for one separated by commas, or with names in JSON."""
     index: dict[str, int] = {}
     ends, weights = [], []
     for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
         words = line.partition(b"#")[0].decode().split(None, 2)
         if any(sign in word for word in words[:2] for sign in ",;"):
-            raise NotImplementedError("a list separated by commas, or a name in JSON")
+            return None
         numbers = [index.setdefault(word, len(index)) for word in words[:2]]
         if len(numbers) == 2:
             ends.append((numbers[0], numbers[1]))
@@ -157,7 +157,8 @@ def _sixes(read: Callable[[bytes], nx.Graph]) -> Callable[[bytes], list[Plain]]:
     return lines
 
 
-PLAIN_READERS: dict[str, Callable[[bytes], list[Plain]]] = {
+# They return None for contents that they do not compare.
+PLAIN_READERS: dict[str, Callable[[bytes], list[Plain] | None]] = {
     "graphml": graphml,
     "gml": gml,
     "jsonl": jsonl,

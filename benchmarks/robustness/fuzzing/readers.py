@@ -118,10 +118,10 @@ class GraphFile:
 def _fault(format: str, data: bytes, was_cut: bool, graphs: Sequence[SimpleGraph], plain: list[Any]) -> str | None:
     try:
         expected = PLAIN_READERS[format](data)
-    except NotImplementedError:
-        return None
     except Exception as error:
         return f"read, though another reader says {type(error).__name__}: {str(error)[:80]}"
+    if expected is None:
+        return None
     found = list(map(plain_of, graphs))
     if found != expected:
         return f"read as {str(found)[:200]}, by another reader {str(expected)[:200]}"
