@@ -201,6 +201,12 @@ class ModelConfig(Autoencoder, Settings):
         ordering: The node ordering of an autoregressive model, one of ``ORDERINGS``, or ``auto`` to choose it by pilot
             runs on the training graphs.
         dropout: The probability of dropping a hidden unit in training (autoregressive only).
+        node_labels: The number of node labels; 0 for graphs without (autoregressive only, as are the following).
+        edge_labels: The number of edge labels; 0 for graphs without.
+        directed: Whether edges have a direction.
+        weights: The kind of edge weights, ``positive``, ``real`` or ``count``; empty for graphs without. Those of a
+            one-shot model are an ``observation``.
+        conditions: The number of features of the whole graph that the model is conditioned on.
     """
 
     kind: str = "graphite-vae"
@@ -225,6 +231,11 @@ class ModelConfig(Autoencoder, Settings):
     decoder: str = "one-shot"
     ordering: str = "bfs"
     dropout: float = 0.0
+    node_labels: int = 0
+    edge_labels: int = 0
+    directed: bool = False
+    weights: str = ""
+    conditions: int = 0
 
     def __post_init__(self) -> None:
         require("kind", self.kind, KINDS)

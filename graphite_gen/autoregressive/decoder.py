@@ -19,6 +19,7 @@ from ..data.batch import node_mask
 from ..nn.one_shot import GCNRefinement, Skip, refine_iteratively
 from ..nn.operators import LowRankGraph
 from . import structure
+from .attributes import Attributes, LabelHead, StateHead, WeightHead
 from .structure import FAR, MOST_ADJACENT, RELATIONS, is_long
 
 __all__ = ["AutoregressiveDecoder", "CandidatePairs", "CandidateTerms", "Draft", "Kind", "Rows", "RowsSoFar"]
@@ -172,6 +173,7 @@ class AutoregressiveDecoder(nn.Module):
         skip_weight: float,
         dropout: float = 0.0,
         latent_scale: float = 0.0,
+        attributes: Attributes = Attributes(),  # noqa: B008
     ) -> None:
         """The weights of latents start with a given scale; with zero the decoder ignores them at first."""
         super().__init__()
@@ -224,6 +226,11 @@ class AutoregressiveDecoder(nn.Module):
         # The first logits are close to their mean.
         with torch.no_grad():
             self.out.weight.mul_(0.1)
+        # Attributes of nodes and edges.
+        self.attributes = attributes
+        self.node_label = LabelHead(attributes.node_labels, width) if attributes.node_labels else None
+        self.edge_state = StateHead(attributes.states, width) if attributes.states else None
+        self.edge_weight = WeightHead(attributes, width) if attributes.weights else None
 
     @property
     def width(self) -> int:
@@ -285,7 +292,12 @@ class AutoregressiveDecoder(nn.Module):
         return scale, self.new_degree(counts.clamp(max=MOST)), self.update_degree(degrees.clamp(max=MOST))
 
     def advance(
-        self, query: Tensor, old: Tensor, owner: Tensor, degree_terms: tuple[Tensor, Tensor, Tensor]
+        self,
+        query: Tensor,
+        old: Tensor,
+        owner: Tensor,
+        degree_terms: tuple[Tensor, Tensor, Tensor],
+        states: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """The states of new nodes, with shape :math:`(B, d)`, and the new states of their neighbours, :math:`(E, d)`.
 
@@ -294,14 +306,21 @@ class AutoregressiveDecoder(nn.Module):
             old: The states of their neighbours, with shape :math:`(E, d)`.
             owner: The graph of each neighbour, with shape :math:`(E,)`.
             degree_terms: Those of :meth:`degree_terms`.
+            states: The states of the new edges, with shape :math:`(E,)`, if edges have any.
         """
         scale, new_degree, update_degree = degree_terms
-        total = torch.zeros_like(query).index_add(0, owner, old) * scale
+        total = torch.zeros_like(query).index_add(0, owner, self.message(old, states)) * scale
         new = self.new_in(torch.cat([query, total], -1)) + new_degree
         new = self.new_norm(self.new_out(self.dropout(F.silu(new))))
         hidden = self.update_in(torch.cat([old, new[owner]], -1)) + update_degree
+        if self.edge_state is not None:
+            hidden = hidden + self.edge_state.update(states)
 
         return new, self.update_norm(old + self.update_out(self.dropout(F.silu(hidden))))
+
+    def message(self, old: Tensor, states: Tensor | None) -> Tensor:
+        """The states of neighbours, with what the states of their edges add."""
+        return old if self.edge_state is None else old + self.edge_state.message(states)
 
     def candidate_terms(self, pairs: CandidatePairs, rows: Rows) -> CandidateTerms:
         r"""The terms of candidate pairs.

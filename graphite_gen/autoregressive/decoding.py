@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
+from ..data.edge_states import transposed
 from . import structure
+from .acyclic import Reachability
+from .attributes import Arcs, AttributeNoise, WeightInputs, draw
 from .decoder import ATTENTION, AutoregressiveDecoder, CandidatePairs, CandidateTerms, Draft, Kind, Rows, RowsSoFar
 from .row_sampling import RowConstraints, sample_row
 from .structure import CODES, FAR, NO_RELATION, PartialGraphs, Relations, block_starts, is_long, relation_code
@@ -24,7 +27,15 @@ CERTAIN = 1e4
 class Decoding:
     """Graphs that are sampled node by node; sizes are in descending order, so that unfinished graphs come first."""
 
-    def __init__(self, decoder: AutoregressiveDecoder, z: Tensor, x: Tensor, sizes: Tensor) -> None:
+    def __init__(
+        self,
+        decoder: AutoregressiveDecoder,
+        z: Tensor,
+        x: Tensor,
+        sizes: Tensor,
+        noise: AttributeNoise | None = None,
+        acyclic: bool = False,
+    ) -> None:
         graphs, nodes = z.shape[:2]
         self.decoder, self.sizes, self.t = decoder, sizes, 0
         self.adj = torch.zeros(graphs, nodes, nodes, dtype=torch.bool, device=z.device)
@@ -37,6 +48,13 @@ class Decoding:
         self._block_latents = self._draft.block_latents()
         self._relations = decoder.relation_table()
         self._query = z.new_zeros(0)
+        # Attributes, and the noise that they are drawn from.
+        self._noise = noise or AttributeNoise()
+        self.labels = None if decoder.node_label is None else torch.zeros_like(self.adj[:, 0], dtype=torch.int64)
+        self.states = None if decoder.edge_state is None else torch.zeros_like(self.adj, dtype=torch.int64)
+        # One plus the states of the edges of the row so far.
+        self._row_states = torch.zeros_like(self.adj[:, 0], dtype=torch.int64)
+        self._reachability = Reachability(graphs, nodes, decoder.attributes.edge_labels) if acyclic else None
 
     def start_row(self) -> int:
         """Prepare the next row; return the number of graphs that have one."""
@@ -45,6 +63,12 @@ class Decoding:
         prior = self.decoder.prior_query(self.sizes[:live], torch.full_like(edges, self.t), edges)
         prior = prior + self._draft.states[:live, self.t]
         self._query = self.decoder.complete_query(prior, self._draft.factor[:live, self.t], self._sums[:live], self.t)
+        if self.decoder.node_label is not None:
+            assert self._noise.labels is not None
+            assert self.labels is not None
+            logits = self.decoder.node_label.logits(self._query)
+            self.labels[:live, self.t] = drawn = draw(logits, self._noise.labels[:live, self.t])
+            self._query = self._query + self.decoder.node_label.embedding(drawn)
 
         return live
 
@@ -68,15 +92,79 @@ class Decoding:
         self._partial.add(t, neighbours, numbers)
         degrees = torch.from_numpy(self._partial.degrees).to(edges.device)[owner, node]
 
-        old = self._states[owner, node]
-        new, updated = self.decoder.advance(self._query, old, owner, self.decoder.degree_terms(counts, degrees))
+        old, states = self._states[owner, node], None
+        if self.states is not None:
+            states = self.states[owner, t, node] = self._row_states[owner, node] - 1
+            self.states[owner, node, t] = self._transposed(states)
+            if self._reachability is not None:
+                self._reachability.add(t, owner.cpu().numpy(), node.cpu().numpy(), states.cpu().numpy())
+        degree_terms = self.decoder.degree_terms(counts, degrees)
+        new, updated = self.decoder.advance(self._query, old, owner, degree_terms, states)
         factor = self._draft.factor[:live]
         self._sums[:live] = add_states(self._sums[:live], factor, t, new, owner, node, updated - old)
         self._blocks.add(t, new, owner, node, updated - old)
         self._states[:live, t], self._projected[:live, t] = new, self.decoder.state(new)
         self._states[owner, node], self._projected[owner, node] = updated, self.decoder.state(updated)
         self.adj[:live, t, :t] = self.adj[:live, :t, t] = edges
+        self._row_states.zero_()
         self.t += 1
+
+    def _transposed(self, states: Tensor) -> Tensor:
+        attributes = self.decoder.attributes
+
+        return _tensor(transposed(attributes.edge_labels, attributes.directed), states)[states]
+
+    def draw_states(self, rows: Tensor, nodes: Tensor, context: Tensor) -> Tensor | None:
+        """Draw the states of edges that are chosen next in some rows, given terms of those before them."""
+        head = self.decoder.edge_state
+        if head is None:
+            return None
+        assert self._noise.states is not None
+        logits = head.logits(self._query[rows], self._states[rows, nodes], context)
+        if self._reachability is not None:
+            at = rows.cpu().numpy(), nodes.cpu().numpy()
+            allowed = self._reachability.allowed(self.t, *at, self._row_states[rows, : self.t].cpu().numpy())
+            logits = logits.masked_fill(~_tensor(allowed, logits), -torch.inf)
+        drawn = draw(logits, self._noise.states[rows, self.t, nodes])
+        self._row_states[rows, nodes] = drawn + 1
+
+        return drawn
+
+    def sample_weights(self) -> Tensor | None:
+        """Draw the weights of the complete graphs, arc after arc, with shape :math:`(B, N, N)`."""
+        head, noise = self.decoder.edge_weight, self._noise
+        if head is None:
+            return None
+        assert noise.components is not None
+        assert noise.values is not None
+        new, graph, old = (part.cpu().numpy() for part in self.adj.tril(-1).transpose(0, 1).nonzero(as_tuple=True))
+        states = np.zeros_like(new) if self.states is None else self.states.cpu().numpy()[graph, new, old]
+        arcs = Arcs.of(graph, new, old, states, self.decoder.attributes)
+        place = np.empty_like(arcs.graph)
+        order = np.argsort(arcs.graph, kind="stable")
+        place[order] = np.arange(len(order)) - np.searchsorted(arcs.graph[order], arcs.graph[order])
+        weights = torch.zeros_like(self.adj, dtype=torch.float64)
+        # Sums and numbers of weights so far: of each graph and of each node.
+        of_graph = weights.new_zeros(len(weights), 2)
+        of_node = weights.new_zeros(*weights.shape[:2], 2)
+        degrees = self.adj.sum(-1)
+        by_place = np.argsort(place, kind="stable")
+        for at in np.split(by_place, np.searchsorted(place[by_place], np.arange(1, place.max(initial=0) + 1))):
+            own, i, j, kind = (_tensor(part[at], degrees) for part in arcs)
+            inputs = WeightInputs(
+                self._states[own, i],
+                self._states[own, j],
+                torch.stack([degrees[own, i], degrees[own, j]], -1),
+                kind,
+                torch.stack([of_graph[own], of_node[own, i], of_node[own, j]], -1).flatten(1),
+            )
+            weights[own, i, j] = drawn = head.sample(inputs, noise.components[own, i, j], noise.values[own, i, j])
+            added = torch.stack([head.standardised(drawn), torch.ones_like(drawn)], -1)
+            of_graph[own] += added
+            of_node[own, i] += added
+            of_node[own, j] += added
+
+        return weights if self.decoder.attributes.directed else weights + weights.mT
 
     def select(self, graphs: NDArray[np.int64]) -> None:
         """Replace the graphs by some of them, of the same sizes."""
@@ -110,6 +198,7 @@ class _Row:
         self._count = torch.zeros(live, dtype=torch.int64, device=device)
         self._last = torch.full((live,), -1, device=device)
         self._relations = Relations.empty(live, t)
+        self._draw_states, self._row_states = decoding.draw_states, decoding._row_states
         self._prepare(decoding)
 
     def _prepare(self, decoding: Decoding) -> None:
@@ -167,7 +256,10 @@ class _Row:
         return self._evaluate(rows, terms, self._nodes if nodes is None else nodes, values)
 
     def choose(self, rows: Tensor, nodes: Tensor) -> None:
-        self._total[rows] += self._states[rows, nodes]
+        states = None
+        if self._decoder.edge_state is not None:
+            states = self._draw_states(rows, nodes, self._decoder.context(self._total[rows], self._count[rows]))
+        self._total[rows] += self._decoder.message(self._states[rows, nodes], states)
         self._values[rows] += self._decoder.values(self._projected)[rows, nodes]
         self._count[rows] += 1
         self._last[rows] = nodes
@@ -186,6 +278,7 @@ class _Row:
         relations = self._relations
         relations.before[at], relations.adjacent[at], relations.paths[at] = 0, 0, 0
         relations.nearest[at], self._codes[at] = FAR, NO_RELATION
+        self._row_states[rows] = 0
 
 
 class _LongRow(_Row):

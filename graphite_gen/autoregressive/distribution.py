@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -11,6 +12,9 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
+from ..data.batch import GraphBatch, node_mask
+from ..data.edge_states import directions
+from .attributes import Arcs, AttributeNoise, WeightInputs
 from .decoder import ATTENTION, AutoregressiveDecoder, CandidatePairs, Draft, RowsSoFar
 from .decoding import BlockSums, Decoding, add_states
 from .known_graphs import Candidates, KnownGraphs
@@ -22,6 +26,26 @@ __all__ = ["AutoregressiveGraphs"]
 # Candidates that are scored together. More than these are scored in chunks, whose activations are computed again for
 # the gradient.
 CHUNK_PAIRS = 1 << 16
+
+
+class Tables(NamedTuple):
+    """Projections and sums from which the terms of candidates are gathered.
+
+    Attributes:
+        latents: Refined latents of nodes and blocks.
+        states: Projected versions of states.
+        queries: Projected queries.
+        context: Terms of the neighbours chosen in a row: for none, then up to each edge of all rows.
+        values: Sums of their attention values.
+        relations: Contributions of all relations.
+    """
+
+    latents: Tensor
+    states: Tensor
+    queries: Tensor
+    context: Tensor
+    values: Tensor
+    relations: Tensor
 
 
 @dataclass(frozen=True)
@@ -45,14 +69,43 @@ class AutoregressiveGraphs:
     sizes: Tensor
 
     def log_prob(self, adj: Tensor) -> Tensor:
+        """The log-probability of graphs without attributes in this node ordering, in nats, with shape (B,)."""
+        return self.log_prob_of(GraphBatch(adj, node_mask(self.sizes, adj.shape[-1]), self.x))
+
+    def log_prob_of(self, graphs: GraphBatch) -> Tensor:
         """The log-probability of graphs in this node ordering, all rows in one pass, in nats, with shape (B,)."""
+        return torch.stack(list(self.log_probs(graphs).values())).sum(0)
+
+    def log_probs(self, graphs: GraphBatch) -> dict[str, Tensor]:
+        """The terms of the log-probability, each with shape (B,): ``structure``, ``labels``, ``types``, ``weights``.
+
+        The directions of edges belong to the structure, their labels are the types.
+        """
         order = torch.argsort(self.sizes, descending=True, stable=True)
         sizes = self.sizes[order]
-        known = KnownGraphs((adj[order] > 0).cpu().numpy(), sizes.cpu().numpy())
+        ordered = graphs.each(lambda part: part[order])
+        known = KnownGraphs((ordered.adj > 0).cpu().numpy(), sizes.cpu().numpy())
         draft = self.decoder.draft(self.z[order, : known.nodes], self.x[order, : known.nodes], sizes)
-        states, queries = self._states(draft, sizes, known)
+        edges = (_tensor(at, sizes) for at in (known.edge_graph, known.edge_new, known.edge_node))
+        edge_states = None if ordered.states is None else ordered.states[tuple(edges)]
+        states, queries, plain = self._states(draft, sizes, known, ordered.labels, edge_states)
+        tables = self._tables(draft, states, queries, known, edge_states)
+        found = {"structure": self._structure(tables, states, known)}
+        if self.decoder.node_label is not None:
+            found["labels"] = self._labels(plain, known, ordered)
+        if edge_states is not None:
+            of_directions, types = self._edge_states(tables, states, queries, known, edge_states)
+            found["structure"] = found["structure"] + of_directions
+            if self.decoder.attributes.edge_labels:
+                found["types"] = types
+        if self.decoder.edge_weight is not None:
+            found["weights"] = self._weights(states, known, ordered, edge_states)
+
+        return {name: torch.empty_like(total).index_copy(0, order, total) for name, total in found.items()}
+
+    def _structure(self, tables: Tables, states: Tensor, known: KnownGraphs) -> Tensor:
+        """The log-probability that exactly these pairs have edges, with shape (B,)."""
         chunks = known.chunks(CHUNK_PAIRS)
-        tables = self._tables(draft, states, queries, known)
         if len(chunks) > 1 and torch.is_grad_enabled():
             parts = [checkpoint(self._score, known.candidates, tables, part, use_reentrant=False) for part in chunks]
         else:
@@ -60,13 +113,71 @@ class AutoregressiveGraphs:
         # Graphs of one node have no candidates, and still a gradient.
         scores = torch.cat(parts) if parts else states[:0, 0]
         # In single precision the many small terms of a sparse graph would be lost beside the sum of the others.
-        total = torch.zeros(len(sizes), dtype=torch.float64, device=scores.device)
-        total = total.index_add(0, _tensor(known.candidates.graph, scores), scores.double())
+        return self._totals(known.candidates.graph, scores)
 
-        return torch.empty_like(total).index_copy(0, order, total)
+    def _totals(self, graph: NDArray[np.int64], terms: Tensor) -> Tensor:
+        """The sums of terms over each graph, in double precision, with shape (B,)."""
+        total = torch.zeros(len(self.sizes), dtype=torch.float64, device=terms.device)
 
-    def _states(self, draft: Draft, sizes: Tensor, known: KnownGraphs) -> tuple[Tensor, Tensor]:
-        """All versions of node states, then the mean states of blocks in long rows, and the queries of all nodes."""
+        return total.index_add(0, _tensor(graph, terms), terms.double())
+
+    def _labels(self, queries: Tensor, known: KnownGraphs, graphs: GraphBatch) -> Tensor:
+        assert self.decoder.node_label is not None
+        assert graphs.labels is not None
+        at = _tensor(known.query_graph, queries), _tensor(known.query_node, queries)
+        terms = -F.cross_entropy(self.decoder.node_label.logits(queries), graphs.labels[at], reduction="none")
+
+        return self._totals(known.query_graph, terms)
+
+    def _edge_states(
+        self, tables: Tables, states: Tensor, queries: Tensor, known: KnownGraphs, edge_states: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The log-probabilities of directions, and of labels given these."""
+        decoder = self.decoder
+        assert decoder.edge_state is not None
+        # That of the edges before each one of its row.
+        before = np.where(known.edge_rank > 0, np.arange(len(known.edge_rank)), 0)
+        logits = decoder.edge_state.logits(
+            queries[_tensor(known.edge_query, queries)],
+            states[_tensor(known.edge_version, states)],
+            tables.context[_tensor(before, states)],
+        )
+        log_probs = logits.double().log_softmax(-1)
+        attributes = decoder.attributes
+        direction = _tensor(directions(attributes.edge_labels, attributes.directed), states)
+        is_same = direction == direction[edge_states].unsqueeze(-1)
+        of_direction = log_probs.masked_fill(~is_same, -torch.inf).logsumexp(-1)
+        of_state = log_probs.gather(-1, edge_states.unsqueeze(-1)).squeeze(-1)
+
+        return self._totals(known.edge_graph, of_direction), self._totals(known.edge_graph, of_state - of_direction)
+
+    def _weights(self, states: Tensor, known: KnownGraphs, graphs: GraphBatch, edge_states: Tensor | None) -> Tensor:
+        head = self.decoder.edge_weight
+        assert head is not None
+        assert graphs.weights is not None
+        own = np.zeros_like(known.edge_node) if edge_states is None else edge_states.cpu().numpy()
+        arcs = Arcs.of(known.edge_graph, known.edge_new, known.edge_node, own, self.decoder.attributes)
+        graph, source, target, kind = (_tensor(part, states) for part in arcs)
+        weights = graphs.weights[graph, source, target]
+        statistics = arcs.statistics(head.standardised(weights).cpu().numpy())
+        last, degrees = _tensor(known.last_version, states), _tensor(known.degrees, states)
+        inputs = WeightInputs(
+            states[last[graph, source]],
+            states[last[graph, target]],
+            torch.stack([degrees[graph, source], degrees[graph, target]], -1),
+            kind,
+            _tensor(statistics, states),
+        )
+
+        return self._totals(arcs.graph, head.log_prob(inputs, weights))
+
+    def _states(
+        self, draft: Draft, sizes: Tensor, known: KnownGraphs, labels: Tensor | None, edge_states: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """All versions of node states, then the mean states of blocks in long rows, and the queries of all nodes.
+
+        The last are also returned without the labels of their nodes.
+        """
         decoder, nodes = self.decoder, known.nodes
         times = torch.arange(nodes, device=sizes.device)
         prior = decoder.prior_query(sizes.unsqueeze(-1), times, _tensor(known.edges_before, sizes)) + draft.states
@@ -78,7 +189,8 @@ class AutoregressiveGraphs:
         current = prior.new_zeros(prior.shape)
         sums = prior.new_zeros(len(sizes), draft.factor.shape[-1], decoder.width)
         block_sums = BlockSums(prior[:, :0], nodes)
-        versions, queries, means = [], [], []
+        own_labels = None if decoder.node_label is None else decoder.node_label.embedding(labels)
+        versions, queries, plain, means = [], [], [], []
         for t in range(nodes):
             live, edges = int(known.live[t]), slice(known.first_edge[t], known.first_edge[t + 1])
             current, sums, factor = current[:live], sums[:live], draft.factor[:live]
@@ -86,9 +198,13 @@ class AutoregressiveGraphs:
             if is_long(t):
                 means.append(block_sums.means(live, t).flatten(0, 1))
             query = decoder.complete_query(prior[:live, t], factor[:, t], sums, t)
+            if own_labels is not None:
+                plain.append(query)
+                query = query + own_labels[:live, t]
             old = current[owner, node]
             degree_terms = scale[:live, t], new_degrees[:live, t], update_degrees[edges]
-            new, updated = decoder.advance(query, old, owner, degree_terms)
+            new_states = None if edge_states is None else edge_states[edges]
+            new, updated = decoder.advance(query, old, owner, degree_terms, new_states)
             states = torch.cat([new, updated])
             places = torch.cat([graphs[:live], owner]), torch.cat([times[t].expand(live), node])
             current = current.index_put(places, states)
@@ -97,13 +213,14 @@ class AutoregressiveGraphs:
             versions.append(states)
             queries.append(query)
 
-        return torch.cat([*versions, *means]), torch.cat(queries)
+        return torch.cat([*versions, *means]), torch.cat(queries), torch.cat(plain or queries)
 
-    def _tables(self, draft: Draft, states: Tensor, queries: Tensor, known: KnownGraphs) -> tuple[Tensor, ...]:
-        """Projections of states, queries and sums of chosen neighbours, from which candidates are gathered."""
+    def _tables(
+        self, draft: Draft, states: Tensor, queries: Tensor, known: KnownGraphs, edge_states: Tensor | None
+    ) -> Tables:
         decoder = self.decoder
         projected, version = decoder.state(states), _tensor(known.edge_version, states)
-        chosen = torch.cat([states[version], decoder.values(projected)[version]], -1)
+        chosen = torch.cat([decoder.message(states[version], edge_states), decoder.values(projected)[version]], -1)
         # Prefix sums within rows, as differences of those over all rows; in double precision nothing is lost.
         sums = torch.cat([chosen.new_zeros(1, chosen.shape[1], dtype=torch.float64), chosen.double().cumsum(0)])
         within = (sums[1:] - sums[_tensor(known.edge_row_start, states)]).to(chosen)
@@ -111,9 +228,9 @@ class AutoregressiveGraphs:
         context = decoder.context(chosen, _tensor(np.append(0, known.edge_rank + 1), states))
         latents = torch.cat([draft.latents, draft.block_latents()], 1)
 
-        return latents, projected, decoder.query(queries), context, values, decoder.relation_table()
+        return Tables(latents, projected, decoder.query(queries), context, values, decoder.relation_table())
 
-    def _score(self, candidates: Candidates, tables: tuple[Tensor, ...], part: slice) -> Tensor:
+    def _score(self, candidates: Candidates, tables: Tables, part: slice) -> Tensor:
         """The log-probabilities of a part of all candidates, which consists of whole rows."""
         latents, states, queries, context, values, relations = tables
 
@@ -139,10 +256,24 @@ class AutoregressiveGraphs:
         return log_prob.masked_fill(get("is_certain"), 0.0)
 
     def sample(self, uniform: Tensor, constraints: EdgeConstraints | None = None) -> Tensor:
-        """Sample graphs from uniform noise, both with shape :math:`(B, N, N)`."""
+        """Sample graphs without attributes from uniform noise, both with shape :math:`(B, N, N)`."""
+        return self.sample_graphs(uniform, constraints).adj
+
+    def sample_graphs(
+        self,
+        uniform: Tensor,
+        constraints: EdgeConstraints | None = None,
+        noise: AttributeNoise | None = None,
+        acyclic: bool = False,
+    ) -> GraphBatch:
+        """Sample graphs from uniform noise of shape :math:`(B, N, N)`, and from that of their attributes, if any.
+
+        Directed graphs may be required to be acyclic.
+        """
         order = torch.argsort(self.sizes, descending=True, stable=True)
         uniform = uniform[order].to(self.z)
-        decoding = Decoding(self.decoder, self.z[order], self.x[order], self.sizes[order])
+        noise = None if noise is None else AttributeNoise(*(part if part is None else part[order] for part in noise))
+        decoding = Decoding(self.decoder, self.z[order], self.x[order], self.sizes[order], noise, acyclic)
         for t in range(uniform.shape[-1]):
             live = decoding.start_row()
             if not live:
@@ -158,7 +289,16 @@ class AutoregressiveGraphs:
                 edges, _ = decoding.sample_row(uniform[:live, t, :t], enforce)
             decoding.add_node(edges)
 
-        return torch.empty_like(uniform).index_copy(0, order, decoding.adj.to(uniform))
+        sampled = GraphBatch(
+            decoding.adj.to(uniform),
+            node_mask(decoding.sizes, uniform.shape[-1]),
+            self.x[order],
+            decoding.labels,
+            decoding.states,
+            decoding.sample_weights(),
+        )
+
+        return sampled.each(lambda part: torch.empty_like(part).index_copy(0, order, part))
 
 
 def _tensor(values: NDArray[np.generic], like: Tensor) -> Tensor:

@@ -80,11 +80,17 @@ class KnownGraphs:
         # Edges by step, graph and earlier node.
         t, b, i = np.nonzero(lower.swapaxes(0, 1))
         edges = np.arange(len(t))
-        self.edge_graph, self.edge_node = b, i
+        self.edge_graph, self.edge_new, self.edge_node = b, t, i
         self.first_edge = np.searchsorted(t, np.arange(self.nodes + 1))
         row_start = np.searchsorted(t * graphs + b, t * graphs + b)
         self.edge_row_start, self.edge_rank = row_start, edges - row_start
         self.edge_degrees, self.edge_version = np.zeros(len(t), dtype=np.int64), np.zeros(len(t), dtype=np.int64)
+        # The queries are numbered by step and graph.
+        self.query_graph = np.concatenate([np.arange(live) for live in self.live] or [np.zeros(0, dtype=np.int64)])
+        self.query_node = np.repeat(np.arange(self.nodes), self.live)
+        self.edge_query = (self.live.cumsum() - self.live)[t] + b
+        self.last_version = np.zeros((graphs, self.nodes), dtype=np.int64)
+        self.degrees = adj.sum(-1)
         self.candidates = self._follow(lower)
 
     def _follow(self, lower: NDArray[np.bool_]) -> Candidates:
@@ -119,6 +125,7 @@ class KnownGraphs:
             state += live + len(owner)
             queries += live
 
+        self.last_version = latest
         empty: list[NDArray[Any]] = [np.zeros(0, dtype=np.int64)]
 
         return Candidates(*(np.concatenate(found.get(field.name, empty)) for field in fields(Candidates)))

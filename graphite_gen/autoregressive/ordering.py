@@ -19,7 +19,6 @@ from ..data.batch import GraphBatch
 __all__ = [
     "SOFT_FRACTION",
     "attachment_degree",
-    "permute_nodes",
     "permute_to_ordering",
     "proposal_log_prob",
     "propose_orderings",
@@ -297,12 +296,4 @@ def permute_to_ordering(
         orderings, log_q = sample_orderings(adj, sizes, rule, rng)
     device = batch.adj.device
 
-    return permute_nodes(batch, torch.from_numpy(orderings).to(device)), torch.from_numpy(log_q).to(device)
-
-
-def permute_nodes(batch: GraphBatch, orderings: Tensor) -> GraphBatch:
-    """Permute the nodes of graphs to given orderings, padding last, with shape :math:`(B, N)`."""
-    rows = torch.arange(len(orderings), device=orderings.device).unsqueeze(-1)
-    adj = batch.adj[rows.unsqueeze(-1), orderings.unsqueeze(-1), orderings.unsqueeze(-2)]
-
-    return GraphBatch(adj, batch.mask, batch.x[rows, orderings])
+    return batch.reordered(torch.from_numpy(orderings).to(device)), torch.from_numpy(log_q).to(device)

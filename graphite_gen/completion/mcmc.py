@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..autoregressive.ordering import attachment_degree, permute_nodes, propose_orderings
+from ..autoregressive.ordering import attachment_degree, propose_orderings
 from ..data.batch import GraphBatch
 from ..likelihood.proposal import standard_normal
 from ..training.checkpoint import TrainedModel
@@ -174,7 +174,7 @@ class Chains:
         batch = GraphBatch(
             torch.from_numpy(graphs).to(like), known.mask.expand(count, -1), known.x.expand(count, -1, -1)
         )
-        batch = permute_nodes(batch, torch.from_numpy(orderings).to(like.device))
+        batch = batch.reordered(torch.from_numpy(orderings).to(like.device))
         noise = standard_normal(rng, like, count, nodes, network.noise_features)
         epsilon = standard_normal(rng, like, count, nodes, self.model.config.latent)
         log_q_ = torch.from_numpy(log_q).to(like.device)

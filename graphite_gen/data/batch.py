@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,12 +24,20 @@ class GraphBatch:
         adj: Symmetric adjacency or weight matrices, zero on the diagonal and at padding, with shape
             :math:`(B, N, N)`.
         mask: True for real nodes, with shape :math:`(B, N)`.
-        x: The user's node features, with shape :math:`(B, N, F)`; :math:`F` may be zero.
+        x: The user's node features and conditions of the graph, with shape :math:`(B, N, F)`; :math:`F` may be zero.
+        labels: The labels of nodes as numbers, with shape :math:`(B, N)`; None for graphs without.
+        states: The states of edges as seen from the node of their row (:mod:`.edge_states`), with shape
+            :math:`(B, N, N)`; None if all edges are alike.
+        weights: The weights of arcs from rows to columns in double precision, with shape :math:`(B, N, N)`; None for
+            graphs without, and for those whose weights are in ``adj``.
     """
 
     adj: Tensor
     mask: Tensor
     x: Tensor
+    labels: Tensor | None = None
+    states: Tensor | None = None
+    weights: Tensor | None = None
 
     @property
     def sizes(self) -> Tensor:
@@ -38,7 +46,27 @@ class GraphBatch:
 
     def to(self, device: torch.device | str) -> GraphBatch:
         """The same batch on another device."""
-        return GraphBatch(self.adj.to(device), self.mask.to(device), self.x.to(device))
+        return self.each(lambda part: part.to(device))
+
+    def each(self, change: Callable[[Tensor], Tensor]) -> GraphBatch:
+        """The batch of all its tensors changed in the same way."""
+        others = (part if part is None else change(part) for part in (self.labels, self.states, self.weights))
+
+        return GraphBatch(change(self.adj), change(self.mask), change(self.x), *others)
+
+    def reordered(self, orderings: Tensor) -> GraphBatch:
+        """The graphs with their nodes in given orderings, padding last, with shape :math:`(B, N)`."""
+        rows = torch.arange(len(orderings), device=orderings.device).unsqueeze(-1)
+        pairs = rows.unsqueeze(-1), orderings.unsqueeze(-1), orderings.unsqueeze(-2)
+
+        return GraphBatch(
+            self.adj[pairs],
+            self.mask,
+            self.x[rows, orderings],
+            None if self.labels is None else self.labels[rows, orderings],
+            None if self.states is None else self.states[pairs],
+            None if self.weights is None else self.weights[pairs],
+        )
 
 
 def node_mask(sizes: Tensor, nodes: int) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..autoregressive.ordering import SOFT_FRACTION, permute_nodes, propose_orderings
+from ..autoregressive.ordering import SOFT_FRACTION, propose_orderings
 from ..data.batch import GraphBatch
 from ..rng import stream
 from ..training.model import GraphNetwork
@@ -94,8 +94,8 @@ def order_log_weights(
     these orderings, with shape :math:`(K, N, D)`, or None to sample them from the encoder.
     """
     count, nodes = orders.shape
-    many = GraphBatch(*(part.expand(count, *part.shape[1:]) for part in (batch.adj, batch.mask, batch.x)))
-    ordered = permute_nodes(many, torch.from_numpy(orders).to(batch.adj.device))
+    many = batch.each(lambda part: part.expand(count, *part.shape[1:]))
+    ordered = many.reordered(torch.from_numpy(orders).to(batch.adj.device))
     # Each proposal has its own random features and is weighted by that encoder alone, which is unbiased. Dividing by a
     # mixture of encoders, as for one-shot models, would be tighter and cost another pass.
     noise = standard_normal(rng, batch.adj, count, nodes, network.noise_features)

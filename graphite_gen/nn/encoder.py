@@ -36,7 +36,9 @@ class NodeFeatures(nn.Module):
     eigenvectors of the graph, from the same noise: they show communities and positions (:func:`spectral_features`).
     """
 
-    def __init__(self, kinds: tuple[str, ...], max_nodes: int, random_features: int, node_features: int) -> None:
+    def __init__(
+        self, kinds: tuple[str, ...], max_nodes: int, random_features: int, node_features: int, node_labels: int = 0
+    ) -> None:
         super().__init__()
 
         noise = random_features
@@ -44,11 +46,14 @@ class NodeFeatures(nn.Module):
         self.kinds = kinds
         self.max_nodes = max_nodes
         self.noise_features = noise if {"random", "spectral"} & {*kinds} else 0
-        self.out_features = sum(widths[kind] for kind in kinds) + node_features
+        self.node_labels = node_labels
+        self.out_features = sum(widths[kind] for kind in kinds) + node_features + node_labels
 
     def forward(self, batch: GraphBatch, noise: Tensor) -> Tensor:
         """Features with shape :math:`(*, B, N, F)`, zero at padding; the noise has shape :math:`(*, B, N, R)`."""
         parts = [batch.x]
+        if batch.labels is not None:
+            parts.append(nn.functional.one_hot(batch.labels, self.node_labels).to(noise))
         for kind in self.kinds:
             if kind == "identity":
                 parts.append(torch.eye(noise.shape[-2], self.max_nodes, dtype=noise.dtype, device=noise.device))

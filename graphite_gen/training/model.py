@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from ..autoregressive.attributes import Attributes
 from ..autoregressive.decoder import AutoregressiveDecoder
 from ..autoregressive.distribution import AutoregressiveGraphs
 from ..config import ModelConfig
@@ -91,12 +92,13 @@ def build_network(config: ModelConfig, seed: int = 0) -> GraphNetwork:
             return GraphNetwork(config, _encoder(config), _decoder(config))
         decoder = AutoregressiveDecoder(
             config.latent,
-            config.node_features,
+            config.node_features + config.conditions,
             config.width,
             config.rounds,
             config.skip_weight,
             config.dropout,
             latent_scale=0.0 if config.encoder == "none" else LATENT_SCALE,
+            attributes=Attributes(config.node_labels, config.edge_labels, config.directed, config.weights),
         )
         return GraphNetwork(config, None if config.encoder == "none" else _encoder(config), decoder)
 
@@ -111,7 +113,10 @@ def start_at_density(network: GraphNetwork, graphs: Sequence[SimpleGraph]) -> No
 
 
 def _encoder(config: ModelConfig) -> GraphEncoder:
-    features = NodeFeatures(config.encoder_features, config.max_nodes, config.random_features, config.node_features)
+    given = config.node_features + config.conditions
+    features = NodeFeatures(
+        config.encoder_features, config.max_nodes, config.random_features, given, config.node_labels
+    )
     stack = GCNStack if config.encoder == "gcn" else ResidualStack
 
     return GraphEncoder(features, stack(features.out_features, config.width, 2 * config.latent, config.encoder_layers))

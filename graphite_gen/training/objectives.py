@@ -115,7 +115,7 @@ def autoregressive_bound(
     posterior = network.encode(batch, noise)
     graphs = network.decode_autoregressive(posterior.sample(epsilon), batch.x, batch.sizes)
 
-    return graphs.log_prob(batch.adj), posterior.kl_by_dimension()
+    return graphs.log_prob_of(batch), posterior.kl_by_dimension()
 
 
 def autoregressive_log_weights(
@@ -144,7 +144,7 @@ def autoregressive_log_weights(
     z = posterior.sample(epsilon)
     if from_prior is not None:
         z = torch.where(from_prior[:, None, None], prior.sample(epsilon), z)
-    log_likelihood = network.decode_autoregressive(z, batch.x, batch.sizes).log_prob(batch.adj)
+    log_likelihood = network.decode_autoregressive(z, batch.x, batch.sizes).log_prob_of(batch)
     log_orders = torch.lgamma(batch.sizes.to(log_likelihood) + 1) + log_q
 
     log_prior, log_proposal = prior.log_prob(z), posterior.log_prob(z)

@@ -91,7 +91,7 @@ class Step:
 
         return replace(
             self,
-            batch=GraphBatch(self.batch.adj[at], self.batch.mask[at], self.batch.x[at]),
+            batch=self.batch.each(lambda part: part[at]),
             noise=self.noise.index_select(-3, at),
             epsilon=self.epsilon.index_select(-3, at),
             log_orders=None if self.log_orders is None else self.log_orders[at],

@@ -11,7 +11,7 @@ from tiny import all_graphs, coin_model, exact_nll, mild_model, poor_model, rand
 from tiny import autoregressive_model as autoregressive
 
 from graphite_gen.autoregressive import ordering as orders_module
-from graphite_gen.autoregressive.ordering import permute_nodes, proposal_log_prob
+from graphite_gen.autoregressive.ordering import proposal_log_prob
 from graphite_gen.config import ORDERINGS
 from graphite_gen.data.batch import GraphBatch, collate
 from graphite_gen.errors import ConfigError, DatasetError
@@ -134,7 +134,7 @@ def exact_log_prob(model: TrainedModel, graph: SimpleGraph) -> float:
     n = graph.nodes
     orders = torch.tensor(list(itertools.permutations(range(n))))
     batch = collate([graph] * len(orders))
-    ordered = permute_nodes(batch, orders)
+    ordered = batch.reordered(orders)
     z = torch.zeros(len(orders), n, model.config.latent)
     graphs = model.network.decode_autoregressive(z, ordered.x, ordered.sizes)
 
@@ -196,7 +196,7 @@ def quadrature_log_prob(model: TrainedModel, graph: SimpleGraph, points: int = 1
     log_mass = torch.from_numpy(np.log(mass / mass.sum())[np.indices([points] * n).reshape(n, -1)].sum(0))
     terms = []
     for order in itertools.permutations(range(n)):
-        ordered = permute_nodes(collate([graph] * len(grid)), torch.tensor([order] * len(grid)))
+        ordered = collate([graph] * len(grid)).reordered(torch.tensor([order] * len(grid)))
         graphs = model.network.decode_autoregressive(grid, ordered.x, ordered.sizes)
         terms.append((graphs.log_prob(ordered.adj) + log_mass).logsumexp(0))
 
