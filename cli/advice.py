@@ -23,6 +23,7 @@ OPTIONAL = re.compile(r"\[(.*?)\]")
 
 ADVICE: dict[str, str] = {
     # Files.
+    "directed-graph": "Pass '--simplify' to ignore edge directions.",
     "embedding-not-graphs": "'graphite-gen embed' wrote it: pass the file of the graph instead.",
     "latents-missing": "Make one with 'graphite-gen encode GRAPHS -o FILE'.",
     "latents-not-graphs": "Decode them with 'graphite-gen sample --latents FILE'.",

@@ -29,7 +29,7 @@ def read_for_all(
     """Read the graphs of a file and their provenance on rank 0, and broadcast them."""
     found: tuple[list[SimpleGraph], Provenance] = [], Provenance()
     if group.is_rank_zero:
-        reader = read_graphs(source, format=format, simplify=simplify)
+        reader = read_graphs(source, format=format, simplify=simplify, directed=False)
         found = list(reader), reader.provenance
 
     return group.broadcast(found)
@@ -40,7 +40,7 @@ def read_with_options(source: Path, given: Mapping[str, Any]) -> tuple[list[Simp
 
     The options are ``format``, ``simplify`` and ``ignore_weights``.
     """
-    reader = read_graphs(source, format=given["format"], simplify=given["simplify"])
+    reader = read_graphs(source, format=given["format"], simplify=given["simplify"], directed=False)
     graphs = [graph.unweighted() if given["ignore_weights"] else graph for graph in reader]
 
     return graphs, reader.provenance.family

@@ -1,11 +1,12 @@
 """Summaries of graph files and of models."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from graphite_gen.api import LOCAL
+from graphite_gen.data.properties import is_acyclic, reciprocity
 from graphite_gen.errors import GraphiteError
 from graphite_gen.io import read_graphs
 from graphite_gen.network.network import count_features
@@ -21,26 +22,27 @@ from .console import count_of, nats, note, show_facts, show_json, show_rows, tra
 def summarise_graphs(path: Path, format: str | None, simplify: bool) -> dict[str, Any]:
     """Summary of the graphs of a file, in one pass."""
     sizes: list[tuple[int, int, float]] = []
-    weighted, named = 0, 0
+    weighted, named, acyclic = 0, 0, 0
+    reciprocities: list[float] = []
     features: set[int] = set()
     splits: Counter[str] = Counter()
     attributes: dict[str, dict[str, None]] = {"graph": {}, "node": {}, "edge": {}}
     with read_graphs(path, format=format, simplify=simplify) as reader:
         for graph in track(reader, None, "Reading"):
-            pairs = graph.nodes * (graph.nodes - 1) // 2
+            pairs = graph.nodes * (graph.nodes - 1) // (1 if graph.directed else 2)
             sizes.append((graph.nodes, len(graph.edges), len(graph.edges) / pairs if pairs else 0.0))
             weighted += graph.weights is not None
             named += graph.names is not None
+            if graph.directed:
+                reciprocities.append(reciprocity(graph))
+                acyclic += is_acyclic(graph)
             features.add(0 if graph.features is None else graph.features.shape[1])
             if "split" in graph.attributes:
                 splits[str(graph.attributes["split"])] += 1
             attributes["graph"].update(dict.fromkeys(graph.attributes))
             attributes["node"].update(dict.fromkeys(graph.node_attributes))
             attributes["edge"].update(dict.fromkeys(graph.edge_attributes))
-    ranges = [
-        {"min": min(values), "max": max(values), "mean": sum(values) / len(values)}
-        for values in zip(*sizes, strict=True)
-    ]
+    ranges = [_range(values) for values in zip(*sizes, strict=True)]
     if reader.format == "h5" and features == {0}:
         features = {count_features(path, int(ranges[0]["max"]))}
 
@@ -49,6 +51,9 @@ def summarise_graphs(path: Path, format: str | None, simplify: bool) -> dict[str
         "format": reader.format,
         "graphs": len(sizes),
         **dict(zip(("nodes", "edges", "density"), ranges, strict=True)),
+        "directed": len(reciprocities),
+        "reciprocity": _range(reciprocities) if reciprocities else None,
+        "acyclic": acyclic,
         "weighted": weighted,
         "named": named,
         "features": sorted(features),
@@ -56,6 +61,10 @@ def summarise_graphs(path: Path, format: str | None, simplify: bool) -> dict[str
         "splits": dict(splits),
         "provenance": reader.provenance.to_json(),
     }
+
+
+def _range(values: Sequence[float]) -> dict[str, float]:
+    return {"min": min(values), "max": max(values), "mean": sum(values) / len(values)}
 
 
 def is_model(thing: str) -> bool:
@@ -102,8 +111,16 @@ def _graph_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     def span(values: Mapping[str, float], form: str = "g", mean: str = ".1f") -> str:
         return f"{values['min']:{form}} to {values['max']:{form}}, mean {values['mean']:{mean}}"
 
-    def part(count: int) -> str:
-        return "no" if not count else "yes" if count == facts["graphs"] else f"{count} of {facts['graphs']} graphs"
+    def part(count: int, total: int = facts["graphs"]) -> str:
+        return "no" if not count else "yes" if count == total else f"{count} of {total} graphs"
+
+    directions = []
+    if facts["directed"]:
+        directions = [
+            ("directed", part(facts["directed"])),
+            ("reciprocity", span(facts["reciprocity"], ".3f", ".3f")),
+            ("acyclic", part(facts["acyclic"], facts["directed"])),
+        ]
 
     return [
         ("file", facts["file"]),
@@ -112,6 +129,7 @@ def _graph_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("nodes", span(facts["nodes"])),
         ("edges", span(facts["edges"])),
         ("density", span(facts["density"], ".3f", ".3f")),
+        *directions,
         ("weighted", part(facts["weighted"])),
         ("features", ", ".join(f"{width} per node" for width in facts["features"] if width) or "none"),
         ("node names", part(facts["named"])),

@@ -16,7 +16,7 @@ from .errors import CheckpointError, ConfigError, DatasetError
 from .families import Family
 from .families import family as family_of
 from .families.simulate import training_set
-from .graph import SimpleGraph, as_simple_graph, is_igraph
+from .graph import SimpleGraph, as_simple_graph, is_igraph, require_undirected
 from .io import GraphReader, read_graphs
 from .io.locks import locked
 from .likelihood import NLLOptions, estimate_nll
@@ -106,7 +106,7 @@ class Model:
             constraints=constraints,
             largest=largest_component,
             latents=with_latents,
-            features=[as_simple_graph(graph) for graph in features],
+            features=[require_undirected(as_simple_graph(graph)) for graph in features],
         )
 
         return [graph.to_networkx() for graph in sampler]
@@ -167,7 +167,7 @@ class Model:
 
         See :func:`graphite_gen.sampling.interpolation.latent_path` for how nodes are matched.
         """
-        ends = as_simple_graph(a), as_simple_graph(b)
+        ends = require_undirected(as_simple_graph(a)), require_undirected(as_simple_graph(b))
         path = interpolate(self.trained, *ends, n, seed=seed_or_new(seed), constraints=constraints)
 
         return [graph.to_networkx() for graph in path]

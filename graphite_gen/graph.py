@@ -1,4 +1,4 @@
-"""The simple undirected graph: the data type of families, files and models."""
+"""The simple graph, undirected or directed: the data type of families, files and models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,15 @@ if TYPE_CHECKING:
     import igraph
     import networkx as nx
 
-__all__ = ["SimpleGraph", "as_simple_graph", "columns_of", "is_igraph", "take_features", "take_weights"]
+__all__ = [
+    "SimpleGraph",
+    "as_simple_graph",
+    "columns_of",
+    "is_igraph",
+    "require_undirected",
+    "take_features",
+    "take_weights",
+]
 
 Columns = dict[str, list[Any]]
 
@@ -93,20 +101,22 @@ def _is_row(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SimpleGraph:
-    """An undirected graph without self-loops or repeated edges, on nodes ``0 … nodes-1``.
+    """A graph without self-loops or repeated edges, on nodes ``0 … nodes-1``.
 
     A thin wrapper around arrays, created in about a microsecond: readers, writers, families and samplers all exchange
     streams of it.
 
     Attributes:
         nodes: The number of nodes :math:`n`.
-        edges: Node pairs with ``i < j`` in lexicographic order, with shape :math:`(E, 2)`.
+        edges: Node pairs with ``i < j`` in lexicographic order, with shape :math:`(E, 2)`. In a directed graph they are
+            arcs (source, target), of which both (i, j) and (j, i) may occur.
         weights: One number per edge, or None for an unweighted graph, with shape :math:`(E,)`.
         features: Node features :math:`X`, or None, with shape :math:`(n, F)`.
         names: The node names; None means ``0 … n-1``.
         node_attributes: Columns of length :math:`n`; None in a column marks a missing value.
         edge_attributes: Columns of length :math:`E`, in the order of ``edges``.
         attributes: Graph attributes, such as ``family`` or ``split``.
+        directed: Whether the graph is directed.
     """
 
     nodes: int
@@ -117,13 +127,14 @@ class SimpleGraph:
     node_attributes: Mapping[str, list[Any]] = field(default_factory=dict)
     edge_attributes: Mapping[str, list[Any]] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    directed: bool = False
 
     def __repr__(self) -> str:
         features = 0 if self.features is None else self.features.shape[1]
         parts = [(self.nodes, "node"), (len(self.edges), "edge"), *[(features, "feature")] * (features > 0)]
-        words = [count_of(*part) for part in parts] + ["weighted"] * (self.weights is not None)
+        kinds = ["directed"] * self.directed + ["weighted"] * (self.weights is not None)
 
-        return f"SimpleGraph({', '.join(words)})"
+        return f"SimpleGraph({', '.join([count_of(*part) for part in parts] + kinds)})"
 
     def _repr_html_(self) -> str:
         return f"{self.picture()}<div>{self!r}</div>"
@@ -152,22 +163,25 @@ class SimpleGraph:
         return cls(len(matrix), np.argwhere(np.triu(matrix, 1)).astype(np.int32))
 
     @classmethod
-    def from_pairs(cls, nodes: int, pairs: ArrayLike) -> SimpleGraph:
-        """The graph of distinct node pairs in any order, with shape :math:`(E, 2)`."""
-        edges = np.sort(np.asarray(pairs, dtype=np.int32).reshape(-1, 2), axis=1)
+    def from_pairs(cls, nodes: int, pairs: ArrayLike, directed: bool = False) -> SimpleGraph:
+        """The graph of distinct node pairs in any order, with shape :math:`(E, 2)`; arcs if it is directed."""
+        edges = np.asarray(pairs, dtype=np.int32).reshape(-1, 2)
+        edges = edges if directed else np.sort(edges, axis=1)
 
-        return cls(nodes, edges[np.lexsort((edges[:, 1], edges[:, 0]))])
+        return cls(nodes, edges[np.lexsort((edges[:, 1], edges[:, 0]))], directed=directed)
 
     def adjacency(self) -> NDArray[np.bool_]:
-        """The symmetric adjacency matrix, with shape :math:`(n, n)`."""
+        """The adjacency matrix, with shape :math:`(n, n)`: symmetric, or True at (i, j) for an arc from i to j."""
         matrix = np.zeros((self.nodes, self.nodes), dtype=np.bool_)
         i, j = self.edges.T
-        matrix[i, j] = matrix[j, i] = True
+        matrix[i, j] = True
+        if not self.directed:
+            matrix[j, i] = True
 
         return matrix
 
     def degrees(self) -> NDArray[np.int64]:
-        """The number of neighbours of each node, with shape :math:`(n,)`."""
+        """The number of edges of each node, in- and outgoing ones if directed, with shape :math:`(n,)`."""
         return np.bincount(self.edges.ravel(), minlength=self.nodes)
 
     @property
@@ -179,10 +193,23 @@ class SimpleGraph:
         """The same graph without weights."""
         return self if self.weights is None else replace(self, weights=None)
 
+    def skeleton(self) -> SimpleGraph:
+        """The undirected graph of the same nodes: directions, weights and edge attributes are dropped.
+
+        Features, names, node attributes and graph attributes are kept. A graph that has nothing to drop is returned
+        itself.
+        """
+        if not self.directed and self.weights is None and not self.edge_attributes:
+            return self
+        edges = np.unique(np.sort(self.edges, axis=1), axis=0) if self.directed else self.edges
+
+        return replace(self, edges=edges, weights=None, edge_attributes={}, directed=False)
+
     def permuted(self, order: ArrayLike) -> SimpleGraph:
         """The same graph, including node and edge data, with node ``i`` renumbered ``order[i]``."""
         order = np.asarray(order)
-        edges = np.sort(order[self.edges].astype(np.int32), axis=1)
+        edges = order[self.edges].astype(np.int32)
+        edges = edges if self.directed else np.sort(edges, axis=1)
         rank = np.lexsort((edges[:, 1], edges[:, 0]))
 
         return self.selected(np.argsort(order), rank, edges[rank])
@@ -198,13 +225,14 @@ class SimpleGraph:
             {key: [column[i] for i in nodes] for key, column in self.node_attributes.items()},
             {key: [column[e] for e in rows] for key, column in self.edge_attributes.items()},
             self.attributes,
+            self.directed,
         )
 
     def to_networkx(self) -> nx.Graph:
-        """A networkx graph with attributes ``weight`` and ``features``, and names as nodes."""
+        """A networkx graph with attributes ``weight`` and ``features``, and names as nodes; a DiGraph if directed."""
         import networkx as nx
 
-        graph = nx.Graph()
+        graph = nx.DiGraph() if self.directed else nx.Graph()
         graph.graph.update(self.attributes)
         graph.add_nodes_from(range(self.nodes))
         pairs = self.edges.tolist()
@@ -234,6 +262,7 @@ class SimpleGraph:
         return igraph.Graph(
             self.nodes,
             self.edges.tolist(),
+            directed=self.directed,
             graph_attrs=dict(self.attributes),
             vertex_attrs={**named, **self.node_attributes, **features},
             edge_attrs={**self.edge_attributes, **weights},
@@ -258,7 +287,7 @@ class SimpleGraph:
 
     @classmethod
     def from_networkx(cls, graph: nx.Graph) -> SimpleGraph:
-        """A graph from networkx, with nodes in the same order.
+        """A graph from networkx, with nodes in the same order; directed from a DiGraph.
 
         The edge attribute ``weight`` becomes the weights if every edge has one, the node attribute ``features`` the
         features if every node has a list of numbers of the same length.
@@ -266,13 +295,14 @@ class SimpleGraph:
         Raises:
             DatasetError: The graph is not simple, or a weight or feature is not a finite number.
         """
-        if graph.is_directed():
-            raise DatasetError("The graph is directed; expected an undirected one, such as graph.to_undirected().")
+        directed = graph.is_directed()
         if graph.is_multigraph():
-            raise DatasetError("The graph is a multigraph; expected a simple one, such as networkx.Graph(graph).")
+            simple = f"networkx.{'DiGraph' if directed else 'Graph'}(graph)"
+            raise DatasetError(f"The graph is a multigraph; expected a simple one, such as {simple}.")
         names = list(graph)
         index = {name: i for i, name in enumerate(names)}
-        ends = ((*sorted((index[u], index[v])), data) for u, v, data in graph.edges(data=True))
+        pairs = ((index[u], index[v], data) for u, v, data in graph.edges(data=True))
+        ends = pairs if directed else ((min(i, j), max(i, j), data) for i, j, data in pairs)
         rows = sorted(ends, key=lambda row: row[:2])
         loop = next((i for i, j, _ in rows if i == j), None)
         if loop is not None:
@@ -287,7 +317,9 @@ class SimpleGraph:
             raise DatasetError(f"The graph's {error}") from None
         own_names = None if names == list(range(len(names))) else tuple(names)
 
-        return cls(len(names), edges, weights, features, own_names, node_columns, edge_columns, dict(graph.graph))
+        return cls(
+            len(names), edges, weights, features, own_names, node_columns, edge_columns, dict(graph.graph), directed
+        )
 
 
 def is_igraph(graph: object) -> bool:
@@ -310,3 +342,15 @@ def as_simple_graph(graph: SimpleGraph | nx.Graph | igraph.Graph) -> SimpleGraph
         raise DatasetError(f"Expected networkx graphs, such as a list of them; found {type(graph).__name__} {found}.")
 
     return SimpleGraph.from_networkx(graph)
+
+
+def require_undirected(graph: SimpleGraph, name: str = "The graph") -> SimpleGraph:
+    """The graph itself, for functions that are not defined on directed graphs.
+
+    Raises:
+        DatasetError: The graph is directed.
+    """
+    if graph.directed:
+        raise DatasetError(f"{name} is directed; expected an undirected graph.", reason="directed-graph")
+
+    return graph

@@ -87,7 +87,7 @@ def complete(partial: Path, particles: int | None, steps: int, runs: int, **valu
     from ..writing import check_scores, write, write_scores
 
     check_scores(scores, force)
-    reader = read_graphs(partial, format=given.input_format, simplify=given.simplify)
+    reader = read_graphs(partial, format=given.input_format, simplify=given.simplify, directed=False)
     graphs, index = list(reader), given.index or 0
     if index >= len(graphs) or (given.index is None and len(graphs) > 1):
         found = "" if given.index is None else f" no graph {index}:"

@@ -89,7 +89,7 @@ def plot(kind: str, source: str, output: Path | None, terminal: bool, force: boo
         data = list(track(encode_graphs(trained, graphs, given.seed), len(graphs), "Encoding")), graphs
         settings = {"level": given.level, "by": given.by}
     else:
-        graphs = list(read_graphs(source, format=given.format, simplify=given.simplify))
+        graphs = list(read_graphs(source, format=given.format, simplify=given.simplify, directed=False))
         reference = read_split(given.reference, "test", given.simplify) if given.reference else []
         data, settings = (graphs, reference), {} if kind == "distributions" else {"count": given.count}
     if output is None:

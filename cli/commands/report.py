@@ -16,6 +16,7 @@ from ..console import count_of, note
 from ..types import PATH_OR_NAME
 
 if TYPE_CHECKING:
+    from graphite_gen.graph import SimpleGraph
     from graphite_gen.viz.report import ReportData
 
 NETWORKS = 3
@@ -58,7 +59,7 @@ def report(model: str, output: Path, force: bool, **values: Any) -> None:
 
     from graphite_gen.api import LOCAL
     from graphite_gen.families import family as family_of
-    from graphite_gen.io import check_target, read_graphs
+    from graphite_gen.io import check_target
     from graphite_gen.training.checkpoint import find_checkpoint, is_network_model, read_config
     from graphite_gen.viz.figures import new_figure
     from graphite_gen.viz.report import collect_report, render_page
@@ -80,7 +81,7 @@ def report(model: str, output: Path, force: bool, **values: Any) -> None:
         reference=reference,
         reference_source=f"{count_of(len(reference), 'graph')} of '{given.reference}'",
         train=train,
-        samples=list(read_graphs(given.samples, simplify=given.simplify)) if given.samples else (),
+        samples=_read_samples(given),
         family=None if given.family is None else family_of(given.family, **dict(given.parameters)),
         count=given.count,
         nll_graphs=given.nll_graphs,
@@ -94,7 +95,6 @@ def report(model: str, output: Path, force: bool, **values: Any) -> None:
 
 def _collect_network(folder: Path, given: SimpleNamespace) -> ReportData:
     """The data of a report on a model of one network."""
-    from graphite_gen.io import read_graphs
     from graphite_gen.network.network import read_network
     from graphite_gen.network.reporting import collect_network_report
     from graphite_gen.network.storage import load_network
@@ -109,11 +109,17 @@ def _collect_network(folder: Path, given: SimpleNamespace) -> ReportData:
         network_facts(summarise_model(folder)),
         reference=reference,
         reference_source="none" if reference is None else f"the network in '{given.reference}'",
-        samples=list(read_graphs(given.samples, simplify=given.simplify)) if given.samples else (),
+        samples=_read_samples(given),
         count=given.count if is_given("count") else NETWORKS,
         seed=given.seed,
         command=shlex.join(["graphite-gen", *sys.argv[1:]]),
     )
+
+
+def _read_samples(given: SimpleNamespace) -> list[SimpleGraph]:
+    from graphite_gen.io import read_graphs
+
+    return list(read_graphs(given.samples, simplify=given.simplify, directed=False)) if given.samples else []
 
 
 def _write(text: str, output: Path, force: bool) -> None:

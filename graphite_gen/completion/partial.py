@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DatasetError
-from ..graph import SimpleGraph
+from ..graph import SimpleGraph, require_undirected
 
 __all__ = ["MARK", "STATES", "PartialGraph"]
 
@@ -72,6 +72,7 @@ class PartialGraph:
 
     @classmethod
     def _of(cls, graph: SimpleGraph, unknown: NDArray[np.bool_], add_nodes: int) -> PartialGraph:
+        require_undirected(graph)
         if add_nodes < 0:
             raise DatasetError(f"'add_nodes' is {add_nodes}; it should be at least 0.")
         if SAMPLED in graph.edge_attributes or (add_nodes and ADDED in graph.node_attributes):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from ..config import ModelConfig
 from ..errors import DatasetError
-from ..graph import SimpleGraph
+from ..graph import SimpleGraph, require_undirected
 
 __all__ = ["check_graph"]
 
 
 def check_graph(config: ModelConfig, name: str, graph: SimpleGraph, index: int) -> None:
     """Refuse graph ``index`` of some graphs if the model of this name and config cannot read it."""
+    require_undirected(graph, f"Graph {index}")
     weighted = graph.is_weighted if config.observation == "bernoulli" else graph.weights is not None
     features = 0 if graph.features is None else graph.features.shape[1]
     if graph.nodes < 1:

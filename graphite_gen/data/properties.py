@@ -1,4 +1,4 @@
-"""Properties of graphs: connected components, trees, planarity."""
+"""Properties of graphs: connected components, trees, planarity, reciprocity."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 
 from ..graph import SimpleGraph
 
-__all__ = ["component_labels", "has_planar_embedding", "is_acyclic", "is_connected", "is_tree", "largest_component"]
+__all__ = [
+    "component_labels",
+    "has_planar_embedding",
+    "is_acyclic",
+    "is_connected",
+    "is_tree",
+    "largest_component",
+    "reciprocity",
+]
 
 
 def is_connected(graph: SimpleGraph) -> bool:
@@ -23,10 +31,25 @@ def is_tree(graph: SimpleGraph) -> bool:
 
 
 def is_acyclic(graph: SimpleGraph) -> bool:
-    """Whether the graph is a forest."""
+    """Whether the graph is a forest, or, if directed, a DAG."""
+    if graph.directed:
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        # Every strongly connected component is a single node.
+        ones = np.ones(len(graph.edges), dtype=np.bool_)
+        matrix = coo_array((ones, graph.edges.T), shape=(graph.nodes, graph.nodes))
+        return bool(connected_components(matrix, connection="strong", return_labels=False) == graph.nodes)
     components = len(np.unique(component_labels(graph.edges, graph.nodes)))
 
     return len(graph.edges) == graph.nodes - components
+
+
+def reciprocity(graph: SimpleGraph) -> float:
+    """The proportion of the arcs of a directed graph whose reverse is an arc too; 0 without arcs."""
+    i, j = graph.edges.T.astype(np.int64)
+
+    return float(np.isin(j * graph.nodes + i, i * graph.nodes + j).mean()) if len(i) else 0.0
 
 
 def largest_component(graph: SimpleGraph) -> SimpleGraph:

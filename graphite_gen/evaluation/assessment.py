@@ -14,7 +14,7 @@ from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import ConfigError, DatasetError
 from ..families import Family
 from ..families import family as family_of
-from ..graph import SimpleGraph, as_simple_graph
+from ..graph import SimpleGraph, as_simple_graph, require_undirected
 from ..records import Record, count_of
 from ..rng import seed_or_new, stream
 from .classifier import MIN_GRAPHS, ClassifierScore, score_classifier
@@ -162,7 +162,9 @@ def evaluate(
     """
     # All processes use the same seed.
     seed = group.broadcast(seed_or_new(seed))
-    own, known, seen = ([as_simple_graph(graph) for graph in graphs] for graphs in (samples, reference, train))
+    own, known, seen = (
+        [require_undirected(as_simple_graph(graph)) for graph in graphs] for graphs in (samples, reference, train)
+    )
     if min(len(own), len(known)) < 2:
         found = f"{count_of(len(own), 'sample')} and {count_of(len(known), 'reference graph')}"
         message = f"Found {found}; at least 2 of each are needed."

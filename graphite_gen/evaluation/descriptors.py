@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import DatasetError
-from ..graph import SimpleGraph
+from ..graph import SimpleGraph, require_undirected
 from ..memory import check_memory
 from .orbits import orbit_counts
 from .parallel import arrays_of
@@ -98,6 +98,8 @@ def describe(
     if empty is not None:
         message = f"Graph {empty} of {len(graphs)} has no nodes, so its descriptors are undefined."
         raise DatasetError(message, reason="empty-graph", index=empty)
+    for index, graph in enumerate(graphs):
+        require_undirected(graph, f"Graph {index}")
 
     return dict(arrays_of(graphs, lambda some: {name: DESCRIPTORS[name](some) for name in names}, group))
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..distributed import SINGLE_PROCESS, ProcessGroup
-from ..graph import SimpleGraph
+from ..graph import SimpleGraph, require_undirected
 from .orbits import ORBITS, orbit_counts
 from .parallel import arrays_of
 from .sparse_union import Union
@@ -62,7 +62,7 @@ def find_isomorphic(
 
 def _shape(graph: SimpleGraph) -> tuple[int, bytes]:
     """The number of nodes and the sorted degrees, a cheap invariant."""
-    return graph.nodes, np.sort(graph.degrees()).tobytes()
+    return graph.nodes, np.sort(require_undirected(graph).degrees()).tobytes()
 
 
 def node_colours(graphs: Sequence[SimpleGraph], group: ProcessGroup = SINGLE_PROCESS) -> list[Colours]:

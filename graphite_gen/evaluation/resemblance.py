@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from ..errors import DatasetError
-from ..graph import SimpleGraph, as_simple_graph
+from ..graph import SimpleGraph, as_simple_graph, require_undirected
 from ..records import Record
 from .statistics import summarise_graphs
 
@@ -54,7 +54,7 @@ def compare_networks(samples: Iterable[SimpleGraph | nx.Graph], reference: Simpl
     Raises:
         DatasetError: There are no samples, or a network has no nodes.
     """
-    own, known = [as_simple_graph(graph) for graph in samples], as_simple_graph(reference)
+    known, *own = [require_undirected(as_simple_graph(graph)) for graph in (reference, *samples)]
     if not own or not all(graph.nodes for graph in (*own, known)):
         raise DatasetError("There is nothing to compare: expected samples and a network with nodes.")
     observed, drawn = _statistics([known]), _statistics(own)

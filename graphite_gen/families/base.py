@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import FamilyError, did_you_mean
-from ..graph import SimpleGraph, as_simple_graph
+from ..graph import SimpleGraph, as_simple_graph, require_undirected
 from ..records import listed
 
 if TYPE_CHECKING:
@@ -83,14 +83,14 @@ class Family(ABC):
 
     def contains(self, graph: SimpleGraph | nx.Graph) -> bool:
         """Whether the graph has positive probability given its number of nodes."""
-        return self._contains(as_simple_graph(graph))
+        return self._contains(require_undirected(as_simple_graph(graph)))
 
     def log_prob(self, graph: SimpleGraph | nx.Graph) -> float:
         r"""The exact :math:`\log p(A \mid n)` in nats, ``-inf`` for graphs outside the family.
 
         It raises a :class:`FamilyError` where it is intractable, in general or for this graph.
         """
-        return self._log_prob(as_simple_graph(graph))
+        return self._log_prob(require_undirected(as_simple_graph(graph)))
 
     def entropy(self, n: int) -> float | None:
         r"""The expected :math:`-\log p(A \mid n)` in nats, a lower bound on the NLL of any model; None without a closed

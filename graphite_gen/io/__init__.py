@@ -51,6 +51,7 @@ FORMATS = MappingProxyType({name: (f".{name}",) for name in _NAMES} | {"h5": (".
 
 _SUFFIXES = {suffix: name for name, suffixes in FORMATS.items() for suffix in suffixes}
 _ALL = ("weights", "features", "names", "node_attributes", "edge_attributes")
+_UNDIRECTED = ("g6", "s6")
 _DROPPED = {"g6": _ALL, "s6": _ALL, **dict.fromkeys(("edgelist", "csv", "tsv"), ("features", "node_attributes"))}
 
 
@@ -142,16 +143,22 @@ def _no_graphs(name: str) -> FormatError:
     return FormatError(f"'{name}' contains no graphs.", reason="no-graphs", path=name)
 
 
-def read_graphs(source: str | Path, *, format: str | None = None, simplify: bool = False) -> GraphReader:
+def read_graphs(
+    source: str | Path, *, format: str | None = None, simplify: bool = False, directed: bool | None = None
+) -> GraphReader:
     """The graphs of a file, or of all files in a folder, as a stream.
 
     Arguments:
         source: A file, a folder whose files are read in the order of their names, or ``-`` for stdin.
         format: The format; by default it follows from the suffix.
-        simplify: Whether to ignore edge directions and drop self-loops and repeated edges instead of refusing them.
+        simplify: Whether to drop self-loops and repeated edges instead of refusing them, and, unless ``directed`` is
+            True, edge directions.
+        directed: None for graphs as the file has them; edge lists and tables that do not say so are undirected. True
+            for directed graphs, also of edge lists and tables; False for undirected graphs.
 
     Raises:
-        FormatError: The file is missing, damaged, empty or in another format; possibly raised during iteration.
+        FormatError: The file is missing, damaged, empty or in another format, or a graph is of the other kind;
+            possibly raised during iteration.
     """
     path = None if str(source) == "-" else Path(source)
     # Unlike Path.is_dir, this is False for invalid names, which then fail to open.
@@ -162,7 +169,7 @@ def read_graphs(source: str | Path, *, format: str | None = None, simplify: bool
     if path is None and files[0][1] == "h5":
         raise FormatError("HDF5 cannot be read from '-', which is not seekable: expected a file.", path="-")
 
-    return GraphReader(files[0][1], _read_files(files, simplify), str(source))
+    return GraphReader(files[0][1], _read_files(files, simplify, directed), str(source))
 
 
 def _folder_files(folder: Path, format: str | None) -> Iterator[tuple[Path, str]]:
@@ -192,9 +199,9 @@ def _folder_files(folder: Path, format: str | None) -> Iterator[tuple[Path, str]
         yield path, format_of(path, format)
 
 
-def _read_files(files: list[tuple[Path | None, str]], simplify: bool) -> Iterator[SimpleGraph]:
+def _read_files(files: list[tuple[Path | None, str]], simplify: bool, directed: bool | None) -> Iterator[SimpleGraph]:
     for path, format in files:
-        context = Context("-" if path is None else str(path), simplify)
+        context = Context("-" if path is None else str(path), simplify, directed)
         try:
             with open_input(path, context) as stream:
                 count = 0
@@ -279,6 +286,10 @@ def write_graphs(
             for what, values in (("weight", graph.weights), ("feature", graph.features)):
                 if values is not None and not np.isfinite(values).all():
                     raise OutputError(f"Graph {index} has a {what} that is not a finite number.", index=index)
+            if graph.directed and name in _UNDIRECTED:
+                suitable = ", ".join(format for format in FORMATS if format not in _UNDIRECTED)
+                problem = f"Graph {index} is directed, which the format '{name}' cannot store; expected one of"
+                raise OutputError(f"{problem} {suitable}.", index=index, format=name)
             count = index + 1
             yield graph
 

@@ -25,10 +25,17 @@ Row = Mapping[str, Any] | None
 
 @dataclass(frozen=True)
 class Context:
-    """The file being read: its name for messages, and whether graphs that are not simple are simplified."""
+    """The file being read: its name for messages, and how its graphs are read.
+
+    Attributes:
+        name: The name of the file.
+        simplify: Whether graphs that are not simple are simplified.
+        directed: Whether graphs have to be directed, and are where the file does not say; None for either.
+    """
 
     name: str
     simplify: bool = False
+    directed: bool | None = None
 
     def error(self, where: str, problem: str, reason: str = "") -> FormatError:
         """An error that names the file and the position in it."""
@@ -46,6 +53,24 @@ class Context:
         """Refuse a graph with too many nodes."""
         if nodes > MAX_NODES:
             raise self.error(where, f"the graph has {nodes} nodes; at most {MAX_NODES} are supported.")
+
+    def is_directed(self, where: str, stated: bool | None) -> bool:
+        """Whether a graph is read as a directed one, given what the file says, if anything; refuse the wrong kind."""
+        directed = bool(self.directed) if stated is None else stated
+        if directed and self.simplify and not self.directed:
+            return False
+        if self.directed is not None and directed != self.directed:
+            found, expected = ("directed", "an undirected") if directed else ("undirected", "a directed")
+            reason = "directed-graph" if directed else ""
+            raise self.error(where, f"the graph is {found}; expected {expected} graph.", reason)
+
+        return directed
+
+    def mixed_edges(self, where: str) -> bool:
+        """False for a graph of directed and undirected edges whose directions are dropped; otherwise it is refused."""
+        if self.simplify and not self.directed:
+            return False
+        raise self.error(where, "some edges are directed and others are not; expected one kind.", "directed-graph")
 
 
 def several_graphs(format: str) -> OutputError:
@@ -76,7 +101,7 @@ def build_graph(
     nodes: int,
     pairs: ArrayLike,
     *,
-    directed: bool = False,
+    directed: bool | None = False,
     names: tuple[Any, ...] | None = None,
     node_rows: Sequence[Row] = (),
     edge_rows: Sequence[Row] = (),
@@ -89,13 +114,12 @@ def build_graph(
 
     Arguments:
         pairs: Node indices, with shape :math:`(E, 2)`.
+        directed: Whether the file says that the graph is directed; None if it does not say.
         node_rows, edge_rows: Attributes of each node and edge, or an empty sequence.
     """
     context.check_nodes(where, nodes)
-    if directed and not context.simplify:
-        raise context.error(where, "the graph is directed; expected an undirected graph.", "needs-simplify")
-
-    edges, kept = _simple_edges(context, where, nodes, pairs, names)
+    directed = context.is_directed(where, directed)
+    edges, kept = _simple_edges(context, where, nodes, pairs, names, directed)
     node_columns, edge_columns = columns_of(node_rows), columns_of(edge_rows)
     if kept is not None:
         edge_columns = {key: [column[e] for e in kept] for key, column in edge_columns.items()}
@@ -104,11 +128,11 @@ def build_graph(
     except ValueError as error:
         raise context.error(where, str(error)) from None
 
-    return SimpleGraph(nodes, edges, weights, features, names, node_columns, edge_columns, attributes or {})
+    return SimpleGraph(nodes, edges, weights, features, names, node_columns, edge_columns, attributes or {}, directed)
 
 
 def _simple_edges(
-    context: Context, where: str, nodes: int, pairs: ArrayLike, names: tuple[Any, ...] | None
+    context: Context, where: str, nodes: int, pairs: ArrayLike, names: tuple[Any, ...] | None, directed: bool
 ) -> tuple[NDArray[np.int32], NDArray[np.intp] | None]:
     """Edges in lexicographic order, and their positions in the file; None if they are in order there."""
     found = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
@@ -119,9 +143,10 @@ def _simple_edges(
     if len(outside):
         raise context.damage(where, f"an edge ends at node {outside[0]}; nodes are numbered 0 to {nodes - 1}.")
 
-    i, j = found.min(axis=1), found.max(axis=1)
+    i, j = found.T if directed else (found.min(axis=1), found.max(axis=1))
     keys = i * nodes + j
-    if (found[:, 0] < found[:, 1]).all() and (keys[1:] > keys[:-1]).all():
+    sound = i != j if directed else found[:, 0] < found[:, 1]
+    if sound.all() and (keys[1:] > keys[:-1]).all():
         return found.astype(np.int32), None
 
     order = np.argsort(keys, kind="stable")
@@ -130,7 +155,8 @@ def _simple_edges(
     if not context.simplify and (loops | repeats).any():
         first = int(np.argmax(loops | repeats))
         u, v = (repr(int(node) if names is None else names[node]) for node in found[first])
-        problem = f"node {u} has a self-loop" if loops[first] else f"the edge {u} - {v} is repeated"
+        edge = f"{u} {'->' if directed else '-'} {v}"
+        problem = f"node {u} has a self-loop" if loops[first] else f"the edge {edge} is repeated"
         raise context.error(where, f"{problem}; expected a simple graph.", "needs-simplify")
     kept = order[~(loops | repeats)[order]]
 

@@ -1,8 +1,9 @@
 """CSV: a table of edges with a header, one row per edge, such as ``graph,source,target,weight``.
 
 Rows of one graph are consecutive; without a column ``graph`` there is one graph. A row without a target is a node
-without edges. Other columns are edge attributes, except for ``split``, which is that of the graph. Values that look
-like numbers are read as numbers. Nodes called ``0 … n-1`` keep that order, others are in order of appearance.
+without edges. Other columns are edge attributes, except for those of the graph: ``split``, and ``directed`` (1 or 0) or
+Gephi's ``Type`` (Directed or Undirected). Values that look like numbers are read as numbers. Nodes called ``0 … n-1``
+keep that order, others are in order of appearance.
 """
 
 from __future__ import annotations
@@ -42,7 +43,11 @@ ENDS = (("source", "target"), ("from", "to"), ("src", "dst"), ("u", "v"), ("node
 """Names of the columns of the two ends of an edge, whatever their case."""
 GRAPH = ("graph", "graph_id")
 HEADER = ("graph", "source", "target")
-_RESERVED = frozenset({*HEADER, "split"})
+_RESERVED = frozenset({*HEADER, "split", "directed"})
+_DIRECTED = {
+    "directed": {"1": True, "true": True, "0": False, "false": False},
+    "type": {"directed": True, "undirected": False},
+}
 _KEY = re.compile(r"\w(?:[\w .:()-]*[\w)])?")
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
@@ -174,6 +179,7 @@ def _graph(
     index: dict[Any, int] = {}
     pairs: list[tuple[int, int]] = []
     data: list[dict[str, Any]] = []
+    alone: list[dict[str, Any]] = []
     splits: set[Any] = set()
     for at, row in rows:
         u, v = (row[end] for end in ends)
@@ -184,11 +190,19 @@ def _graph(
         splits.add(own.get("split"))
         if len(nodes) == 2:
             pairs.append((nodes[0], nodes[1]))
-            data.append(scatter(own))
+        (data if len(nodes) == 2 else alone).append(own)
+    directed = None
+    for key in others:
+        if kinds := _directions(key, (own.get(key) for own in data or alone)):
+            directed = context.mixed_edges(where) if len(kinds) > 1 else kinds.pop()
+            for own in data:
+                own.pop(key, None)
+            break
     if len(splits) == 1 and str(split := splits.pop()).lower() in SPELLINGS:
         attributes = {**attributes, "split": split}
         for own in data:
             del own["split"]
+    data = [scatter(own) for own in data]
     names = names_from_words(list(index)) if texts else tuple(index)
     numbered = set(names) == set(range(len(names))) and all(type(name) is int for name in names)
 
@@ -197,23 +211,37 @@ def _graph(
         where,
         len(names),
         [(names[i], names[j]) for i, j in pairs] if numbered else pairs,
+        directed=directed,
         names=None if numbered else names,
         edge_rows=data if any(data) else (),
         attributes=attributes,
     )
 
 
+def _directions(key: str, values: Iterable[Any]) -> set[bool]:
+    """Whether a column says that edges are directed, one value or both; none if it is an edge attribute."""
+    if key.lower() not in _DIRECTED:
+        return set()
+    # An empty field below others is an undirected edge.
+    words = {**_DIRECTED[key.lower()], "none": False}
+    texts = {str(value).lower().removesuffix(".0") for value in values}
+
+    return {words[text] for text in texts} if texts - {"none"} and texts <= words.keys() else set()
+
+
 def table(graph: SimpleGraph, index: int) -> Iterator[dict[str, Any]]:
     """The rows of a graph: its edges, then its nodes without edges."""
     names = graph.names or range(graph.nodes)
-    split = {} if graph.attributes.get("split") is None else {"split": graph.attributes["split"]}
+    about = {} if graph.attributes.get("split") is None else {"split": graph.attributes["split"]}
+    about |= {"directed": 1} if graph.directed else {}
+    reserved = _RESERVED.union(key for key, column in graph.edge_attributes.items() if _directions(key, column))
     data = edge_rows(graph) or [{}] * len(graph.edges)
     for (i, j), row in zip(graph.edges.tolist(), data, strict=True):
-        yield {"graph": index, "source": names[i], "target": names[j], **gather(row, _RESERVED, _KEY), **split}
+        yield {"graph": index, "source": names[i], "target": names[j], **gather(row, reserved, _KEY), **about}
     for node in np.flatnonzero(graph.degrees() == 0).tolist():
-        yield {"graph": index, "source": names[node], **split}
+        yield {"graph": index, "source": names[node], **about}
     if not graph.nodes:
-        yield {"graph": index, **split}
+        yield {"graph": index, **about}
 
 
 def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenance, delimiter: str = ",") -> None:

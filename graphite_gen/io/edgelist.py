@@ -1,8 +1,9 @@
 """Edge list: one graph per file, one edge per line as ``u v``, ``u v weight`` or ``u v {'weight': 2.5}``.
 
-A node alone on a line has no edges; networkx ignores such lines. A list that is separated by commas or semicolons is
-read as a table, see :mod:`.csv`. Nodes called ``0 … n-1`` keep that order, others are
-in order of appearance. Names that all look like integers are read as integers, otherwise as strings.
+A node alone on a line has no edges; networkx ignores such lines. A comment before the first edge that starts with
+``# Directed graph``, as in the files of SNAP, says that edges are arcs from u to v. A list that is separated by commas
+or semicolons is read as a table, see :mod:`.csv`. Nodes called ``0 … n-1`` keep that order, others are in order of
+appearance. Names that all look like integers are read as integers, otherwise as strings.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ __all__ = ["read", "write"]
 _MAX_DATA = 1 << 20
 _BLOCK = 1 << 14
 _COMMA = re.compile("[,;]")
+_DIRECTED = re.compile(rb"#\s*(un)?directed graph\b", re.IGNORECASE)
 # The first line that is neither blank nor a comment starts with a word and a comma; names in JSON may have commas.
 _SEPARATED = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s*#[^\n]*\n)*\s*(?!json:)[^\s#,;]*\s?[,;]")
 
@@ -42,9 +44,12 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
     pairs: list[tuple[int, int]] = []
     rows: list[Row] = []
     is_blank = True
+    directed: bool | None = None
     for where, line in lines(stream, context):
         fields = decoded(context, where, line.partition(b"#")[0]).split(None, 2)
         is_blank = is_blank and not fields and b"#" not in line
+        if directed is None and not pairs and (comment := _DIRECTED.match(line)):
+            directed = comment[1] is None
         if wrong := next((name for name in fields[:2] if _COMMA.search(name) and not name.startswith(PREFIX)), None):
             raise context.error(where, f"{wrong!r}; expected nodes separated by white space; tables are '.csv' files.")
         ends = [index.setdefault(name, len(index)) for name in fields[:2]]
@@ -61,6 +66,7 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
         "graph 0",
         len(names),
         [(names[i], names[j]) for i, j in pairs] if numbered else pairs,
+        directed=directed,
         names=None if numbered else names,
         edge_rows=rows if any(rows) else (),
     )
@@ -89,6 +95,8 @@ def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenanc
     graph = next(graphs)
     if next(graphs, None) is not None:
         raise several_graphs("edgelist")
+    if graph.directed:
+        stream.write(b"# Directed graph\n")
     if not graph.nodes:
         stream.write(b"# a graph without nodes\n")
     ids = [str(i) for i in range(graph.nodes)] if graph.names is None else _words(graph.names)

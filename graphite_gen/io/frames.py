@@ -26,19 +26,22 @@ def from_pandas(
     *,
     graph: str | None = None,
     simplify: bool = False,
+    directed: bool | None = None,
 ) -> list[nx.Graph]:
     """networkx graphs from a table with one row per edge.
 
-    Other columns are edge attributes, such as ``weight``; a column ``split`` is that of the graph. A row without a
-    target is a node without edges.
+    Other columns are edge attributes, such as ``weight``; a column ``split`` is that of the graph, and ``directed`` (1
+    or 0) tells whether it is directed. A row without a target is a node without edges.
 
     Arguments:
         edges: The table.
-        source: The column of one end of an edge.
+        source: The column of one end of an edge, where an arc starts.
         target: The column of the other end.
         graph: The column that tells which graph a row belongs to, by default ``graph`` if there is one; otherwise all
             edges belong to one graph.
-        simplify: Whether to drop self-loops and repeated edges instead of refusing them.
+        simplify: Whether to drop self-loops and repeated edges instead of refusing them, and, unless ``directed`` is
+            True, edge directions.
+        directed: Whether rows are arcs, from source to target; None for what the table says, otherwise False.
 
     Raises:
         ConfigError: A column is missing.
@@ -62,7 +65,9 @@ def from_pandas(
     rows = zip(edges.index, zip(*values, strict=True), strict=True)
     plain = ((f"row {label}", list(map(_plain, row))) for label, row in rows)
 
-    return [own.to_networkx() for own in graphs_of(Context("DataFrame", simplify), names, ends, place, plain)]
+    context = Context("DataFrame", simplify, directed)
+
+    return [own.to_networkx() for own in graphs_of(context, names, ends, place, plain)]
 
 
 def _plain(value: Any) -> Any:
@@ -75,7 +80,8 @@ def _plain(value: Any) -> Any:
 def to_pandas(graphs: Iterable[SimpleGraph | nx.Graph | igraph.Graph]) -> pd.DataFrame:
     """A table with one row per edge: ``graph`` (counted from 0), ``source``, ``target``, and edge attributes.
 
-    A node without edges has a row without a target. Node attributes and features are not in the table.
+    A node without edges has a row without a target. The column ``directed`` is 1 for directed graphs. Node attributes
+    and features are not in the table.
     """
     try:
         import pandas as pd

@@ -28,6 +28,7 @@ def read(stream: BinaryIO, context: Context) -> Iterator[SimpleGraph]:
         if text.startswith((b":", b";")):
             raise context.error(where, "sparse6; expected graph6. Its format is 's6'.", "format-mismatch")
         nodes, sixes = unpack_size(context, where, text)
+        context.is_directed(where, stated=False)
         pairs = nodes * (nodes - 1) // 2
         expected = -(-pairs // 6)
         if len(sixes) != expected:
@@ -69,7 +70,7 @@ def read_lines(stream: BinaryIO, context: Context, header: bytes) -> Iterator[tu
         if text.startswith(b">>"):
             raise context.damage(where, f"unknown header; expected '{header.decode()}' or none.")
         if text.startswith(b"&"):
-            raise context.error(where, "digraph6, a directed graph; expected an undirected one.")
+            raise context.error(where, "digraph6, which is not supported; expected undirected graphs.")
         if text:
             yield where, text
 

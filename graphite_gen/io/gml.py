@@ -196,7 +196,7 @@ def _block(graph: SimpleGraph, attributes: Mapping[str, Any]) -> Iterator[str]:
     labels, integers = (numbers, {}) if graph.names is None else values.texts_from_names(graph.names)
     nodes, edges = values.node_rows(graph), values.edge_rows(graph)
 
-    yield "graph [\n"
+    yield "graph [\n  directed 1\n" if graph.directed else "graph [\n"
     yield _pairs(integers, frozenset(), "  ")
     yield _pairs(attributes, _GRAPH_KEYS, "  ")
     for i, label in enumerate(labels):

@@ -101,8 +101,7 @@ class _Parser:
                 raise self._damage("an edge without 'source' or 'target'.")
             if "sourceport" in attributes or "targetport" in attributes:
                 raise self._unsupported("port")
-            self._directed |= attributes.get("directed", "false") in ("true", "1")
-            self._undirected += attributes.get("directed") in ("false", "0")
+            self._arcs += _BOOLEANS.get(attributes.get("directed", ""), self._default_directed)
             self._ends.append((source, target))
             self._rows["edge"].append({})
         elif kind == "node" and parent == "graph":
@@ -177,8 +176,7 @@ class _Parser:
         if default not in ("directed", "undirected"):
             raise self._damage(f"edgedefault is '{default}'; expected 'directed' or 'undirected'.")
         self._default_directed = default == "directed"
-        self._directed = False
-        self._undirected = 0
+        self._arcs = 0
         self._line = self._xml.CurrentLineNumber
         self._ids: list[str] = []
         self._ends: list[tuple[str, str]] = []
@@ -194,13 +192,16 @@ class _Parser:
                     for row in self._rows.get(domain, ()):
                         row.setdefault(key.name, key.default)
         (attributes,) = self._rows["graph"]
+        directed = self._arcs == len(pairs) if pairs else self._default_directed
+        if 0 < self._arcs < len(pairs):
+            directed = self._context.mixed_edges(where)
 
         return build_graph(
             self._context,
             where,
             len(self._ids),
             pairs,
-            directed=self._directed or (self._default_directed and self._undirected < len(pairs)),
+            directed=directed,
             names=values.names_from_texts(self._ids, attributes),
             node_rows=self._rows["node"],
             edge_rows=self._rows["edge"],
@@ -218,8 +219,10 @@ class _Key:
     default: Any = None
 
 
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+
 _TYPES: dict[str, Callable[[str], Any]] = {
-    "boolean": lambda text: {"true": True, "1": True, "false": False, "0": False}[text.strip().lower()],
+    "boolean": lambda text: _BOOLEANS[text.strip().lower()],
     "int": int,
     "long": int,
     "float": float,
@@ -253,7 +256,8 @@ def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenanc
         if nodes or edges:
             # This finds the keys, which are declared before the graph.
             pieces = list(pieces)
-        stream.write(f'{elements.declare()}<graph id="G{index}" edgedefault="undirected">\n{data}'.encode())
+        default = "directed" if graph.directed else "undirected"
+        stream.write(f'{elements.declare()}<graph id="G{index}" edgedefault="{default}">\n{data}'.encode())
         for piece in pieces:
             stream.write(piece.encode())
         stream.write(b"</graph>\n")

@@ -82,7 +82,8 @@ def _network(file: Any, context: Context) -> SimpleGraph:
     nodes = len(labels) or int(file.attrs.get("num_nodes", ends.max(initial=-1) + 1))
     rows = [{"label": label} if label >= 0 else None for label in labels]
 
-    graph = build_graph(context, "graph 0", nodes, ends, node_rows=rows, attributes=file_attributes(file))
+    about = file_attributes(file)
+    graph = build_graph(context, "graph 0", nodes, ends, directed=None, node_rows=rows, attributes=about)
     parts = _parts(file, context, nodes)
 
     return replace(graph, node_attributes={**graph.node_attributes, "split": parts}) if any(parts) else graph

@@ -99,6 +99,9 @@ class Reader:
         self._weights = optional("weights", "iuf", edges)
         self._features = optional("node_features", "iuf", nodes, 0)
         self._split = optional("split", "iu", graphs)
+        self._directed = optional("directed", "iu", graphs)
+        # Edges of other programs may be arcs.
+        self._stated = False if "format" in file.attrs else None
         self._names = optional("node_names", "biufS", nodes)
         self._graph_columns, self._node_columns, self._edge_columns = (
             self._columns(file, group, rows) for group, rows in zip(GROUPS, (graphs, nodes, edges), strict=True)
@@ -141,8 +144,8 @@ class Reader:
         self, first: int, nodes: NDArray[np.int64], edges: NDArray[np.int64], node_span: slice, edge_span: slice
     ) -> Iterator[SimpleGraph]:
         graph_span = slice(first, first + len(nodes))
-        pairs = self._edges[edge_span]
-        ordered = _in_order(pairs, nodes, edges)
+        pairs, directed = self._edges[edge_span], self._directions(graph_span)
+        ordered, kinds = _in_order(pairs, nodes, edges, directed), directed.tolist()
         pairs = pairs.astype(np.int32 if ordered else np.int64)
         weights = None if self._weights is None else self._weights[edge_span].astype(np.float64)
         with np.errstate(over="ignore"):
@@ -164,6 +167,7 @@ class Reader:
                 _own_columns(node_columns, own_nodes) if node_columns else {},
                 _own_columns(edge_columns, own_edges) if edge_columns else {},
                 attributes[k],
+                kinds[k],
             )
             yield graph if ordered else self._simple(first + k, graph)
             node, edge = node + n, edge + e
@@ -198,6 +202,20 @@ class Reader:
 
         return rows
 
+    def _directions(self, span: slice) -> NDArray[np.bool_]:
+        """Which graphs are read as directed ones, with shape :math:`(G,)`."""
+        count = span.stop - span.start
+        if self._directed is None and not self._context.directed:
+            return np.zeros(count, dtype=np.bool_)
+        found = []
+        codes = [self._stated] * count if self._directed is None else self._directed[span].tolist()
+        for index, code in enumerate(codes, span.start):
+            if code not in (None, 0, 1):
+                raise self._context.damage(f"graph {index}", f"directed is {code}; expected 0 or 1.")
+            found.append(self._context.is_directed(f"graph {index}", None if code is None else code == 1))
+
+        return np.array(found, dtype=np.bool_)
+
     def _own_rows(self, index: int, what: str, rows: NDArray[Any]) -> NDArray[Any] | None:
         """The rows of a graph; None if all are NaN, as in a graph without such data among others."""
         if np.isfinite(rows).all():
@@ -209,16 +227,23 @@ class Reader:
     def _simple(self, index: int, graph: SimpleGraph) -> SimpleGraph:
         """The graph with its pairs checked and sorted, and edge data in the same order."""
         rows = [{"position": e} for e in range(len(graph.edges))]
-        built = build_graph(self._context, f"graph {index}", graph.nodes, graph.edges, edge_rows=rows)
+        where, kind = f"graph {index}", graph.directed
+        built = build_graph(self._context, where, graph.nodes, graph.edges, directed=kind, edge_rows=rows)
         kept = np.array(built.edge_attributes.get("position", ()), dtype=np.intp)
 
         return graph.selected(np.arange(graph.nodes), kept, built.edges)
 
 
-def _in_order(pairs: NDArray[Any], nodes: NDArray[np.int64], counts: NDArray[np.int64]) -> bool:
-    """Whether all pairs are in range, have ``i < j`` and are in lexicographic order within their graphs."""
+def _in_order(
+    pairs: NDArray[Any], nodes: NDArray[np.int64], counts: NDArray[np.int64], directed: NDArray[np.bool_]
+) -> bool:
+    """Whether all pairs are in range, have ``i < j`` unless directed, and are in lexicographic order in each graph."""
     i, j = pairs.T
-    if not ((i >= 0).all() and (i < j).all() and (j < np.repeat(nodes, counts)).all()):
+    low, high = i, j
+    if directed.any():
+        turned = np.repeat(directed, counts) & (i > j)
+        low, high = np.where(turned, j, i), np.where(turned, i, j)
+    if not ((low >= 0).all() and (low < high).all() and (high < np.repeat(nodes, counts)).all()):
         return False
     owner = np.repeat(np.arange(len(counts)), counts)
     later = (i[1:] > i[:-1]) | ((i[1:] == i[:-1]) & (j[1:] > j[:-1]))

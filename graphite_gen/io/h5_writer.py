@@ -91,6 +91,9 @@ class Writer:
         codes = [_code(row.get("split")) for row in rows]
         if "split" in self._file or any(code != NO_SPLIT for code in codes):
             append(self._file, "split", self.graphs, np.array(codes, dtype=np.uint8), NO_SPLIT)
+        kinds = np.array([graph.directed for graph in block], dtype=np.uint8)
+        if "directed" in self._file or kinds.any():
+            append(self._file, "directed", self.graphs, kinds, 0)
         own = [
             {
                 key: value

@@ -62,7 +62,7 @@ def _graph(context: Context, where: str, line: bytes) -> SimpleGraph:
         where,
         len(names),
         pairs,
-        directed=data.get("directed") is True,
+        directed=None if "directed" not in data else data["directed"] is True,
         names=None if all(type(name) is int and name == i for i, name in enumerate(names)) else names,
         node_rows=[scatter(node) for node in nodes],
         edge_rows=[scatter(edge) for edge in edges],
@@ -88,8 +88,8 @@ def write(graphs: Iterable[SimpleGraph], stream: BinaryIO, provenance: Provenanc
         head = json.dumps(plain({**common, **graph.attributes}))
         nodes = _objects(graph, ("id",), np.arange(graph.nodes)[:, None], node_rows(graph), _NODE_KEYS)
         edges = _objects(graph, ("source", "target"), graph.edges, edge_rows(graph), _EDGE_KEYS)
-        text = f'{{"directed": false, "multigraph": false, "graph": {head}, "nodes": [{nodes}], "edges": [{edges}]}}\n'
-        stream.write(text.encode())
+        kind = f'"directed": {"true" if graph.directed else "false"}, "multigraph": false'
+        stream.write(f'{{{kind}, "graph": {head}, "nodes": [{nodes}], "edges": [{edges}]}}\n'.encode())
 
 
 def _objects(

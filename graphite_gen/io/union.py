@@ -22,6 +22,9 @@ def disjoint_union(graphs: Iterable[SimpleGraph]) -> SimpleGraph:
     """
     parts = list(graphs)
     nodes, counts = [part.nodes for part in parts], [len(part.edges) for part in parts]
+    directed = {part.directed for part in parts}
+    if len(directed) > 1:
+        raise OutputError("There is no union of directed and undirected graphs.")
     if sum(nodes) > MAX_NODES:
         raise OutputError(f"The union has {sum(nodes)} nodes; at most {MAX_NODES} are supported.")
 
@@ -44,7 +47,7 @@ def disjoint_union(graphs: Iterable[SimpleGraph]) -> SimpleGraph:
     weights = _concatenated([part.weights for part in parts], counts, edge_columns, "weight")
     edges = edges.astype(np.int32)
 
-    return SimpleGraph(sum(nodes), edges, weights, features, None, node_columns, edge_columns, common)
+    return SimpleGraph(sum(nodes), edges, weights, features, None, node_columns, edge_columns, common, *directed)
 
 
 def _stacked(tables: Sequence[Mapping[str, list[Any]]], lengths: Sequence[int]) -> dict[str, list[Any]]:

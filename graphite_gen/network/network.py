@@ -14,7 +14,7 @@ from scipy import sparse
 
 from ..data.dataset import SPELLINGS, SPLITS
 from ..errors import DatasetError, FormatError
-from ..graph import SimpleGraph
+from ..graph import SimpleGraph, require_undirected
 from ..io import format_of, read_graphs
 from ..io.build import Context
 from ..io.h5_reader import dataset
@@ -179,7 +179,7 @@ def _split(parts: Sequence[Any]) -> NodeSplit | None:
 
 
 def _read(source: str | Path, format: str | None, simplify: bool) -> Network:
-    with read_graphs(source, format=format, simplify=simplify) as graphs:
+    with read_graphs(source, format=format, simplify=simplify, directed=False) as graphs:
         graph = next(graphs)
         if next(graphs, None) is not None:
             raise DatasetError(f"'{source}' holds more than one graph: expected one.", reason="more-than-one-graph")
@@ -192,6 +192,7 @@ def _read(source: str | Path, format: str | None, simplify: bool) -> Network:
 
 def from_simple_graph(graph: SimpleGraph) -> Network:
     """A network from a graph with node ``features`` and the node attributes ``label`` and ``split``."""
+    require_undirected(graph)
     x = None if graph.features is None else sparse.csr_array(graph.features)
     labels = graph.node_attributes.get("label")
     if labels is not None and not all(isinstance(each, str | int | float | None) for each in labels):

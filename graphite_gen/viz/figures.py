@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from ..data.encoded import EncodedGraph
 from ..errors import ConfigError, DatasetError, OutputError
 from ..evaluation.histograms import Distribution, distributions
-from ..graph import SimpleGraph, as_simple_graph
+from ..graph import SimpleGraph, as_simple_graph, require_undirected
 from ..io.files import check_target, open_output
 from ..records import TrainRecord, count_of
 from .layout import check_drawable, place_nodes
@@ -207,7 +207,9 @@ def _draw_matrix(axes: Axes, matrix: NDArray[np.float64], title: str) -> None:
 
 def _drawable_sides(graphs: Graphs, reference: Graphs, most: int | None = None) -> list[list[SimpleGraph]]:
     """The first ``most`` graphs of both sets, checked; one list if the reference is empty."""
-    sides = [[as_simple_graph(graph) for graph in islice(side, most)] for side in (graphs, reference)]
+    sides = [
+        [require_undirected(as_simple_graph(graph)) for graph in islice(side, most)] for side in (graphs, reference)
+    ]
     if not sides[0]:
         raise DatasetError("There are no graphs to draw.")
     for side in sides:
@@ -220,7 +222,7 @@ def _drawable_sides(graphs: Graphs, reference: Graphs, most: int | None = None) 
 def plot_distributions(samples: Graphs, reference: Graphs = ()) -> Figure:
     """Histograms of descriptors, sizes and path lengths: samples as a line, the reference as bars."""
     figure = new_figure(10, 5.4)
-    own, known = ([as_simple_graph(graph) for graph in side] for side in (samples, reference))
+    own, known = ([require_undirected(as_simple_graph(graph)) for graph in side] for side in (samples, reference))
     panels = figure.subplots(2, 3).ravel()
     for panel, distribution in zip(panels, distributions(own, known), strict=True):
         _draw_distribution(panel, distribution)
@@ -268,7 +270,7 @@ def plot_latents(
         by: ``nodes``, ``edges``, ``density`` or ``clustering`` of a graph, ``degree`` or ``clustering`` of a node, or
             the name of an attribute; None for the number of nodes or the degree.
     """
-    found = project_latents(encoded, [as_simple_graph(graph) for graph in graphs], level, by)
+    found = project_latents(encoded, [require_undirected(as_simple_graph(graph)) for graph in graphs], level, by)
     figure = new_figure(5.6, 4.4)
     axes, size = figure.subplots(), float(np.clip(3e4 / len(found.points), 4, 30))
     x, y = found.points.T

@@ -70,8 +70,11 @@ WEIGHT = "<key id='w' attr.name='weight' attr.type='double'/>"
         (xml("<node id='a'/><edge source='a'/>"), "without 'source' or 'target'"),
         (xml("<node id='a'/><edge source='a' target='b'/>"), "unknown node, 'b'"),
         (xml("<node id='a'/><edge source='a' target='a'/>"), "needs-simplify"),
-        (xml(f"{TWO}<edge source='a' target='b'/>", default="directed"), "needs-simplify"),
-        (xml(f"{TWO}<edge source='a' target='b' directed='true'/>"), "needs-simplify"),
+        (xml(TWO + 2 * "<edge source='a' target='b'/>", default="directed"), "the edge 'a' -> 'b' is repeated"),
+        (
+            xml(f"{TWO}<edge source='a' target='b' directed='true'/><edge source='b' target='a'/>"),
+            "graph 0 .*some edges are directed and others are not",
+        ),
         (xml(f"{TWO}<edge source='a' target='b'/><edge source='b' target='a'/>"), "needs-simplify"),
         (xml("", default="sideways"), "edgedefault is 'sideways'"),
         (f"{HEAD}<x><node id='a'><data key='k'/></node></x></graphml>", "'<node>' within '<x>'"),

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -25,9 +26,24 @@ PIECES = {
         *("graph [", "]", "node [", "edge [", "id 0", "id 1", "source 0", "target 1"),
         *('label "', "NAN", "#", "directed 1"),
     ],
-    "jsonl": ["{", "}", "[", "]", '"nodes":', '"edges":', '"id":', '"source": 0', ",", "NaN", "1e999", "\\ud800", '"'],
-    "edgelist": ["0 1", "1 2 {'weight': ", "}", "nan", "\n", "#", "{", "[[[[", "()"],
-    "csv": ["source,target", "graph;u;v\n", "0,1,nan", '"', "a,b", "json:[", ";;", "split", "#"],
+    "jsonl": [
+        '"directed": true',
+        "{",
+        "}",
+        "[",
+        "]",
+        '"nodes":',
+        '"edges":',
+        '"id":',
+        '"source": 0',
+        ",",
+        "NaN",
+        "1e999",
+        "\\ud800",
+        '"',
+    ],
+    "edgelist": ["0 1", "1 2 {'weight': ", "}", "nan", "\n", "#", "{", "[[[[", "()", "# Directed graph\n"],
+    "csv": ["source,target", "graph;u;v\n", "0,1,nan", '"', "a,b", "json:[", ";;", "split", "#", ",directed", ",1"],
     "tsv": ["source\ttarget", "graph\tu\tv\n", "0\t1\tnan", '"', "json:{", "\t", "#"],
     "g6": ["~", "?", "~~", ">>graph6<<", "&", "\n", "D~{"],
     "s6": [":", ";", "~", "?", "\n", ">>sparse6<<", ":Fa@x^"],
@@ -55,7 +71,8 @@ def read_or_refuse(path: Path, data: bytes) -> list[SimpleGraph]:
     assert len(message) < 5000
     for graph in graphs:
         i, j = graph.edges.T
-        assert ((i >= 0) & (i < j) & (j < graph.nodes)).all()
+        assert ((i < j) | (graph.directed & (i > j))).all()
+        assert ((np.minimum(i, j) >= 0) & (np.maximum(i, j) < graph.nodes)).all()
 
     return graphs
 
@@ -124,7 +141,7 @@ INVALID = {
         (b"graph [ node [ id 1 ] edge [ source 1 target 99999999999 ] ]", "unknown node"),
         (b"graph [ node [ id 1 ] edge [ source 1 ] ]", "unknown node"),
         (b"graph [ node [ id 1 ] edge [ source 1 target 1 ] ]", "needs-simplify"),
-        (b"graph [ directed 1 node [ id 1 ] ]", "needs-simplify"),
+        (b"graph [ directed 1 node [ id 1 ] edge [ source 1 target 1 ] ]", "needs-simplify"),
         (b"graph [ node [ id 1 ] node [ id 2 ] edge [ source 1 target 2 weight NAN ] ]", "not a finite number"),
         (b'graph [ node [ id 1 ] node [ id 2 ] edge [ source 1 target 2 weight "a" ] ]', "not a finite number"),
         (b"graph [ " + b"a [ " * 100, "nested deeper"),
@@ -147,7 +164,7 @@ INVALID = {
         (b'{"nodes": [{"id": 1}], "edges": [{"source": 1, "target": -1}]}', "unknown node"),
         (b'{"nodes": [{"id": 1}], "edges": [{"source": 1, "target": []}]}', "unknown node"),
         (b'{"nodes": [{"id": 1}], "edges": [{"source": 1, "target": 1}]}', "needs-simplify"),
-        (b'{"directed": true, "nodes": []}', "needs-simplify"),
+        (b'{"directed": true, "nodes": [{"id": 1}], "edges": [{"source": 1, "target": 1}]}', "needs-simplify"),
         (b'{"graph": 3, "nodes": []}', "'graph' is not an object"),
         (b'{"nodes": [{"id":0},{"id":1}], "edges": [{"source":0,"target":1,"weight":Infinity}]}', "finite number"),
         (b'{"nodes": [{"id":0},{"id":1}], "edges": [{"source":0,"target":1,"weight":true}]}', "finite number"),
@@ -167,7 +184,7 @@ INVALID = {
         (b"B~", "bits are set after"),
         (b"C \xff", "line 1: character"),
         (b":An", "format-mismatch"),
-        (b"&AG", "directed"),
+        (b"&AG", "digraph6"),
         (b">>sparse6<<:An", "header"),
     ],
     "s6": [
