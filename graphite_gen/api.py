@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,6 +84,7 @@ class Model:
         largest_component: bool = False,
         with_latents: bool = False,
         features: Iterable[nx.Graph | SimpleGraph] = (),
+        given: Mapping[str, Any] | None = None,
     ) -> list[nx.Graph]:
         """Sample networkx graphs from the prior.
 
@@ -96,6 +98,8 @@ class Model:
             largest_component: Whether to keep only the largest component of each graph.
             with_latents: Whether to store the latents of each node as attributes ``z0``, ``z1``, ….
             features: Graphs whose node features condition a model trained with node features; used in turn.
+            given: Values of conditions that the model was trained with, such as ``{"class": 2}``, or a range as in
+                ``{"clustering": (0.4, 0.5)}``. Others are those of training graphs that agree with these.
         """
         sampler = Sampler(
             self.trained,
@@ -107,7 +111,10 @@ class Model:
             largest=largest_component,
             latents=with_latents,
             features=[require_undirected(as_simple_graph(graph)) for graph in features],
+            given=given,
         )
+        for name in sampler.outside:
+            warnings.warn(f"'{name}' is outside the range of the training graphs.", stacklevel=2)
 
         return [graph.to_networkx() for graph in sampler]
 
@@ -299,7 +306,7 @@ def fit(
         DatasetError: There are no graphs, or they are of different kinds.
         CheckpointError: The folder has a model already, or a run that does not fit.
     """
-    for key in ("observation", "max_nodes", "node_features"):
+    for key in ("observation", "max_nodes", "node_features", "node_labels", "edge_labels", "directed", "conditions"):
         if key in settings:
             edges = " To drop edge weights, pass ignore_weights=True." if key == "observation" else ""
             raise ConfigError(f"'{key}' follows from the graphs and cannot be set.{edges}")
@@ -330,8 +337,9 @@ def fit(
             if read_run(place)["data"].get("fingerprint") != digest["fingerprint"]:
                 problem = f"The graphs are not those that the run in '{place}' was trained on."
                 raise CheckpointError(problem, reason="resume-other-graphs")
+            train, validation = ([saved.read(graph, i) for i, graph in enumerate(part)] for part in (train, validation))
             own = (saved.name, saved.config, saved.training, train, validation)
-            trainer = Trainer(*own, device=resolve_device(device), resume=True, **about)
+            trainer = Trainer(*own, schema=saved.schema, device=resolve_device(device), resume=True, **about)
             trainer.extend(**length)
         else:
             if place is not None:

@@ -40,12 +40,14 @@ ORDERINGS = {
     "max-cardinality": "a node with the most neighbours among the nodes so far",
     "degeneracy": "the reverse of repeatedly removing a node of the lowest remaining degree",
     "onion": "the reverse of repeatedly removing all nodes of the lowest remaining degree (onion layers)",
+    "topological": "a node with the fewest predecessors left (directed graphs)",
     "attachment": "the reverse of removing nodes that have as many edges as every node adds if all add equally many",
 }
 ENCODER_FEATURES = ("identity", "constant", "degree", "random", "spectral")
 
 # Settings that only some models read.
-_AUTOREGRESSIVE_ONLY = ("ordering", "dropout")
+_ATTRIBUTES = ("node_labels", "edge_labels", "directed", "weights", "conditions")
+_AUTOREGRESSIVE_ONLY = ("ordering", "dropout", *_ATTRIBUTES)
 _REFINEMENT_ONLY = ("rounds", "skip", "skip_weight", "outer_skip")
 _ONE_SHOT_ONLY = ("mlp", "refinement", "skip", "outer_skip", "head", "head_rank", "samples", "samples_from")
 _ENCODER_ONLY = ("encoder_features", "random_features", "encoder_layers", "kl_warmup", "free_bits", "latent")
@@ -261,6 +263,15 @@ class ModelConfig(Autoencoder, Settings):
             require_range(name, getattr(self, name), 0, 100)
         for name, high in (("random_features", 1024), ("node_features", 10**6)):
             require_range(name, getattr(self, name), 0, high)
+        for name in ("node_labels", "edge_labels", "conditions"):
+            require_range(name, getattr(self, name), 0, 10**4)
+        require("weights", self.weights, ("", "positive", "real", "count"))
+        if not self.is_autoregressive and any(getattr(self, name) for name in _ATTRIBUTES):
+            raise ConfigError(
+                "Labels, directions and conditions need an autoregressive decoder.", reason="attributes-one-shot"
+            )
+        if self.ordering == "topological" and not self.directed:
+            raise ConfigError("The ordering 'topological' is one of directed graphs.")
         require_range("skip_weight", self.skip_weight, 0, 10)
         require_range("dropout", self.dropout, 0, 0.9)
 
@@ -269,7 +280,7 @@ class ModelConfig(Autoencoder, Settings):
         if self.kind != "graphite-vae":
             raise ConfigError(f"A '{self.kind}' has a one-shot decoder.", reason="kind-is-one-shot")
         if self.observation != "bernoulli":
-            raise ConfigError("Weighted graphs need a one-shot decoder.", reason="weighted-is-one-shot")
+            raise ConfigError("Weights on all pairs need a one-shot decoder.", reason="weighted-is-one-shot")
         if self.decoder_features:
             raise ConfigError(
                 "The decoder of an autoregressive model has no 'identity' features, unlike that of the preset 'paper'.",

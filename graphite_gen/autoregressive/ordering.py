@@ -13,12 +13,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..config import ORDERINGS
+from ..config import ORDERINGS, ModelConfig
 from ..data.batch import GraphBatch
+from ..data.edge_states import arc_codes
 
 __all__ = [
     "SOFT_FRACTION",
     "attachment_degree",
+    "ordering_matrix",
     "permute_to_ordering",
     "proposal_log_prob",
     "propose_orderings",
@@ -207,7 +209,7 @@ def _follow(
     graphs, nodes = adj.shape[:2]
     rows = np.arange(graphs)
     left = np.arange(nodes) < sizes[:, None]
-    degrees = adj.sum(-1)
+    degrees = adj.sum(-2 if rule == "topological" else -1)
     m = attachment_degree(degrees.sum(1) / 2, sizes)[:, None]
     orderings = np.tile(np.arange(nodes), (graphs, 1))
     log_rule, log_uniform = np.zeros((graphs, nodes)), np.zeros((graphs, nodes))
@@ -257,6 +259,9 @@ def attachment_degree(edges: NDArray[np.float64], sizes: NDArray[np.int64]) -> N
 def _initial_key(degrees: NDArray[np.int64], m: NDArray[np.int64], rule: str) -> NDArray[np.int64]:
     if rule == "uniform":
         return np.zeros_like(degrees)
+    if rule == "topological":
+        # Those of the matrix of arcs.
+        return degrees
     if rule == "degeneracy":
         return degrees
     if rule == "attachment":
@@ -276,24 +281,39 @@ def _next_key(key: NDArray[np.int64], neighbours: NDArray[np.bool_], rule: str, 
         return np.where(neighbours & (key >= _FAR // 2), step, key)
     if rule == "dfs":
         return np.where(neighbours, -step, key)
+    if rule == "topological":
+        return key - neighbours
     if rule == "max-cardinality":
         return np.where(neighbours, np.minimum(key, 0) - 1, key)
 
     return key
 
 
+def ordering_matrix(batch: GraphBatch, config: ModelConfig) -> NDArray[np.bool_]:
+    """The matrices that the ordering of a model is sampled from, with shape :math:`(B, N, N)`.
+
+    They are the arcs from rows to columns for the rule ``topological``, otherwise adjacency matrices.
+    """
+    adj = batch.adj.cpu().numpy() > 0
+    if config.ordering != "topological":
+        return adj
+    assert batch.states is not None, "graphs have no directions"
+
+    return adj & (arc_codes(batch.states.cpu().numpy(), config.edge_labels)[0] > 0)
+
+
 def permute_to_ordering(
-    batch: GraphBatch, rule: str, rng: np.random.Generator, is_unbiased: bool = False
+    batch: GraphBatch, config: ModelConfig, rng: np.random.Generator, is_unbiased: bool = False
 ) -> tuple[GraphBatch, Tensor]:
     r"""Permute the nodes of every graph to a sampled ordering; also return :math:`\log q(\sigma | A)`, in double.
 
     With ``is_unbiased`` that is a log-probability whose inverse is unbiased, for importance weights.
     """
-    adj, sizes = batch.adj.cpu().numpy() > 0, batch.sizes.cpu().numpy()
+    adj, sizes = ordering_matrix(batch, config), batch.sizes.cpu().numpy()
     if is_unbiased:
-        orderings, log_q = propose_orderings(adj, sizes, rule, rng, soft_fraction=0.0)
+        orderings, log_q = propose_orderings(adj, sizes, config.ordering, rng, soft_fraction=0.0)
     else:
-        orderings, log_q = sample_orderings(adj, sizes, rule, rng)
+        orderings, log_q = sample_orderings(adj, sizes, config.ordering, rng)
     device = batch.adj.device
 
     return batch.reordered(torch.from_numpy(orderings).to(device)), torch.from_numpy(log_q).to(device)

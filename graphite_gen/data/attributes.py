@@ -1,4 +1,4 @@
-"""The attributes that a model generates with its graphs: names and values as users have them, and numbers for models."""
+"""The attributes that a model generates with its graphs: names and values for users, and numbers for networks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..errors import CheckpointError, ConfigError, DatasetError, did_you_mean
 from ..graph import SimpleGraph
 from .conditions import Conditions
-from .edge_states import arc_codes, edge_state
+from .edge_states import arc_codes, edge_state, transposed
 
 __all__ = ["AttributeSchema", "CodedGraph"]
 
@@ -29,11 +29,13 @@ class CodedGraph(SimpleGraph):
     Attributes:
         labels: The numbers of node labels, with shape :math:`(n,)`.
         states: The states of edges as seen from their first node (:mod:`.edge_states`), with shape :math:`(E,)`.
+        back_states: The same as seen from their second node.
         arc_weights: Weights of the arcs to and fro, NaN for no arc, with shape :math:`(E, 2)`.
     """
 
     labels: NDArray[np.int64] | None = None
     states: NDArray[np.int64] | None = None
+    back_states: NDArray[np.int64] | None = None
     arc_weights: NDArray[np.float64] | None = None
 
 
@@ -113,9 +115,9 @@ class AttributeSchema:
             DatasetError: It lacks an attribute, or has a value that no training graph has.
         """
         if graph.directed != self.directed:
-            kinds = ("undirected", "directed")
+            words = ("undirected", "directed")
             raise DatasetError(
-                f"Graph {index} is {kinds[graph.directed]}, but the model was trained on {kinds[self.directed]} graphs."
+                f"Graph {index} is {words[graph.directed]}, but the model was trained on {words[self.directed]} graphs."
             )
         if self.is_plain:
             return graph
@@ -134,6 +136,8 @@ class AttributeSchema:
         if self.directed:
             edges, states, both = self._pairs(graph, kinds, weights)
 
+        has_states = self.directed or self.edge_label is not None
+
         return CodedGraph(
             graph.nodes,
             edges,
@@ -144,7 +148,8 @@ class AttributeSchema:
             {},
             graph.attributes,
             labels=labels,
-            states=states if self.directed or self.edge_label else None,
+            states=states if has_states else None,
+            back_states=transposed(len(self.edge_values), self.directed)[states] if has_states else None,
             arc_weights=both if self.weights else None,
         )
 
@@ -266,8 +271,7 @@ def _values(what: str, name: str | None, graphs: Sequence[SimpleGraph], most: in
         for value in own.get(name, ()):
             if not isinstance(value, str | int | bool) and value is not None:
                 raise DatasetError(
-                    f"A {what} of graph {index} has {name} {str(value)[:40]!r}; a label is a text, an integer or a truth "
-                    "value."
+                    f"A {what} of graph {index} has {name} {str(value)[:40]!r}; a label is a text or an integer."
                 )
             values.add(value)
         if len(values) > most:

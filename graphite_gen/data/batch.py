@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from ..errors import DatasetError
 from ..graph import SimpleGraph
+from .attributes import CodedGraph
 
 __all__ = ["GraphBatch", "bucket", "collate", "consecutive_batches", "node_mask", "pair_mask"]
 
@@ -102,7 +103,30 @@ def collate(graphs: Sequence[SimpleGraph], nodes: int | None = None) -> GraphBat
         if graph.features is not None:
             row[: graph.nodes] = torch.from_numpy(graph.features)
 
-    return GraphBatch(adj, node_mask(torch.from_numpy(sizes), nodes), x)
+    batch = GraphBatch(adj, node_mask(torch.from_numpy(sizes), nodes), x)
+    coded = [graph for graph in graphs if isinstance(graph, CodedGraph)]
+
+    return _with_attributes(batch, coded, b, i, j) if coded else batch
+
+
+def _with_attributes(batch: GraphBatch, graphs: Sequence[CodedGraph], b: Tensor, i: Tensor, j: Tensor) -> GraphBatch:
+    """The batch with the attributes of its graphs, given the graph and the ends of every edge."""
+    labels = states = weights = None
+    shape = batch.adj.shape
+    if graphs[0].labels is not None:
+        labels = torch.zeros(shape[:2], dtype=torch.int64)
+        labels[batch.mask] = torch.from_numpy(np.concatenate([graph.labels for graph in graphs]))
+    if graphs[0].states is not None:
+        numbers = np.concatenate([graph.states for graph in graphs])
+        states = torch.zeros(shape, dtype=torch.int64)
+        states[b, i, j] = torch.from_numpy(numbers)
+        states[b, j, i] = torch.from_numpy(np.concatenate([graph.back_states for graph in graphs]))
+    if graphs[0].arc_weights is not None:
+        both = torch.from_numpy(np.concatenate([graph.arc_weights for graph in graphs]))
+        weights = torch.zeros(shape, dtype=torch.float64)
+        weights[b, i, j], weights[b, j, i] = both.unbind(1)
+
+    return replace(batch, labels=labels, states=states, weights=weights)
 
 
 def consecutive_batches(sizes: Sequence[int], batch_size: int, cells: float) -> Iterator[int]:

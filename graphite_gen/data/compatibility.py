@@ -11,13 +11,15 @@ __all__ = ["check_graph"]
 
 def check_graph(config: ModelConfig, name: str, graph: SimpleGraph, index: int) -> None:
     """Refuse graph ``index`` of some graphs if the model of this name and config cannot read it."""
-    require_undirected(graph, f"Graph {index}")
-    weighted = graph.is_weighted if config.observation == "bernoulli" else graph.weights is not None
+    if not config.directed:
+        require_undirected(graph, f"Graph {index}")
+    is_weighted_model = config.observation == "normal" or bool(config.weights)
+    weighted = graph.weights is not None if is_weighted_model else graph.is_weighted
     features = 0 if graph.features is None else graph.features.shape[1]
     if graph.nodes < 1:
         raise DatasetError(f"Graph {index} has no nodes; a model needs at least one.")
     # A graph without edges is both weighted and unweighted.
-    if len(graph.edges) and weighted != (config.observation == "normal"):
+    if len(graph.edges) and weighted != is_weighted_model:
         kinds = ("unweighted", "weighted")
         raise DatasetError(
             f"Graph {index} is {kinds[weighted]}, but '{name}' was trained on {kinds[not weighted]} graphs.",

@@ -111,7 +111,7 @@ class Condition:
         return np.array([(float(value) - self.mean) / self.deviation], dtype=np.float32)
 
     def parse(self, given: Any) -> Any:
-        """A class, or a pair of numbers, from what a user gave: ``2``, ``"a"``, ``0.4``, ``"0.4:0.5"``, ``(0.4, 0.5)``."""
+        """A class, or a pair of numbers, from what a user gave, such as ``2``, ``"0.4:0.5"`` or ``(0.4, 0.5)``."""
         if self.classes:
             found = [each for each in self.classes if each == given or str(each) == str(given)]
             if not found:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DatasetError
-from ..graph import SimpleGraph, require_undirected
+from ..graph import SimpleGraph
 from ..records import Provenance, count_of, listed
 from ..rng import stream
 
@@ -113,10 +113,8 @@ def split_graphs(
     Graphs of the split ``test`` are never used.
 
     Raises:
-        DatasetError: A graph is directed, or all graphs are test graphs.
+        DatasetError: All graphs are test graphs.
     """
-    for index, graph in enumerate(graphs):
-        require_undirected(graph, f"Graph {index}")
     splits = [split_of(graph) for graph in graphs]
     if "train" in splits:
         by_split = {name: [g for g, split in zip(graphs, splits, strict=True) if split == name] for name in SPLITS}

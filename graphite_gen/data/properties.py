@@ -14,6 +14,7 @@ __all__ = [
     "has_planar_embedding",
     "is_acyclic",
     "is_connected",
+    "is_dag",
     "is_tree",
     "largest_component",
     "reciprocity",
@@ -60,6 +61,17 @@ def largest_component(graph: SimpleGraph) -> SimpleGraph:
     inside = np.flatnonzero(kept[graph.edges[:, 0]])
 
     return graph.selected(np.flatnonzero(kept), inside, number[graph.edges[inside]].astype(np.int32))
+
+
+def is_dag(nodes: int, arcs: NDArray[np.integer[Any]]) -> bool:
+    """Whether a directed graph has no cycle: every node is a strong component of its own."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    source, target = arcs.T
+    matrix = coo_array((np.ones(len(arcs)), (source, target)), shape=(nodes, nodes))
+
+    return bool(connected_components(matrix, connection="strong", return_labels=False) == nodes)
 
 
 def component_labels(edges: NDArray[np.integer[Any]], nodes: int) -> NDArray[np.int64]:

@@ -14,7 +14,6 @@ from torch import Tensor
 from ..autoregressive.distribution import CHUNK_PAIRS
 from ..config import require, require_count
 from ..data.batch import collate
-from ..data.compatibility import check_graph
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import ConfigError, DatasetError
 from ..graph import SimpleGraph
@@ -123,7 +122,7 @@ def iterate_nll(
     most = samples if options.method == "is" else max(samples, options.chains)
 
     def score(index: int, graph: SimpleGraph) -> GraphNLL:
-        check_graph(model.config, model.name, graph, index)
+        graph = model.read(graph, index)
         width = max(graph.nodes, model.sizes.largest) if convention == "paper" else graph.nodes
         _check_memory(model, width, index, most, group.local_world_size)
         batch = collate([graph], width).to(model.device)

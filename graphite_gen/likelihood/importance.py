@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..autoregressive.ordering import SOFT_FRACTION, propose_orderings
+from ..autoregressive.ordering import SOFT_FRACTION, ordering_matrix, propose_orderings
 from ..data.batch import GraphBatch
 from ..rng import stream
 from ..training.model import GraphNetwork
@@ -66,7 +66,7 @@ def graph_log_weights(
         for number, start in enumerate(range(0, samples, largest)):
             count = min(largest, samples - start)
             rng = stream(seed, "nll", index, number)
-            adj = np.repeat(batch.adj.cpu().numpy() > 0, count, 0)
+            adj = np.repeat(ordering_matrix(batch, network.config), count, 0)
             orders, log_q = propose_orderings(adj, np.full(count, nodes), network.config.ordering, rng, soft_fraction)
             weights.append(order_log_weights(network, batch, orders, log_q, rng))
         return torch.cat(weights)

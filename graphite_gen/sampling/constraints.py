@@ -14,7 +14,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.properties import has_planar_embedding, is_acyclic, is_connected, is_tree
+from ..data.properties import has_planar_embedding, is_acyclic, is_connected, is_dag, is_tree
 from ..errors import SamplingError
 from ..graph import SimpleGraph
 
@@ -23,6 +23,7 @@ __all__ = [
     "AllOf",
     "Connected",
     "Constraint",
+    "Dag",
     "Degrees",
     "Edges",
     "MaxDegree",
@@ -180,6 +181,19 @@ class Acyclic(Constraint):
 
 
 @dataclass(frozen=True)
+class Dag(Constraint):
+    """The graph is directed and has no directed cycle."""
+
+    label = "dag"
+
+    def requirements(self, nodes: int) -> Requirements:
+        return Requirements.none(nodes)
+
+    def holds(self, graph: SimpleGraph) -> bool:
+        return graph.directed and is_dag(graph.nodes, graph.edges)
+
+
+@dataclass(frozen=True)
 class Planar(Constraint):
     """The graph can be drawn in the plane without crossings."""
 
@@ -312,7 +326,11 @@ class AllOf(Constraint):
         return super().conflict(nodes) if wrong is None else wrong.conflict(nodes)
 
     def holds(self, graph: SimpleGraph) -> bool:
-        return all(constraint.holds(graph) for constraint in self.constraints)
+        # All others are about the skeleton.
+        return all(
+            constraint.holds(graph if isinstance(constraint, Dag) else graph.skeleton())
+            for constraint in self.constraints
+        )
 
 
 def _checked(name: str, value: int) -> int:

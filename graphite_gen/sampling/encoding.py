@@ -8,11 +8,10 @@ from functools import partial
 import numpy as np
 import torch
 
-from ..autoregressive.ordering import sample_orderings
+from ..autoregressive.ordering import ordering_matrix, sample_orderings
 from ..config import ModelConfig
 from ..data.batch import GraphBatch, collate, consecutive_batches
 from ..data.canonical import canonical_ranks
-from ..data.compatibility import check_graph
 from ..data.encoded import EncodedGraph
 from ..errors import CheckpointError, DatasetError
 from ..graph import SimpleGraph
@@ -47,8 +46,7 @@ def encode_graphs(model: TrainedModel, graphs: Sequence[SimpleGraph], seed: int 
         raise CheckpointError(f"'{model.name}' has no encoder: its latents are noise.", reason="no-encoder")
     if not graphs:
         raise DatasetError("There are no graphs to encode.", reason="empty-dataset")
-    for index, graph in enumerate(graphs):
-        check_graph(model.config, model.name, graph, index)
+    graphs = [model.read(graph, index) for index, graph in enumerate(graphs)]
     largest = max(graph.nodes for graph in graphs)
     what = f"Encoding a graph of {largest} nodes, with matrices over all pairs of nodes,"
     check_memory(largest**2 * CELL_BYTES, what, "", partial(DatasetError))
@@ -63,7 +61,11 @@ def encode_graphs(model: TrainedModel, graphs: Sequence[SimpleGraph], seed: int 
 def _encode_batch(model: TrainedModel, graphs: Sequence[SimpleGraph], seed: int) -> list[EncodedGraph]:
     config, network = model.config, model.network
     ranks = [_ranks(config, graph) for graph in graphs]
-    batch = collate([graph.permuted(rank) for graph, rank in zip(graphs, ranks, strict=True)]).to(model.device)
+    batch = collate(graphs)
+    orderings = np.tile(np.arange(batch.mask.shape[1]), (len(graphs), 1))
+    for ordering, rank in zip(orderings, ranks, strict=True):
+        ordering[: len(rank)] = np.argsort(rank)
+    batch = batch.reordered(torch.from_numpy(orderings)).to(model.device)
     noise = np.zeros((*batch.mask.shape, network.noise_features), dtype=np.float32)
     for row, graph in zip(noise, graphs, strict=True):
         row[: graph.nodes] = stream(seed, "encode").standard_normal((graph.nodes, network.noise_features), np.float32)
@@ -99,7 +101,7 @@ def _positions(
     """The position of each node in an ordering sampled by the rule of an autoregressive model."""
     if not config.is_autoregressive:
         return None
-    adj, sizes = batch.adj.cpu().numpy() > 0, batch.sizes.cpu().numpy()
+    adj, sizes = ordering_matrix(batch, config), batch.sizes.cpu().numpy()
     # One graph at a time, so that the ordering of a graph does not depend on the others.
     orderings = [
         sample_orderings(adj[row : row + 1, :n, :n], sizes[row : row + 1], config.ordering, stream(seed, "ordering"))[

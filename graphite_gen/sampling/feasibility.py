@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from ..autoregressive.row_sampling import RowConstraints
+from ..data.batch import GraphBatch
 from ..data.properties import component_labels
 from .constraints import Requirements
 
@@ -317,3 +318,7 @@ class NodePermutation:
     def invert(self, values: Tensor) -> Tensor:
         """Undo the permutation of pair values, with shape :math:`(B, N, N)`."""
         return torch.empty_like(values).index_put(self._pairs, values)
+
+    def inverted(self, graphs: GraphBatch) -> GraphBatch:
+        """The graphs in the order before the permutation."""
+        return graphs.reordered(torch.argsort(self._nodes[1], -1))

@@ -6,7 +6,7 @@ import itertools
 import operator
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache, partial
@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ..autoregressive.attributes import AttributeNoise
 from ..data.batch import node_mask
 from ..data.encoded import EncodedGraph
 from ..data.properties import largest_component
@@ -29,7 +30,7 @@ from ..nn.distributions import EdgeBernoulli, NodeNormal
 from ..rng import stream
 from ..training.checkpoint import TrainedModel
 from .conditional import exact_sampler, sample_constrained
-from .constraints import AllOf, Connected, Constraint, Edges
+from .constraints import AllOf, Connected, Constraint, Dag, Edges
 from .feasibility import NodePermutation
 
 __all__ = ["Sampler", "check_model"]
@@ -82,6 +83,7 @@ class Sampler:
     meantime that number is 1; it is restored before the first graph of these blocks is yielded, and after an error.
 
     Attributes:
+        outside: Conditions that are outside the range of the training graphs.
         drawn: The number of unconstrained samples so far.
         accepted: The number of those that were accepted.
         masked: The number of graphs that were sampled in one of the other ways.
@@ -100,6 +102,7 @@ class Sampler:
         latents: bool = False,
         features: Sequence[SimpleGraph] = (),
         encoded: Sequence[EncodedGraph] = (),
+        given: Mapping[str, Any] | None = None,
         group: ProcessGroup = SINGLE_PROCESS,
     ) -> None:
         assert not encoded or (nodes is None and not features), "encoded graphs have their own sizes and features"
@@ -108,8 +111,10 @@ class Sampler:
         # The graphs that determine sizes and node features, in turn.
         self.features: Sequence[SimpleGraph | EncodedGraph] = encoded or features
         # A single one, rightly or wrongly given, is checked like those of a sequence.
-        given: Any = (constraints,) if isinstance(constraints, Constraint | str | type) else constraints
-        self.constraint = AllOf((*given, Connected()) if connected else tuple(given))
+        asked: Any = (constraints,) if isinstance(constraints, Constraint | str | type) else constraints
+        self.constraint = AllOf((*asked, Connected()) if connected else tuple(asked))
+        self._given = model.schema.conditions.parse(given or {})
+        self.outside = model.schema.conditions.outside(self._given)
         self.drawn = self.accepted = self.masked = 0
         self._group = group
         self._range = _node_range(self.constraint.nodes if nodes is None and not self.features else nodes)
@@ -148,6 +153,8 @@ class Sampler:
             low, high = self._range
             raise SamplingError(f"'nodes' ranges from {low} to {high}; it should be a range of positive numbers.")
         self._check_memory()
+        if Dag() in self.constraint.constraints and not config.directed:
+            raise SamplingError(f"'{name}' was trained on undirected graphs, and samples are never directed.")
         if self.constraint.constraints and self.largest:
             raise SamplingError(
                 f"The largest component of a graph need not be '{self.constraint.label}': give one of the two options."
@@ -288,6 +295,10 @@ class Sampler:
             return np.array([graph.nodes for graph in self.features])[
                 (number * block + np.arange(block)) % len(self.features)
             ]
+        if self.model.config.conditions and not self._range and self._weights is None:
+            sizes, _ = self._conditions(number)
+            if np.isin(sizes, self._possible).all():
+                return sizes
         rng = stream(self.seed, "sizes", number)
         if self._weights is not None:
             return rng.choice(np.array(self._possible), size=block, p=self._weights)
@@ -297,6 +308,12 @@ class Sampler:
         possible = [{n: counts[n] for n in self._possible} for counts in (sizes.graphs, sizes.edges)]
 
         return SizeDistribution(*possible).sample(block, rng)
+
+    def _conditions(self, number: int) -> tuple[NDArray[np.int64], list[tuple[Any, ...]]]:
+        """The sizes that go with the conditions of a block, and their values."""
+        rng = stream(self.seed, "conditions", number)
+
+        return self.model.schema.conditions.draw(self._given, self._block_size, rng)
 
     def _conditioning(self, index: int) -> NDArray[np.float32] | None:
         return self.features[index % len(self.features)].features if self.features else None
@@ -353,7 +370,7 @@ class Sampler:
         self, number: int, attempt: int, sizes: NDArray[np.int64], rows: NDArray[np.int64], is_free: bool = True
     ) -> list[SimpleGraph]:
         """Sample some graphs of a block once, without or with constraints."""
-        config, device = self.model.config, self.model.device
+        config, device, schema = self.model.config, self.model.device, self.model.schema
         block, most = self._block_size, self._max_nodes
         rng = stream(self.seed, "sample", number, attempt)
         noise = rng.standard_normal((block, most, config.latent), dtype=np.float32)[rows]
@@ -364,6 +381,12 @@ class Sampler:
         z = self._latents(number * block + rows, mask).sample(torch.from_numpy(noise).to(device))
         self._set_orderings(keys, number * block + rows)
         x = self._feature_tensor(number * block + rows, most).to(z)
+        values: list[tuple[Any, ...]] = []
+        if config.conditions:
+            every = self._conditions(number)[1]
+            values = [every[row] for row in rows.tolist()]
+            encoded = np.stack([schema.conditions.encode(each) for each in values])
+            x = torch.cat([x, torch.from_numpy(encoded).to(x).unsqueeze(1).expand(-1, most, -1)], -1)
         requirements = None if is_free else [self._requirements(size) for size in sizes[rows].tolist()]
         # Which orders have dead ends depends on the degrees: every other attempt uses the other kind.
         by_degree = attempt % 2 == 0
@@ -371,7 +394,15 @@ class Sampler:
             # A random order makes node numbers uninformative.
             order = NodePermutation(sizes[rows], keys, device, requirements, by_degree=by_degree)
             graphs = self.model.network.decode_autoregressive(order.nodes(z), order.nodes(x), order.sizes)
-            adj = order.invert(graphs.sample(uniform, order.constraints))
+            noise_of_attributes = self._attribute_noise(number, attempt, rows)
+            drawn = graphs.sample_graphs(
+                uniform,
+                order.constraints,
+                noise_of_attributes,
+                acyclic=not is_free and Dag() in self.constraint.constraints,
+            )
+            drawn = order.inverted(drawn)
+            adj = drawn.adj
         else:
             edges = self.model.network.decode(z, x, mask)
             if requirements is None:
@@ -382,6 +413,25 @@ class Sampler:
                 adj = sample_constrained(edges.logits, requirements, keys, uniform, streams, by_degree)
 
         samples = _split(adj.cpu().numpy(), sizes[rows], weighted=config.observation == "normal")
+        if schema.generates:
+            labels, states, weights = (
+                None if part is None else part.cpu().numpy() for part in (drawn.labels, drawn.states, drawn.weights)
+            )
+            samples = [
+                schema.decode(
+                    graph,
+                    None if labels is None else labels[row],
+                    None if states is None else states[row],
+                    None if weights is None else weights[row],
+                )
+                for row, graph in enumerate(samples)
+            ]
+        if values:
+            names = [one.name if one.classes else f"given_{one.name}" for one in schema.conditions.each]
+            samples = [
+                replace(graph, attributes={**graph.attributes, **dict(zip(names, own, strict=True))})
+                for graph, own in zip(samples, values, strict=True)
+            ]
         if config.node_features or self.latents or self.encoded:
             samples = [
                 self._with_node_data(graph, row, index)
@@ -389,6 +439,22 @@ class Sampler:
             ]
 
         return [largest_component(graph) for graph in samples] if self.largest else samples
+
+    def _attribute_noise(self, number: int, attempt: int, rows: NDArray[np.int64]) -> AttributeNoise:
+        """The noise of labels, states and weights of some graphs of a block; in a stream of its own."""
+        config, block, most = self.model.config, self._block_size, self._max_nodes
+        rng, device = stream(self.seed, "attributes", number, attempt), self.model.device
+
+        def uniform(*shape: int) -> Tensor:
+            return torch.from_numpy(rng.random((block, *shape), dtype=np.float32)[rows]).to(device)
+
+        labels = uniform(most) if config.node_labels else None
+        states = uniform(most, most) if config.edge_labels or config.directed else None
+        if not config.weights:
+            return AttributeNoise(labels, states)
+        normal = rng.standard_normal((block, most, most), dtype=np.float32)[rows]
+
+        return AttributeNoise(labels, states, uniform(most, most), torch.from_numpy(normal).to(device))
 
     def _latents(self, indices: NDArray[np.int64], mask: Tensor) -> NodeNormal:
         """The distribution of the latents: the prior, or the posteriors of the encoded graphs."""
@@ -423,7 +489,12 @@ class Sampler:
         columns = {f"z{d}": z[: graph.nodes, d].tolist() for d in range(z.shape[1])} if self.latents else {}
         names = self.encoded[index % len(self.encoded)].names if self.encoded else None
 
-        return SimpleGraph(graph.nodes, graph.edges, graph.weights, self._conditioning(index), names, columns)
+        return replace(
+            graph,
+            features=self._conditioning(index),
+            names=names,
+            node_attributes={**graph.node_attributes, **columns},
+        )
 
 
 def check_model(model: TrainedModel, nodes: int, *, needs_prior: bool = True) -> None:

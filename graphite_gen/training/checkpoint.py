@@ -20,8 +20,11 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from ..config import ModelConfig, TrainConfig
+from ..data.attributes import AttributeSchema
+from ..data.compatibility import check_graph
 from ..data.sizes import SizeDistribution
 from ..errors import CheckpointError, ConfigError, OutputError, did_you_mean
+from ..graph import SimpleGraph
 from ..io.atomic import is_full, replacing, staging, sweep
 from ..io.locks import HIDDEN
 from ..records import Provenance, typed
@@ -74,6 +77,7 @@ class TrainedModel:
         sizes: The distribution of graph sizes, and the ER baseline.
         provenance: The training data.
         results: Results of training, such as the best validation NLL.
+        schema: The attributes that graphs carry, and the conditions that they are given.
     """
 
     name: str
@@ -82,6 +86,17 @@ class TrainedModel:
     training: TrainConfig
     provenance: Provenance
     results: Mapping[str, Any] = field(default_factory=dict)
+    schema: AttributeSchema = field(default_factory=AttributeSchema)
+
+    def read(self, graph: SimpleGraph, index: int = 0) -> SimpleGraph:
+        """A graph as the network reads it; ``index`` names it in messages.
+
+        Raises:
+            DatasetError: It is not of the kind that the model was trained on.
+        """
+        check_graph(self.config, self.name, graph, index)
+
+        return self.schema.encode(graph, index)
 
     @property
     def config(self) -> ModelConfig:
@@ -161,6 +176,7 @@ def save_checkpoint(model: TrainedModel, folder: Path, weights: Mapping[str, Ten
         "training": model.training.to_json(model.config.unused),
         "provenance": model.provenance.to_json(),
         "results": dict(model.results),
+        **({} if model.schema.is_plain else {"attributes": model.schema.to_json()}),
     }
     write_model(folder, config, model.network.state_dict() if weights is None else weights)
 
@@ -281,6 +297,9 @@ def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> Trained
         training = TrainConfig.from_json(config["training"])
         provenance = typed(Provenance, config["provenance"])
         name, results = str(config["name"]), _results(config["results"])
+        schema = AttributeSchema.from_json(config["attributes"]) if "attributes" in config else AttributeSchema()
+        if any(getattr(settings, key) != value for key, value in schema.settings().items()):
+            raise ValueError("the attributes do not fit the model")
     except (ConfigError, CheckpointError, KeyError, TypeError, ValueError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else str(error)[:400].rstrip(".")
         raise _damaged(folder / "config.json", f"is damaged: {problem}") from error
@@ -290,7 +309,7 @@ def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> Trained
     load_weights(network, weights, path)
     network.to(device).eval()
 
-    return TrainedModel(name, network, sizes, training, provenance, results)
+    return TrainedModel(name, network, sizes, training, provenance, results, schema)
 
 
 def _has_old_decoder(settings: Any) -> bool:

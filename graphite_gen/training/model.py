@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -12,6 +13,7 @@ from ..autoregressive.attributes import Attributes
 from ..autoregressive.decoder import AutoregressiveDecoder
 from ..autoregressive.distribution import AutoregressiveGraphs
 from ..config import ModelConfig
+from ..data.attributes import CodedGraph
 from ..data.batch import GraphBatch
 from ..graph import SimpleGraph
 from ..nn.distributions import EdgeBernoulli, EdgeDistribution, EdgeNormal, NodeNormal
@@ -104,12 +106,16 @@ def build_network(config: ModelConfig, seed: int = 0) -> GraphNetwork:
 
 
 def start_at_density(network: GraphNetwork, graphs: Sequence[SimpleGraph]) -> None:
-    """Set the bias of a decoder of unweighted graphs to the log-odds of an edge in the training graphs."""
+    """Set the bias of a decoder to the log-odds of an edge in the training graphs, and the scale of weights, if any."""
     if network.config.observation != "bernoulli":
         return
     pairs = sum(math.comb(graph.nodes, 2) for graph in graphs)
     density = (sum(len(graph.edges) for graph in graphs) + 0.5) / (pairs + 1)
     network.decoder.start_at(math.log(density / (1 - density)))
+    if isinstance(network.decoder, AutoregressiveDecoder) and network.decoder.edge_weight is not None:
+        weights = [graph.arc_weights for graph in graphs if isinstance(graph, CodedGraph)]
+        values = np.concatenate([own.ravel() for own in weights if own is not None])
+        network.decoder.edge_weight.standardise_like(torch.from_numpy(values[~np.isnan(values)]))
 
 
 def _encoder(config: ModelConfig) -> GraphEncoder:

@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 
 from ..autoregressive.ordering import attachment_degree, permute_to_ordering
 from ..config import ModelConfig, TrainConfig
+from ..data.attributes import CodedGraph
 from ..data.batch import collate, consecutive_batches
+from ..data.edge_states import arc_codes
+from ..data.properties import is_dag
 from ..graph import SimpleGraph
 from ..records import Record
 from ..rng import derive_seed, stream
@@ -25,6 +28,8 @@ from .step import normal_noise
 __all__ = ["FALLBACK", "OrderingChoice", "OrderingScore", "choose_ordering"]
 
 FALLBACK = "bfs"
+# Training graphs that tell whether directed graphs have cycles.
+DAGS = 1000
 """The ordering of runs that are too short to compare orderings."""
 
 # Every candidate is trained for this many steps, and the best ones as long again; for fewer steps if the run has fewer
@@ -81,7 +86,7 @@ def choose_ordering(
     given ``seconds``, at most about that time, with fewer steps or orderings if it is short.
     ``watch`` is called with the ordering before each batch of a pilot run.
     """
-    rules, pool = _candidates(graphs), validation or graphs
+    rules, pool = _candidates(graphs, config), validation or graphs
     count = int(np.clip(GRAPH_CELLS / np.mean([graph.nodes**2 for graph in pool]), LEAST_GRAPHS, GRAPHS))
     held_out = [pool[index] for index in stream(training.seed, "pilot graphs").permutation(len(pool))[:count]]
     configs = [replace(config, ordering=rule, encoder="none") for rule in rules]
@@ -141,19 +146,31 @@ def _affordable(
     return 0, 0
 
 
-def _candidates(graphs: Sequence[SimpleGraph]) -> list[str]:
+def _candidates(graphs: Sequence[SimpleGraph], config: ModelConfig) -> list[str]:
     """The orderings to compare, those that are best for most graphs first.
 
-    ``attachment`` is one of them only if all nodes may add equally many edges, and more than one. ``frontier`` and
+    ``topological`` is one of them if directed graphs have no cycle. ``attachment`` is one of them only if all nodes may add equally many edges, and more than one. ``frontier`` and
     ``degeneracy`` are not compared: pilot runs are too short for ``bfs`` and ``onion``, special cases of them that take
     longer to learn, and samples of lobsters were more often valid with ``onion``.
     """
     names = ["bfs", "onion", "uniform", "max-cardinality", "dfs", "max-degree"]
+    if config.directed and all(_is_dag(graph, config) for graph in graphs[:DAGS]):
+        return ["topological", *names]
     nodes = np.array([graph.nodes for graph in graphs])
     edges = np.array([float(len(graph.edges)) for graph in graphs])
     m = attachment_degree(edges, nodes)
 
     return ["attachment", *names] if ((m > 1) & (m * (nodes - m) == edges)).mean() > 0.9 else names
+
+
+def _is_dag(graph: SimpleGraph, config: ModelConfig) -> bool:
+    """Whether a graph, whose directions are states of its edges, has no directed cycle."""
+    assert isinstance(graph, CodedGraph)
+    assert graph.states is not None
+    forward, backward = arc_codes(graph.states, config.edge_labels)
+    arcs = np.concatenate([graph.edges[forward > 0], graph.edges[backward > 0][:, ::-1]])
+
+    return is_dag(graph.nodes, arcs)
 
 
 class _Pilot:
@@ -208,7 +225,7 @@ class _Pilot:
         self._watch(self.ordering)
         batch = collate(graphs).to(self._device)
         generator = torch.Generator().manual_seed(derive_seed(self._training.seed, "pilot noise", number))
-        ordered, log_q = permute_to_ordering(batch, self.ordering, rng, is_unbiased)
+        ordered, log_q = permute_to_ordering(batch, self._network.config, rng, is_unbiased)
         noise = normal_noise(generator, batch, *batch.mask.shape, self._network.noise_features)
         epsilon = normal_noise(generator, batch, *batch.mask.shape, self._network.config.latent)
 

@@ -190,12 +190,16 @@ def resume_run(
                 f"The graphs are not those that the run in '{folder}' was trained on.", reason="resume-other-graphs"
             )
 
+        train, validation = (
+            [model.read(graph, index) for index, graph in enumerate(part)] for part in (train, validation)
+        )
         trainer = Trainer(
             model.name,
             model.config,
             model.training,
             train,
             validation,
+            schema=model.schema,
             folder=place,
             provenance=provenance,
             device=resolve_device(device),
@@ -211,7 +215,9 @@ def check_resumed(
     folder: Path, model: TrainedModel, given: Mapping[str, Any], data: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Check that settings are those of a run and its data, and return those of its length, which may differ."""
-    known = {**(data or {}), **vars(model.config), **vars(model.training)}
+    named = {"node_label": model.schema.node_label, "edge_label": model.schema.edge_label}
+    named["condition"] = tuple(one.name for one in model.schema.conditions.each)
+    known = {**(data or {}), **vars(model.config), **vars(model.training), **named}
     for key, value in given.items():
         if key not in known:
             raise ConfigError(f"Unknown setting '{key}'{did_you_mean(key, known)}.")

@@ -126,7 +126,7 @@ def _draw_autoregressive(
     config = network.config
     # The names of streams stay as they are, since they determine the random numbers.
     rng = stream(training.seed, "growth", number)
-    ordered, log_q = permute_to_ordering(batch, config.ordering, rng)
+    ordered, log_q = permute_to_ordering(batch, config, rng)
     noise = normal_noise(generator, batch, *batch.mask.shape, network.noise_features)
     epsilon = normal_noise(generator, batch, *batch.mask.shape, config.latent)
     log_orders = torch.lgamma(batch.sizes.double() + 1) + log_q

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from ..config import ModelConfig, TrainConfig, current_names, preset
+from ..data.attributes import AttributeSchema
 from ..data.batch import bucket, collate
 from ..data.sizes import SizeDistribution
 from ..distributed import SINGLE_PROCESS, ProcessGroup
@@ -79,6 +80,8 @@ FORWARD_COST = 0.35
 FEW_GRAPHS = 1000
 # The peak learning rate of fine-tuning relative to that of training.
 FINE_TUNING = 0.3
+ATTRIBUTES = ("node_label", "edge_label", "condition", "weights")
+"""Settings that name attributes of graphs: labels, conditions, and how weights are modelled."""
 
 
 def resolve_device(name: str) -> torch.device:
@@ -118,37 +121,69 @@ def adapt_config(config: ModelConfig, graphs: Sequence[SimpleGraph]) -> ModelCon
         config,
         observation="normal" if any(graph.is_weighted for graph in graphs) else "bernoulli",
         max_nodes=max(graph.nodes for graph in graphs),
-        node_features=widths.pop(),
+        # Those of conditions are the last.
+        node_features=widths.pop() - config.conditions,
     )
 
 
-def configure(
-    name: str, graphs: Sequence[SimpleGraph], /, initial: TrainedModel | None = None, **changes: Any
-) -> tuple[ModelConfig, TrainConfig]:
-    """The settings of a preset with some changed, adapted to the graphs.
+def schema_of(
+    name: str, graphs: Sequence[SimpleGraph], names: Mapping[str, Any], settings: Mapping[str, Any]
+) -> AttributeSchema:
+    """What models of a preset generate with these graphs: labels and conditions of given names, directions, weights.
 
-    Weighted graphs get a one-shot decoder, and graphs with node features the node ordering ``uniform``. Settings
-    without effect are refused. To fine-tune an ``initial`` model, its architecture is kept.
+    A one-shot model has weights on all pairs, and no other attributes.
+    """
+    model, _ = preset(name, **_for_weights(names, settings))
+    weighted = model.is_autoregressive and any(graph.is_weighted for graph in graphs)
+    own = {key: value for key, value in names.items() if key != "weights"}
+
+    return AttributeSchema.of(graphs, weighted=weighted, **own)
+
+
+def _for_weights(names: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a model; weights on all pairs need a one-shot decoder."""
+    return {**({"decoder": "one-shot"} if names.get("weights") == "dense" else {}), **settings}
+
+
+def configure(
+    name: str,
+    graphs: Sequence[SimpleGraph],
+    /,
+    initial: TrainedModel | None = None,
+    schema: AttributeSchema | None = None,
+    **changes: Any,
+) -> tuple[ModelConfig, TrainConfig]:
+    """The settings of a preset with some changed, adapted to the graphs, which have been encoded by a schema.
+
+    Graphs with node features get the node ordering ``uniform``. Settings without effect are refused. To fine-tune an
+    ``initial`` model, its architecture is kept.
     """
     changes = current_names(changes)
     given = tuple(changes)
     if initial is not None:
         return _fine_tuning(name, graphs, initial, changes)
-    if any(graph.is_weighted for graph in graphs):
-        changes.setdefault("decoder", "one-shot")
     model, training = preset(name, **changes)
-    if model.ordering == "auto" and any(graph.features is not None for graph in graphs):
+    model = adapt_config(replace(model, **(schema or AttributeSchema()).settings()), graphs)
+    if model.ordering == "auto" and model.node_features:
         model = replace(model, ordering="uniform")
     for setting in given:
         if setting in model.unused:
             raise UnusedSettingError(setting, model.unused[setting])
 
-    return adapt_config(model, graphs), training
+    return model, training
 
 
 def check_settings(name: str, settings: Mapping[str, Any], initial: TrainedModel | None = None) -> None:
     """Refuse settings of :func:`configure` that do not fit the graphs of a family, before those are drawn."""
-    configure(name, [SimpleGraph.from_pairs(1, [])], initial=initial, **settings)
+    names, others = _split_settings(settings)
+    configure(name, [SimpleGraph.from_pairs(1, [])], initial=initial, **_for_weights(names, others))
+
+
+def _split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The settings that name attributes of graphs, and those of models and runs."""
+    names = {key: settings[key] for key in ATTRIBUTES if settings.get(key)}
+
+    return names, {key: value for key, value in settings.items() if key not in ATTRIBUTES}
 
 
 def _fine_tuning(
@@ -284,12 +319,13 @@ class Trainer:
         device: torch.device | str = "cpu",
         resume: bool = False,
         initial: TrainedModel | None = None,
+        schema: AttributeSchema | None = None,
         group: ProcessGroup = SINGLE_PROCESS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Prepare a run, or resume one.
 
-        The config is that of :func:`adapt_config`. Without validation graphs the last weights are kept, and without a
+        The config is that of :func:`adapt_config`, and graphs have been encoded by the schema. Without validation graphs the last weights are kept, and without a
         folder, to which rank 0 saves, nothing is saved. ``data`` tells how to read or sample the graphs again, as JSON.
         A new run starts with the weights of an ``initial`` model of the same architecture, if there is one. ``clock``
         gives the seconds that a budget is measured in.
@@ -338,7 +374,12 @@ class Trainer:
         self._validated = copy.deepcopy(self.network) if training.average else self.network
         self._best = copy.deepcopy(self._validated.state_dict())
         self._sketch = TrainedModel(
-            name, self.network, SizeDistribution.of(graphs), training, provenance or Provenance()
+            name,
+            self.network,
+            SizeDistribution.of(graphs),
+            training,
+            provenance or Provenance(),
+            schema=schema or AttributeSchema(),
         )
         if resume:
             self._restore()
@@ -644,7 +685,7 @@ class Trainer:
         config = self.config
         is_few = len(self.graphs) < FEW_GRAPHS and self._data.get("family") is None
 
-        return is_few and config.is_autoregressive and not config.node_features
+        return is_few and config.is_autoregressive and not config.node_features and self._sketch.schema.is_plain
 
     def _batches(self) -> list[list[int]]:
         """The batches of this epoch: the next graphs of an endless series of shuffled passes."""
@@ -827,8 +868,17 @@ def prepare(
     **others: Any,
 ) -> Trainer:
     """A new run with the settings of :func:`configure`; the others are arguments of :class:`Trainer`."""
-    config, training = configure(preset_name, [*graphs, *validation], initial=initial, seed=seed, **settings)
-    others |= {"device": resolve_device(device), "initial": initial}
+    names, own = _split_settings(settings)
+    if initial is None:
+        schema = schema_of(preset_name, [*graphs, *validation], names, own)
+    elif names:
+        raise ConfigError(f"'{initial.name}' has its own attributes and conditions, which fine-tuning keeps.")
+    else:
+        schema = initial.schema
+    graphs, validation = ([schema.encode(graph, i) for i, graph in enumerate(part)] for part in (graphs, validation))
+    own = _for_weights(names, own)
+    config, training = configure(preset_name, [*graphs, *validation], initial=initial, schema=schema, seed=seed, **own)
+    others |= {"device": resolve_device(device), "initial": initial, "schema": schema}
 
     return Trainer(name, config, training, graphs, validation, **others)
 

@@ -98,7 +98,7 @@ def _validation_nats(
     if network.config.is_autoregressive:
         rng, each = stream(training.seed, "validation orders", start), []
         for _ in range(samples):
-            ordered, log_q = permute_to_ordering(batch, network.config.ordering, rng, is_unbiased=True)
+            ordered, log_q = permute_to_ordering(batch, network.config, rng, is_unbiased=True)
             noise = normal_noise(generator, batch, count, nodes, network.noise_features)
             epsilon = normal_noise(generator, batch, count, nodes, network.config.latent)
             each.append(autoregressive_log_weights(network, ordered, noise, epsilon, log_q))

@@ -166,7 +166,9 @@ def test_weights_are_given_the_same_in_the_training_pass_and_by_the_sampler(
     for name, calls in seen.items():
         original = getattr(WeightHead, name)
 
-        def recorded(self: WeightHead, inputs: WeightInputs, *rest: Tensor, own: Any = original, to: Any = calls) -> Any:
+        def recorded(
+            self: WeightHead, inputs: WeightInputs, *rest: Tensor, own: Any = original, to: Any = calls
+        ) -> Any:
             to.append(torch.cat([part.reshape(len(part), -1).double() for part in inputs], -1))
             return own(self, inputs, *rest)
 
