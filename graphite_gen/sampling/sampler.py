@@ -296,9 +296,9 @@ class Sampler:
                 (number * block + np.arange(block)) % len(self.features)
             ]
         if self.model.config.conditions and not self._range and self._weights is None:
-            sizes, _ = self._conditions(number)
-            if np.isin(sizes, self._possible).all():
-                return sizes
+            agreeing, _ = self._conditions(number)
+            if np.isin(agreeing, self._possible).all():
+                return agreeing
         rng = stream(self.seed, "sizes", number)
         if self._weights is not None:
             return rng.choice(np.array(self._possible), size=block, p=self._weights)
@@ -394,13 +394,9 @@ class Sampler:
             # A random order makes node numbers uninformative.
             order = NodePermutation(sizes[rows], keys, device, requirements, by_degree=by_degree)
             graphs = self.model.network.decode_autoregressive(order.nodes(z), order.nodes(x), order.sizes)
-            noise_of_attributes = self._attribute_noise(number, attempt, rows)
-            drawn = graphs.sample_graphs(
-                uniform,
-                order.constraints,
-                noise_of_attributes,
-                acyclic=not is_free and Dag() in self.constraint.constraints,
-            )
+            own_noise = self._attribute_noise(number, attempt, rows)
+            acyclic = not is_free and Dag() in self.constraint.constraints
+            drawn = graphs.sample_graphs(uniform, order.constraints, own_noise, acyclic)
             drawn = order.inverted(drawn)
             adj = drawn.adj
         else:

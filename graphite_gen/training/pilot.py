@@ -149,9 +149,10 @@ def _affordable(
 def _candidates(graphs: Sequence[SimpleGraph], config: ModelConfig) -> list[str]:
     """The orderings to compare, those that are best for most graphs first.
 
-    ``topological`` is one of them if directed graphs have no cycle. ``attachment`` is one of them only if all nodes may add equally many edges, and more than one. ``frontier`` and
-    ``degeneracy`` are not compared: pilot runs are too short for ``bfs`` and ``onion``, special cases of them that take
-    longer to learn, and samples of lobsters were more often valid with ``onion``.
+    ``topological`` is one of them if directed graphs have no cycle, ``attachment`` only if all nodes may add equally
+    many edges, and more than one. ``frontier`` and ``degeneracy`` are not compared: pilot runs are too short for
+    ``bfs`` and ``onion``, special cases of them that take longer to learn, and samples of lobsters were more often
+    valid with ``onion``.
     """
     names = ["bfs", "onion", "uniform", "max-cardinality", "dfs", "max-degree"]
     if config.directed and all(_is_dag(graph, config) for graph in graphs[:DAGS]):

@@ -215,8 +215,8 @@ def check_resumed(
     folder: Path, model: TrainedModel, given: Mapping[str, Any], data: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Check that settings are those of a run and its data, and return those of its length, which may differ."""
-    named = {"node_label": model.schema.node_label, "edge_label": model.schema.edge_label}
-    named["condition"] = tuple(one.name for one in model.schema.conditions.each)
+    conditions = tuple(one.name for one in model.schema.conditions.each)
+    named = {"node_label": model.schema.node_label, "edge_label": model.schema.edge_label, "condition": conditions}
     known = {**(data or {}), **vars(model.config), **vars(model.training), **named}
     for key, value in given.items():
         if key not in known:

@@ -325,10 +325,10 @@ class Trainer:
     ) -> None:
         """Prepare a run, or resume one.
 
-        The config is that of :func:`adapt_config`, and graphs have been encoded by the schema. Without validation graphs the last weights are kept, and without a
-        folder, to which rank 0 saves, nothing is saved. ``data`` tells how to read or sample the graphs again, as JSON.
-        A new run starts with the weights of an ``initial`` model of the same architecture, if there is one. ``clock``
-        gives the seconds that a budget is measured in.
+        The config is that of :func:`adapt_config`, and graphs have been encoded by the schema. Without validation
+        graphs the last weights are kept, and without a folder, to which rank 0 saves, nothing is saved. ``data`` tells
+        how to read or sample the graphs again, as JSON. A new run starts with the weights of an ``initial`` model of
+        the same architecture, if there is one. ``clock`` gives the seconds that a budget is measured in.
         """
         if validation and initial is None:
             fitted = adapt_config(config, [*graphs, *validation])
