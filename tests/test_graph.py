@@ -22,13 +22,13 @@ attributes = st.dictionaries(st.sampled_from(["colour", "size", "features", "lab
 
 @st.composite
 def networkx_graphs(draw: st.DrawFn) -> nx.Graph:
-    """Graphs with names, attributes, and sometimes weights and features."""
+    """Graphs, undirected or directed, with names, attributes, and sometimes weights and features."""
     nodes = draw(st.lists(st.one_of(st.integers(-3, 9), st.text(max_size=2)), unique_by=str, max_size=6))
-    graph = nx.Graph()
+    graph = draw(st.sampled_from([nx.Graph, nx.DiGraph]))()
     graph.graph.update(draw(st.dictionaries(st.one_of(st.text(max_size=3), st.integers()), scalars, max_size=2)))
     for node in nodes:
         graph.add_node(node, **draw(attributes))
-    pairs = [(u, v) for i, u in enumerate(nodes) for v in nodes[:i]]
+    pairs = [(u, v) for u in nodes for v in nodes if u != v]
     for u, v in draw(st.lists(st.sampled_from(pairs), max_size=8)) if pairs else []:
         graph.add_edge(u, v, **draw(attributes), **draw(st.dictionaries(st.just("weight"), numbers)))
     if draw(st.booleans()):
@@ -40,7 +40,9 @@ def networkx_graphs(draw: st.DrawFn) -> nx.Graph:
 
 
 def contents(graph: nx.Graph) -> tuple[Any, ...]:
-    return dict(graph.nodes(data=True)), {frozenset(pair): data for pair, data in graph.edges.items()}, graph.graph
+    ends = tuple if graph.is_directed() else frozenset
+
+    return dict(graph.nodes(data=True)), {ends(pair): data for pair, data in graph.edges.items()}, graph.graph
 
 
 @settings(deadline=None)
@@ -50,8 +52,14 @@ def test_conversion_to_and_from_networkx_is_lossless(graph: nx.Graph) -> None:
 
     assert list(simple.to_networkx()) == list(graph)
     assert contents(simple.to_networkx()) == contents(graph)
-    assert (simple.edges[:, 0] < simple.edges[:, 1]).all()
+    assert simple.directed == graph.is_directed()
+    assert simple.directed or (simple.edges[:, 0] < simple.edges[:, 1]).all()
     assert simple.edges.tolist() == sorted(simple.edges.tolist())
+    skeleton = simple.skeleton()
+    assert nx.utils.graphs_equal(nx.Graph(skeleton.to_networkx().edges), nx.Graph(graph.to_undirected().edges))
+    assert dict(skeleton.to_networkx().nodes(data=True)) == dict(graph.nodes(data=True))
+    assert (skeleton.weights, skeleton.edge_attributes, skeleton.directed) == (None, {}, False)
+    assert (skeleton is simple) == (not graph.is_directed() and simple.weights is None and not simple.edge_attributes)
 
 
 @pytest.mark.parametrize(
@@ -69,11 +77,12 @@ def test_graphs_that_are_not_simple_are_refused(graph: nx.Graph, message: str) -
         SimpleGraph.from_networkx(graph)
 
 
-@given(seed=st.integers(0, 100), order=st.permutations(range(6)))
-def test_renumbering_keeps_node_and_edge_data(seed: int, order: list[int]) -> None:
+@given(seed=st.integers(0, 100), order=st.permutations(range(6)), directed=st.booleans())
+def test_renumbering_keeps_node_and_edge_data(seed: int, order: list[int], directed: bool) -> None:
     graph = random_graph(6, seed, weighted=True, features=2)
     columns = {"age": list(range(6))}, {"number": list(range(len(graph.edges)))}
-    named = SimpleGraph(6, graph.edges, graph.weights, graph.features, tuple("abcdef"), *columns, {"family": "er"})
+    about = (tuple("abcdef"), *columns, {"family": "er"}, directed)
+    named = SimpleGraph(6, graph.edges, graph.weights, graph.features, *about)
 
     turned, plain = named.permuted(order), SimpleGraph(6, graph.edges).permuted(order)
 
@@ -101,6 +110,21 @@ def test_matrix_pairs_and_degrees_agree_with_networkx(nodes: int, density: float
         assert same.edges.shape == graph.edges.shape
         assert np.array_equal(same.edges, graph.edges)
     assert as_simple_graph(graph) is graph
+
+
+@pytest.mark.parametrize("density", [0.0, 0.4, 1.0])
+def test_arcs_matrix_and_degrees_agree_with_networkx(density: float) -> None:
+    other = nx.gnp_random_graph(6, density, seed=3, directed=True)
+    arcs = np.random.default_rng(0).permutation(np.array(other.edges).reshape(-1, 2))
+
+    graph = SimpleGraph.from_pairs(6, arcs, directed=True)
+
+    assert graph.edges.tolist() == sorted(map(list, other.edges))
+    assert np.array_equal(graph.adjacency(), nx.to_numpy_array(other) > 0)
+    assert graph.degrees().tolist() == [other.degree(i) for i in range(6)]
+    assert np.array_equal(graph.skeleton().adjacency(), graph.adjacency() | graph.adjacency().T)
+    assert "directed" in repr(graph)
+    assert graph.picture().count("<circle") == 6
 
 
 def test_other_objects_and_a_single_graph_instead_of_a_list_are_refused_in_one_line() -> None:

@@ -222,11 +222,12 @@ def _directions(key: str, values: Iterable[Any]) -> set[bool]:
     """Whether a column says that edges are directed, one value or both; none if it is an edge attribute."""
     if key.lower() not in _DIRECTED:
         return set()
-    # An empty field below others is an undirected edge.
+    # An empty field is an undirected edge, in Gephi's column beside others.
     words = {**_DIRECTED[key.lower()], "none": False}
     texts = {str(value).lower().removesuffix(".0") for value in values}
+    is_other = not texts <= words.keys() or (texts == {"none"} and key.lower() == "type")
 
-    return {words[text] for text in texts} if texts - {"none"} and texts <= words.keys() else set()
+    return set() if is_other else {words[text] for text in texts}
 
 
 def table(graph: SimpleGraph, index: int) -> Iterator[dict[str, Any]]:

@@ -3,11 +3,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import h5py
+import networkx as nx
 import numpy as np
 import pytest
 import torch
 
-from graphite_gen.io import read_graphs
+from graphite_gen.io import read_graphs, write_graphs
 from graphite_gen.training.checkpoint import load_checkpoint, save_checkpoint
 
 from .conftest import assert_error, invoke, run, run_json
@@ -37,6 +38,22 @@ def test_weights_names_and_features_are_counted() -> None:
     assert (value["weighted"], value["named"], value["features"]) == (1, 1, [2])
     assert value["attributes"]["edge"] == ["colour"]
     assert "2 per node" in run("inspect", "own.jsonl").stdout
+
+
+def test_directed_graphs_are_described() -> None:
+    write_graphs([nx.DiGraph([(0, 1), (1, 0), (1, 2), (3, 2)]), nx.DiGraph([(0, 1)])], "arcs.jsonl")
+    value = run_json("inspect", "arcs.jsonl")
+
+    assert (value["directed"], value["acyclic"]) == (2, 1)
+    assert value["reciprocity"] == {"min": 0.0, "max": 0.5, "mean": 0.25}
+    assert value["density"] == {"min": 1 / 3, "max": 0.5, "mean": pytest.approx(5 / 12)}
+    shown = [line.split(None, 1) for line in run("inspect", "arcs.jsonl").stdout.splitlines()]
+    assert ["directed", "yes"] in shown
+    assert ["reciprocity", "0.000 to 0.500, mean 0.250"] in shown
+    assert ["acyclic", "1 of 2 graphs"] in shown
+    write_graphs([nx.path_graph(3)], "plain.jsonl")
+    assert run_json("inspect", "plain.jsonl")["directed"] == 0
+    assert "directed" not in run("inspect", "plain.jsonl").stdout
 
 
 def test_features_of_a_network_are_counted_and_latents_recognised(groups: Path) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
+from graphite_gen.io import write_graphs
+
 from .conftest import invoke, run, write_groups
 
 # A command line, its exit code, and words of its error: the thing that is wrong, then the remedy.
@@ -54,6 +56,23 @@ MISTAKES: tuple[tuple[str, int, tuple[str, ...]], ...] = (
     ("inspect ego.h5 --format g6", 1, ("'ego.h5'", "--format")),
     ("inspect graphs.pkl", 1, ("'graphs.pkl'", "GraphML")),
     ("train directed.graphml", 1, ("directed", "--simplify")),
+    ("train directed.h5", 1, ("Graph 0 is directed", "--simplify")),
+    ("nll directed.h5", 1, ("'directed.h5', graph 0", "directed", "--simplify")),
+    ("encode directed.h5 -o z.h5", 1, ("'directed.h5', graph 0", "directed", "--simplify")),
+    ("reconstruct directed.h5 -o a.g6", 1, ("'directed.h5', graph 0", "directed", "--simplify")),
+    ("interpolate directed.h5 ego.h5 -o a.g6", 1, ("'directed.h5', graph 0", "directed", "--simplify")),
+    ("sample -n 2 --features directed.h5 -o a.g6", 1, ("'directed.h5', graph 0", "directed", "--simplify")),
+    ("evaluate directed.h5 --reference ego.h5", 1, ("'directed.h5', graph 0", "directed", "--simplify")),
+    ("evaluate ego.h5 --reference directed.h5", 1, ("'directed.h5', graph 0", "directed", "--simplify")),
+    ("complete directed.graphml -o a.g6", 1, ("'directed.graphml', graph 0", "directed", "--simplify")),
+    ("plot gallery directed.h5 -o a.png", 1, ("'directed.h5', graph 0", "directed", "--simplify")),
+    ("plot latents directed.h5 -o a.png", 1, ("'directed.h5', graph 0", "directed", "--simplify")),
+    ("report ego --samples directed.h5 -o a.html", 1, ("'directed.h5', graph 0", "directed", "--simplify")),
+    ("link directed.graphml", 1, ("directed.graphml', graph 0", "directed", "--simplify")),
+    ("embed directed.graphml -o z.csv", 1, ("directed.graphml', graph 0", "directed", "--simplify")),
+    ("train --single directed.graphml", 1, ("directed.graphml', graph 0", "directed", "--simplify")),
+    ("convert directed.h5 a.g6", 1, ("Graph 0 is directed", "graphml")),
+    ("convert mixed.jsonl a.h5 --union", 1, ("directed and undirected",)),
     ("inspect loops.edgelist", 1, ("self-loop", "--simplify")),
     ("inspect names.csv", 1, ("'alice', 'bob'", "'source' and 'target'")),
     ("inspect mixed.csv", 1, ("not consecutive", "sort the rows")),
@@ -134,6 +153,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_groups(folder / "groups.graphml")
     nx.write_graphml(nx.path_graph(4), folder / "one.graphml")
     nx.write_graphml(nx.DiGraph([(0, 1), (1, 2)]), folder / "directed.graphml")
+    write_graphs([nx.DiGraph([(0, 1), (1, 2)])] * 3, folder / "directed.h5")
+    write_graphs([nx.DiGraph([(0, 1)]), nx.path_graph(3)], folder / "mixed.jsonl")
     texts = {
         "empty.g6": "",
         "notes.txt": "some notes\n",

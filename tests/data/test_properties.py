@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import path, random_graph
 
-from graphite_gen.data.properties import is_connected, largest_component
+from graphite_gen.data.properties import is_acyclic, is_connected, largest_component, reciprocity
 from graphite_gen.graph import SimpleGraph
 
 graphs = st.builds(random_graph, st.integers(1, 9), st.integers(0, 10**6), st.floats(0, 0.6))
@@ -25,6 +25,17 @@ def test_connectedness_and_the_largest_component_with_all_its_data_are_those_of_
     assert is_connected(graph) == nx.is_connected(whole)
     assert sorted(found.nodes(data=True)) == sorted(expected.nodes(data=True))
     assert nx.utils.graphs_equal(found, expected.copy())
+
+
+@settings(deadline=None)
+@given(nodes=st.integers(1, 7), density=st.floats(0, 0.5), seed=st.integers(0, 10**6))
+def test_reciprocity_and_cycles_of_directed_graphs_are_those_of_networkx(nodes: int, density: float, seed: int) -> None:
+    whole = nx.gnp_random_graph(nodes, density, seed=seed, directed=True)
+    graph = SimpleGraph.from_networkx(whole)
+
+    assert is_acyclic(graph) == nx.is_directed_acyclic_graph(whole)
+    assert reciprocity(graph) == (nx.overall_reciprocity(whole) if whole.size() else 0.0)
+    assert is_acyclic(graph.skeleton()) == nx.is_forest(whole.to_undirected())
 
 
 def test_the_first_of_equal_components_is_kept_and_a_plain_graph_stays_plain() -> None:

@@ -1,5 +1,6 @@
 """Strategies for graphs of every kind, equality of graphs, and what a refusal looks like."""
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -23,9 +24,19 @@ VALUES = st.one_of(SCALARS, st.lists(SCALARS, max_size=2), st.dictionaries(TEXT,
 
 
 @st.composite
+def small_digraphs(draw: st.DrawFn, most: int = 5) -> SimpleGraph:
+    """Any directed graph on a few nodes."""
+    nodes = draw(st.integers(0, most))
+    pairs = list(itertools.permutations(range(nodes), 2))
+    chosen = draw(st.lists(st.booleans(), min_size=len(pairs), max_size=len(pairs)))
+
+    return SimpleGraph.from_pairs(nodes, [pair for pair, kept in zip(pairs, chosen, strict=True) if kept], True)
+
+
+@st.composite
 def rich_graphs(draw: Callable[..., Any], width: int = 2) -> SimpleGraph:
-    """A graph with some of weights, features, names and attributes."""
-    graph = draw(small_graphs(0, 9))
+    """A graph, undirected or directed, with some of weights, features, names and attributes."""
+    graph = draw(st.one_of(small_graphs(0, 9), small_digraphs()))
     n, e = graph.nodes, len(graph.edges)
     finite = st.floats(allow_nan=False, allow_infinity=False)
     numbers = st.floats(width=32, allow_nan=False, allow_infinity=False)
@@ -42,6 +53,7 @@ def rich_graphs(draw: Callable[..., Any], width: int = 2) -> SimpleGraph:
         draw(columns(n)),
         draw(columns(e)),
         draw(st.dictionaries(KEYS, VALUES, max_size=2)),
+        graph.directed,
     )
 
 
@@ -76,7 +88,7 @@ def assert_kept(graphs: Sequence[SimpleGraph], path: Path) -> None:
 
 
 def assert_same_edges(graph: SimpleGraph, other: SimpleGraph) -> None:
-    assert graph.nodes == other.nodes
+    assert (graph.nodes, graph.directed) == (other.nodes, other.directed)
     assert np.array_equal(graph.edges, other.edges)
     assert other.edges.dtype == np.int32
 
@@ -102,12 +114,14 @@ def assert_not_written(target: str | Path, expected: str, *graphs: SimpleGraph, 
     assert caught.value.reason == expected or re.search(expected, str(caught.value)), caught.value
 
 
-def assert_refused(path: Path, expected: str, body: bytes | str | None = None, reason: str | None = None) -> None:
+def assert_refused(
+    path: Path, expected: str, body: bytes | str | None = None, reason: str | None = None, **how: Any
+) -> None:
     """Reading the file raises a one-line error that names it and has the expected reason, or matches a pattern."""
     if body is not None:
         path.write_bytes(body if isinstance(body, bytes) else body.encode())
     with pytest.raises(FormatError) as caught:
-        list(read_graphs(path))
+        list(read_graphs(path, **how))
     message = str(caught.value)
     assert caught.value.reason == expected or re.search(expected, message), message
     assert f"{path.name}'" in message

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -70,6 +71,8 @@ def test_integers_need_no_header_and_the_third_column_is_the_weight(tmp_path: Pa
         ("a.csv", "source,target\n,1\n", "line 2: an edge to '1' without a source"),
         ("a.csv", "source,target,x,x\n0,1,2,3\n", "two columns have the same name"),
         ("a.csv", "source,target\n0,0\n", "needs-simplify"),
+        ("a.csv", "source,target,directed\n0,1,1\n1,2,0\n", "some edges are directed and others are not"),
+        ("a.csv", "source,target,directed\n0,1,1\n0,1,1\n", "0 -> 1 is repeated"),
         ("a.csv", 'source,target\n0,"1\n', "not a row of a table"),
         ("a.edgelist", "a,b\nb c\n", "line 2: 'b c'; expected values separated as in the first line"),
         ("a.edgelist", "1,2 1,3\n", "line 1: '1,2 1,3'; expected values separated as in the first line"),
@@ -90,12 +93,12 @@ def test_what_edges_carry_comes_back(format: str, graphs: list[SimpleGraph]) -> 
 
     for graph, read in zip(graphs, back, strict=True):
         if graph.names is None:
-            kept = SimpleGraph(graph.nodes, graph.edges, graph.weights, edge_attributes=graph.edge_attributes)
-            assert_same(kept, read)
+            assert_same(replace(graph, features=None, node_attributes={}, attributes={}), read)
         else:
             # Named nodes are in order of appearance.
             assert sorted(map(repr, read.names or range(read.nodes))) == sorted(map(repr, graph.names))
             assert sorted(read.degrees()) == sorted(graph.degrees())
+            assert read.directed == graph.directed
 
 
 def test_names_keep_their_types_and_may_start_with_a_hash(tmp_path: Path) -> None:
@@ -108,6 +111,33 @@ def test_names_keep_their_types_and_may_start_with_a_hash(tmp_path: Path) -> Non
         "dogs",
         "#birds",
     )
+
+
+@pytest.mark.parametrize(
+    ("header", "value", "directed"),
+    [
+        *(("directed", "1", True), ("Directed", "TRUE", True), ("directed", "1.0", True), ("directed", "0", False)),
+        *(("Type", "Directed", True), ("type", "undirected", False)),
+    ],
+)
+def test_a_column_says_whether_edges_are_directed(header: str, value: str, directed: bool, tmp_path: Path) -> None:
+    graph = only(tmp_path / "a.csv", f"Source,Target,{header}\n1,0,{value}\n2,1,{value}\n")
+
+    assert (graph.directed, graph.edge_attributes) == (directed, {})
+    assert graph.edges.tolist() == ([[1, 0], [2, 1]] if directed else [[0, 1], [1, 2]])
+    assert not only(tmp_path / "b.csv", f"source,target,{header}\n1,0,one way\n").directed
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_edge_attributes_called_like_that_column_come_back(directed: bool, tmp_path: Path) -> None:
+    columns = {"type": ["Directed", "Directed"], "directed": [0, 1], "split": ["train", "x"], "Type": ["a", "b"]}
+    graph = SimpleGraph.from_pairs(3, [(0, 1), (1, 2)], directed)
+    graph = replace(graph, edge_attributes=columns, attributes={"split": "test"})
+    write_graphs([graph], tmp_path / "a.csv")
+
+    (back,) = read_graphs(tmp_path / "a.csv")
+
+    assert_same(graph, back)
 
 
 def test_tables_beside_graphs_are_not_read_from_a_folder(tmp_path: Path) -> None:

@@ -40,6 +40,28 @@ def test_what_networkx_and_igraph_write_is_read(write: Callable[[nx.Graph, Path]
     assert_same(SimpleGraph(34, wanted.edges, None if write is write_with_igraph else wanted.weights), read)
 
 
+def test_directed_lists_are_those_of_networkx(tmp_path: Path) -> None:
+    graph = nx.gnp_random_graph(9, 0.3, seed=1, directed=True)
+    nx.set_edge_attributes(graph, {arc: float(k) for k, arc in enumerate(graph.edges)}, "weight")
+    nx.write_weighted_edgelist(graph, tmp_path / "theirs.edgelist")
+    write_graphs([graph], tmp_path / "ours.edgelist")
+
+    for path, directed in ((tmp_path / "theirs.edgelist", True), (tmp_path / "ours.edgelist", None)):
+        assert_same(SimpleGraph.from_networkx(graph), *read_graphs(path, directed=directed))
+    opened = nx.read_edgelist(tmp_path / "ours.edgelist", nodetype=int, create_using=nx.DiGraph)
+    assert dict(opened.edges) == dict(graph.edges)
+
+
+@pytest.mark.parametrize(("comment", "directed"), [("Directed graph (each", True), ("Undirected graph: a.txt", False)])
+def test_the_header_of_snap_says_whether_edges_are_directed(comment: str, directed: bool, tmp_path: Path) -> None:
+    (tmp_path / "a.edgelist").write_text(f"# {comment}\n# Nodes: 3 Edges: 2\n2\t1\n1\t0\n# directed graph\n")
+
+    (read,) = read_graphs(tmp_path / "a.edgelist")
+
+    assert read.directed == directed
+    assert_refused(tmp_path / "a.edgelist", "expected", directed=not directed)
+
+
 def test_comments_names_and_lonely_nodes_are_understood(tmp_path: Path) -> None:
     (tmp_path / "a.edgelist").write_text("# by hand\n\nb a  # an edge\nc\n  a c {}\n")
 

@@ -42,6 +42,21 @@ def test_graphs_come_back_from_a_table_and_from_its_file(tmp_path: Path) -> None
             assert nx.utils.graphs_equal(graph, other)
 
 
+def test_rows_are_arcs_if_asked_for_as_in_networkx() -> None:
+    frame = pd.DataFrame({"a": ["x", "y", "y"], "b": ["y", "x", "z"], "weight": [1.0, 2.0, 3.0]})
+
+    (graph,) = gg.from_pandas(frame, "a", "b", directed=True)
+    table = gg.to_pandas([graph, nx.path_graph(2)])
+
+    assert nx.utils.graphs_equal(graph, nx.from_pandas_edgelist(frame, "a", "b", "weight", create_using=nx.DiGraph))
+    assert table["directed"].fillna(0).tolist() == [1, 1, 1, 0]
+    assert [type(each) for each in gg.from_pandas(table)] == [nx.DiGraph, nx.Graph]
+    with pytest.raises(FormatError, match="repeated"):
+        gg.from_pandas(frame, "a", "b")
+    with pytest.raises(FormatError, match="is undirected; expected a directed graph"):
+        gg.from_pandas(frame.assign(directed=0), "a", "b", directed=True)
+
+
 def test_wrong_tables_are_refused() -> None:
     frame = pd.DataFrame({"a": [0, 0], "b": [1, 1]})
     with pytest.raises(ConfigError, match="no column 'source'; it has a, b"):
@@ -74,6 +89,9 @@ def test_igraph_graphs_are_taken_and_given() -> None:
     assert (back.vs["name"], back.es["weight"]) == (club.vs["name"], club.es["weight"])
     assert gg.family("ego").contains(igraph.Graph.Star(5, center=0))
     assert SimpleGraph.from_igraph(igraph.Graph(3, [(0, 2)])).edges.tolist() == [[0, 2]]
+    arcs = igraph.Graph(3, [(2, 0), (0, 2), (1, 0)], directed=True)
+    assert SimpleGraph.from_igraph(arcs).edges.tolist() == [[0, 2], [1, 0], [2, 0]]
+    assert SimpleGraph.from_igraph(arcs).to_igraph().is_directed()
     club.vs["name"] = ["same"] * 34
     assert SimpleGraph.from_igraph(club).nodes == 34
 

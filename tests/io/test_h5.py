@@ -129,6 +129,9 @@ def virtual(file: Any) -> None:
         (put("node_features", np.array([1, 1, 1, 1, np.nan])[:, None]), "graph 1: a feature is not a finite"),
         (put("node_features", np.array([1, 1e39, 1, 1, 1])[:, None]), "graph 0: a feature is not a finite"),
         (put("split", np.array([0, 3], np.uint8)), "graph 1: split is 3"),
+        (put("directed", np.array([0, 3], np.uint8)), "graph 1: directed is 3"),
+        (put("directed", np.array([1], np.uint8)), "'directed': has 1 rows"),
+        (put("directed", np.array([0.0, 1.0])), "'directed': has dtype float64"),
         (put("node_attributes", 3), "not a group"),
         (put("node_attributes/x", np.zeros(4)), "'x': has 4 rows"),
         (put("edge_attributes/x", np.array([b"{", b"", b""])), "not JSON"),
@@ -167,6 +170,32 @@ def test_files_of_other_programs_have_no_version(tmp_path: Path) -> None:
     assert [dict(graph.attributes) for graph in read_graphs(tmp_path / "many.h5")] == [{"split": "validation"}, {}]
     columns = {"label": [1, None, 0], "split": ["train", "validation", "test"]}
     assert_same(network, SimpleGraph(3, PATH, node_attributes=columns))
+
+
+def test_directions_are_a_dataset_that_only_files_of_directed_graphs_have(tmp_path: Path) -> None:
+    arcs = SimpleGraph(3, np.array([[0, 1], [1, 0], [2, 0]], np.int32), np.arange(3.0), directed=True)
+    plain = SimpleGraph(3, PATH)
+    assert_kept([plain], tmp_path / "a.h5")
+    assert_kept([plain] * 5000 + [arcs, plain], tmp_path / "b.h5")
+
+    with h5py.File(tmp_path / "a.h5") as file, h5py.File(tmp_path / "b.h5", "r+") as other:
+        assert "directed" not in file
+        assert other["directed"].dtype == np.uint8
+        assert np.flatnonzero(other["directed"][:]).tolist() == [5000]
+        assert other["edges"][-5:-2].tolist() == [[0, 1], [1, 0], [2, 0]]
+        # Another program may write arcs in any order, with or without that dataset.
+        other["edges"][-5:-2] = [[2, 0], [1, 0], [0, 1]]
+        other["weights"][-5:-2] = [2, 1, 0]
+    assert_same(list(read_graphs(tmp_path / "b.h5"))[5000], arcs)
+    with h5py.File(tmp_path / "c.h5", "w") as file:
+        file["node_counts"], file["edge_counts"] = np.array([3], np.int32), np.array([2], np.int32)
+        file["edges"] = np.array([[2, 1], [1, 2]], np.int32)
+    with h5py.File(tmp_path / "d.h5", "w") as file:
+        file["edge_index"] = np.array([[2, 1], [1, 2]])
+    for name in ("c.h5", "d.h5"):
+        (found,) = read_graphs(tmp_path / name, directed=True)
+        assert_same(found, SimpleGraph.from_pairs(3, [(1, 2), (2, 1)], directed=True))
+        assert_refused(tmp_path / name, "needs-simplify")
 
 
 def test_simplify_sorts_out_pairs_and_keeps_their_weights(tmp_path: Path) -> None:

@@ -99,6 +99,16 @@ def test_a_union_is_one_graph_with_the_part_as_node_attribute(format: str, tmp_p
     assert read.attributes["family"] == "ego"
 
 
+def test_a_union_is_directed_if_all_parts_are(tmp_path: Path) -> None:
+    arcs = SimpleGraph.from_pairs(2, [(0, 1), (1, 0)], directed=True)
+    write_graphs([arcs, arcs], tmp_path / "a.jsonl", union=True)
+
+    (read,) = read_graphs(tmp_path / "a.jsonl")
+
+    assert (read.directed, read.edges.tolist()) == (True, [[0, 1], [1, 0], [2, 3], [3, 2]])
+    assert_not_written(tmp_path / "b.jsonl", "union of directed and undirected", arcs, GRAPH, union=True)
+
+
 @pytest.mark.parametrize("format", ["g6", "s6", "edgelist"])
 def test_a_union_without_node_attributes_is_refused(format: str, tmp_path: Path) -> None:
     assert_not_written(tmp_path / f"a.{format}", "format-drops-attributes", GRAPH, union=True)

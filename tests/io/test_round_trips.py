@@ -19,7 +19,15 @@ from graphite_gen.io import FORMATS, read_graphs, write_graphs
 from graphite_gen.records import Provenance
 
 from ..evaluation.graphs import small_graphs
-from .graphs import assert_kept, assert_same, assert_same_edges, rich_graphs, same
+from .graphs import (
+    assert_kept,
+    assert_not_written,
+    assert_refused,
+    assert_same,
+    assert_same_edges,
+    rich_graphs,
+    same,
+)
 
 RICH = ["graphml", "h5", "jsonl", "gml"]
 TEXTS = [name for name in FORMATS if name != "h5"]
@@ -46,8 +54,10 @@ def test_edge_lists_keep_names_and_what_edges_carry(graph: SimpleGraph) -> None:
     names = tuple(map(str, graph.names or range(graph.nodes)))
     if sorted(names) != sorted(map(str, range(graph.nodes))):
         assert tuple(map(str, back.names or ())) == names
-        kept = SimpleGraph(graph.nodes, graph.edges, graph.weights, None, names, edge_attributes=graph.edge_attributes)
+        kept = replace(graph, features=None, names=names, node_attributes={}, attributes={})
         assert_same(kept, replace(back, names=names))
+    else:
+        assert graph.directed == back.directed
 
 
 @pytest.mark.parametrize("format", TEXTS)
@@ -99,9 +109,12 @@ NETWORKX: dict[str, Callable[[Path], nx.Graph]] = {
 }
 
 
+@pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize(("format", "kinds"), [("graphml", [True, 2]), ("gml", ["x", 2]), ("jsonl", [True, [2]])])
-def test_networkx_opens_what_we_write(format: str, kinds: list[Any], tmp_path: Path) -> None:
+def test_networkx_opens_what_we_write(format: str, kinds: list[Any], directed: bool, tmp_path: Path) -> None:
     graph, others = replace(GRAPH, edge_attributes={"kind": kinds}), []
+    if directed:
+        graph = replace(graph, edges=np.array([[1, 0], [2, 1]], np.int32), directed=True)
     if format == "jsonl":
         others = [SimpleGraph.from_pairs(1, [])]
         graph = replace(graph, features=np.array([[1, 2], [3, 4], [5, 6]], np.float32), names=("ä", 7, "c"))
@@ -114,11 +127,13 @@ def test_networkx_opens_what_we_write(format: str, kinds: list[Any], tmp_path: P
     assert_same(graph, SimpleGraph.from_networkx(other))
 
 
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph])
 @pytest.mark.parametrize(
     ("format", "edge"), [("graphml", {"flag": True}), ("gml", {"tags": [1, {"a": 1}], "one": [5]})]
 )
-def test_what_networkx_writes_is_read(format: str, edge: dict[str, Any], tmp_path: Path) -> None:
-    graph = nx.Graph(nx.karate_club_graph(), note='a "b" <c> & ç')
+def test_what_networkx_writes_is_read(kind: type[nx.Graph], format: str, edge: dict[str, Any], tmp_path: Path) -> None:
+    graph = kind(nx.karate_club_graph(), note='a "b" <c> & ç')
+    graph.remove_edges_from([(1, 0), (33, 32)] if kind is nx.DiGraph else [])
     graph.add_edge("alone", 0, weight=3, **edge)
     getattr(nx, f"write_{format}")(graph, tmp_path / f"a.{format}")
 
@@ -127,9 +142,11 @@ def test_what_networkx_writes_is_read(format: str, edge: dict[str, Any], tmp_pat
     assert_same(SimpleGraph.from_networkx(nx.relabel_nodes(graph, str)), read)
 
 
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph])
 @pytest.mark.parametrize("key", ["edges", "links"])
-def test_node_links_of_networkx_are_read(key: str, tmp_path: Path) -> None:
-    graph = nx.grid_2d_graph(3, 3, create_using=nx.Graph)
+def test_node_links_of_networkx_are_read(key: str, kind: type[nx.Graph], tmp_path: Path) -> None:
+    graph = kind(nx.grid_2d_graph(3, 3))
+    graph.remove_edges_from([((0, 0), (0, 1))] if kind is nx.DiGraph else [])
     graph.graph["note"] = "x"
     nx.set_edge_attributes(graph, 2.5, "weight")
     (tmp_path / "a.jsonl").write_text(json.dumps(nx.node_link_data(graph, edges=key)) + "\n\n")
@@ -160,6 +177,84 @@ def test_igraph_opens_what_we_write_and_what_it_writes_is_read(format: str, name
     }
     assert read.node_attributes["kind"] == ['a "q" & b'] * 12
     assert read.attributes["title"] == "title"
+
+
+DIGRAPH = SimpleGraph(
+    4,
+    np.array([[0, 1], [1, 0], [2, 1], [2, 3]], np.int32),
+    np.array([0.5, 2.0, -1.0, 1.5]),
+    np.arange(8, dtype=np.float32).reshape(4, 2),
+    ("ann", "bob", "cy", "dee"),
+    {"role": ["boss", None, "clerk", "clerk"]},
+    {"kind": ["mail", "call", "mail", None]},
+    {"split": "train"},
+    directed=True,
+)
+RING = SimpleGraph.from_pairs(3, [(0, 1), (1, 2), (0, 2)])
+
+
+@pytest.mark.parametrize("format", [*RICH, "csv", "tsv"])
+def test_a_file_may_mix_directed_and_undirected_graphs(format: str, tmp_path: Path) -> None:
+    graphs = [RING, DIGRAPH, SimpleGraph.from_pairs(2, [], directed=True), RING]
+    write_graphs(graphs, tmp_path / f"a.{format}")
+
+    back = list(read_graphs(tmp_path / f"a.{format}"))
+
+    bare = replace(DIGRAPH, features=None, node_attributes={})
+    for graph, read in zip([RING, DIGRAPH if format in RICH else bare, *graphs[2:]], back, strict=True):
+        assert_same(graph, read)
+    assert_refused(
+        tmp_path / f"a.{format}", "(graph 1|line 2).*: the graph is directed", reason="directed-graph", directed=False
+    )
+    assert_refused(tmp_path / f"a.{format}", "the graph is undirected; expected a directed graph", directed=True)
+    dropped = list(read_graphs(tmp_path / f"a.{format}", simplify=True, directed=False))
+    assert [graph.directed for graph in dropped] == [False] * 4
+    assert [len(graph.edges) for graph in dropped] == [3, 3, 0, 3]
+
+
+@pytest.mark.parametrize("format", [name for name in FORMATS if name not in ("g6", "s6")])
+def test_directed_graphs_of_networkx_come_back_from_every_format_with_directions(format: str, tmp_path: Path) -> None:
+    graph = DIGRAPH.to_networkx()
+    write_graphs([graph], tmp_path / f"a.{format}")
+
+    (back,) = read_graphs(tmp_path / f"a.{format}", directed=True).to_networkx()
+
+    assert isinstance(back, nx.DiGraph)
+    assert dict(back.edges) == dict(graph.edges)
+    if format in RICH:
+        assert nx.utils.graphs_equal(graph, back)
+
+
+@pytest.mark.parametrize("format", ["g6", "s6"])
+def test_formats_without_directions_refuse_directed_graphs(format: str, tmp_path: Path) -> None:
+    assert_not_written(tmp_path / f"a.{format}", f"Graph 1 is directed.*'{format}' cannot store", RING, DIGRAPH)
+    assert not list(tmp_path.iterdir())
+
+    write_graphs([RING], tmp_path / f"a.{format}")
+    assert_refused(tmp_path / f"a.{format}", "the graph is undirected", directed=True)
+
+
+@pytest.mark.parametrize("name", ["GraphML", "GML"])
+def test_igraph_and_we_agree_on_directions(name: str, tmp_path: Path) -> None:
+    path = tmp_path / f"a.{name.lower()}"
+    write_graphs([DIGRAPH], path)
+    read = getattr(igraph.Graph, f"Read_{name}")(str(path))
+    assert read.is_directed()
+    assert read.get_edgelist() == [tuple(arc) for arc in DIGRAPH.edges.tolist()]
+
+    getattr(igraph.Graph(3, [(2, 0), (0, 1), (1, 0)], directed=True), f"write_{name.lower()}")(str(path))
+    assert_same_edges(SimpleGraph.from_pairs(3, [(2, 0), (0, 1), (1, 0)], True), *read_graphs(path))
+
+
+def test_simplify_keeps_directions_if_directed_graphs_are_wanted(tmp_path: Path) -> None:
+    graph = nx.MultiDiGraph([(0, 1), (0, 1), (1, 0), (2, 2), (2, 1)])
+    nx.write_graphml(graph, tmp_path / "a.graphml")
+
+    (kept,) = read_graphs(tmp_path / "a.graphml", simplify=True, directed=True)
+    (dropped,) = read_graphs(tmp_path / "a.graphml", simplify=True)
+
+    assert_same_edges(SimpleGraph.from_pairs(3, [(0, 1), (1, 0), (2, 1)], True), kept)
+    assert_same_edges(SimpleGraph.from_pairs(3, [(0, 1), (1, 2)]), dropped)
 
 
 NAMES: list[tuple[Any, ...]] = [
