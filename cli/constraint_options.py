@@ -22,6 +22,7 @@ _OPTIONS: Mapping[str, Any] = {
     "degrees": click.option("--degrees", type=DEGREES, help="Degree of each node, as in 3,2,2,1, or a file with them."),
     "connected": flag("--connected", help="Every graph is connected."),
     "acyclic": flag("--acyclic", help="No graph has a cycle."),
+    "dag": flag("--dag", help="No directed graph has a directed cycle."),
     "planar": flag("--planar", help="Every graph is planar."),
     "edges": _number("--edges", metavar="M", help="Every graph has M edges."),
     "max_degree": _number("--max-degree", metavar="D", help="No node has more than D neighbours."),

@@ -119,6 +119,10 @@ class NLLTable:
             "entropy": true,
             "excess NLL": excess,
             "ER baseline": nats(estimate.baseline),
+            **{
+                f"  {name}": f"{nats(own)} (baseline {nats(estimate.baselines[name])})"
+                for name, own in estimate.parts.items()
+            },
             "covered": covered,
             "finding": nll_finding(estimate, entropy),
             "-log p(n)": f"{nats(estimate.size_nats)} (size distribution, not part of the NLL)",

@@ -29,7 +29,7 @@ def read_for_all(
     """Read the graphs of a file and their provenance on rank 0, and broadcast them."""
     found: tuple[list[SimpleGraph], Provenance] = [], Provenance()
     if group.is_rank_zero:
-        reader = read_graphs(source, format=format, simplify=simplify, directed=False)
+        reader = read_graphs(source, format=format, simplify=simplify)
         found = list(reader), reader.provenance
 
     return group.broadcast(found)

@@ -89,6 +89,14 @@ def _parameter(text: str) -> tuple[str, str]:
     return key.replace("-", "_"), value
 
 
+def _condition(text: str) -> tuple[str, str]:
+    name, _, value = (part.strip() for part in text.partition("="))
+    if not (name and value):
+        raise ValueError(f"'{text}' is not a condition: write it as NAME=VALUE, as in class=2 or clustering=0.4:0.5.")
+
+    return name, value
+
+
 def _content(path: Path) -> str:
     """The text of a file or a pipe, up to a bound; a device may never end."""
     try:
@@ -149,6 +157,7 @@ def _limit(text: str) -> tuple[str, float]:
     return key, limit
 
 
+CONDITION = ParsedType("name=value", _condition)
 DECODER = ParsedType("decoder", _decoder)
 DEGREES = ParsedType("list|file", _degrees)
 DURATION = ParsedType("duration", _duration)

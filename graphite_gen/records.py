@@ -151,6 +151,8 @@ class GraphNLL(Record):
         khat: The PSIS k-hat: above 0.7 the estimate is unreliable. None if there are too few weights.
         method: The method used: ``is`` or ``ais``.
         curve: Pairs of a number of samples and the NLL estimate from them; empty unless requested.
+        parts: What structure, labels, types and weights contribute to the NLL; empty for graphs without attributes.
+        baselines: The baseline of each part, whose sum is ``baseline``.
     """
 
     nodes: int
@@ -163,6 +165,8 @@ class GraphNLL(Record):
     khat: float | None = None
     method: str = "is"
     curve: tuple[tuple[int, float], ...] = ()
+    parts: Mapping[str, float] = field(default_factory=dict)
+    baselines: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -195,6 +199,8 @@ class NLLEstimate(Record):
         flagged: The number of graphs with k-hat above 0.7, whose estimates are unreliable.
         annealed: The number of graphs estimated by AIS.
         curve: The mean NLL from fewer samples; empty unless requested.
+        parts: The mean contributions of structure, labels, types and weights; empty for graphs without attributes.
+        baselines: Their mean baselines, whose sum is ``baseline``.
     """
 
     model: str
@@ -215,3 +221,5 @@ class NLLEstimate(Record):
     flagged: int = 0
     annealed: int = 0
     curve: tuple[CurvePoint, ...] = field(default=(), repr=False)
+    parts: Mapping[str, float] = field(default_factory=dict)
+    baselines: Mapping[str, float] = field(default_factory=dict)

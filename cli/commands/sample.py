@@ -12,6 +12,7 @@ from ..command import command, flag_of
 from ..console import announce, count_of, note
 from ..sharing import process_group
 from ..signals import UntilStopped, exit_code
+from ..types import CONDITION
 
 # Cells of matrices above which the time is estimated before it is spent.
 MANY_CELLS = 1 << 22
@@ -23,8 +24,8 @@ UNLIKELY = 0.01
     short_help="Sample graphs from a model.",
     groups={
         "Model": "model seed",
-        "Graphs": "count nodes largest_component",
-        "Constraints": "tree regular degrees connected acyclic planar edges max_degree",
+        "Graphs": "count nodes conditions largest_component",
+        "Constraints": "tree regular degrees connected acyclic dag planar edges max_degree",
         "Output": "output format union force",
     },
 )
@@ -33,6 +34,12 @@ UNLIKELY = 0.01
 )
 @options.all_of(options.output, options.output_format(), options.model)
 @options.nodes(help="Nodes per graph, or a range of sizes to draw uniformly.  [default: the sizes of training graphs]")
+@click.option(
+    *("--given", "conditions"),
+    type=CONDITION,
+    multiple=True,
+    help="Value or range of a condition that the model was trained with, as in class=2 or clustering=0.4:0.5.",
+)
 @constraint_options.options
 @options.flag("--largest-component", help="Keep only the largest component of each graph.")
 @options.file(
@@ -112,7 +119,7 @@ def sample(output: Path, **values: Any) -> None:
         from graphite_gen.network.storage import load_network
 
         on = f"'{folder}', which was trained on one network"
-        options.refuse_without_effect((*constraints, "features", "encoded"), on)
+        options.refuse_without_effect((*constraints, "features", "encoded", "conditions"), on)
         network = load_network(folder)
         note(f"Model '{network.name}' of one network in '{folder}': {reason}.")
         count = given.count or 1
@@ -127,7 +134,10 @@ def sample(output: Path, **values: Any) -> None:
     count = given.count or len(encoded) or 100
     features = [] if given.features is None else read_for_all(group, given.features, simplify=given.simplify)[0]
     how |= {"constraints": constraint_options.build(constraints), "features": features, "encoded": encoded}
+    how |= {"given": dict(given.conditions)}
     sampler = Sampler(trained, count, **how)
+    for name in sampler.outside:
+        note(f"'{name}' is outside the range of the training graphs of '{trained.name}': samples may be poor.")
     most = given.nodes[1] if given.nodes else max(seen)
     if group.is_rank_zero and count * most**2 >= MANY_CELLS:
         announce(sampler.estimate_seconds(), f"Sampling {count_of(count, 'graph')} of up to {most} nodes")

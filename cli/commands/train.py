@@ -31,10 +31,13 @@ if TYPE_CHECKING:
 
 OUT = Path("checkpoints")
 
-READING = ("format", "simplify", "ignore_weights")
+READING = ("format", "simplify", "ignore_weights", "directed")
 """Options that only files of graphs take."""
 
-OF_RUN = (*SETTINGS, *READING, "graphs", "nodes", "preset", "seed")
+NAMING = ("node_label", "edge_label", "condition", "weights")
+"""Options that name attributes of graphs."""
+
+OF_RUN = (*SETTINGS, *READING, "node_label", "edge_label", "condition", "graphs", "nodes", "preset", "seed")
 """Options that must not change when a run is resumed."""
 
 SINGLE = {"source", "single", *READING, "name", "out", "seed", "threads", "force", "as_json", *NETWORK_SETTINGS}
@@ -45,6 +48,7 @@ SINGLE = {"source", "single", *READING, "name", "out", "seed", "threads", "force
     short_help="Train a model on a family or on your own graphs.",
     groups={
         "Training graphs": "family parameters graphs nodes single",
+        "Attributes": "node_label edge_label condition weights directed",
         "Model": "preset kind decoder ordering latent width",
         "Training": "budget epochs batch_size learning_rate seed resume initial",
         "Output": "name out force as_json",
@@ -58,6 +62,20 @@ SINGLE = {"source", "single", *READING, "name", "out", "seed", "threads", "force
 @options.number("--graphs", help="Number of training graphs of the family.  [default: 24000; paper: 100]")
 @options.nodes(default="10:20", help="Nodes per graph of the family, or a range of sizes to draw uniformly.")
 @options.all_of(options.input_format(), options.simplify, options.ignore_weights)
+@click.option("--node-label", metavar="NAME", help="Node attribute to generate with the graphs.")
+@click.option("--edge-label", metavar="NAME", help="Edge attribute to generate with the graphs.")
+@click.option(
+    "--condition",
+    metavar="NAME",
+    multiple=True,
+    help="Attribute or property of graphs, such as clustering, that samples can be given; may be repeated.",
+)
+@options.choice(
+    "--weights",
+    of=("sparse", "dense"),
+    help="Weights on edges, or normally distributed ones on all pairs as in the paper.  [default: sparse]",
+)
+@options.flag("--directed", help="Read edge lists and tables as directed graphs.")
 @options.choice(
     "--preset",
     of=("default", "one-shot", "paper"),
@@ -147,7 +165,7 @@ def train(ctx: click.Context, /, **values: Any) -> None:
                 file = None if given.source is None else str(given.source)
                 trainer = resume_run(folder, changes, file=file, device=given.device, group=group)
             else:
-                changes = {key: values[key] for key in SETTINGS if values[key] is not None}
+                changes = {key: values[key] for key in (*SETTINGS, *NAMING) if values[key] not in (None, ())}
                 initial = group.broadcast(_initial(given) if group.is_rank_zero else None)
                 how = {"device": given.device, "force": given.force, "initial": initial, "group": group}
                 trainer = start_run(folder.name, folder, _data(given, family), changes, **how)
@@ -231,7 +249,7 @@ def _announce(trainer: Trainer, folder: Path, resumes: bool, is_file: bool) -> N
     begin = after if resumes else f"Training '{folder.name}'"
     note(f"{begin} on {count_of(len(trainer.graphs), 'graph')}.")
     if is_file and (ignored := unused_attributes(trainer.graphs)):
-        note(f"Not learned: {ignored}. A model learns edges, and uses node features and edge weights if there are any.")
+        note(f"Not learned: {ignored}. To generate labels, name them by '--node-label' and '--edge-label'.")
     if trainer.config.observation == "normal":
         weights = "normally distributed weights on all pairs are learned"
         note(f"The graphs are weighted: {weights}. To drop them, pass '--ignore-weights'.")

@@ -242,7 +242,15 @@ class WeightHead(nn.Module):
 
     def log_prob(self, inputs: WeightInputs, weights: Tensor) -> Tensor:
         """The log-density of weights, or the log-probability of counts, with shape :math:`(A,)`."""
-        log_weight, mean, std = self._mixture(inputs)
+        return self._log_prob(weights, *self._mixture(inputs))
+
+    def baseline(self, weights: Tensor) -> Tensor:
+        """The same under one standard normal distribution of standardised weights."""
+        zero = torch.zeros(len(weights), 1, dtype=torch.float64, device=weights.device)
+
+        return self._log_prob(weights, zero, zero, zero + 1)
+
+    def _log_prob(self, weights: Tensor, log_weight: Tensor, mean: Tensor, std: Tensor) -> Tensor:
         weights = weights.double().unsqueeze(-1)
         if self.kind == "count":
             count = (weights - self.low).clamp_min(0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,6 +52,8 @@ class AttributeSchema:
         directed: Whether the graphs are directed.
         weights: The kind of weights: ``positive``, ``real`` or ``count``; empty for none.
         conditions: What the model is conditioned on.
+        frequencies: Numbers of the node labels, of the edge labels, and of edges one way and both ways in the training
+            graphs, under ``labels``, ``types`` and ``directions``.
     """
 
     node_label: str | None = None
@@ -60,6 +63,7 @@ class AttributeSchema:
     directed: bool = False
     weights: str = ""
     conditions: Conditions = field(default_factory=Conditions)
+    frequencies: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -83,10 +87,25 @@ class AttributeSchema:
         edges = _values("edge", edge_label, graphs, MOST_EDGE_LABELS)
         directed = any(graph.directed for graph in graphs)
 
+        frequencies = {}
+        if node_label is not None:
+            frequencies["labels"] = _counts((graph.node_attributes.get(node_label, ()) for graph in graphs), nodes)
+        if edge_label is not None:
+            frequencies["types"] = _counts((graph.edge_attributes.get(edge_label, ()) for graph in graphs), edges)
+        if directed:
+            arcs, pairs = (sum(len(each.edges) for each in some) for some in (graphs, [g.skeleton() for g in graphs]))
+            frequencies["directions"] = (2 * pairs - arcs, arcs - pairs)
+
         return cls(
-            node_label, nodes, edge_label, edges, directed, _kind(graphs) if weighted else "",
+            node_label,
+            nodes,
+            edge_label,
+            edges,
+            directed,
+            _kind(graphs) if weighted else "",
             Conditions.of(condition, graphs),
-        )  # fmt: skip
+            frequencies,
+        )
 
     @property
     def is_plain(self) -> bool:
@@ -144,8 +163,11 @@ class AttributeSchema:
             None,
             features,
             graph.names,
-            {},
-            {},
+            {key: column for key, column in graph.node_attributes.items() if key != self.node_label},
+            # Those of a directed graph are of its arcs.
+            {}
+            if self.directed
+            else {key: column for key, column in graph.edge_attributes.items() if key != self.edge_label},
             graph.attributes,
             labels=labels,
             states=states if has_states else None,
@@ -241,7 +263,7 @@ class AttributeSchema:
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object."""
-        names = ("node_label", "node_values", "edge_label", "edge_values", "directed", "weights")
+        names = ("node_label", "node_values", "edge_label", "edge_values", "directed", "weights", "frequencies")
         own = {name: getattr(self, name) for name in names}
 
         return {**own, "conditions": self.conditions.to_json()}
@@ -252,6 +274,7 @@ class AttributeSchema:
         try:
             own = {**value, "conditions": Conditions.from_json(value["conditions"])}
             own |= {name: tuple(own[name]) for name in ("node_values", "edge_values")}
+            own["frequencies"] = {name: tuple(map(int, counts)) for name, counts in own["frequencies"].items()}
             return cls(**own)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CheckpointError(f"The attributes {str(value)[:40]!r} of the model are not readable.") from error
@@ -281,6 +304,12 @@ def _values(what: str, name: str | None, graphs: Sequence[SimpleGraph], most: in
             )
 
     return tuple(sorted(values - {None}, key=lambda value: (type(value).__name__, value)))
+
+
+def _counts(columns: Iterable[Sequence[Any]], values: tuple[Any, ...]) -> tuple[int, ...]:
+    found = Counter(value for column in columns for value in column)
+
+    return tuple(found[value] for value in values)
 
 
 def _kind(graphs: Sequence[SimpleGraph]) -> str:

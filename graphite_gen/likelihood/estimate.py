@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import starmap
 from typing import Any
@@ -23,6 +23,7 @@ from ..rng import stream
 from ..training.checkpoint import TrainedModel
 from .annealed import CHAINS, STEPS, annealed_log_weights
 from .importance import block_size, graph_log_weights
+from .parts import attribute_nats, baseline_nats
 from .psis import KHAT_LIMIT, needs_annealing, nll_curve, smooth_weights
 
 __all__ = ["NLLOptions", "default_samples", "estimate_nll", "iterate_nll", "summarise"]
@@ -135,6 +136,10 @@ def iterate_nll(
                 count = max(1, samples // RULE_FRACTION)
                 bound = graph_log_weights(model.network, batch, count, seed, index, soft_fraction=0.0)
                 row = replace(row, elbo=float(bound.mean()))
+                if own := attribute_nats(model, batch, seed, index):
+                    bases = baseline_nats(model, graph)
+                    parts = {"structure": row.nll - sum(own.values()), **own}
+                    row = replace(row, parts=parts, baselines=bases, baseline=sum(bases.values()))
         if row is None or (options.method == "auto" and needs_annealing(row.khat)):
             weights = annealed_log_weights(model.network, batch, options.chains, options.steps, seed, index)
             annealed = _estimate(model, graph, index, weights, options, "ais")
@@ -232,8 +237,14 @@ def summarise(model: str, options: NLLOptions, rows: Sequence[GraphNLL]) -> NLLE
         khat=max(filter(math.isfinite, shapes), default=None),
         flagged=sum(shape > KHAT_LIMIT for shape in shapes),
         annealed=sum(row.method == "ais" for row in rows),
+        parts=_mean_parts([row.parts for row in rows]),
+        baselines=_mean_parts([row.baselines for row in rows]),
         curve=tuple(CurvePoint(column[0][0], *mean_with_error([nats for _, nats in column])) for column in curves),
     )
+
+
+def _mean_parts(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
 
 
 def _mean_or_none(values: Sequence[float | None]) -> float | None:

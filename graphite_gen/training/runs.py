@@ -53,6 +53,7 @@ class TrainingData(Record):
         nodes: The minimum and maximum number of nodes of a family's graphs.
         format: The format of the file; None to infer it from the suffix.
         simplify: Whether to drop directions, self-loops and repeated edges of the file.
+        directed: Whether to read a file that does not say so as directed graphs.
         initial: The model that is fine-tuned; None for a model that is trained from the start.
     """
 
@@ -64,6 +65,7 @@ class TrainingData(Record):
     format: str | None = None
     simplify: bool = False
     ignore_weights: bool = False
+    directed: bool = False
     preset: str = "default"
     seed: int = 0
     initial: str | None = None
@@ -80,7 +82,7 @@ class TrainingData(Record):
                 # Arrays take at least as much memory as in HDF5; an edge takes about twenty times as much in text.
                 needed = Path(self.file).stat().st_size * (1 if format_of(self.file, self.format) == "h5" else 0.05)
                 check_memory(needed, f"Reading '{self.file}'", "Use a file with fewer graphs.", DatasetError)
-            reader = read_graphs(self.file, format=self.format, simplify=self.simplify)
+            reader = read_graphs(self.file, format=self.format, simplify=self.simplify, directed=self.directed or None)
             provenance = replace(reader.provenance, source=reader.provenance.source or Path(self.file).name)
             graphs = [graph.unweighted() if self.ignore_weights else graph for graph in reader]
 
