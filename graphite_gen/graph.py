@@ -107,6 +107,7 @@ class SimpleGraph:
         node_attributes: Columns of length :math:`n`; None in a column marks a missing value.
         edge_attributes: Columns of length :math:`E`, in the order of ``edges``.
         attributes: Graph attributes, such as ``family`` or ``split``.
+        directed: Whether ``edges`` are arcs (source, target), of any order of their ends.
     """
 
     nodes: int
@@ -117,6 +118,7 @@ class SimpleGraph:
     node_attributes: Mapping[str, list[Any]] = field(default_factory=dict)
     edge_attributes: Mapping[str, list[Any]] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    directed: bool = False
 
     def __repr__(self) -> str:
         features = 0 if self.features is None else self.features.shape[1]
@@ -179,6 +181,14 @@ class SimpleGraph:
         """The same graph without weights."""
         return self if self.weights is None else replace(self, weights=None)
 
+    def skeleton(self) -> SimpleGraph:
+        """The undirected graph of the same nodes and their data, without edge data."""
+        if not self.directed and self.weights is None and not self.edge_attributes:
+            return self
+        pairs = np.unique(np.sort(self.edges, axis=1), axis=0)
+
+        return replace(self, edges=pairs, weights=None, edge_attributes={}, directed=False)
+
     def permuted(self, order: ArrayLike) -> SimpleGraph:
         """The same graph, including node and edge data, with node ``i`` renumbered ``order[i]``."""
         order = np.asarray(order)
@@ -201,10 +211,10 @@ class SimpleGraph:
         )
 
     def to_networkx(self) -> nx.Graph:
-        """A networkx graph with attributes ``weight`` and ``features``, and names as nodes."""
+        """A networkx graph with attributes ``weight`` and ``features``, and names as nodes; a DiGraph if directed."""
         import networkx as nx
 
-        graph = nx.Graph()
+        graph = nx.DiGraph() if self.directed else nx.Graph()
         graph.graph.update(self.attributes)
         graph.add_nodes_from(range(self.nodes))
         pairs = self.edges.tolist()
