@@ -1,7 +1,8 @@
 """The entropies of families by number of nodes: the table that is shipped with the package.
 
-Five families have a closed form. The log-probabilities of barabasi, weighted-barabasi and random-dag are exact, so their
-entropies are estimated by means over fresh graphs. That of geometric is bounded graph by graph by ``geometric_bounds.py``, which must be run first.
+Five families have a closed form. The log-probabilities of barabasi, weighted-barabasi and random-dag are exact, so
+their entropies are estimated by means over fresh graphs. That of geometric is bounded graph by graph by
+``geometric_bounds.py``, which must be run first.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class LabelledSBM(Family):
     """
 
     name: ClassVar[str] = "labelled-sbm"
-    summary: ClassVar[str] = "node labels are k blocks, pairs are edges with probability p_in or p_out"
+    summary: ClassVar[str] = "node labels are k blocks, edges have probability p_in within and p_out between"
     node_label: ClassVar[str] = "block"
 
     k: int = 3

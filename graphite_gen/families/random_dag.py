@@ -30,7 +30,7 @@ class RandomDAG(Family):
 
     name: ClassVar[str] = "random-dag"
     aliases: ClassVar[tuple[str, ...]] = ("dag",)
-    summary: ClassVar[str] = "directed: each pair is an arc along a random node order with probability p"
+    summary: ClassVar[str] = "directed: pairs are arcs along a random order of the nodes with probability p"
     directed: ClassVar[bool] = True
 
     p: float = 0.3

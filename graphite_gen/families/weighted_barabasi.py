@@ -29,7 +29,7 @@ class WeightedBarabasi(Barabasi):
 
     name: ClassVar[str] = "weighted-barabasi"
     aliases: ClassVar[tuple[str, ...]] = ("weighted-ba",)
-    summary: ClassVar[str] = "barabasi with log-normal weights, their median (d_u d_v)^exponent by degrees"
+    summary: ClassVar[str] = "barabasi with log-normal weights, whose medians are powers of the degrees"
     weighted: ClassVar[bool] = True
 
     exponent: float = 0.5
