@@ -19,7 +19,7 @@ import networkx as nx
 from benchmarks import logs, tables
 from benchmarks.commands import EARLIER, Side, earlier_version, this_version, train
 from benchmarks.reproduce.published_sets import delaunay
-from graphite_gen.families import FAMILIES
+from graphite_gen.families import PAPER_FAMILIES
 from graphite_gen.io import write_graphs
 from graphite_gen.rng import stream
 
@@ -69,7 +69,7 @@ def training_file(task: str, folder: Path) -> Path:
 
 def model_of(task: str, version: str, side: Side, options: argparse.Namespace) -> str:
     """Return the model of a task: a bundled one, or one that is trained briefly."""
-    if task in FAMILIES:
+    if task in PAPER_FAMILIES:
         return task
     file = training_file(task, options.models)
     length = LARGE if "320" in task else SHORT
@@ -85,7 +85,7 @@ def measure(
 ) -> dict[str, Any]:
     """Return the speed of one version in one round."""
     task, version, number, _ = job
-    counts = BUNDLED if task in FAMILIES else BRIEF[task][1:]
+    counts = BUNDLED if task in PAPER_FAMILIES else BRIEF[task][1:]
     count = max(1, round(counts[version == "this"] * options.scale))
     side = sides[version]
     if (task, version) not in models:
@@ -104,7 +104,7 @@ def measure(
 def summarise(rows: Sequence[dict[str, Any]], commits: dict[str, str]) -> list[list[Any]]:
     """Return the lines of the table: medians of both versions, and the ratio with its range over rounds."""
     table = []
-    for task in (*FAMILIES, *BRIEF):
+    for task in (*PAPER_FAMILIES, *BRIEF):
         sides = [
             {
                 row["round"]: row
@@ -129,7 +129,7 @@ def summarise(rows: Sequence[dict[str, Any]], commits: dict[str, str]) -> list[l
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tasks", nargs="+", choices=[*FAMILIES, *BRIEF], default=[*FAMILIES, *BRIEF])
+    parser.add_argument("--tasks", nargs="+", choices=[*PAPER_FAMILIES, *BRIEF], default=[*PAPER_FAMILIES, *BRIEF])
     parser.add_argument("--commit", default=EARLIER, help="the earlier version")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--scale", type=float, default=1.0, help="factor on the numbers of graphs")

@@ -22,7 +22,7 @@ from benchmarks.reproduce import geometric_bounds
 from benchmarks.tables import FOLDER, publish
 from graphite_gen.api import NODES
 from graphite_gen.evaluation import score_vun
-from graphite_gen.families import FAMILIES, Family, family
+from graphite_gen.families import PAPER_FAMILIES, Family, family
 from graphite_gen.families.simulate import generate, training_set
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.likelihood import NLLOptions, estimate_nll
@@ -115,7 +115,7 @@ def known() -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("families", nargs="*", default=list(FAMILIES))
+    parser.add_argument("families", nargs="*", default=list(PAPER_FAMILIES))
     parser.add_argument("--graphs", type=int, default=300, help="fresh graphs to score")
     parser.add_argument("--orders", type=int, default=100, help="node orderings per graph")
     parser.add_argument("--samples", type=int, default=1000, help="graphs to sample")
@@ -163,7 +163,7 @@ def main() -> None:
             f"{row['novel']:.1%}",
             round(row["rate"]),
         ]
-        for row in (found[name] for name in FAMILIES if name in found)
+        for row in (found[name] for name in PAPER_FAMILIES if name in found)
     ]
     title = (
         f"Autoregressive models on {settings['graphs']} fresh graphs, nats per graph over pairs, "

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.tables import publish
 from graphite_gen.evaluation import evaluate
-from graphite_gen.families import FAMILIES
+from graphite_gen.families import PAPER_FAMILIES
 from graphite_gen.families.simulate import generate
 
 matplotlib.use("Agg")
@@ -23,7 +23,7 @@ PICTURE = Path(__file__).resolve().parents[2] / "docs" / "images" / "confusion.p
 
 def ratios(count: int, seed: int) -> np.ndarray:
     """Return the ratio of each family's samples (columns) against each family's test graphs (rows)."""
-    sets = {name: [generate(name, count, seed=seed + part).graphs for part in range(3)] for name in FAMILIES}
+    sets = {name: [generate(name, count, seed=seed + part).graphs for part in range(3)] for name in PAPER_FAMILIES}
     found = np.zeros((len(sets), len(sets)))
     for i, (_, test, train) in enumerate(sets.values()):
         for j, (samples, _, _) in enumerate(sets.values()):
@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
 
-    names = list(FAMILIES)
+    names = list(PAPER_FAMILIES)
     matrix = ratios(options.graphs, options.seed)
     draw(matrix, names)
     title = f"Ratio of samples (columns) to training graphs, {options.graphs} graphs of each family and split"

@@ -1,7 +1,8 @@
-"""The entropies of the six families by number of nodes: the table that is shipped with the package.
+"""The entropies of families by number of nodes: the table that is shipped with the package.
 
-Four families have a closed form. The log-probability of barabasi is exact, so its entropy is estimated by a mean over
-fresh graphs. That of geometric is bounded graph by graph by ``geometric_bounds.py``, which must be run first.
+Five families have a closed form. The log-probabilities of barabasi, weighted-barabasi and random-dag are exact, so
+their entropies are estimated by means over fresh graphs. That of geometric is bounded graph by graph by
+``geometric_bounds.py``, which must be run first.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from typing import Any
 from benchmarks.reproduce import geometric_bounds
 from benchmarks.tables import publish
 from graphite_gen import families
-from graphite_gen.families import FAMILIES, Family, family
+from graphite_gen.families import PAPER_FAMILIES, Family, family
 from graphite_gen.families.entropies import TABLE, EntropyEstimate, draw_nats, mean_entropy
 
 SIZES = range(10, 21)
+SAMPLED = ("barabasi", "weighted-barabasi", "random-dag")
 FILE = Path(families.__file__).parent / TABLE
 
 
@@ -30,13 +32,13 @@ def closed_forms(process: Family) -> dict[int, EntropyEstimate]:
     return {n: EntropyEstimate.exact(value) for n, value in values.items() if value is not None}
 
 
-def barabasi(graphs: int, largest: int) -> dict[int, EntropyEstimate]:
+def sampled(name: str, graphs: int, largest: int) -> dict[int, EntropyEstimate]:
     """Return means of the exact -log p over fresh graphs."""
-    process = family("barabasi")
+    process = family(name)
     found = {}
     for n in range(SIZES[0], largest + 1):
         found[n] = EntropyEstimate.of(list(draw_nats(process, n, graphs, seed=0)))
-        print(f"barabasi n={n}: {found[n].nats:.2f} ± {found[n].standard_error:.2f}", file=sys.stderr)
+        print(f"{name} n={n}: {found[n].nats:.2f} ± {found[n].standard_error:.2f}", file=sys.stderr)
 
     return found
 
@@ -53,7 +55,7 @@ def geometric() -> dict[int, EntropyEstimate]:
 def write_table(estimated: dict[str, dict[int, EntropyEstimate]]) -> None:
     """Write the shipped file, one line per size."""
     parts = []
-    for name, entropies in estimated.items():
+    for name, entropies in sorted(estimated.items()):
         lines = ",\n".join(f'      "{n}": {json.dumps(_rounded(entropy))}' for n, entropy in entropies.items())
         parameters = json.dumps(family(name).parameters())
         parts.append(f'  "{name}": {{\n    "parameters": {parameters},\n    "entropies": {{\n{lines}\n    }}\n  }}')
@@ -74,13 +76,14 @@ def cell(entropy: EntropyEstimate | None) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--graphs", type=int, default=1000, help="barabasi graphs per size")
-    parser.add_argument("--largest", type=int, default=30, help="largest number of nodes of barabasi graphs")
+    parser.add_argument("--graphs", type=int, default=1000, help="graphs per size of a family without bounds")
+    parser.add_argument("--largest", type=int, default=30, help="largest number of nodes of these graphs")
     arguments = parser.parse_args()
 
-    estimated = {"barabasi": barabasi(arguments.graphs, arguments.largest), "geometric": geometric()}
+    estimated = {name: sampled(name, arguments.graphs, arguments.largest) for name in SAMPLED}
+    estimated["geometric"] = geometric()
     write_table(estimated)
-    entropies = {name: estimated.get(name) or closed_forms(family(name)) for name in FAMILIES}
+    entropies = {name: estimated.get(name) or closed_forms(family(name)) for name in PAPER_FAMILIES}
     means = {name: mean_entropy(own, [n for n in SIZES if n in own]) for name, own in entropies.items()}
     last = max(n for own in entropies.values() for n in own)
     rows = [[str(n), *(cell(entropies[name].get(n)) for name in entropies)] for n in range(SIZES[0], last + 1)]

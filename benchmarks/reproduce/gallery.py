@@ -7,7 +7,7 @@ from pathlib import Path
 import matplotlib
 import networkx as nx
 
-from graphite_gen.families import FAMILIES, family
+from graphite_gen.families import PAPER_FAMILIES, family
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.rng import stream
 from graphite_gen.sampling import Sampler
@@ -47,7 +47,7 @@ def draw(axes: Axes, graph: SimpleGraph) -> None:
 
 
 def main() -> None:
-    names = list(FAMILIES)
+    names = list(PAPER_FAMILIES)
     figure, grid = plt.subplots(2 * EACH, len(names), figsize=(2 * len(names), 4 * EACH), dpi=110)
     for column, name in enumerate(names):
         model = load_checkpoint(bundled_folder() / name)

@@ -36,7 +36,7 @@ from graphite_gen.autoregressive.ordering import permute_to_ordering
 from graphite_gen.data.batch import collate
 from graphite_gen.evaluation.activity import latent_activity
 from graphite_gen.evaluation.descriptors import clustering_coefficients
-from graphite_gen.families import FAMILIES, family
+from graphite_gen.families import PAPER_FAMILIES, family
 from graphite_gen.families.geometric import Geometric
 from graphite_gen.families.simulate import generate
 from graphite_gen.graph import SimpleGraph
@@ -50,7 +50,7 @@ PICTURE = tables.DOCS / "images" / "latent-paths.png"
 KEYS = ("set", "budget", "seed")
 SMALL = ("community_small", "ego_small")
 ENCODABLE = ("sbm", "geometric", "barabasi", "planar")
-SETS = (*FAMILIES, "sbm", "planar", *SMALL)
+SETS = (*PAPER_FAMILIES, "sbm", "planar", *SMALL)
 # Files that are generated, and their recipes in 'published_sets'.
 GENERATED = {"sbm": "sbm-L", "planar": "planar-L"}
 # Nodes of the graphs whose positions or ages are recovered, and the edges of a new node of barabasi graphs.
@@ -264,7 +264,7 @@ def measure(job: tuple[str, str, int], options: argparse.Namespace) -> dict[str,
     settings = ["--seed", str(seed), *([] if budget == DEFAULT_BUDGET else ["--budget", budget])]
     settings += QUICK if options.quick else []
     source: list[str | Path] = ["--family", name]
-    if name not in FAMILIES:
+    if name not in PAPER_FAMILIES:
         source = [prepare(GENERATED.get(name, name), options.data, options.models / "data", 0, options.sizes)]
     elif options.quick:
         settings += ["--graphs", "64"]
@@ -284,7 +284,7 @@ def measure(job: tuple[str, str, int], options: argparse.Namespace) -> dict[str,
     row |= {key: default[key] for key in ("commit", "date", "machine")}
     if name in ENCODABLE:
         row |= {key: mean_and_error(values) for key, values in ablations(model.trained, test).items()}
-    if name in FAMILIES:
+    if name in PAPER_FAMILIES:
         without = trained("none", "--encoder", "none")
         fresh = generate(family(name), options.test_graphs, seed=1000).graphs
         bounds = [
@@ -361,7 +361,7 @@ def lines(rows: Sequence[dict[str, Any]]) -> list[list[str]]:
         return float(np.mean([value(row) for row in by_set[name]]))
 
     for name in by_set:
-        if name in FAMILIES:
+        if name in PAPER_FAMILIES:
             what = "NLL minus that of the decoder without latents, nats"
             add(what, name, "≤ 0.05", lambda row: row["cost"][0], lambda x: x <= 0.05, form=".3f")
     if "sbm" in by_set:

@@ -16,7 +16,7 @@ import torch
 from benchmarks.tables import publish
 from graphite_gen.api import NODES, fit
 from graphite_gen.errors import FamilyError
-from graphite_gen.families import FAMILIES, family
+from graphite_gen.families import PAPER_FAMILIES, family
 from graphite_gen.families.simulate import generate, training_set
 from graphite_gen.likelihood import NLLOptions, estimate_nll
 from graphite_gen.training.checkpoint import bundled_folder, load_checkpoint
@@ -60,7 +60,7 @@ def main() -> None:
 
     settings = (arguments.graphs, arguments.samples, arguments.epochs)
     with ProcessPoolExecutor(max_workers=2) as pool:
-        found = list(pool.map(measure, FAMILIES, *([value] * len(FAMILIES) for value in settings)))
+        found = list(pool.map(measure, PAPER_FAMILIES, *([value] * len(PAPER_FAMILIES) for value in settings)))
     rows = [
         [
             row["family"],

@@ -18,7 +18,7 @@ from benchmarks import logs, tables
 from benchmarks.commands import EARLIER, Side, earlier_version, minutes, this_version, train
 from benchmarks.reproduce.autoregressive import TEST_SEED, true_nats
 from benchmarks.scoring import mean_and_error, upper_bounds
-from graphite_gen.families import FAMILIES, family
+from graphite_gen.families import PAPER_FAMILIES, family
 from graphite_gen.families.simulate import generate
 from graphite_gen.viz import figures
 
@@ -124,7 +124,7 @@ def table(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     budgets = sorted({row["budget"] for row in rows})
     lines = []
     for version in ("this", "earlier"):
-        for name in FAMILIES:
+        for name in PAPER_FAMILIES:
             own = {row["budget"]: row for row in rows if (row["version"], row["family"]) == (version, name)}
             cells = [
                 f"{own[budget]['excess']:.3f} ± {own[budget]['excess_error']:.3f} ({own[budget]['minutes']:.1f})"
@@ -165,7 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         (version, name, float(budget), options.seed)
         for version in versions
         for budget in sorted(options.budgets)
-        for name in options.families or list(FAMILIES)
+        for name in options.families or list(PAPER_FAMILIES)
     ]
     if not options.tables:
         with earlier_version() if options.earlier else nullcontext(this_version()) as earlier:

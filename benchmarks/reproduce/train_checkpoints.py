@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from graphite_gen.evaluation.activity import latent_activity
-from graphite_gen.families import FAMILIES, family
+from graphite_gen.families import PAPER_FAMILIES, family
 from graphite_gen.families.simulate import generate
 from graphite_gen.likelihood import NLLOptions, bdmc_nll, estimate_nll
 from graphite_gen.likelihood.estimate import default_samples
@@ -151,7 +151,7 @@ def write_card(folder: Path, graphs: int, samples: int | None, check_graphs: int
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("families", nargs="*", default=sorted(FAMILIES), help="families to train; all by default")
+    parser.add_argument("families", nargs="*", default=sorted(PAPER_FAMILIES), help="families to train; all by default")
     parser.add_argument("--preset", choices=("default", "one-shot"), default="default")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--graphs", type=int, default=300, help="fresh graphs to score on")

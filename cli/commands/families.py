@@ -42,8 +42,9 @@ def families(name: str | None, as_json: bool, **values: Any) -> None:
     """List the families with their parameters and entropies, or compute the entropy of one of them.
 
     The entropy is the expected -log p(A|n) under the true process in nats per graph, a lower bound on the NLL of any
-    model. The list shows the mean over sizes of 10 to 20 nodes; values with a standard error are estimates. Parameters
-    are set with '--param'; with 'largest_component=true' samples may have fewer nodes, and the entropy differs.
+    model. It includes node labels and weights where graphs have them. The list shows the mean over sizes of 10 to 20
+    nodes; values with a standard error are estimates. Parameters are set with '--param'; with 'largest_component=true'
+    samples may have fewer nodes, and the entropy differs.
 
     \b
     Example:
@@ -88,6 +89,7 @@ def _describe(family: Family) -> dict[str, Any]:
         "parameters": family.parameters(),
         "summary": family.summary,
         "has_log_prob": family.has_log_prob,
+        **{name: getattr(family, name) for name in ("node_label", "weighted", "directed")},
         "entropy": value,
         "entropy_standard_error": error,
         # Former names of the two.

@@ -9,9 +9,9 @@ from __future__ import annotations
 from importlib import import_module
 from pkgutil import iter_modules
 
-from .base import FAMILIES, Family, family
+from .base import FAMILIES, PAPER_FAMILIES, Family, family
 
-__all__ = ["FAMILIES", "Family", "family"]
+__all__ = ["FAMILIES", "PAPER_FAMILIES", "Family", "family"]
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")

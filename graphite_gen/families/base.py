@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import FamilyError, did_you_mean
-from ..graph import SimpleGraph, as_simple_graph, require_undirected
+from ..graph import SimpleGraph, as_simple_graph
 from ..records import listed
 
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["FAMILIES", "Family", "family", "neighbour_masks", "shuffled"]
+__all__ = ["FAMILIES", "PAPER_FAMILIES", "Family", "family", "neighbour_masks", "shuffled"]
 
 # Draws before :meth:`Family.draw_nats` gives up on a size.
 MAX_DRAWS = 10_000
@@ -29,9 +29,14 @@ _registry: dict[str, type[Family]] = {}
 FAMILIES: Mapping[str, type[Family]] = MappingProxyType(_registry)
 """Every family by its name, without aliases."""
 
+PAPER_FAMILIES = ("barabasi", "ego", "erdos-renyi", "geometric", "powerlaw-tree", "regular")
+"""The families of the paper, which have bundled models; their graphs are undirected and have no attributes."""
+
 
 class Family(ABC):
-    r"""An exchangeable distribution :math:`p(A \mid n)` over labelled graphs.
+    r"""An exchangeable distribution :math:`p(A \mid n)` over graphs on numbered nodes.
+
+    With node labels or weights it is their joint distribution with the edges; weights have a density.
 
     A subclass is a frozen dataclass whose fields are its parameters. It implements the methods with a leading
     underscore; the public methods here validate their arguments and accept networkx graphs.
@@ -43,6 +48,9 @@ class Family(ABC):
         least_nodes: The smallest graphs, unless that depends on the parameters.
         most_nodes: The largest graphs that are sampled; sampling takes :math:`n^2` memory, here about a gigabyte.
         max_checked: The number of samples that are checked for validity, where that is slow; None for all.
+        node_label: The node attribute that is part of a graph; None if there is none.
+        weighted: Whether edges have weights.
+        directed: Whether edges are arcs.
     """
 
     name: ClassVar[str]
@@ -52,6 +60,9 @@ class Family(ABC):
     least_nodes: ClassVar[int] = 1
     most_nodes: ClassVar[int] = 5000
     max_checked: ClassVar[int | None] = None
+    node_label: ClassVar[str | None] = None
+    weighted: ClassVar[bool] = False
+    directed: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         if "name" in cls.__dict__:
@@ -82,15 +93,24 @@ class Family(ABC):
         return self._sample(n, rng)
 
     def contains(self, graph: SimpleGraph | nx.Graph) -> bool:
-        """Whether the graph has positive probability given its number of nodes."""
-        return self._contains(require_undirected(as_simple_graph(graph)))
+        """Whether the graph has positive probability given its number of nodes; False without the attributes."""
+        graph = as_simple_graph(graph)
+
+        return not self._missing(graph) and self._contains(graph)
 
     def log_prob(self, graph: SimpleGraph | nx.Graph) -> float:
         r"""The exact :math:`\log p(A \mid n)` in nats, ``-inf`` for graphs outside the family.
 
-        It raises a :class:`FamilyError` where it is intractable, in general or for this graph.
+        It raises a :class:`FamilyError` where it is intractable, in general or for this graph, and for a graph without
+        the attributes of the family.
         """
-        return self._log_prob(require_undirected(as_simple_graph(graph)))
+        return self._log_prob(self._with_attributes(graph))
+
+    def log_prob_parts(self, graph: SimpleGraph | nx.Graph) -> dict[str, float]:
+        """The terms of :meth:`log_prob`, which is their sum: ``structure`` and, where there are any, ``labels`` and
+        ``weights``; each is conditional on those before it.
+        """
+        return self._log_prob_parts(self._with_attributes(graph))
 
     def entropy(self, n: int) -> float | None:
         r"""The expected :math:`-\log p(A \mid n)` in nats, a lower bound on the NLL of any model; None without a closed
@@ -123,6 +143,9 @@ class Family(ABC):
     def _log_prob(self, graph: SimpleGraph) -> float:
         raise FamilyError(f"'{self.name}' has no tractable probability.", reason="intractable")
 
+    def _log_prob_parts(self, graph: SimpleGraph) -> dict[str, float]:
+        return {"structure": self._log_prob(graph)}
+
     def _entropy(self, n: int) -> float | None:
         return None
 
@@ -134,6 +157,23 @@ class Family(ABC):
                 nats = -self._log_prob(graph)
                 return nats, nats
         raise FamilyError(f"{self.label()} had no connected graph with n={n} nodes in {MAX_DRAWS} samples.")
+
+    def _with_attributes(self, graph: SimpleGraph | nx.Graph) -> SimpleGraph:
+        graph = as_simple_graph(graph)
+        missing = self._missing(graph)
+        if missing:
+            raise FamilyError(f"Graphs of '{self.name}' {missing}.", reason="family-attributes")
+
+        return graph
+
+    def _missing(self, graph: SimpleGraph) -> str:
+        """What distinguishes graphs of the family from a graph with other attributes; empty if there is nothing."""
+        if graph.directed != self.directed:
+            return "are directed; this one is not" if self.directed else "are undirected; this one is directed"
+        if self.node_label is not None and self.node_label not in graph.node_attributes:
+            return f"have the node attribute '{self.node_label}'; this one does not"
+
+        return "have weights; this one does not" if self.weighted and graph.weights is None else ""
 
     @property
     def can_draw_nats(self) -> bool:

@@ -47,6 +47,7 @@ def paired_entropy(family: Family, graphs: Sequence[SimpleGraph], nlls: Sequence
 
     The difference is taken graph by graph, which removes most of the variance of the NLL.
     """
+    _check_unattributed(family)
     entropies = []
     for index, graph in enumerate(graphs):
         entropies.append(-family.log_prob(graph))
@@ -62,6 +63,7 @@ def expected_entropy(family: Family, graphs: Sequence[SimpleGraph], nlls: Sequen
 
     The difference is not paired and therefore noisier than that of :func:`paired_entropy`.
     """
+    _check_unattributed(family)
     sizes = [graph.nodes for graph in graphs]
     known = {n: known_entropy(family, n) for n in sorted(set(sizes))}
     entropies: dict[int, EntropyEstimate] = {n: entropy for n, entropy in known.items() if entropy is not None}
@@ -77,6 +79,14 @@ def expected_entropy(family: Family, graphs: Sequence[SimpleGraph], nlls: Sequen
     return Entropy(
         entropy.nats, excess, combined, (None,) * len(sizes), paired=False, standard_error=entropy.standard_error
     )
+
+
+def _check_unattributed(family: Family) -> None:
+    """Raise a :class:`FamilyError` if the entropy is not one of undirected edges alone, as the NLL of a model is."""
+    parts = {"node labels": family.node_label, "weights": family.weighted, "edge directions": family.directed}
+    carried = " and ".join(part for part, is_carried in parts.items() if is_carried)
+    if carried:
+        raise FamilyError(f"The entropy of {family.label()} includes {carried}, the NLL of the model does not.")
 
 
 def _unknown_entropy(family: Family, missing: Sequence[int]) -> FamilyError:

@@ -15,11 +15,16 @@ def test_families_are_listed_with_parameters_and_entropies() -> None:
 
     assert list(rows) == list(FAMILIES)
     assert all(rows[name]["parameters"] == kind().parameters() for name, kind in FAMILIES.items())
+    assert rows["labelled-sbm"]["node_label"] == "block"
+    assert [name for name, row in rows.items() if row["directed"] or row["weighted"]] == [
+        "random-dag",
+        "weighted-barabasi",
+    ]
     exact = sum(math.comb(n, 2) for n in range(10, 21)) / 11 * math.log(2)
     assert rows["erdos-renyi"]["floor"] == pytest.approx(exact)
     # Without a closed form, the tabulated estimate and its standard error.
     errors = {name for name, row in rows.items() if row["floor_standard_error"] is not None}
-    assert errors == {"barabasi", "geometric"}
+    assert errors == {"barabasi", "geometric", "random-dag", "weighted-barabasi"}
     for name in errors:
         known = [known_entropy(family(name), n) for n in range(10, 21)]
         assert rows[name]["floor"] == pytest.approx(np.mean([entropy.nats for entropy in known if entropy]))

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import networkx as nx
+import pytest
 from networkx.readwrite.graphml import GraphMLReader
 
 from graphite_gen.families import FAMILIES, Family, family
@@ -48,6 +49,20 @@ def test_parameters_reach_the_family() -> None:
 
     assert all(nx.is_connected(graph.to_networkx()) for graph in graphs)
     assert min(graph.nodes for graph in graphs) < 12
+
+
+@pytest.mark.parametrize("suffix", ["h5", "graphml", "jsonl", "gml"])
+@pytest.mark.parametrize("name", ["labelled-sbm", "weighted-barabasi"])
+def test_labels_and_weights_are_in_the_file(name: str, suffix: str) -> None:
+    run("generate", "--family", name, "-n", 6, "--nodes", "6:8", "--seed", 1, "-o", f"out.{suffix}")
+    own, found = generate(name, 6, (6, 8), seed=1), list(read_graphs(f"out.{suffix}"))
+
+    assert all(map(family(name).contains, found))
+    assert [family(name).log_prob(graph) for graph in found] == [family(name).log_prob(graph) for graph in own]
+
+
+def test_a_format_without_labels_says_so() -> None:
+    assert "node attributes" in run("generate", "--family", "labelled-sbm", "-n", 3, "-o", "out.g6").stderr
 
 
 def test_the_help_states_the_largest_sizes() -> None:

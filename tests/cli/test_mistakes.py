@@ -36,6 +36,8 @@ MISTAKES: tuple[tuple[str, int, tuple[str, ...]], ...] = (
     ("generate --family barabasi --param m -o a.h5", 2, ("'m'", "KEY=VALUE")),
     ("generate --family barabasi --param m=many -o a.h5", 1, ("many", "integer")),
     ("generate --family barabasi --param m=30 -o a.h5", 1, ("m", "--nodes")),
+    ("generate --family labelled-sbm --param p=0.5 -o a.h5", 1, ("'p_in'", "graphite-gen families")),
+    ("generate --family weighted-barabasi --param sigma=-1 -o a.h5", 1, ("sigma=-1", "0.001")),
     ("generate --family regular --param d=3 --nodes 7 -o a.h5", 1, ("7", "--nodes")),
     ("generate --family ego --nodes 20-30 -o a.h5", 2, ("'20-30'", "10:20")),
     ("generate --family ego --nodes 30:20 -o a.h5", 2, ("'30:20'", "20:30")),

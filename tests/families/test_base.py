@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tiny import all_graphs
 
 from graphite_gen.errors import FamilyError
-from graphite_gen.families import FAMILIES, Family, base
+from graphite_gen.families import FAMILIES, PAPER_FAMILIES, Family, base
 from graphite_gen.families import family as family_of
 from graphite_gen.families.entropies import EntropyEstimate, draw_nats, mean_entropy
 from graphite_gen.graph import SimpleGraph
@@ -41,8 +41,10 @@ def has_size(family: Family, n: int) -> bool:
     return True
 
 
-def test_there_are_six_families_whose_import_loads_neither_networkx_nor_torch_nor_scipy() -> None:
-    assert set(FAMILIES) >= {"erdos-renyi", "ego", "regular", "geometric", "powerlaw-tree", "barabasi"}
+def test_there_are_nine_families_whose_import_loads_neither_networkx_nor_torch_nor_scipy() -> None:
+    assert set(FAMILIES) >= {*PAPER_FAMILIES, "labelled-sbm", "weighted-barabasi", "random-dag"}
+    carried = {name: (kind.node_label, kind.weighted, kind.directed) for name, kind in FAMILIES.items()}
+    assert [name for name, attributes in carried.items() if not any(attributes)] == list(PAPER_FAMILIES)
     assert all(kind.summary and "\n" not in kind.summary for kind in FAMILIES.values())
     code = "import sys, graphite_gen.families; print([m for m in ('networkx', 'torch', 'scipy') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -110,6 +112,12 @@ def test_aliases_name_the_same_family_and_values_are_parsed_as_the_type_of_the_p
         ("regular", {"d": -1}, "family-value", "d=-1"),
         ("geometric", {"r": 0}, "family-value", "r=0.0"),
         ("tree", {"gamma": 1}, "family-value", "gamma=1.0; it should be above 1"),
+        ("labelled-sbm", {"k": 27}, "family-value", "k=27; it should be between 1 and 26"),
+        ("labelled-sbm", {"p_out": "nan"}, "family-value", "p_out=nan; it should be between 0 and 1"),
+        ("weighted-barabasi", {"m": 0}, "family-value", "m=0"),
+        ("weighted-barabasi", {"sigma": 0}, "family-value", "sigma=0.0; it should be between 0.001 and 10"),
+        ("weighted-barabasi", {"exponent": "nan"}, "family-value", "exponent=nan; it should be between -10 and 10"),
+        ("random-dag", {"p": 2}, "family-value", "p=2.0; it should be between 0 and 1"),
     ],
 )
 def test_invalid_parameters_are_refused(name: str, parameters: dict[str, object], reason: str, fact: str) -> None:
@@ -192,14 +200,19 @@ def test_samples_are_simple_graphs_of_the_family_and_the_same_for_a_seed(name: s
 
         assert graph.nodes == n
         assert graph.edges.dtype == np.int32
-        assert (i < j).all()
+        assert graph.directed == family.directed
+        assert (i != j).all() if family.directed else (i < j).all()
         assert (np.diff(i * n + j) > 0).all()
-        assert j.max() < n
-        theirs = nx.relabel_nodes(graph.to_networkx(), lambda node: f"node {node}")
+        assert graph.edges.max() < n
+        theirs = graph
+        if not family.directed:
+            theirs = nx.relabel_nodes(graph.to_networkx(), lambda node: f"node {node}")
         assert family.contains(theirs)
         assert not family.has_log_prob or -inf < family.log_prob(graph) == family.log_prob(theirs) < 0
     first, second = (family.sample(12, np.random.default_rng(3)) for _ in range(2))
     assert np.array_equal(first.edges, second.edges)
+    assert np.array_equal(first.weights, second.weights)
+    assert first.node_attributes == second.node_attributes
 
 
 @pytest.mark.parametrize("family", TRACTABLE, ids=repr)

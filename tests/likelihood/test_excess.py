@@ -83,3 +83,15 @@ def test_families_with_probabilities_are_paired_and_others_expected() -> None:
     graph = family("geometric").graph_of(points)  # type: ignore[attr-defined]
 
     assert not find_entropy(family("geometric"), [graph], [40.0]).paired
+
+
+@pytest.mark.parametrize(
+    ("name", "carried"),
+    [("labelled-sbm", "node labels"), ("weighted-barabasi", "weights"), ("random-dag", "edge directions")],
+)
+def test_the_entropy_of_attributes_is_not_compared_with_the_nll_of_edges(name: str, carried: str) -> None:
+    graph = family(name).sample(10, np.random.default_rng(0))
+
+    for entropy_of in (find_entropy, expected_entropy):
+        with pytest.raises(FamilyError, match=f"includes {carried}"):
+            entropy_of(family(name), [graph], [50.0])
