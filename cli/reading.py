@@ -19,6 +19,7 @@ from .advice import explain
 from .console import note
 
 if TYPE_CHECKING:
+    from graphite_gen.data.attributes import AttributeSchema
     from graphite_gen.data.encoded import EncodedGraph
     from graphite_gen.likelihood.excess import Entropy
 
@@ -74,14 +75,17 @@ def find_family(name: str | None, parameters: Iterable[tuple[str, str]], provena
         return None
 
 
-def find_entropy(family: Family | None, graphs: list[SimpleGraph], nlls: list[float]) -> Entropy | None:
+def find_entropy(
+    family: Family | None, graphs: list[SimpleGraph], nlls: list[float], schema: AttributeSchema
+) -> Entropy | None:
     """The entropy of the family and the excess of NLLs over it; None if it is not known."""
     from graphite_gen.likelihood.excess import find_entropy as entropy_of
 
-    if family is None or any(graph.is_weighted for graph in graphs):
+    # That of weights on all pairs is not comparable.
+    if family is None or (any(graph.is_weighted for graph in graphs) and not schema.weights):
         return None
     try:
-        return entropy_of(family, graphs, nlls)
+        return entropy_of(family, graphs, nlls, schema)
     except (DatasetError, FamilyError) as error:
         note(f"No entropy: {explain(error)}")
         return None

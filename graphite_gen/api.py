@@ -327,6 +327,8 @@ def fit(
         graphs = family_of(graphs)
     if isinstance(graphs, Family) and not resumes:
         check_settings(preset, settings, start)
+        # A model of a family generates what its graphs carry.
+        settings = {"node_label": graphs.node_label, **settings} if graphs.node_label is not None else settings
     found, provenance = _graphs_to_fit(graphs, preset, nodes, seed, simplify)
     train, validation = split_graphs([graph.unweighted() if ignore_weights else graph for graph in found], seed)
     with nullcontext() if place is None else locked(place):

@@ -125,7 +125,9 @@ def nll(graphs: Path, **values: Any) -> None:
         bounds = list(track(found_bounds, given.check_graphs, "Checking"))
     if not group.is_rank_zero:
         return
-    entropy = find_entropy(family, chosen, [row.nll for row in rows]) if given.convention == "pairs" else None
+    entropy = None
+    if given.convention == "pairs":
+        entropy = find_entropy(family, chosen, [row.nll for row in rows], model.schema)
     if labellings is not None:
         labellings = labellings[: len(rows)]
         rows = list(map(nll_of_class, rows, labellings))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..data.attributes import AttributeSchema
 from ..errors import DatasetError, FamilyError
 from ..families import Family
 from ..families.entropies import EntropyEstimate, known_entropy, mean_entropy
@@ -15,6 +16,8 @@ from ..graph import SimpleGraph
 from ..records import Record, mean_with_error
 
 __all__ = ["Entropy", "expected_entropy", "find_entropy", "paired_entropy"]
+
+PLAIN = AttributeSchema()
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,16 @@ class Entropy(Record):
     standard_error: float | None = None
 
 
-def find_entropy(family: Family, graphs: Sequence[SimpleGraph], nlls: Sequence[float]) -> Entropy:
-    """The paired entropy and excess NLL if the family has exact probabilities, else the expected ones."""
+def find_entropy(
+    family: Family, graphs: Sequence[SimpleGraph], nlls: Sequence[float], schema: AttributeSchema = PLAIN
+) -> Entropy:
+    """The paired entropy and excess NLL if the family has exact probabilities, else the expected ones.
+
+    Raises:
+        FamilyError: The entropy is not known, or includes other attributes than the NLLs of a model with this schema.
+    """
+    _check_attributes(family, schema)
+
     return (paired_entropy if family.has_log_prob else expected_entropy)(family, graphs, nlls)
 
 
@@ -47,7 +58,6 @@ def paired_entropy(family: Family, graphs: Sequence[SimpleGraph], nlls: Sequence
 
     The difference is taken graph by graph, which removes most of the variance of the NLL.
     """
-    _check_unattributed(family)
     entropies = []
     for index, graph in enumerate(graphs):
         entropies.append(-family.log_prob(graph))
@@ -63,7 +73,6 @@ def expected_entropy(family: Family, graphs: Sequence[SimpleGraph], nlls: Sequen
 
     The difference is not paired and therefore noisier than that of :func:`paired_entropy`.
     """
-    _check_unattributed(family)
     sizes = [graph.nodes for graph in graphs]
     known = {n: known_entropy(family, n) for n in sorted(set(sizes))}
     entropies: dict[int, EntropyEstimate] = {n: entropy for n, entropy in known.items() if entropy is not None}
@@ -81,12 +90,19 @@ def expected_entropy(family: Family, graphs: Sequence[SimpleGraph], nlls: Sequen
     )
 
 
-def _check_unattributed(family: Family) -> None:
-    """Raise a :class:`FamilyError` if the entropy is not one of undirected edges alone, as the NLL of a model is."""
-    parts = {"node labels": family.node_label, "weights": family.weighted, "edge directions": family.directed}
-    carried = " and ".join(part for part, is_carried in parts.items() if is_carried)
-    if carried:
-        raise FamilyError(f"The entropy of {family.label()} includes {carried}, the NLL of the model does not.")
+def _check_attributes(family: Family, schema: AttributeSchema) -> None:
+    """Raise a :class:`FamilyError` if the entropy is one of other attributes than the NLL of a model."""
+    parts = {
+        "node labels": (family.node_label, schema.node_label),
+        "edge labels": (None, schema.edge_label),
+        "weights": (family.weighted, bool(schema.weights)),
+        "edge directions": (family.directed, schema.directed),
+    }
+    for part, (is_of_family, is_of_model) in parts.items():
+        if is_of_family and not is_of_model:
+            raise FamilyError(f"The entropy of {family.label()} includes {part}, the NLL of the model does not.")
+        if is_of_model and not is_of_family:
+            raise FamilyError(f"The NLL of the model includes {part}, the entropy of {family.label()} does not.")
 
 
 def _unknown_entropy(family: Family, missing: Sequence[int]) -> FamilyError:

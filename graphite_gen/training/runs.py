@@ -125,6 +125,9 @@ def start_run(
     resolve_device(device)
     if data.family is not None:
         check_settings(data.preset, settings, initial)
+        # A model of a family generates what its graphs carry.
+        own = family_of(data.family, **data.parameters).node_label
+        settings = {"node_label": own, **settings} if own is not None else settings
     train, validation, provenance = data.share(group)
     # Record the number, because the default may change.
     data = replace(data, graphs=None if data.family is None else len(train))

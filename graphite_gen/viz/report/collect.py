@@ -174,7 +174,7 @@ def _score(
     if family is None or any(graph.is_weighted for graph in graphs):
         return estimate, None, note
     try:
-        return estimate, find_entropy(family, graphs, [row.nll for row in estimate.per_graph]), note
+        return estimate, find_entropy(family, graphs, [row.nll for row in estimate.per_graph], model.schema), note
     except (DatasetError, FamilyError) as error:
         return estimate, None, f"{note} The entropy is unknown: {error}"
 
