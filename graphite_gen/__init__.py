@@ -29,6 +29,7 @@ _EXPORTS = {
     "Completion": "completion",
     "Connected": "sampling",
     "Constraint": "sampling",
+    "Dag": "sampling",
     "Dataset": "data.dataset",
     "Degrees": "sampling",
     "Edges": "sampling",

@@ -174,7 +174,7 @@ class Model:
 
         See :func:`graphite_gen.sampling.interpolation.latent_path` for how nodes are matched.
         """
-        ends = require_undirected(as_simple_graph(a)), require_undirected(as_simple_graph(b))
+        ends = as_simple_graph(a), as_simple_graph(b)
         path = interpolate(self.trained, *ends, n, seed=seed_or_new(seed), constraints=constraints)
 
         return [graph.to_networkx() for graph in path]

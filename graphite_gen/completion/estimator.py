@@ -158,6 +158,10 @@ def _ticking(progress: Callable[[int, int], None] | None, total: int) -> Callabl
 
 def _check(model: TrainedModel, partial: PartialGraph) -> None:
     config, graph = model.config, partial.graph
+    if not model.schema.is_plain:
+        raise SamplingError(
+            f"'{model.name}' is a model of graphs with attributes or conditions; only others complete graphs."
+        )
     if config.observation == "normal":
         raise SamplingError(
             f"'{model.name}' samples a weight for every pair, so its graphs have no non-edges.", reason="weighted-model"

@@ -108,6 +108,10 @@ def iterate_bdmc(
     The node features of graphs in ``features`` condition a model with node features; they are used in turn.
     """
     require_count("graphs", graphs)
+    if not model.schema.is_plain:
+        raise DatasetError(
+            f"'{model.name}' is a model of graphs with attributes or conditions, which BDMC cannot check."
+        )
     options = options.for_model(model)
     width = model.config.node_features
     if width and not features:

@@ -65,12 +65,14 @@ def reconstruct(model: TrainedModel, graphs: Sequence[SimpleGraph], seed: int = 
         )
     encoded = list(encode_graphs(model, graphs, seed))
     decoded = list(Sampler(model, len(graphs), seed=seed, encoded=encoded))
-    prior = None
+    # Whether edges come back, whatever they carry.
+    graphs, found, prior = [graph.skeleton() for graph in graphs], [graph.skeleton() for graph in decoded], None
     if model.config.is_variational:
         blind = [replace(one, mean=np.zeros_like(one.mean), std=np.ones_like(one.std)) for one in encoded]
-        prior = edge_recovery(graphs, list(Sampler(model, len(graphs), seed=seed, encoded=blind)))
+        drawn = [graph.skeleton() for graph in Sampler(model, len(graphs), seed=seed, encoded=blind)]
+        prior = edge_recovery(graphs, drawn)
 
-    return Reconstruction(tuple(decoded), edge_recovery(graphs, decoded), _chance(graphs, decoded), prior)
+    return Reconstruction(tuple(decoded), edge_recovery(graphs, found), _chance(graphs, found), prior)
 
 
 def edge_recovery(graphs: Sequence[SimpleGraph], decoded: Sequence[SimpleGraph]) -> EdgeRecovery:

@@ -142,7 +142,8 @@ class Sampler:
                 reason="features-required",
             )
         widths = {0 if graph.features is None else graph.features.shape[1] for graph in self.features}
-        if widths and widths != {config.node_features}:
+        # Encoded graphs have their conditions among the features.
+        if widths and widths != {config.node_features + (config.conditions if self.encoded else 0)}:
             raise SamplingError(
                 f"The graphs given have {' or '.join(map(str, sorted(widths)))} node features, but '{name}' was "
                 f"trained with {config.node_features}."
@@ -382,7 +383,7 @@ class Sampler:
         self._set_orderings(keys, number * block + rows)
         x = self._feature_tensor(number * block + rows, most).to(z)
         values: list[tuple[Any, ...]] = []
-        if config.conditions:
+        if config.conditions and not self.encoded:
             every = self._conditions(number)[1]
             values = [every[row] for row in rows.tolist()]
             encoded = np.stack([schema.conditions.encode(each) for each in values])
@@ -473,7 +474,8 @@ class Sampler:
                 row[: graph.nodes] = graph.position / graph.nodes
 
     def _feature_tensor(self, indices: NDArray[np.int64], most: int) -> Tensor:
-        x = torch.zeros(len(indices), most, self.model.config.node_features)
+        config = self.model.config
+        x = torch.zeros(len(indices), most, config.node_features + (config.conditions if self.encoded else 0))
         for row, index in zip(x, indices.tolist(), strict=True):
             features = self._conditioning(index)
             if features is not None:
@@ -485,9 +487,12 @@ class Sampler:
         columns = {f"z{d}": z[: graph.nodes, d].tolist() for d in range(z.shape[1])} if self.latents else {}
         names = self.encoded[index % len(self.encoded)].names if self.encoded else None
 
+        given = self._conditioning(index)
+        own = self.model.config.node_features
+
         return replace(
             graph,
-            features=self._conditioning(index),
+            features=None if given is None or not own else given[:, :own],
             names=names,
             node_attributes={**graph.node_attributes, **columns},
         )

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..data.attributes import AttributeSchema
 from ..records import count_of
 from .checkpoint import TrainedModel
 
 __all__ = ["describe_model", "latents_in_words", "model_facts", "origin_in_words"]
+
+SHOWN = 8
+"""The most values of a label that are listed."""
 
 
 def describe_model(model: TrainedModel, folder: Path) -> dict[str, Any]:
@@ -25,7 +29,38 @@ def describe_model(model: TrainedModel, folder: Path) -> dict[str, Any]:
         "training": model.training.to_json(model.config.unused),
         "provenance": model.provenance.to_json(),
         "results": dict(model.results),
+        "attributes": _attributes(model.schema),
     }
+
+
+def _attributes(schema: AttributeSchema) -> dict[str, str]:
+    """What graphs carry, and what they are given."""
+    found = {}
+    labels = {
+        "node label": (schema.node_label, schema.node_values),
+        "edge label": (schema.edge_label, schema.edge_values),
+    }
+    for what, (name, values) in labels.items():
+        if name is not None:
+            found[what] = f"{name}: {_some(values)}"
+    for one in schema.conditions.each:
+        values = _some(one.classes) if one.classes else f"{one.low:.4g} to {one.high:.4g}"
+        found["conditions"] = ", ".join(filter(None, [found.get("conditions"), f"{one.name} ({values})"]))
+
+    return found
+
+
+def _some(values: Sequence[Any]) -> str:
+    return ", ".join(map(str, values[:SHOWN])) + (", …" if len(values) > SHOWN else "")
+
+
+def _graphs(config: Mapping[str, Any]) -> str:
+    """The kind of graphs in words."""
+    weights = config.get("weights") or ("real" if config["observation"] == "normal" else "")
+    words = ["directed"] * bool(config.get("directed")) + ["weighted" if weights else "unweighted", "graphs"]
+    kinds = {"positive": "positive weights", "real": "real weights", "count": "counts"}
+
+    return " ".join(words) + (f" ({kinds[weights]})" if config.get("weights") else "")
 
 
 def model_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -40,7 +75,8 @@ def model_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
         ("model", facts["name"]),
         ("folder", facts["folder"]),
-        ("kind", f"{facts['kind']} for {'weighted' if config['observation'] == 'normal' else 'unweighted'} graphs"),
+        ("kind", f"{facts['kind']} for {_graphs(config)}"),
+        *facts["attributes"].items(),
         ("parameters", f"{facts['parameters']:,}".replace(",", " ")),
         ("encoder", _encoder(config)),
         ("decoder", _decoder(config)),
