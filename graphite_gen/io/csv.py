@@ -45,7 +45,7 @@ GRAPH = ("graph", "graph_id")
 HEADER = ("graph", "source", "target")
 _RESERVED = frozenset({*HEADER, "split", "directed"})
 _DIRECTED = {
-    "directed": {"1": True, "true": True, "0": False, "false": False},
+    "directed": {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False},
     "type": {"directed": True, "undirected": False},
 }
 _KEY = re.compile(r"\w(?:[\w .:()-]*[\w)])?")
@@ -180,14 +180,14 @@ def _graph(
     pairs: list[tuple[int, int]] = []
     data: list[dict[str, Any]] = []
     alone: list[dict[str, Any]] = []
-    splits: set[Any] = set()
+    splits: dict[str, Any] = {}
     for at, row in rows:
         u, v = (row[end] for end in ends)
         if u is None and v is not None:
             raise context.damage(at, f"an edge to {v!r} without a source.")
         nodes = [index.setdefault(name, len(index)) for name in (u, v) if name is not None]
         own = {key: _value(row[k]) if texts else row[k] for key, k in others.items() if row[k] is not None}
-        splits.add(own.get("split"))
+        splits[repr(own.get("split"))] = own.get("split")
         if len(nodes) == 2:
             pairs.append((nodes[0], nodes[1]))
         (data if len(nodes) == 2 else alone).append(own)
@@ -198,7 +198,7 @@ def _graph(
             for own in data:
                 own.pop(key, None)
             break
-    if len(splits) == 1 and str(split := splits.pop()).lower() in SPELLINGS:
+    if len(splits) == 1 and str(split := splits.popitem()[1]).lower() in SPELLINGS:
         attributes = {**attributes, "split": split}
         for own in data:
             del own["split"]
@@ -224,7 +224,7 @@ def _directions(key: str, values: Iterable[Any]) -> set[bool]:
         return set()
     # An empty field is an undirected edge, in Gephi's column beside others.
     words = {**_DIRECTED[key.lower()], "none": False}
-    texts = {str(value).lower().removesuffix(".0") for value in values}
+    texts = {str(value).lower() for value in values}
     is_other = not texts <= words.keys() or (texts == {"none"} and key.lower() == "type")
 
     return set() if is_other else {words[text] for text in texts}

@@ -1,4 +1,5 @@
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import h5py
@@ -10,6 +11,22 @@ from graphite_gen.io import read_graphs
 from graphite_gen.network.network import read_network
 
 from .conftest import invoke, run
+
+
+def test_directions_are_converted_and_dropped_only_by_simplify() -> None:
+    graph = nx.DiGraph([("a", "b", {"weight": 2.0}), ("b", "a", {"weight": 0.5}), ("c", "a", {"weight": 1.0})])
+    nx.write_graphml(graph, "a.graphml")
+    steps = ("a.graphml", "b.h5", "c.csv", "d.edgelist", "e.gml", "f.tsv.gz", "g.jsonl")
+    for source, target in pairwise(steps):
+        run("convert", source, target)
+    run("convert", "g.jsonl", "h.g6", "--simplify")
+
+    (last,) = read_graphs("g.jsonl").to_networkx()
+    (plain,) = read_graphs("h.g6")
+
+    assert dict(last.edges) == dict(graph.edges)
+    assert last.is_directed()
+    assert (plain.directed, plain.edges.tolist()) == (False, [[0, 1], [0, 2]])
 
 
 def test_folders_are_read_in_order_and_pipes_by_their_format(graphs: Path) -> None:

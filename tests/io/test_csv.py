@@ -71,6 +71,7 @@ def test_integers_need_no_header_and_the_third_column_is_the_weight(tmp_path: Pa
         ("a.csv", "source,target\n,1\n", "line 2: an edge to '1' without a source"),
         ("a.csv", "source,target,x,x\n0,1,2,3\n", "two columns have the same name"),
         ("a.csv", "source,target\n0,0\n", "needs-simplify"),
+        ("a.csv", "source,target,split\n0,1,json:{}\n0,1,json:{}\n", "repeated"),
         ("a.csv", "source,target,directed\n0,1,1\n1,2,0\n", "some edges are directed and others are not"),
         ("a.csv", "source,target,directed\n0,1,1\n0,1,1\n", "0 -> 1 is repeated"),
         ("a.csv", 'source,target\n0,"1\n', "not a row of a table"),

@@ -13,7 +13,7 @@ import numpy as np
 
 __all__ = ["spoil_h5"]
 
-_CORE = ("node_counts", "edge_counts", "edges", "weights", "node_features", "split", "node_names")
+_CORE = ("node_counts", "edge_counts", "edges", "weights", "node_features", "split", "directed", "node_names")
 _SINGLE = ("edge_index", "labels", "features", "train_idx", "val_idx", "test_idx", "features/data", "features/indptr")
 _LATENTS = ("mean", "std", "position", "graph_vectors")
 _FACTS = ("format", "version", "family", "parameters", "seed", "source", "model", "num_nodes")

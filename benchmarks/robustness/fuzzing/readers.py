@@ -48,13 +48,13 @@ Spoil = Callable[[random.Random, bytes], tuple[str, bytes]]
 
 _SPOILS: dict[str, Spoil] = {"graphml": spoil_xml, "jsonl": spoil_json}
 # A file of these that ends between two lines or lists is a shorter file: nothing in it could tell.
-_OPEN_ENDED = ("g6", "s6", "jsonl", "edgelist", "gml")
+_OPEN_ENDED = ("g6", "s6", "jsonl", "edgelist", "gml", "csv", "tsv")
 # Expands to 64 MB; what its beginning says makes each format go on reading.
 _BOMBS = {"graphml": b"<graphml><graph>" + b" " * 48, "gml": b"graph [ ", "jsonl": b'{"nodes": [', "edgelist": b"0 1 {"}
 
 
 def _seeds(format: str) -> list[list[SimpleGraph]]:
-    """Small sets of graphs: bare ones, and one with all that the format holds."""
+    """Small sets of graphs: bare ones, and some with all that the format holds."""
     bare = generate("barabasi", 3, nodes=(4, 7), seed=1).graphs
     edges = np.array([[0, 1], [0, 2], [1, 3], [2, 3]], dtype=np.int32)
     rich = SimpleGraph(
@@ -67,9 +67,11 @@ def _seeds(format: str) -> list[list[SimpleGraph]]:
         {"kind": ["x", "y", None, "x"]},
         {"family": "barabasi", "split": "test", "note": [1, {"a": None}]},
     )
-    sets = [list(bare), [rich, *bare[:2]], [*bare[:1], rich]]
+    arcs = np.array([[0, 1], [1, 0], [2, 3], [3, 1]], dtype=np.int32)
+    directed = [] if format in ("g6", "s6") else [replace(rich, edges=arcs, directed=True)]
+    sets = [list(bare), [rich, *bare[:2]], [*bare[:1], rich], [*directed, *bare[:1]]]
 
-    return [graphs[:1] for graphs in ([rich], bare)] if format == "edgelist" else sets
+    return [graphs[:1] for graphs in ([rich], bare, directed)] if format == "edgelist" else sets
 
 
 class GraphFile:
@@ -163,11 +165,12 @@ class H5Structure:
 
     def __init__(self, weight: float, root: Path) -> None:
         self.weight = weight
-        self._seeds = [root / f"{number}.h5" for number in range(3)]
-        for path, graphs in zip(self._seeds, _seeds("h5"), strict=True):
+        sets = _seeds("h5")
+        self._seeds = [root / f"{number}.h5" for number in range(len(sets))]
+        for path, graphs in zip(self._seeds, sets, strict=True):
             write_graphs(graphs, path)
         self._seeds.append(root / "foreign.h5")
-        _write_foreign(self._seeds[-1], _seeds("h5")[0])
+        _write_foreign(self._seeds[-1], sets[0])
 
     def trial(self, rng: random.Random, folder: Path) -> Trial:
         path = folder / "x.h5"
@@ -872,7 +875,8 @@ def readers(root: Path) -> list[Reader]:
     from .commands import Commands
 
     made: list[Reader] = []
-    for format, weight in (("graphml", 16), ("gml", 12), ("jsonl", 14), ("edgelist", 12), ("g6", 8), ("s6", 8)):
+    weights = {"graphml": 16, "gml": 12, "jsonl": 14, "edgelist": 12, "csv": 8, "tsv": 4, "g6": 8, "s6": 8}
+    for format, weight in weights.items():
         made.append(GraphFile(format, weight, gz=False, root=under(format)))
         made.append(GraphFile(format, weight / 4, gz=True, root=under(f"{format}.gz")))
     made.append(H5File(10, under("h5")))
