@@ -1,4 +1,4 @@
-"""The simple undirected graph: the data type of families, files and models."""
+"""The simple graph: the data type of families, files and models."""
 
 from __future__ import annotations
 
@@ -93,20 +93,22 @@ def _is_row(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SimpleGraph:
-    """An undirected graph without self-loops or repeated edges, on nodes ``0 … nodes-1``.
+    """A graph without self-loops or repeated edges, undirected by default, on nodes ``0 … nodes-1``.
 
     A thin wrapper around arrays, created in about a microsecond: readers, writers, families and samplers all exchange
     streams of it.
 
     Attributes:
         nodes: The number of nodes :math:`n`.
-        edges: Node pairs with ``i < j`` in lexicographic order, with shape :math:`(E, 2)`.
+        edges: Node pairs with ``i < j`` in lexicographic order, with shape :math:`(E, 2)`; of a directed graph its arcs
+            (source, target), with any ``i != j``.
         weights: One number per edge, or None for an unweighted graph, with shape :math:`(E,)`.
         features: Node features :math:`X`, or None, with shape :math:`(n, F)`.
         names: The node names; None means ``0 … n-1``.
         node_attributes: Columns of length :math:`n`; None in a column marks a missing value.
         edge_attributes: Columns of length :math:`E`, in the order of ``edges``.
         attributes: Graph attributes, such as ``family`` or ``split``.
+        directed: Whether the edges are arcs; weights and edge attributes are then those of arcs.
     """
 
     nodes: int
@@ -117,6 +119,7 @@ class SimpleGraph:
     node_attributes: Mapping[str, list[Any]] = field(default_factory=dict)
     edge_attributes: Mapping[str, list[Any]] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    directed: bool = False
 
     def __repr__(self) -> str:
         features = 0 if self.features is None else self.features.shape[1]
@@ -179,6 +182,14 @@ class SimpleGraph:
         """The same graph without weights."""
         return self if self.weights is None else replace(self, weights=None)
 
+    def skeleton(self) -> SimpleGraph:
+        """The undirected graph of the same nodes, without edge data; itself if it is undirected and has none."""
+        if not self.directed and self.weights is None and not self.edge_attributes:
+            return self
+        edges = np.unique(np.sort(self.edges, axis=1), axis=0) if self.directed else self.edges
+
+        return replace(self, edges=edges, weights=None, edge_attributes={}, directed=False)
+
     def permuted(self, order: ArrayLike) -> SimpleGraph:
         """The same graph, including node and edge data, with node ``i`` renumbered ``order[i]``."""
         order = np.asarray(order)
@@ -201,10 +212,10 @@ class SimpleGraph:
         )
 
     def to_networkx(self) -> nx.Graph:
-        """A networkx graph with attributes ``weight`` and ``features``, and names as nodes."""
+        """A networkx graph, or ``DiGraph``, with attributes ``weight`` and ``features``, and names as nodes."""
         import networkx as nx
 
-        graph = nx.Graph()
+        graph = nx.DiGraph() if self.directed else nx.Graph()
         graph.graph.update(self.attributes)
         graph.add_nodes_from(range(self.nodes))
         pairs = self.edges.tolist()
@@ -258,7 +269,7 @@ class SimpleGraph:
 
     @classmethod
     def from_networkx(cls, graph: nx.Graph) -> SimpleGraph:
-        """A graph from networkx, with nodes in the same order.
+        """A graph from networkx, with nodes in the same order; directed for a ``DiGraph``.
 
         The edge attribute ``weight`` becomes the weights if every edge has one, the node attribute ``features`` the
         features if every node has a list of numbers of the same length.
@@ -266,14 +277,14 @@ class SimpleGraph:
         Raises:
             DatasetError: The graph is not simple, or a weight or feature is not a finite number.
         """
-        if graph.is_directed():
-            raise DatasetError("The graph is directed; expected an undirected one, such as graph.to_undirected().")
         if graph.is_multigraph():
             raise DatasetError("The graph is a multigraph; expected a simple one, such as networkx.Graph(graph).")
         names = list(graph)
         index = {name: i for i, name in enumerate(names)}
-        ends = ((*sorted((index[u], index[v])), data) for u, v, data in graph.edges(data=True))
-        rows = sorted(ends, key=lambda row: row[:2])
+        directed = graph.is_directed()
+        ends = ((index[u], index[v], data) for u, v, data in graph.edges(data=True))
+        pairs = ((i, j, data) if directed or i < j else (j, i, data) for i, j, data in ends)
+        rows = sorted(pairs, key=lambda row: row[:2])
         loop = next((i for i, j, _ in rows if i == j), None)
         if loop is not None:
             raise DatasetError(f"Node {names[loop]!r} has a self-loop; expected a simple graph.")
@@ -287,7 +298,9 @@ class SimpleGraph:
             raise DatasetError(f"The graph's {error}") from None
         own_names = None if names == list(range(len(names))) else tuple(names)
 
-        return cls(len(names), edges, weights, features, own_names, node_columns, edge_columns, dict(graph.graph))
+        columns = node_columns, edge_columns
+
+        return cls(len(names), edges, weights, features, own_names, *columns, dict(graph.graph), directed)
 
 
 def is_igraph(graph: object) -> bool:
