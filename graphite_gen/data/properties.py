@@ -23,10 +23,21 @@ def is_tree(graph: SimpleGraph) -> bool:
 
 
 def is_acyclic(graph: SimpleGraph) -> bool:
-    """Whether the graph is a forest."""
+    """Whether the graph is a forest; whether it has no directed cycle if it is directed."""
+    if graph.directed:
+        return _strong_components(graph) == graph.nodes
     components = len(np.unique(component_labels(graph.edges, graph.nodes)))
 
     return len(graph.edges) == graph.nodes - components
+
+
+def _strong_components(graph: SimpleGraph) -> int:
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    arcs = csr_array((np.ones(len(graph.edges)), graph.edges.T), shape=(graph.nodes, graph.nodes))
+
+    return int(connected_components(arcs, connection="strong")[0])
 
 
 def largest_component(graph: SimpleGraph) -> SimpleGraph:

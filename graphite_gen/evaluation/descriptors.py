@@ -93,7 +93,11 @@ DESCRIPTORS: Mapping[str, Callable[[Sequence[SimpleGraph]], Rows]] = {
 def describe(
     graphs: Sequence[SimpleGraph], names: Sequence[str] = tuple(DESCRIPTORS), *, group: ProcessGroup = SINGLE_PROCESS
 ) -> dict[str, Rows]:
-    """The rows of the named descriptors, keys of :data:`DESCRIPTORS`, on every process of the group."""
+    """The rows of the named descriptors, keys of :data:`DESCRIPTORS`, on every process of the group.
+
+    Those of a directed graph are those of its skeleton.
+    """
+    graphs = [graph.skeleton() for graph in graphs]
     empty = next((index for index, graph in enumerate(graphs) if not graph.nodes), None)
     if empty is not None:
         message = f"Graph {empty} of {len(graphs)} has no nodes, so its descriptors are undefined."
