@@ -94,6 +94,7 @@ ADVICE: dict[str, str] = {
     "nll-memory": "Pass '--samples {fitting}'.",
     "weighted-unlike-model": "Train on such graphs with 'graphite-gen train FILE', or pass '--ignore-weights'.",
     # Evaluation and pictures.
+    "mixed-directions": "Pass '--simplify' to ignore directions.",
     "graph-too-large-to-draw": "'graphite-gen plot distributions' has no such limit.",
     # Networks.
     "step-memory": "Pass a smaller '--latent'.",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from graphite_gen.records import count_of as count_of
+from graphite_gen.records import listed
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -29,6 +30,12 @@ LONG = 60.0
 def note(text: str) -> None:
     """Print a line to stderr."""
     click.echo(text, err=True)
+
+
+def note_label(labels: Sequence[str], chosen: str | None) -> None:
+    """Print a line to stderr on the label that colours nodes, if it is the first of several."""
+    if chosen is None and len(labels) > 1:
+        note(f"Nodes are coloured by '{labels[0]}', the first of {listed(labels)}; '--node-label' chooses another.")
 
 
 def show_json(value: Any) -> None:

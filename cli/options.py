@@ -66,6 +66,7 @@ def settings(rows: Iterable[tuple[str, Any, str]], find_default: Callable[[str],
 
 
 flag = partial(click.option, is_flag=True)
+attribute = partial(click.option, metavar="NAME")
 file = partial(click.option, type=PATH, metavar="FILE")
 file_or_dash = partial(click.option, type=PATH_OR_DASH, metavar="FILE")
 

@@ -2,6 +2,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import networkx as nx
@@ -75,6 +76,28 @@ def test_conversion_to_and_from_networkx_is_lossless(graph: nx.Graph) -> None:
 def test_graphs_that_are_not_simple_are_refused(graph: nx.Graph, message: str) -> None:
     with pytest.raises(DatasetError, match=message):
         SimpleGraph.from_networkx(graph)
+
+
+@settings(deadline=None)
+@given(networkx_graphs(), st.randoms())
+def test_directed_graphs_are_arcs_in_order_and_their_skeleton_is_undirected(graph: nx.Graph, rng: Random) -> None:
+    arcs = graph.to_directed()
+    arcs.remove_edges_from([arc for arc in list(arcs.edges) if rng.random() < 0.5])
+    for number, data in enumerate(arcs.edges.values()):
+        data["number"] = number
+    simple = SimpleGraph.from_networkx(arcs)
+    back, skeleton = simple.to_networkx(), simple.skeleton()
+
+    assert simple.directed
+    assert simple.edges.tolist() == sorted(simple.edges.tolist())
+    assert (list(back), dict(back.nodes), back.edges) == (list(arcs), dict(arcs.nodes), arcs.edges)
+    assert {arc: back.edges[arc] for arc in back.edges} == {arc: arcs.edges[arc] for arc in arcs.edges}
+    assert set(map(frozenset, skeleton.to_networkx().edges)) == set(map(frozenset, arcs.edges))
+    assert skeleton.edges.tolist() == sorted(skeleton.edges.tolist())
+    assert (skeleton.edges[:, 0] < skeleton.edges[:, 1]).all()
+    assert (skeleton.directed, skeleton.weights, skeleton.edge_attributes) == (False, None, {})
+    assert dict(skeleton.to_networkx().nodes) == dict(arcs.nodes)
+    assert skeleton.skeleton() is skeleton
 
 
 @given(seed=st.integers(0, 100), order=st.permutations(range(6)), directed=st.booleans())

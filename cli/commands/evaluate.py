@@ -13,15 +13,17 @@ import click
 
 from .. import options
 from ..command import command
-from ..console import show_facts, show_json, show_rows
+from ..console import note, show_facts, show_json, show_rows
 from ..sharing import process_group
 from ..types import LIMIT, PATH_OR_DASH
 
 if TYPE_CHECKING:
-    from graphite_gen.evaluation import ClassifierScore, Evaluation, Proportion
+    from graphite_gen.evaluation import AttributeRow, ClassifierScore, Evaluation, Proportion
     from graphite_gen.graph import SimpleGraph
 
 CONVENTIONS = ("tv", "emd", "rbf")
+MOST_LABELS = 10
+"""The maximum number of rows of the table for each measure of an attribute."""
 # The names of 'graphite_gen.evaluation.validity.VALIDITY', which would load scipy.
 _PROPERTIES = ("acyclic", "bipartite", "connected", "grid", "lobster", "planar", "sbm", "tree")
 
@@ -32,6 +34,7 @@ _limit = partial(click.option, type=LIMIT, multiple=True)
     short_help="Compare samples with reference graphs.",
     groups={
         "Graphs": "reference train",
+        "Attributes": "node_label edge_label given_attribute",
         "Validity": "family parameters valid_if",
         "Output": "conventions as_json fail_above fail_below",
     },
@@ -46,6 +49,15 @@ _limit = partial(click.option, type=LIMIT, multiple=True)
 )
 @options.family(help="Family whose graphs are valid.  [default: the one recorded in the reference's file]")
 @options.parameters
+@options.attribute(
+    "--node-label", help="Node attribute to compare as a label.  [default: all with at most 50 distinct values]"
+)
+@options.attribute("--edge-label", help="Edge attribute to compare as a label.  [default: likewise]")
+@options.attribute(
+    "--given-attribute",
+    help="Graph attribute with the class that a sample was sampled for, to compare with that of a classifier of the "
+    "reference graphs.",
+)
 @options.choice("--valid-if", of=_PROPERTIES, help="Property of valid graphs, instead of a family.")
 @options.choice(
     *("--convention", "conventions"),
@@ -68,12 +80,16 @@ def evaluate(samples: Path, **values: Any) -> None:
     and depend on the number of graphs; 'rbf' is unbiased. Each MMD is shown beside that of the training graphs, and
     their ratio, which is about 1 for samples of the true process.
 
+    Labels, weights and directions that both samples and test graphs have are compared as well, beside the difference of
+    two halves of the test graphs.
+
     If the reference is one network, statistics of SAMPLES are shown beside its own; one sample is enough.
 
     \b
     Example:
         graphite-gen evaluate samples.g6 --reference test.h5
         graphite-gen evaluate samples.h5 --reference test.h5 --train train.h5 --family barabasi
+        graphite-gen evaluate molecules.graphml --reference test.graphml --node-label element --edge-label bond
         graphite-gen evaluate similar.graphml --reference network.graphml
         graphite-gen evaluate samples.h5 --reference test.h5 --json --fail-above ratio=3 --fail-below novel=0.5
     """
@@ -93,9 +109,10 @@ def evaluate(samples: Path, **values: Any) -> None:
     test, seen, provenance = read_sets(given.reference, given.train, simplify=given.simplify, group=group)
     if len(test) == 1:
         options.refuse_without_effect(
-            ("train", "family", "valid_if", "conventions", "fail_above", "fail_below"), "one reference network"
+            ("train", "family", "valid_if", "conventions", "given_attribute", "fail_above", "fail_below"),
+            "one reference network",
         )
-        return _compare(drawn, test[0], given.as_json) if group.is_rank_zero else None
+        return _compare(drawn, test[0], given) if group.is_rank_zero else None
     conventions = given.conventions or CONVENTIONS
     evaluation = evaluate_samples(
         drawn,
@@ -105,11 +122,16 @@ def evaluate(samples: Path, **values: Any) -> None:
         validity=given.valid_if,
         conventions=conventions,
         most=given.most,
+        node_label=given.node_label,
+        edge_label=given.edge_label,
+        given_attribute=given.given_attribute,
         seed=given.seed,
         group=group,
     )
     if not group.is_rank_zero:
         return None
+    for text in evaluation.notes:
+        note(text)
     if given.as_json:
         show_json(evaluation.to_json())
     else:
@@ -117,12 +139,14 @@ def evaluate(samples: Path, **values: Any) -> None:
     return _check_limits(evaluation, given.fail_above, given.fail_below)
 
 
-def _compare(samples: Sequence[SimpleGraph], reference: SimpleGraph, as_json: bool) -> None:
+def _compare(samples: Sequence[SimpleGraph], reference: SimpleGraph, given: SimpleNamespace) -> None:
     """Show statistics of samples beside those of one network."""
     from graphite_gen.evaluation import compare_networks
 
-    found = compare_networks(samples, reference)
-    if as_json:
+    found = compare_networks(samples, reference, node_label=given.node_label, edge_label=given.edge_label)
+    if reference.directed:
+        note("The network is directed: statistics are those of its undirected skeleton.")
+    if given.as_json:
         return show_json(found.to_json())
     overlap = (
         None if found.edge_overlap is None else f"{found.edge_overlap:.1%} of the samples' edges are in the network"
@@ -140,8 +164,46 @@ def _compare(samples: Sequence[SimpleGraph], reference: SimpleGraph, as_json: bo
         (row.name, "-" if row.reference is None else f"{row.reference:.4g}", _mean(row.samples, row.deviation))
         for row in found.statistics
     ]
+    show_rows(columns, rows, numbers=columns[1:])
 
-    return show_rows(columns, rows, numbers=columns[1:])
+    return _show_attributes(found.attributes)
+
+
+def _show_attributes(rows: Sequence[AttributeRow]) -> None:
+    """Show measures of attributes; only the most frequent of many labels."""
+    if not rows:
+        return
+    kinds: dict[tuple[str, ...], list[AttributeRow]] = {}
+    for row in rows:
+        kinds.setdefault((row.on, row.attribute, row.measure), []).append(row)
+    shown = {id(row) for kind in kinds.values() for row in sorted(kind, key=_frequency, reverse=True)[:MOST_LABELS]}
+    link = " → " if any(row.attribute == "direction" for row in rows) else " - "
+    columns = ("attribute", "reference", "samples (diff.)", "half (diff.)")
+    cells = [
+        (
+            f"{row.attribute}: {row.measure} {link.join(map(str, row.labels))}".rstrip(),
+            "-" if row.reference is None else f"{row.reference:.4g}",
+            _with_difference(row.samples, row.difference),
+            _with_difference(row.half, row.half_difference),
+        )
+        for row in rows
+        if id(row) in shown
+    ]
+    click.echo()
+    show_rows(columns, cells, numbers=columns[1:])
+    if len(shown) < len(rows):
+        note(f"The {MOST_LABELS} most frequent of each measure are shown; '--json' has all {len(rows)}.")
+
+
+def _frequency(row: AttributeRow) -> float:
+    return row.reference or 0.0
+
+
+def _with_difference(value: float | None, difference: float | None) -> str:
+    if value is None:
+        return "-"
+
+    return f"{value:.4g}" if difference is None else f"{value:.4g} ({difference:+.1%})"
 
 
 def _show(evaluation: Evaluation, conventions: Sequence[str]) -> None:
@@ -159,6 +221,10 @@ def _show(evaluation: Evaluation, conventions: Sequence[str]) -> None:
         other = evaluation.attainable_classifier
         beside = "" if other is None else f"; training graphs {_score(other)}"
         facts["classifier"] = f"discrepancy {_score(evaluation.classifier)}{beside}"
+    if evaluation.accuracy is not None:
+        found = evaluation.accuracy
+        facts |= {"accuracy": f"{_proportion(found.samples, found.reference)}, by {found.descriptor}"}
+        facts |= {f"{found.attribute} {row.label}": _proportion(row.samples, row.reference) for row in found.classes}
     show_facts(facts.items())
     click.echo()
     columns: tuple[str, ...] = ("MMD²", "convention", "samples", "95 % interval", "training", "ratio")
@@ -182,6 +248,7 @@ def _show(evaluation: Evaluation, conventions: Sequence[str]) -> None:
         for row in evaluation.summaries
     ]
     show_rows(columns, means, numbers=columns[1:])
+    _show_attributes(evaluation.attributes)
 
 
 def _proportion(own: Proportion | None, reference: Proportion | None = None) -> str:

@@ -12,11 +12,10 @@ import click
 
 from .. import options
 from ..command import command, is_given
-from ..console import count_of, note
+from ..console import count_of, note, note_label
 from ..types import PATH_OR_NAME
 
 if TYPE_CHECKING:
-    from graphite_gen.graph import SimpleGraph
     from graphite_gen.viz.report import ReportData
 
 NETWORKS = 3
@@ -25,7 +24,7 @@ NETWORKS = 3
 
 @command(
     short_help="Write an HTML report on a model.",
-    groups={"Graphs": "reference train samples count", "Output": "output force"},
+    groups={"Graphs": "reference train samples count node_label", "Output": "output force"},
     needs={"parameters": "family"},
 )
 @click.argument("model", metavar="MODEL", type=PATH_OR_NAME)
@@ -37,6 +36,9 @@ NETWORKS = 3
 @options.file("-o", "--output", required=True, help="The page to write, '.html'.")
 @options.number(
     "-n", "--count", low=2, default=100, help="Number of new samples; 3 by default for a model of one network."
+)
+@options.attribute(
+    "--node-label", help="Node attribute that colours nodes.  [default: the first by name, else the degree]"
 )
 @options.number("--nll-graphs", low=0, default=25, help="Number of test graphs whose NLL is estimated; 0 skips it.")
 @options.family(help="The family that samples should belong to.  [default: the model's]")
@@ -58,11 +60,12 @@ def report(model: str, output: Path, force: bool, **values: Any) -> None:
         raise click.UsageError(f"'{output}' is not an HTML file: the suffix should be '.html'.")
 
     from graphite_gen.api import LOCAL
+    from graphite_gen.evaluation.attributes import find_labels
     from graphite_gen.families import family as family_of
-    from graphite_gen.io import check_target
+    from graphite_gen.io import check_target, read_graphs
     from graphite_gen.training.checkpoint import find_checkpoint, is_network_model, read_config
     from graphite_gen.viz.figures import new_figure
-    from graphite_gen.viz.report import collect_report, render_page
+    from graphite_gen.viz.report import collect_report
 
     from ..reading import read_sets, read_split
 
@@ -71,17 +74,20 @@ def report(model: str, output: Path, force: bool, **values: Any) -> None:
     new_figure(1, 1)  # fails early without matplotlib
     folder = find_checkpoint(model, LOCAL)
     if is_network_model(read_config(folder)):
-        return _write(render_page(_collect_network(folder, given)), output, force)
+        return _write(_collect_network(folder, given), given.node_label, output, force)
     if given.reference is not None:
         reference, train, _ = read_sets(given.reference, given.train, simplify=given.simplify)
     else:
         reference, train = [], read_split(given.train, "train", given.simplify) if given.train else []
+    samples = list(read_graphs(given.samples, simplify=given.simplify)) if given.samples else []
+    for graphs, what in ((reference, "reference graphs"), (samples, "samples")):
+        find_labels(graphs, "node", given.node_label, what)  # fails early if it is not a label
     data = collect_report(
         folder,
         reference=reference,
         reference_source=f"{count_of(len(reference), 'graph')} of '{given.reference}'",
         train=train,
-        samples=_read_samples(given),
+        samples=samples,
         family=None if given.family is None else family_of(given.family, **dict(given.parameters)),
         count=given.count,
         nll_graphs=given.nll_graphs,
@@ -90,11 +96,12 @@ def report(model: str, output: Path, force: bool, **values: Any) -> None:
         progress=lambda step: note(f"{step} …"),
     )
 
-    return _write(render_page(data), output, force)
+    return _write(data, given.node_label, output, force)
 
 
 def _collect_network(folder: Path, given: SimpleNamespace) -> ReportData:
     """The data of a report on a model of one network."""
+    from graphite_gen.io import read_graphs
     from graphite_gen.network.network import read_network
     from graphite_gen.network.reporting import collect_network_report
     from graphite_gen.network.storage import load_network
@@ -109,24 +116,21 @@ def _collect_network(folder: Path, given: SimpleNamespace) -> ReportData:
         network_facts(summarise_model(folder)),
         reference=reference,
         reference_source="none" if reference is None else f"the network in '{given.reference}'",
-        samples=_read_samples(given),
+        samples=list(read_graphs(given.samples, simplify=given.simplify)) if given.samples else (),
         count=given.count if is_given("count") else NETWORKS,
         seed=given.seed,
         command=shlex.join(["graphite-gen", *sys.argv[1:]]),
     )
 
 
-def _read_samples(given: SimpleNamespace) -> list[SimpleGraph]:
-    from graphite_gen.io import read_graphs
-
-    return list(read_graphs(given.samples, simplify=given.simplify, directed=False)) if given.samples else []
-
-
-def _write(text: str, output: Path, force: bool) -> None:
+def _write(data: ReportData, node_label: str | None, output: Path, force: bool) -> None:
+    from graphite_gen.evaluation.attributes import find_labels
     from graphite_gen.io import open_output
+    from graphite_gen.viz.report import drawn_graphs, render_page
 
+    note_label(list(find_labels(drawn_graphs(data), "node")), node_label)
     # Names from JSON may contain lone surrogates, which UTF-8 cannot encode.
-    page = text.encode(errors="replace")
+    page = render_page(data, node_label=node_label).encode(errors="replace")
     with open_output(output, force) as stream:
         stream.write(page)
     note(f"Wrote '{output}', {len(page) / 1e6:.1f} MB. Open it in any browser.")

@@ -34,13 +34,7 @@ def is_tree(graph: SimpleGraph) -> bool:
 def is_acyclic(graph: SimpleGraph) -> bool:
     """Whether the graph is a forest, or, if directed, a DAG."""
     if graph.directed:
-        from scipy.sparse import coo_array
-        from scipy.sparse.csgraph import connected_components
-
-        # Every strongly connected component is a single node.
-        ones = np.ones(len(graph.edges), dtype=np.bool_)
-        matrix = coo_array((ones, graph.edges.T), shape=(graph.nodes, graph.nodes))
-        return bool(connected_components(matrix, connection="strong", return_labels=False) == graph.nodes)
+        return is_dag(graph.nodes, graph.edges)
     components = len(np.unique(component_labels(graph.edges, graph.nodes)))
 
     return len(graph.edges) == graph.nodes - components

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -14,10 +14,12 @@ from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import ConfigError, DatasetError
 from ..families import Family
 from ..families import family as family_of
-from ..graph import SimpleGraph, as_simple_graph, require_undirected
-from ..records import Record, count_of
+from ..graph import SimpleGraph, as_simple_graph
+from ..records import Record, count_of, listed
 from ..rng import seed_or_new, stream
+from .attributes import AttributeRow, compare_attributes, describe_attributes, find_labels, is_directed
 from .classifier import MIN_GRAPHS, ClassifierScore, score_classifier
+from .conditional_accuracy import ConditionalAccuracy, score_conditions
 from .descriptors import describe
 from .isomorphism import isomorphism_classes
 from .mmd import CONVENTIONS, REPLICATES, MMDRow, compare_rows
@@ -82,6 +84,9 @@ class Evaluation(Record):
         attainable_classifier: The same between training graphs and reference.
         summaries: Summary statistics.
         findings: The verdict in words.
+        attributes: Measures of labels, weights and directions; empty if samples and reference share none.
+        accuracy: The proportion of samples in the class that they were sampled for; None without classes.
+        notes: What the metrics leave out, such as directions.
     """
 
     samples: int
@@ -97,6 +102,9 @@ class Evaluation(Record):
     attainable_classifier: ClassifierScore | None = field(repr=False)
     summaries: tuple[Summary, ...] = field(repr=False)
     findings: tuple[str, ...] = ()
+    attributes: tuple[AttributeRow, ...] = field(default=(), repr=False)
+    accuracy: ConditionalAccuracy | None = field(default=None, repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)
 
     def figures(self) -> dict[str, float | None]:
         """The metrics that scripts can compare with a limit; V.U.N. only if validity and novelty were tested."""
@@ -142,10 +150,15 @@ def evaluate(
     conventions: Sequence[str] = tuple(CONVENTIONS),
     replicates: int = REPLICATES,
     most: int = MAX_COMPARED,
+    node_label: str | None = None,
+    edge_label: str | None = None,
+    given_attribute: str | None = None,
     seed: int | None = None,
     group: ProcessGroup = SINGLE_PROCESS,
 ) -> Evaluation:
-    """Compare samples with reference graphs; edge weights and features are ignored.
+    """Compare samples with reference graphs: their structure, and the labels, weights and directions that both have.
+
+    Structural metrics of directed graphs are those of their skeletons. Node features are ignored.
 
     Arguments:
         samples: The samples.
@@ -157,14 +170,17 @@ def evaluate(
         conventions: The MMD conventions, keys of :data:`CONVENTIONS`; ``rbf`` is always included.
         replicates: The number of bootstrap replicates of each MMD interval; 0 for no interval.
         most: The maximum number of graphs of a set for MMDs and classifiers, chosen at random from larger sets.
+        node_label: The node attribute to compare as a label; None for every one that is on all nodes of both sides and
+            has at most 50 distinct values, which are strings, integers or booleans.
+        edge_label: The edge attribute to compare, likewise.
+        given_attribute: The graph attribute with the class of a reference graph, and the one that a sample was sampled
+            for, to find out whether a classifier of reference graphs agrees.
         seed: The seed of bootstrap, subsets and classifiers; None for a new one.
         group: The processes that share the work. All have all graphs and all return the result.
     """
     # All processes use the same seed.
     seed = group.broadcast(seed_or_new(seed))
-    own, known, seen = (
-        [require_undirected(as_simple_graph(graph)) for graph in graphs] for graphs in (samples, reference, train)
-    )
+    own, known, seen = ([as_simple_graph(graph) for graph in graphs] for graphs in (samples, reference, train))
     if min(len(own), len(known)) < 2:
         found = f"{count_of(len(own), 'sample')} and {count_of(len(known), 'reference graph')}"
         message = f"Found {found}; at least 2 of each are needed."
@@ -174,11 +190,14 @@ def evaluate(
     family = family_of(family) if isinstance(family, str) else family
     if isinstance(validity, str):
         require("validity", validity, tuple(VALIDITY))
-        validity = VALIDITY[validity]
-    x, y = (
-        describe(_some(graphs, most, seed, name), group=group)
-        for graphs, name in ((own, "samples"), (known, "reference"))
-    )
+        validity = _criterion(validity)
+    attributes = compare_attributes(own, known, node_label=node_label, edge_label=edge_label, seed=seed)
+    compared = _some(own, most, seed, "samples"), _some(known, most, seed, "reference")
+    x, y = (describe(graphs, group=group) for graphs in compared)
+    accuracy = None
+    if given_attribute is not None:
+        extra = describe_attributes(*compared)
+        accuracy = score_conditions(*compared, given_attribute, x | extra[0], y | extra[1], seed=seed)
     # At most as many as samples: biased MMDs, and so their ratio, depend on the number of graphs.
     z = describe(_some(seen, min(most, len(own)), seed, "train"), group=group) if seen else None
     every = tuple(dict.fromkeys([*conventions, "rbf"]))
@@ -198,6 +217,9 @@ def evaluate(
         classifier=_classifier(x, y, seed),
         attainable_classifier=None if z is None else _classifier(z, y, seed),
         summaries=tuple(Summary.of(name, figures[0][name], figures[1][name]) for name in figures[0]),
+        attributes=attributes,
+        accuracy=accuracy,
+        notes=tuple(_notes(own, known, attributes, node_label, edge_label)),
     )
 
     return replace(result, findings=list_findings(result))
@@ -210,6 +232,31 @@ def _some(graphs: Sequence[SimpleGraph], most: int, seed: int, name: str) -> Seq
     chosen = np.sort(stream(seed, "compared", name).permutation(len(graphs))[:most])
 
     return [graphs[index] for index in chosen]
+
+
+def _criterion(name: str) -> Callable[[SimpleGraph], bool]:
+    """A criterion of :data:`VALIDITY`; only 'acyclic' depends on directions."""
+    check = VALIDITY[name]
+
+    return check if name == "acyclic" else lambda graph: check(graph.skeleton())
+
+
+def _notes(
+    samples: Sequence[SimpleGraph],
+    reference: Sequence[SimpleGraph],
+    attributes: Sequence[AttributeRow],
+    node_label: str | None,
+    edge_label: str | None,
+) -> Iterator[str]:
+    if is_directed(samples):
+        yield "The graphs are directed: structural metrics are those of their undirected skeletons."
+    if attributes:
+        yield "MMDs, AUC, uniqueness and novelty are structural: they ignore labels, weights and directions."
+    compared = {(row.on, row.attribute) for row in attributes}
+    for on, chosen in (("node", node_label), ("edge", edge_label)):
+        others = [name for name in find_labels(reference, on) if chosen is None and (on, name) not in compared]
+        if others:
+            yield f"Not compared: {on} attributes {listed(others)}, which are not labels of every {on} of the samples."
 
 
 def _score_vun(

@@ -17,7 +17,7 @@ from ..rng import stream
 from .parallel import same_width
 from .ranking import area_under_curve
 
-__all__ = ["MIN_GRAPHS", "ClassifierScore", "fit_logistic", "score_classifier"]
+__all__ = ["MIN_GRAPHS", "ClassifierScore", "fit_logistic", "log_odds", "same_columns", "score_classifier"]
 
 MIN_GRAPHS = 8
 """The minimum number of graphs in each set: halves are halved again to choose a descriptor."""
@@ -62,7 +62,7 @@ def score_classifier(x: Mapping[str, Rows], y: Mapping[str, Rows], *, seed: int 
         raise DatasetError(message, reason="too-few-graphs")
     rng = stream(seed, "classifier")
     halves = [np.array_split(rng.permutation(count), 2) for count in (m, n)]
-    sides = {name: _same_columns(name, x[name], y[name]) for name in x}
+    sides = {name: same_columns(name, x[name], y[name]) for name in x}
     chosen: list[str] = []
     areas: list[float] = []
     gains: tuple[list[Rows], list[Rows]] = ([], [])
@@ -83,7 +83,7 @@ def score_classifier(x: Mapping[str, Rows], y: Mapping[str, Rows], *, seed: int 
     return ClassifierScore(discrepancy, low, high, float(np.mean(areas)), tuple(chosen), (m, n))
 
 
-def _same_columns(name: str, x: Rows, y: Rows) -> tuple[Rows, Rows]:
+def same_columns(name: str, x: Rows, y: Rows) -> tuple[Rows, Rows]:
     """Rows of equal width without constant columns; logarithms of orbit counts."""
     x, y = same_width(x, y)
     if name == "orbit":
@@ -107,12 +107,18 @@ def _cross_validated(x: Rows, y: Rows, fit: list[Indices]) -> float:
 def _held_out(x: Rows, y: Rows, fit: list[Indices], held: list[Indices]) -> tuple[Rows, Rows]:
     """The log-odds of the held-out samples and reference graphs."""
     seen = np.concatenate([x[fit[0]], y[fit[1]]])
+    first, second = log_odds(seen, np.arange(len(seen)) < len(fit[0]), x[held[0]], y[held[1]])
+
+    return first, second
+
+
+def log_odds(seen: Rows, is_sample: NDArray[np.bool_], *sides: Rows) -> list[Rows]:
+    """The log-odds of the rows of each side, by a logistic regression on the rows seen, standardised."""
     mean, scale = seen.mean(0), seen.std(0)
     scale[scale == 0] = 1.0
-    rows = (seen - mean) / scale
-    weights, intercept = fit_logistic(rows, np.arange(len(rows)) < len(fit[0]))
+    weights, intercept = fit_logistic((seen - mean) / scale, is_sample)
 
-    return (x[held[0]] - mean) / scale @ weights + intercept, (y[held[1]] - mean) / scale @ weights + intercept
+    return [(rows - mean) / scale @ weights + intercept for rows in sides]
 
 
 def fit_logistic(rows: Rows, is_sample: NDArray[np.bool_], ridge: float = RIDGE) -> tuple[NDArray[np.float64], float]:

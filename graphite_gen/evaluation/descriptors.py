@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import DatasetError
-from ..graph import SimpleGraph, require_undirected
+from ..graph import SimpleGraph
 from ..memory import check_memory
 from .orbits import orbit_counts
 from .parallel import arrays_of
@@ -93,13 +93,15 @@ DESCRIPTORS: Mapping[str, Callable[[Sequence[SimpleGraph]], Rows]] = {
 def describe(
     graphs: Sequence[SimpleGraph], names: Sequence[str] = tuple(DESCRIPTORS), *, group: ProcessGroup = SINGLE_PROCESS
 ) -> dict[str, Rows]:
-    """The rows of the named descriptors, keys of :data:`DESCRIPTORS`, on every process of the group."""
+    """The rows of the named descriptors, keys of :data:`DESCRIPTORS`, on every process of the group.
+
+    Those of a directed graph are those of its skeleton.
+    """
+    graphs = [graph.skeleton() for graph in graphs]
     empty = next((index for index, graph in enumerate(graphs) if not graph.nodes), None)
     if empty is not None:
         message = f"Graph {empty} of {len(graphs)} has no nodes, so its descriptors are undefined."
         raise DatasetError(message, reason="empty-graph", index=empty)
-    for index, graph in enumerate(graphs):
-        require_undirected(graph, f"Graph {index}")
 
     return dict(arrays_of(graphs, lambda some: {name: DESCRIPTORS[name](some) for name in names}, group))
 

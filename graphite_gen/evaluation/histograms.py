@@ -44,10 +44,10 @@ class Distribution(Record):
 
 
 def distributions(samples: Sequence[SimpleGraph], reference: Sequence[SimpleGraph] = ()) -> tuple[Distribution, ...]:
-    """The distributions of all descriptors, sizes and path lengths."""
+    """The distributions of all descriptors, sizes and path lengths; those of the skeletons of directed graphs."""
     if not samples:
         raise DatasetError("There are no graphs to show distributions of.")
-    sides = [samples, reference] if reference else [samples]
+    sides = [[graph.skeleton() for graph in side] for side in (samples, reference) if side]
     degrees = [np.concatenate([graph.degrees() for graph in side]) for side in sides]
     sizes = [np.array([graph.nodes for graph in side]) for side in sides]
     clustering = [np.concatenate(clustering_coefficients(side)) for side in sides]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..distributed import SINGLE_PROCESS, ProcessGroup
-from ..graph import SimpleGraph, require_undirected
+from ..graph import SimpleGraph
 from .orbits import ORBITS, orbit_counts
 from .parallel import arrays_of
 from .sparse_union import Union
@@ -25,7 +25,11 @@ Colours = NDArray[np.uint64]
 
 
 def isomorphism_classes(graphs: Sequence[SimpleGraph], *, group: ProcessGroup = SINGLE_PROCESS) -> list[int]:
-    """For each graph, the index of the first graph of the list that it is isomorphic to, possibly its own."""
+    """For each graph, the index of the first graph of the list that it is isomorphic to, possibly its own.
+
+    Only the structure counts: labels, weights and directions do not.
+    """
+    graphs = [graph.skeleton() for graph in graphs]
     shapes = list(map(_shape, graphs))
     counts = Counter(shapes)
     shared = [index for index, shape in enumerate(shapes) if counts[shape] > 1]
@@ -44,7 +48,11 @@ def isomorphism_classes(graphs: Sequence[SimpleGraph], *, group: ProcessGroup = 
 def find_isomorphic(
     graphs: Sequence[SimpleGraph], among: Sequence[SimpleGraph], *, group: ProcessGroup = SINGLE_PROCESS
 ) -> list[int | None]:
-    """For each graph, the index of the first graph in ``among`` that is isomorphic to it, or None."""
+    """For each graph, the index of the first graph in ``among`` that is isomorphic to it, or None.
+
+    Only the structure counts: labels, weights and directions do not.
+    """
+    graphs, among = ([graph.skeleton() for graph in side] for side in (graphs, among))
     shapes = set(map(_shape, graphs))
     kept = [index for index, graph in enumerate(among) if _shape(graph) in shapes]
     colours = node_colours([*(among[index] for index in kept), *graphs], group)
@@ -62,7 +70,7 @@ def find_isomorphic(
 
 def _shape(graph: SimpleGraph) -> tuple[int, bytes]:
     """The number of nodes and the sorted degrees, a cheap invariant."""
-    return graph.nodes, np.sort(require_undirected(graph).degrees()).tobytes()
+    return graph.nodes, np.sort(graph.degrees()).tobytes()
 
 
 def node_colours(graphs: Sequence[SimpleGraph], group: ProcessGroup = SINGLE_PROCESS) -> list[Colours]:

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from ..errors import DatasetError
-from ..graph import SimpleGraph, as_simple_graph, require_undirected
+from ..graph import SimpleGraph, as_simple_graph
 from ..records import Record
+from .attributes import AttributeRow, compare_attributes
 from .statistics import summarise_graphs
 
 if TYPE_CHECKING:
@@ -40,26 +41,41 @@ class NetworkComparison(Record):
         statistics: Statistics of both.
         degree_distance: The mean Kolmogorov-Smirnov distance of the degree distributions, from 0 to 1.
         edge_overlap: The mean proportion of edges of the samples that are edges of the network; None if sizes differ.
+        attributes: Measures of labels, weights and directions; empty if samples and network share none.
     """
 
     samples: int
     statistics: tuple[StatisticRow, ...]
     degree_distance: float
     edge_overlap: float | None
+    attributes: tuple[AttributeRow, ...] = ()
 
 
-def compare_networks(samples: Iterable[SimpleGraph | nx.Graph], reference: SimpleGraph | nx.Graph) -> NetworkComparison:
+def compare_networks(
+    samples: Iterable[SimpleGraph | nx.Graph],
+    reference: SimpleGraph | nx.Graph,
+    *,
+    node_label: str | None = None,
+    edge_label: str | None = None,
+) -> NetworkComparison:
     """Compare samples of a model of one network with that network; one sample is enough.
 
+    Statistics of directed networks are those of their skeletons.
+
+    Arguments:
+        node_label, edge_label: The attribute to compare as a label; None for every one, as in :func:`.evaluate`.
+
     Raises:
-        DatasetError: There are no samples, or a network has no nodes.
+        DatasetError: There are no samples, a network has no nodes, or a named attribute is not a label.
     """
-    known, *own = [require_undirected(as_simple_graph(graph)) for graph in (reference, *samples)]
+    own, known = [as_simple_graph(graph) for graph in samples], as_simple_graph(reference)
     if not own or not all(graph.nodes for graph in (*own, known)):
         raise DatasetError("There is nothing to compare: expected samples and a network with nodes.")
-    observed, drawn = _statistics([known]), _statistics(own)
+    attributes = compare_attributes(own, [known], node_label=node_label, edge_label=edge_label)
+    degrees, *drawn_degrees = (graph.skeleton().degrees() for graph in (known, *own))
+    observed, drawn = _statistics([known.skeleton()]), _statistics([graph.skeleton() for graph in own])
     rows = [StatisticRow(name, *_mean(observed[name])[:1], *_mean(drawn[name])) for name in observed]
-    distances = [stats.ks_2samp(graph.degrees(), known.degrees()).statistic for graph in own]
+    distances = [stats.ks_2samp(own_degrees, degrees).statistic for own_degrees in drawn_degrees]
     edges = set(map(tuple, known.edges.tolist()))
     same = [graph for graph in own if graph.nodes == known.nodes and len(graph.edges)]
     overlaps = [len(edges & set(map(tuple, graph.edges.tolist()))) / len(graph.edges) for graph in same]
@@ -69,6 +85,7 @@ def compare_networks(samples: Iterable[SimpleGraph | nx.Graph], reference: Simpl
         tuple(rows),
         float(np.mean(distances)),
         float(np.mean(overlaps)) if len(same) == len(own) else None,
+        attributes,
     )
 
 

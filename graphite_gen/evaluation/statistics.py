@@ -37,8 +37,8 @@ def mean_path_lengths(graphs: Sequence[SimpleGraph]) -> Values:
 
 
 def summarise_graphs(graphs: Sequence[SimpleGraph], *, group: ProcessGroup = SINGLE_PROCESS) -> dict[str, Values]:
-    """Summary statistics of each graph by name, with shape (G,), on every process of the group."""
-    return dict(arrays_of(graphs, _summaries, group))
+    """Summary statistics of each graph, or of its skeleton, by name, with shape (G,), on every process of the group."""
+    return dict(arrays_of([graph.skeleton() for graph in graphs], _summaries, group))
 
 
 def _summaries(graphs: Sequence[SimpleGraph]) -> dict[str, Values]:

@@ -24,7 +24,7 @@ WEAK_AUC = 0.6
 
 def list_findings(evaluation: Evaluation) -> tuple[str, ...]:
     """The findings, the most important first."""
-    kinds = (_collapse, _copies, _validity, _distance, _difference, _classifier, _scarcity)
+    kinds = (_collapse, _copies, _validity, _accuracy, _distance, _difference, _classifier, _scarcity)
 
     return tuple(finding for kind in kinds for finding in kind(evaluation))
 
@@ -72,6 +72,15 @@ def _validity(evaluation: Evaluation) -> Iterator[str]:
     kind = f"valid '{evaluation.family}' graphs" if evaluation.family else "valid"
     first = f"the first {valid.total}" if valid.total < evaluation.samples else f"{valid.total}"
     yield f"{valid.count} of {first} samples are {kind} ({_percent(valid)})."
+
+
+def _accuracy(evaluation: Evaluation) -> Iterator[str]:
+    found = evaluation.accuracy
+    if found is not None:
+        yield (
+            f"A classifier assigns {_percent(found.samples)} of the samples to the '{found.attribute}' that they were "
+            f"sampled for, and {_percent(found.reference)} of the reference graphs to theirs."
+        )
 
 
 def _distance(evaluation: Evaluation) -> Iterator[str]:

@@ -13,6 +13,7 @@ from ..errors import DatasetError
 from ..families import Family
 from ..graph import SimpleGraph
 from ..records import Record
+from .attributes import has_attributes
 from .isomorphism import find_isomorphic, isomorphism_classes
 from .parallel import arrays_of
 
@@ -41,7 +42,7 @@ class Proportion(Record):
 
 @dataclass(frozen=True)
 class VUN(Record):
-    """Proportions of valid, unique and novel samples.
+    """Proportions of valid, unique and novel samples; isomorphism ignores labels, weights and directions.
 
     Attributes:
         valid: Valid samples; None without a criterion.
@@ -73,15 +74,19 @@ def score_vun(
     check = validity.contains if isinstance(validity, Family) else validity
     firsts = isomorphism_classes(samples, group=group)
     classes = sorted(set(firsts))
-    # Validity and novelty are invariant under isomorphism: one graph of each class is enough.
-    representatives = [samples[index] for index in classes]
-    copies = find_isomorphic(representatives, train, group=group)
+    # Novelty is invariant under isomorphism: one graph of each class is enough.
+    copies = find_isomorphic([samples[index] for index in classes], train, group=group)
     new = {index for index, copy in zip(classes, copies, strict=True) if copy is None}
-    good = set(classes)
+    valid = firsts
     if check is not None:
-        checked = arrays_of(representatives, lambda some: {"valid": np.array(list(map(check, some)))}, group)
-        good = {index for index, is_valid in zip(classes, checked["valid"].tolist(), strict=True) if is_valid}
-    valid = [first for first in firsts if first in good]
+        # So is validity, unless it depends on attributes.
+        tested = list(range(len(samples))) if any(map(has_attributes, samples)) else firsts
+        indices = sorted(set(tested))
+        some = [samples[index] for index in indices]
+        checked = arrays_of(some, lambda part: {"valid": np.array(list(map(check, part)))}, group)
+        is_valid = dict(zip(indices, checked["valid"].tolist(), strict=True))
+        valid = [first for first, index in zip(firsts, tested, strict=True) if is_valid[index]]
+    good = set(valid)
 
     return VUN(
         valid=None if check is None else Proportion.of(len(valid), len(samples)),

@@ -36,16 +36,16 @@ def describe_model(model: TrainedModel, folder: Path) -> dict[str, Any]:
 def _attributes(schema: AttributeSchema) -> dict[str, str]:
     """What graphs carry, and what they are given."""
     found = {}
-    labels = {
-        "node label": (schema.node_label, schema.node_values),
-        "edge label": (schema.edge_label, schema.edge_values),
-    }
-    for what, (name, values) in labels.items():
-        if name is not None:
-            found[what] = f"{name}: {_some(values)}"
-    for one in schema.conditions.each:
-        values = _some(one.classes) if one.classes else f"{one.low:.4g} to {one.high:.4g}"
-        found["conditions"] = ", ".join(filter(None, [found.get("conditions"), f"{one.name} ({values})"]))
+    if schema.node_label is not None:
+        found["node label"] = f"{schema.node_label}: {_some(schema.node_values)}"
+    if schema.edge_label is not None:
+        found["edge label"] = f"{schema.edge_label}: {_some(schema.edge_values)}"
+    conditions = [
+        f"{one.name} ({_some(one.classes) if one.classes else f'{one.low:.4g} to {one.high:.4g}'})"
+        for one in schema.conditions.each
+    ]
+    if conditions:
+        found["conditions"] = ", ".join(conditions)
 
     return found
 

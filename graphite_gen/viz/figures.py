@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from ..data.encoded import EncodedGraph
 from ..errors import ConfigError, DatasetError, OutputError
+from ..evaluation.attributes import find_labels
 from ..evaluation.histograms import Distribution, distributions
-from ..graph import SimpleGraph, as_simple_graph, require_undirected
+from ..graph import SimpleGraph, as_simple_graph
 from ..io.files import check_target, open_output
 from ..records import TrainRecord, count_of
 from .layout import check_drawable, place_nodes
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Normalize
     from matplotlib.figure import Figure, SubFigure
+    from matplotlib.lines import Line2D
 
     Graphs = Iterable[SimpleGraph | nx.Graph]
 
@@ -48,8 +51,15 @@ INK = "#33373D"
 GREY = "#8A8F98"
 MOST_NAMES = 20
 SUFFIXES = (".png", ".svg", ".pdf")
-# Inches: an adjacency matrix, a graph, and the degree colour bar.
-MATRIX_SIDE, GRAPH_SIDE, KEY_HEIGHT = 1.6, 1.5, 0.55
+# Colours of labels, by Okabe and Ito.
+LABELS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+# Inches: an adjacency matrix, a graph, the degree colour bar, and an entry of a legend.
+MATRIX_SIDE, GRAPH_SIDE, KEY_HEIGHT, ENTRY_WIDTH = 1.6, 1.5, 0.55, 1.2
+# Points: the width of the line of the smallest and of the largest weight.
+LEAST_WIDTH, MOST_WIDTH = 0.2, 3.0
+# The edge of a drawing in its coordinates, and the length of a thin arrow head in diameters of a node.
+LIMIT, HEAD = 1.12, 0.6
+LONGEST_NAME = 16
 
 
 def new_figure(width: float, height: float, title: str = "", constrained: bool = True) -> Figure:
@@ -81,18 +91,86 @@ def save_picture(figure: Figure, target: Path, *, force: bool = False) -> None:
         figure.savefig(stream, format=target.suffix[1:].lower(), dpi=150)
 
 
+@dataclass(frozen=True)
+class GraphStyle:
+    """The colours and line widths that the graphs of a figure share.
+
+    Attributes:
+        degrees: The colour scale from degree 0 to the highest degree of all graphs, for nodes without labels.
+        label: The node attribute that colours nodes; None for their degrees.
+        colours: The colour of each label.
+        heaviest: The largest absolute weight, to which line widths are relative; 0 for unweighted graphs.
+    """
+
+    degrees: Normalize
+    label: str | None
+    colours: Mapping[Any, Any]
+    heaviest: float
+
+    @classmethod
+    def of(cls, graphs: Sequence[SimpleGraph], node_label: str | None = None) -> GraphStyle:
+        """The style of some graphs; without a name, the first by name of the labels that all of them have, if any."""
+        from matplotlib import colormaps
+        from matplotlib.colors import Normalize
+
+        labels = find_labels(graphs, "node", node_label)
+        label = next(iter(labels), None)
+        values = [] if label is None else labels[label]
+        palette = LABELS if len(values) <= len(LABELS) else colormaps["tab20"].colors  # type: ignore[attr-defined]
+        highest = max([1, *(int(graph.degrees().max(initial=0)) for graph in graphs)])
+        weights = [
+            np.abs(graph.weights).max(initial=0) for graph in graphs if graph.is_weighted and graph.weights is not None
+        ]
+
+        return cls(
+            Normalize(0, highest),
+            label,
+            {value: palette[k % len(palette)] for k, value in enumerate(values)},
+            float(max(weights, default=0)),
+        )
+
+    def widths(self, graph: SimpleGraph) -> NDArray[np.float64]:
+        """The line width of each edge: proportional to its absolute weight, else thinner the more edges there are."""
+        if self.heaviest and graph.weights is not None:
+            return self.width(graph.weights)
+
+        return np.full(len(graph.edges), np.clip(40 / max(len(graph.edges), 1), 0.25, 0.9))
+
+    def width(self, weights: ArrayLike) -> NDArray[np.float64]:
+        """The line width of edges with these weights."""
+        # Lines thinner than the least width are invisible.
+        return np.maximum(MOST_WIDTH * np.abs(weights) / self.heaviest, LEAST_WIDTH)
+
+
 def plot_gallery(
-    graphs: Graphs, reference: Graphs = (), *, count: int = 12, titles: tuple[str, str] = ("sampled", "true")
+    graphs: Graphs,
+    reference: Graphs = (),
+    *,
+    count: int = 12,
+    titles: tuple[str, str] = ("sampled", "true"),
+    node_label: str | None = None,
 ) -> Figure:
-    """Drawings of the first ``count`` graphs, beside those of a reference; nodes are coloured by degree."""
+    """Drawings of the first ``count`` graphs, beside those of a reference.
+
+    Nodes are coloured by label, else by degree; line widths are proportional to weights, and arcs are arrows.
+
+    Arguments:
+        graphs: The graphs.
+        reference: Other graphs, to draw beside them.
+        count: The maximum number of graphs on each side.
+        titles: The titles of both sides.
+        node_label: The node attribute that colours nodes; None for the first by name that is on every node and has at
+            most 50 distinct values, which are strings, integers or booleans.
+    """
     sides = _drawable_sides(graphs, reference, count)
     most = max(map(len, sides))
     columns = math.ceil(math.sqrt(most / (1 if len(sides) > 1 else 0.6)))
     rows = math.ceil(most / columns)
-    height = GRAPH_SIDE * rows + 0.3
-    figure = new_figure(max(GRAPH_SIDE * columns * len(sides) + 0.3, 3.0), height + KEY_HEIGHT)
-    scale = degree_scale([graph for side in sides for graph in side])
-    above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=(height, KEY_HEIGHT))[:, 0]
+    width, height = max(GRAPH_SIDE * columns * len(sides) + 0.3, 3.0), GRAPH_SIDE * rows + 0.3
+    style = GraphStyle.of([graph for side in sides for graph in side], node_label)
+    below_height = _key_height(style, width)
+    figure = new_figure(width, height + below_height)
+    above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=(height, below_height))[:, 0]
     for part, side, title in zip(above.subfigures(1, len(sides), squeeze=False)[0], sides, titles, strict=False):
         if len(sides) > 1:
             part.suptitle(title, fontsize=12, color=INK)
@@ -100,56 +178,132 @@ def plot_gallery(
         for panel in panels:
             panel.set_axis_off()
         for panel, graph in zip(panels, side, strict=False):
-            _draw_graph(panel, graph, scale)
-    _add_degree_key(below, scale)
+            _draw_graph(panel, graph, style)
+    _add_key(below, style, width)
 
     return figure
 
 
-def plot_graph(graph: SimpleGraph, scale: Normalize) -> Figure:
-    """One graph without a margin, coloured on a scale of :func:`degree_scale`."""
+def plot_graph(graph: SimpleGraph, style: GraphStyle) -> Figure:
+    """One graph without a margin."""
     figure = new_figure(GRAPH_SIDE, GRAPH_SIDE, constrained=False)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
-    _draw_graph(axes, graph, scale)
+    _draw_graph(axes, graph, style)
 
     return figure
 
 
-def plot_degree_key(scale: Normalize) -> Figure:
-    """The colour bar of a degree scale."""
-    figure = new_figure(3.0, KEY_HEIGHT, constrained=False)
-    _add_degree_key(figure, scale)
+def plot_key(style: GraphStyle) -> Figure:
+    """The legend of a style: the colours of labels or degrees, and the line widths of weights."""
+    width = 3.0 if not style.label else 5.0
+    figure = new_figure(width, _key_height(style, width), constrained=False)
+    _add_key(figure, style, width)
 
     return figure
 
 
-def degree_scale(graphs: Sequence[SimpleGraph]) -> Normalize:
-    """The colour scale from degree 0 to the highest degree of all graphs."""
-    from matplotlib.colors import Normalize
-
-    return Normalize(0, max([1, *(int(graph.degrees().max(initial=0)) for graph in graphs)]))
-
-
-def _draw_graph(axes: Axes, graph: SimpleGraph, scale: Normalize) -> None:
-    from matplotlib.collections import LineCollection
+def _draw_graph(axes: Axes, graph: SimpleGraph, style: GraphStyle) -> None:
+    from matplotlib.collections import LineCollection, PolyCollection
 
     points = place_nodes(graph)
-    width = float(np.clip(40 / max(len(graph.edges), 1), 0.25, 0.9))
-    axes.add_collection(LineCollection(list(points[graph.edges]), colors=GREY, linewidths=width, zorder=1))
+    widths = style.widths(graph)
     area = float(np.clip(700 / max(graph.nodes, 1), 4, 42))
+    lines, heads = points[graph.edges], None
+    if graph.directed:
+        # The diameter of a node, whose area is in square points, in the coordinates of the axes.
+        lines, heads = _arrows(graph, lines, widths, math.sqrt(area) / 72 * 2 * LIMIT / GRAPH_SIDE)
+    axes.add_collection(LineCollection(list(lines), colors=GREY, linewidths=widths, zorder=1))
+    colours: dict[str, Any] = {"c": graph.degrees(), "norm": style.degrees, "cmap": "viridis_r"}
+    if style.label is not None:
+        colours = {"c": [style.colours[value] for value in graph.node_attributes.get(style.label, [])]}
     x, y = points.T
-    axes.scatter(x, y, area, graph.degrees(), norm=scale, cmap="viridis_r", edgecolors=INK, linewidths=0.4, zorder=2)
-    axes.set_xlim(-1.12, 1.12)
-    axes.set_ylim(-1.12, 1.12)
+    axes.scatter(x, y, area, **colours, edgecolors=INK, linewidths=0.4, zorder=2)
+    if heads is not None:
+        axes.add_collection(PolyCollection(list(heads), facecolors=INK, linewidths=0, zorder=3))
+    axes.set_xlim(-LIMIT, LIMIT)
+    axes.set_ylim(-LIMIT, LIMIT)
     axes.set_aspect("equal")
 
 
-def _add_degree_key(part: Figure | SubFigure, scale: Normalize) -> None:
+def _arrows(
+    graph: SimpleGraph, lines: NDArray[np.float64], widths: NDArray[np.float64], diameter: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The lines of arcs, those of both directions side by side, and their heads, with shape :math:`(E, 3, 2)`.
+
+    The first corner of a head is its tip, at the edge of the target node.
+    """
+    spans = lines[:, 1] - lines[:, 0]
+    lengths = np.maximum(np.linalg.norm(spans, axis=1, keepdims=True), 1e-9)
+    along = spans / lengths
+    across = along[:, ::-1] * (-1, 1)
+    arcs = set(map(tuple, graph.edges.tolist()))
+    mutual = np.array([(j, i) in arcs for i, j in graph.edges.tolist()], dtype=np.float64).reshape(-1, 1)
+    lines = lines + (mutual * across * diameter / 4)[:, None]
+    size = np.minimum(HEAD * diameter * (1 + widths[:, None] / 2), lengths / 3)
+    tips = lines[:, 1] - along * diameter / 2
+    base, side = tips - along * size, across * size * 0.4
+
+    return np.stack([lines[:, 0], base], axis=1), np.stack([tips, base + side, base - side], axis=1)
+
+
+def _key_height(style: GraphStyle, width: float) -> float:
+    entries = len(_key_entries(style))
+    legend = 0.2 * math.ceil(entries / _key_columns(width)) + 0.25 if entries else 0.0
+
+    return legend + (0.0 if style.label else KEY_HEIGHT)
+
+
+def _key_columns(width: float) -> int:
+    return max(1, int(width / ENTRY_WIDTH))
+
+
+def _key_entries(style: GraphStyle) -> list[Line2D]:
+    """The entries of the legend: labels, at most the first 20, and two weights."""
+    from matplotlib.lines import Line2D
+
+    dots = [
+        Line2D([], [], linestyle="", marker="o", color=colour, markeredgecolor=INK, label=_escaped(str(value)))
+        for value, colour in list(style.colours.items())[:MOST_NAMES]
+    ]
+    if len(style.colours) > MOST_NAMES:
+        dots.append(Line2D([], [], linestyle="", label=f"and {len(style.colours) - MOST_NAMES} more"))
+    weights = [style.heaviest / 2, style.heaviest] if style.heaviest else []
+
+    return dots + [
+        Line2D([], [], color=GREY, linewidth=float(style.width(weight)), label=f"weight {weight:.3g}")
+        for weight in weights
+    ]
+
+
+def _escaped(text: str) -> str:
+    """A short text without mathematics."""
+    return (text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 1]}…").replace("$", r"\$")
+
+
+def _add_key(part: Figure | SubFigure, style: GraphStyle, width: float) -> None:
+    entries = _key_entries(style)
+    if style.label is None:
+        space = KEY_HEIGHT / _key_height(style, width)
+        _add_degree_key(part, style.degrees, space)
+    if entries:
+        part.legend(
+            handles=entries,
+            title=None if style.label is None else _escaped(style.label),
+            loc="lower center" if style.label is None else "center",
+            ncols=min(len(entries), _key_columns(width)),
+            frameon=False,
+            fontsize=8,
+            title_fontsize=8,
+        )
+
+
+def _add_degree_key(part: Figure | SubFigure, scale: Normalize, space: float) -> None:
+    """Add a colour bar in the upper part of a figure, a proportion ``space`` of its height."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.ticker import MaxNLocator
 
-    axes = part.add_axes((0.3, 0.62, 0.4, 0.18))
+    axes = part.add_axes((0.3, 1 - 0.38 * space, 0.4, 0.18 * space))
     bar = part.colorbar(ScalarMappable(scale, "viridis_r"), cax=axes, orientation="horizontal")
     bar.locator = MaxNLocator(integer=True)
     bar.set_label("degree", fontsize=8, labelpad=1)
@@ -161,7 +315,7 @@ def plot_adjacency(
 ) -> Figure:
     """Adjacency matrices of the first ``count`` graphs, above those of a reference, after the mean over all graphs.
 
-    Nodes are in reverse Cuthill-McKee order, which places neighbours close to each other.
+    Rows are the sources of arcs. Nodes are in reverse Cuthill-McKee order, which places neighbours close to each other.
     """
     sides = _drawable_sides(graphs, reference)
     columns = 1 + max(min(len(side), count) for side in sides)
@@ -179,10 +333,12 @@ def plot_adjacency(
 
 def ordered_adjacency(graph: SimpleGraph) -> NDArray[np.float64]:
     """The adjacency matrix in reverse Cuthill-McKee order, with shape :math:`(n, n)`."""
-    matrix = graph.adjacency()
-    order = reverse_cuthill_mckee(csr_array(matrix.astype(np.int32)), symmetric_mode=True)
+    matrix = np.zeros((graph.nodes, graph.nodes), dtype=np.bool_)
+    matrix[tuple(graph.edges.T)] = True
+    skeleton = matrix | matrix.T
+    order = reverse_cuthill_mckee(csr_array(skeleton.astype(np.int32)), symmetric_mode=True)
 
-    return np.asarray(matrix[np.ix_(order, order)], dtype=np.float64)
+    return np.asarray((matrix if graph.directed else skeleton)[np.ix_(order, order)], dtype=np.float64)
 
 
 def _mean_adjacency(graphs: Sequence[SimpleGraph]) -> NDArray[np.float64]:
@@ -207,9 +363,7 @@ def _draw_matrix(axes: Axes, matrix: NDArray[np.float64], title: str) -> None:
 
 def _drawable_sides(graphs: Graphs, reference: Graphs, most: int | None = None) -> list[list[SimpleGraph]]:
     """The first ``most`` graphs of both sets, checked; one list if the reference is empty."""
-    sides = [
-        [require_undirected(as_simple_graph(graph)) for graph in islice(side, most)] for side in (graphs, reference)
-    ]
+    sides = [[as_simple_graph(graph) for graph in islice(side, most)] for side in (graphs, reference)]
     if not sides[0]:
         raise DatasetError("There are no graphs to draw.")
     for side in sides:
@@ -222,7 +376,7 @@ def _drawable_sides(graphs: Graphs, reference: Graphs, most: int | None = None) 
 def plot_distributions(samples: Graphs, reference: Graphs = ()) -> Figure:
     """Histograms of descriptors, sizes and path lengths: samples as a line, the reference as bars."""
     figure = new_figure(10, 5.4)
-    own, known = ([require_undirected(as_simple_graph(graph)) for graph in side] for side in (samples, reference))
+    own, known = ([as_simple_graph(graph) for graph in side] for side in (samples, reference))
     panels = figure.subplots(2, 3).ravel()
     for panel, distribution in zip(panels, distributions(own, known), strict=True):
         _draw_distribution(panel, distribution)
@@ -270,7 +424,7 @@ def plot_latents(
         by: ``nodes``, ``edges``, ``density`` or ``clustering`` of a graph, ``degree`` or ``clustering`` of a node, or
             the name of an attribute; None for the number of nodes or the degree.
     """
-    found = project_latents(encoded, [require_undirected(as_simple_graph(graph)) for graph in graphs], level, by)
+    found = project_latents(encoded, [as_simple_graph(graph) for graph in graphs], level, by)
     figure = new_figure(5.6, 4.4)
     axes, size = figure.subplots(), float(np.clip(3e4 / len(found.points), 4, 30))
     x, y = found.points.T

@@ -109,6 +109,35 @@ def write_groups(path: Path) -> None:
     nx.write_graphml(nx.relabel_nodes(graph, {node: f"n{node}" for node in sorted(graph)}), path)
 
 
+def write_molecules(path: Path, seed: int = 0) -> None:
+    """Write 16 weighted graphs with the labels 'charge', 'element' and 'bond', of two classes."""
+    import networkx as nx
+
+    from graphite_gen.graph import SimpleGraph
+    from graphite_gen.io import write_graphs
+
+    graphs = []
+    for k in range(16):
+        graph = nx.gnp_random_graph(6, 0.5, seed=16 * seed + k)
+        graph.graph["class"] = "ab"[k % 2]
+        for node, data in graph.nodes.items():
+            data.update(charge=node % 2, element="CNO"[(node * (k + seed)) % 3], place=node / 2)
+        for number, data in enumerate(graph.edges.values()):
+            data.update(bond=["single", "double"][number % 2], weight=1.0 + number + seed)
+        graphs.append(SimpleGraph.from_networkx(graph))
+    write_graphs(graphs, path)
+
+
+@pytest.fixture
+def molecules(own_folder: Path) -> tuple[Path, Path]:
+    """Two files of graphs with labels and weights."""
+    paths = own_folder / "molecules.jsonl", own_folder / "test.jsonl"
+    for seed, path in enumerate(paths):
+        write_molecules(path, seed)
+
+    return paths
+
+
 @pytest.fixture
 def groups(own_folder: Path) -> Path:
     write_groups(own_folder / "groups.graphml")

@@ -82,3 +82,46 @@ def test_samples_of_a_model_of_one_network_are_compared_with_it(groups: Path) ->
     assert "Kolmogorov-Smirnov" in shown.stdout
     assert value["samples"] == 1
     assert {"nodes", "clustering", "assortativity"} <= {row["name"] for row in value["statistics"]}
+
+
+def test_attributes_are_in_the_table_and_in_the_json(molecules: tuple[Path, Path]) -> None:
+    compare = ("evaluate", molecules[0], "--reference", molecules[1], "--given-attribute", "class")
+    shown, value = run(*compare), run_json(*compare)
+    rows = {(row["attribute"], row["measure"], *row["labels"]): row for row in value["attributes"]}
+    carbon = rows["element", "proportion", "C"]
+
+    assert {name for name, *_ in rows} == {"charge", "element", "bond", "weight"}
+    assert carbon["difference"] == pytest.approx(carbon["samples"] / carbon["reference"] - 1)
+    line = next(line for line in shown.stdout.splitlines() if line.startswith("element: proportion C"))
+    for name, difference in (("samples", "difference"), ("half", "half_difference")):
+        assert f"{carbon[name]:.4g} ({carbon[difference]:+.1%})" in line
+    assert rows["weight", "mean"]["samples"] < rows["weight", "mean"]["reference"]
+    assert {"element: edges per graph C - N", "weight: density"} <= {
+        line.split("  ")[0] for line in shown.stdout.splitlines()
+    }
+    assert "uniqueness and novelty are structural" in shown.stderr
+    assert [row["label"] for row in value["accuracy"]["classes"]] == ["a", "b"]
+    assert f"{value['accuracy']['samples']['count']} of 16" in shown.stdout
+
+
+def test_one_label_can_be_chosen_and_many_labels_are_shortened(molecules: tuple[Path, Path]) -> None:
+    compare = ("evaluate", "many.jsonl", "--reference", "many.jsonl", "--convention", "rbf")
+    graphs = [
+        replace(graph, node_attributes={**graph.node_attributes, "number": [6 * (k % 8) + i for i in range(6)]})
+        for k, graph in enumerate(read_graphs(molecules[0]))
+    ]
+    write_graphs(graphs, "many.jsonl")
+    chosen = run(*compare, "--node-label", "number", "--edge-label", "bond")
+
+    assert {line.split(":")[0] for line in chosen.stdout.splitlines() if ": " in line} == {"number", "bond", "weight"}
+    assert sum(line.startswith("number: proportion") for line in chosen.stdout.splitlines()) == 10
+    assert "10 most frequent" in chosen.stderr
+    assert "most frequent" not in run("evaluate", molecules[0], "--reference", molecules[1]).stderr
+
+
+def test_a_network_with_labels_is_compared_by_them(groups: Path) -> None:
+    value = run_json("evaluate", groups, "--reference", groups, "--node-label", "label")
+
+    measures = {row["measure"]: row for row in value["attributes"] if not row["labels"]}
+    assert measures["TV of edges"]["samples"] == 0
+    assert measures["assortativity"]["reference"] > 0.5

@@ -9,7 +9,7 @@ import pytest
 
 from graphite_gen.io import write_graphs
 
-from .conftest import invoke, run, write_groups
+from .conftest import invoke, run, write_groups, write_molecules
 
 # A command line, its exit code, and words of its error: the thing that is wrong, then the remedy.
 MISTAKES: tuple[tuple[str, int, tuple[str, ...]], ...] = (
@@ -131,6 +131,16 @@ MISTAKES: tuple[tuple[str, int, tuple[str, ...]], ...] = (
     ("evaluate ego.g6 --reference one.graphml --fail-above ratio=3", 2, ("--fail-above", "Leave it out")),
     ("evaluate ego.g6 --reference ego.h5 --fail-above ratio", 2, ("'ratio'", "ratio=3")),
     ("evaluate ego.g6 --reference ego.h5 --family ego --valid-if tree", 2, ("--family", "--valid-if")),
+    ("evaluate molecules.jsonl --reference molecules.jsonl --node-label elemnt", 1, ("'elemnt'", "'element'")),
+    ("evaluate molecules.jsonl --reference molecules.jsonl --node-label place", 1, ("'place'", "strings")),
+    ("evaluate molecules.jsonl --reference molecules.jsonl --edge-label kind", 1, ("'kind'", "every edge")),
+    ("evaluate molecules.jsonl --reference molecules.jsonl --given-attribute clas", 1, ("'clas'", "'class'")),
+    ("evaluate molecules.jsonl --reference ego.h5 --given-attribute class", 1, ("reference graphs", "'class'")),
+    ("evaluate molecules.jsonl --reference one.graphml --given-attribute class", 2, ("--given-attribute", "network")),
+    ("plot gallery molecules.jsonl --node-label elemnt -o a.png", 1, ("'elemnt'", "'element'")),
+    ("plot gallery molecules.jsonl --node-label element --terminal", 2, ("--node-label", "--terminal")),
+    ("plot adjacency molecules.jsonl --node-label element -o a.png", 2, ("--node-label", "gallery")),
+    ("report ego-one-shot --samples molecules.jsonl --node-label elemnt -o a.html", 1, ("'elemnt'", "'element'")),
     # One network.
     ("link ego.h5", 1, ("more than one graph", "graphite-gen convert")),
     ("classify one.graphml", 1, ("labels", "--node-labels")),
@@ -153,6 +163,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run(*ego, folder / "ego.h5")
     run(*ego, folder / "ego.g6")
     write_groups(folder / "groups.graphml")
+    write_molecules(folder / "molecules.jsonl")
     nx.write_graphml(nx.path_graph(4), folder / "one.graphml")
     nx.write_graphml(nx.DiGraph([(0, 1), (1, 2)]), folder / "directed.graphml")
     write_graphs([nx.DiGraph([(0, 1), (1, 2)])] * 3, folder / "directed.h5")

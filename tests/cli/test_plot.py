@@ -41,3 +41,20 @@ def test_what_latents_cannot_show_is_one_line(model: Path, graphs: Path) -> None
     assert_error(invoke(*of_graphs, "--reference", graphs), "--reference", code=2)
     for option, value in (("--by", "edges"), ("--threads", 1)):
         assert_error(invoke("plot", "gallery", graphs, "--terminal", option, value), option, code=2)
+
+
+def test_the_label_that_colours_nodes_is_chosen_or_named(molecules: tuple[Path, Path]) -> None:
+    pytest.importorskip("matplotlib")
+    first = run("plot", "gallery", molecules[0], "--reference", molecules[1], "-o", "first.svg")
+    chosen = run("plot", "gallery", molecules[0], "--node-label", "element", "-o", "chosen.svg")
+    shown = run("plot", "gallery", molecules[0], "--terminal")
+
+    assert "coloured by 'charge', the first of 'charge', 'element'" in first.stderr
+    assert "<!-- charge -->" in Path("first.svg").read_text(encoding="utf-8")
+    assert "coloured" not in chosen.stderr
+    assert "<!-- element -->" in Path("chosen.svg").read_text(encoding="utf-8")
+    assert "no labels, weights or directions" in shown.stderr
+
+
+def test_graphs_without_attributes_are_drawn_without_notes(graphs: Path) -> None:
+    assert run("plot", "gallery", graphs, "--terminal").stderr == ""

@@ -51,3 +51,17 @@ def test_the_bundled_model_has_a_report_of_a_few_megabytes() -> None:
     run("report", "bundled:barabasi", "-o", "report.html", "--nll-graphs", 4, "--threads", 1)
 
     assert Path("report.html").stat().st_size < 5_000_000
+
+
+def test_a_report_compares_and_colours_labels(model: Path, molecules: tuple[Path, Path]) -> None:
+    pytest.importorskip("matplotlib")
+    files = ("--samples", molecules[0], "--reference", molecules[1])
+    done = run("report", model, *files, "-o", "a.html", "--nll-graphs", 0, "--threads", 1)
+    run("report", model, *files, "--node-label", "element", "-o", "b.html", "--nll-graphs", 0, "--threads", 1)
+
+    pages = [Path(name).read_text(encoding="utf-8") for name in ("a.html", "b.html")]
+    assert "coloured by 'charge'" in done.stderr
+    assert "Colours of nodes by charge" in pages[0]
+    assert "Colours of nodes by element" in pages[1]
+    assert "<td>element</td><td>assortativity </td>" in pages[0]
+    assert "uniqueness and novelty are structural" in pages[0]

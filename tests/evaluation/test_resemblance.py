@@ -4,6 +4,8 @@ import pytest
 import graphite_gen as gg
 from graphite_gen.errors import DatasetError
 
+from .attributed import attributed
+
 
 def test_statistics_are_those_of_networkx_and_a_network_resembles_itself() -> None:
     club = nx.karate_club_graph()
@@ -32,3 +34,17 @@ def test_another_network_differs_and_one_of_another_size_has_no_edge_overlap() -
     for samples, reference in (([], club), ([nx.empty_graph(0)], club)):
         with pytest.raises(DatasetError, match="nothing to compare"):
             gg.compare_networks(samples, reference)
+
+
+def test_a_directed_network_with_labels_is_compared_by_its_skeleton_and_by_its_attributes() -> None:
+    network = attributed(0, directed=True)
+    fewer = nx.DiGraph(network)
+    fewer.remove_edges_from(list(network.edges)[:3])
+
+    found = gg.compare_networks([fewer], network)
+    rows = {(row.attribute, row.measure): row for row in found.attributes}
+
+    assert found.statistics == gg.compare_networks([fewer.to_undirected()], network.to_undirected()).statistics
+    assert found.edge_overlap == 1
+    assert rows["direction", "reciprocity"].samples == pytest.approx(nx.overall_reciprocity(fewer))
+    assert rows["weight", "mean"].half is None

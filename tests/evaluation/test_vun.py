@@ -1,5 +1,6 @@
 import math
 import time
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from tiny import path, star
 
 from graphite_gen.errors import DatasetError
+from graphite_gen.evaluation import find_isomorphic
 from graphite_gen.evaluation.validity import is_tree
 from graphite_gen.evaluation.vun import Proportion, score_vun
 from graphite_gen.families.simulate import generate
@@ -58,3 +60,14 @@ def test_hundreds_of_samples_are_scored_against_a_large_training_set_in_seconds(
     score_vun(samples, train)
 
     assert time.process_time() - started < 10
+
+
+def test_isomorphism_ignores_attributes_but_validity_may_depend_on_them() -> None:
+    labelled = [replace(path(3), node_attributes={"kind": kinds}) for kinds in (["a"] * 3, ["b"] * 3, ["a"] * 3)]
+    arcs = SimpleGraph.from_networkx(nx.DiGraph([(0, 1), (1, 0), (1, 2)]))
+
+    found = score_vun([*labelled, arcs], [path(3)], lambda graph: graph.node_attributes.get("kind", [""])[0] == "a")
+
+    assert (found.unique.count, found.novel.count, found.valid.count) == (1, 0, 2)
+    assert (found.unique_of_valid.count, found.unique_of_valid.total) == (1, 2)
+    assert find_isomorphic([arcs], [star(4), path(3)]) == [1]

@@ -171,10 +171,11 @@ def _score(
         return None, None, str(error)
     kind = "node orderings" if model.config.is_autoregressive else "latents"
     note = f"{len(graphs)} reference graphs, {estimate.samples} {kind} each."
-    if family is None or any(graph.is_weighted for graph in graphs):
+    if family is None or (any(graph.is_weighted for graph in graphs) and not model.schema.weights):
         return estimate, None, note
+    nlls = [row.nll for row in estimate.per_graph]
     try:
-        return estimate, find_entropy(family, graphs, [row.nll for row in estimate.per_graph], model.schema), note
+        return estimate, find_entropy(family, graphs, nlls, model.schema), note
     except (DatasetError, FamilyError) as error:
         return estimate, None, f"{note} The entropy is unknown: {error}"
 

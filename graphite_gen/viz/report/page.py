@@ -24,39 +24,39 @@ from .collect import ReportData
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["render_page"]
+__all__ = ["drawn_graphs", "render_page"]
 
 GALLERY_GRAPHS = 12
 # Limits the size of the page: graphs beyond it are listed but cannot be downloaded.
 MAX_GRAPHML_BYTES = 3_000_000
 
 
-def render_page(report: ReportData) -> str:
-    """The page as HTML."""
-    style, script, template = (
+def render_page(report: ReportData, *, node_label: str | None = None) -> str:
+    """The page as HTML; ``node_label`` is the node attribute that colours drawings, as in :func:`.plot_gallery`."""
+    css, script, template = (
         files(__package__).joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js", "page.html")
     )
-    sides = [("Sampled", [row.graph for row in report.samples]), ("True", report.reference)]
-    galleries = [(title, graphs[:GALLERY_GRAPHS]) for title, graphs in sides if graphs]
-    scale = figures.degree_scale([graph for _, graphs in galleries for graph in graphs])
+    galleries = _galleries(report)
+    style = figures.GraphStyle.of(drawn_graphs(report), node_label)
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
     environment.filters |= {"number": _number, "nats": _nats}
 
     def captioned(graph: SimpleGraph, index: int) -> tuple[str, str]:
         sizes = f"{count_of(graph.nodes, 'node')}, {count_of(len(graph.edges), 'edge')}"
         # Sharp enough to be enlarged.
-        drawing = _embed(figures.plot_graph(graph, scale), dpi=240) if graph.nodes <= MAX_NODES else ""
+        drawing = _embed(figures.plot_graph(graph, style), dpi=240) if graph.nodes <= MAX_NODES else ""
         return f"{_name(graph, index)}: {sizes}", drawing
 
     return environment.from_string(template).render(
         report=report,
         # Only the page's own style and script, by their hashes, and pictures embedded as data.
-        policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; "
+        policy=f"default-src 'none'; style-src {_hash(css)}; script-src {_hash(script)}; img-src data:; "
         "base-uri 'none'; form-action 'none'",
-        style=Markup(style),
+        style=Markup(css),
         script=Markup(script),
         galleries=[(title, list(map(captioned, graphs, count()))) for title, graphs in galleries],
-        degree_key=_embed(figures.plot_degree_key(scale)),
+        key=_embed(figures.plot_key(style)),
+        label=style.label,
         distributions=[(found.name, _embed(figures.plot_distribution(found))) for found in report.distributions],
         training=_embed(figures.plot_training(report.history)) if report.history else "",
         likelihood=_likelihood(report),
@@ -64,6 +64,17 @@ def render_page(report: ReportData) -> str:
         graphml=_graphml([row.graph for row in report.samples]),
         plural=count_of,
     )
+
+
+def drawn_graphs(report: ReportData) -> list[SimpleGraph]:
+    """The graphs that a report draws: the first samples and reference graphs."""
+    return [graph for _, graphs in _galleries(report) for graph in graphs]
+
+
+def _galleries(report: ReportData) -> list[tuple[str, Sequence[SimpleGraph]]]:
+    sides = [("Sampled", [row.graph for row in report.samples]), ("True", report.reference)]
+
+    return [(title, graphs[:GALLERY_GRAPHS]) for title, graphs in sides if graphs]
 
 
 def _hash(text: str) -> str:
