@@ -25,6 +25,8 @@ def from_pandas(
     target: str = "target",
     *,
     graph: str | None = None,
+    nodes: pd.DataFrame | None = None,
+    node: str = "node",
     simplify: bool = False,
     directed: bool | None = None,
 ) -> list[nx.Graph]:
@@ -39,21 +41,26 @@ def from_pandas(
         target: The column of the other end.
         graph: The column that tells which graph a row belongs to, by default ``graph`` if there is one; otherwise all
             edges belong to one graph.
+        nodes: A table with one row per node, whose other columns are node attributes; a node without edges needs no
+            row in ``edges``. It has the column of graphs if ``edges`` has it.
+        node: The column of the nodes in it.
         simplify: Whether to drop self-loops and repeated edges instead of refusing them, and, unless ``directed`` is
             True, edge directions.
         directed: Whether rows are arcs, from source to target; None for what the table says, otherwise False.
 
     Raises:
-        ConfigError: A column is missing.
+        ConfigError: A column is missing, or a node has two rows.
         FormatError: A row is not an edge of a simple graph.
     """
+    import pandas as pd
+
     graph = "graph" if graph is None and "graph" in edges.columns else graph
-    for name in filter(None, (source, target, graph)):
-        if name not in edges.columns:
-            found = ", ".join(map(str, edges.columns[:10]))
-            raise ConfigError(f"The table has no column '{name}'; it has {found}.")
-    if not edges.columns.is_unique:
-        raise ConfigError("Two columns of the table have the same name.")
+    _check_columns(edges, source, target, graph)
+    if nodes is not None:
+        _check_columns(nodes, node, graph)
+        # A row without a target is a node; those of graphs without edges come last.
+        own = nodes.rename(columns={node: source})[[*filter(None, (graph, source))]]
+        edges = pd.concat([edges, own])
     if graph is not None:
         # The rows of a graph together, and graphs in order of appearance, whatever the types of their names.
         codes, _ = edges[graph].factorize(use_na_sentinel=False)
@@ -67,7 +74,36 @@ def from_pandas(
 
     context = Context("DataFrame", simplify, directed)
 
-    return [own.to_networkx() for own in graphs_of(context, names, ends, place, plain)]
+    found = [own.to_networkx() for own in graphs_of(context, names, ends, place, plain)]
+    if nodes is not None:
+        _add_attributes(found, nodes, node, graph, None if place is None else list(dict.fromkeys(edges[graph])))
+
+    return found
+
+
+def _check_columns(frame: pd.DataFrame, *needed: str | None) -> None:
+    for name in filter(None, needed):
+        if name not in frame.columns:
+            found = ", ".join(map(str, frame.columns[:10]))
+            raise ConfigError(f"The table has no column '{name}'; it has {found}.")
+    if not frame.columns.is_unique:
+        raise ConfigError("Two columns of the table have the same name.")
+
+
+def _add_attributes(
+    graphs: list[nx.Graph], nodes: pd.DataFrame, node: str, graph: str | None, names: list[Any] | None
+) -> None:
+    """Set the node attributes of a table; names are those of the graphs."""
+    own = [str(name) for name in nodes.columns if name not in (node, graph)]
+    number = {name: index for index, name in enumerate(names or [None])}
+    seen = set()
+    for row in nodes.to_dict("records"):
+        key = number[None if graph is None else row[graph]], _plain(row[node])
+        if key in seen:
+            raise ConfigError(f"Node {key[1]!r} has two rows in the table of nodes.")
+        seen.add(key)
+        values = {name: _plain(row[name]) for name in own}
+        graphs[key[0]].nodes[key[1]].update({name: value for name, value in values.items() if value == value})
 
 
 def _plain(value: Any) -> Any:
