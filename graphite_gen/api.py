@@ -385,15 +385,7 @@ def _simple_graphs(graphs: Iterable[Any]) -> Iterator[SimpleGraph]:
     if hasattr(graphs, "columns"):
         raise DatasetError("'graphs' is a table; 'from_pandas' makes graphs of it.")
 
-    return map(_undirected, graphs)
-
-
-def _undirected(graph: Any) -> SimpleGraph:
-    found = as_simple_graph(graph)
-    if found.directed:
-        raise DatasetError("The graph is directed; expected an undirected one, such as graph.to_undirected().")
-
-    return found
+    return map(as_simple_graph, graphs)
 
 
 def _claim(folder: Path, force: bool, remedy: str) -> None:
