@@ -138,7 +138,10 @@ def test_directed_graphs_are_learned_and_can_be_acyclic(directed: gg.Model) -> N
     assert all(nx.is_directed_acyclic_graph(graph) for graph in acyclic)
     assert acyclic[0].graph["constraints"] == "dag"
     assert [*directed.nll([citations(50)], seed=0).parts] == []
-    assert directed.nll([citations(50)], seed=0).baseline is not None
+    skeleton = directed.trained.sizes.baseline(SimpleGraph.from_networkx(citations(50)).skeleton())
+    # Every arc has one of two directions, and almost none go both ways.
+    arcs = citations(50).size()
+    assert directed.nll([citations(50)], seed=0).baseline == pytest.approx(skeleton + arcs * np.log(2), abs=1)
 
 
 def test_latents_of_attributed_graphs_can_be_encoded_and_decoded(model: gg.Model) -> None:

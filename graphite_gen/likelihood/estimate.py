@@ -136,10 +136,12 @@ def iterate_nll(
                 count = max(1, samples // RULE_FRACTION)
                 bound = graph_log_weights(model.network, batch, count, seed, index, soft_fraction=0.0)
                 row = replace(row, elbo=float(bound.mean()))
-                if own := attribute_nats(model, batch, seed, index):
-                    bases = baseline_nats(model, graph)
-                    parts = {"structure": row.nll - sum(own.values()), **own}
-                    row = replace(row, parts=parts, baselines=bases, baseline=sum(bases.values()))
+                if model.schema.generates:
+                    own, bases = attribute_nats(model, batch, seed, index), baseline_nats(model, graph)
+                    row = replace(row, baseline=sum(bases.values()))
+                    # Directions are a part of the structure.
+                    if own:
+                        row = replace(row, parts={"structure": row.nll - sum(own.values()), **own}, baselines=bases)
         if row is None or (options.method == "auto" and needs_annealing(row.khat)):
             weights = annealed_log_weights(model.network, batch, options.chains, options.steps, seed, index)
             annealed = _estimate(model, graph, index, weights, options, "ais")

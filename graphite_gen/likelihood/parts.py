@@ -31,8 +31,6 @@ def attribute_nats(model: TrainedModel, batch: GraphBatch, seed: int, index: int
     of the NLL is due to the structure. The batch has no padding.
     """
     network, config = model.network, model.config
-    if not model.schema.generates:
-        return {}
     rng = stream(seed, "parts", index)
     many = batch.each(lambda part: part.expand(SAMPLES, *part.shape[1:]))
     ordered, log_q = permute_to_ordering(many, config, rng, is_unbiased=True)

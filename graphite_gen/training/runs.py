@@ -98,6 +98,7 @@ def fingerprint(graphs: Iterable[SimpleGraph]) -> str:
     digest = hashlib.sha256()
     for graph in graphs:
         parts = (np.array([graph.nodes, len(graph.edges)]), graph.edges, graph.weights, graph.features)
+        digest.update(b"directed" if graph.directed else b"")
         for part in parts:
             # An empty array is not the same as none.
             digest.update(b"-" if part is None else f"{part.shape}{part.dtype.str}".encode() + part.tobytes())
