@@ -25,12 +25,17 @@ if TYPE_CHECKING:
 
 
 def read_for_all(
-    group: ProcessGroup, source: Path, *, format: str | None = None, simplify: bool = False
+    group: ProcessGroup,
+    source: Path,
+    *,
+    format: str | None = None,
+    simplify: bool = False,
+    directed: bool | None = None,
 ) -> tuple[list[SimpleGraph], Provenance]:
     """Read the graphs of a file and their provenance on rank 0, and broadcast them."""
     found: tuple[list[SimpleGraph], Provenance] = [], Provenance()
     if group.is_rank_zero:
-        reader = read_graphs(source, format=format, simplify=simplify)
+        reader = read_graphs(source, format=format, simplify=simplify, directed=directed)
         found = list(reader), reader.provenance
 
     return group.broadcast(found)

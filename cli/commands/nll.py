@@ -101,6 +101,9 @@ def nll(graphs: Path, **values: Any) -> None:
     name = None if family is None else family.name
     chosen = _choose_split([graph.unweighted() if given.ignore_weights else graph for graph in found], given.split)
     model = choose_model(given.model, given.device, prefer=name)
+    for graph in chosen[:1]:
+        # Before any notes: all graphs of a file are usually of one kind.
+        model.read(graph)
     how = NLLOptions(**{field.name: values[field.name] for field in fields(NLLOptions)}).for_model(model)
     if model.config.is_autoregressive:
         options.refuse_without_effect(

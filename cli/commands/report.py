@@ -62,6 +62,7 @@ def report(model: str, output: Path, force: bool, **values: Any) -> None:
     from graphite_gen.api import LOCAL
     from graphite_gen.evaluation.attributes import find_labels
     from graphite_gen.families import family as family_of
+    from graphite_gen.graph import require_undirected
     from graphite_gen.io import check_target, read_graphs
     from graphite_gen.training.checkpoint import find_checkpoint, is_network_model, read_config
     from graphite_gen.viz.figures import new_figure
@@ -73,13 +74,17 @@ def report(model: str, output: Path, force: bool, **values: Any) -> None:
     check_target(output, force)
     new_figure(1, 1)  # fails early without matplotlib
     folder = find_checkpoint(model, LOCAL)
-    if is_network_model(read_config(folder)):
+    config = read_config(folder)
+    if is_network_model(config):
         return _write(_collect_network(folder, given), given.node_label, output, force)
     if given.reference is not None:
         reference, train, _ = read_sets(given.reference, given.train, simplify=given.simplify)
     else:
         reference, train = [], read_split(given.train, "train", given.simplify) if given.train else []
     samples = list(read_graphs(given.samples, simplify=given.simplify)) if given.samples else []
+    if not config["model"].get("directed"):
+        for index, graph in enumerate(samples):
+            require_undirected(graph, f"Sample {index}")
     for graphs, what in ((reference, "reference graphs"), (samples, "samples")):
         find_labels(graphs, "node", given.node_label, what)  # fails early if it is not a label
     data = collect_report(

@@ -82,7 +82,10 @@ class AttributeSchema:
             DatasetError: Values are missing or too many, or graphs are of different kinds.
         """
         if len({graph.directed for graph in graphs}) > 1:
-            raise DatasetError("Some graphs are directed and some are not. Train on one kind at a time.")
+            raise DatasetError(
+                "Some graphs are directed and some are not. Train on one kind at a time.",
+                reason="mixed-directions-training",
+            )
         nodes = _values("node", node_label, graphs, MOST_LABELS)
         edges = _values("edge", edge_label, graphs, MOST_EDGE_LABELS)
         directed = any(graph.directed for graph in graphs)

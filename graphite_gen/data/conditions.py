@@ -209,7 +209,7 @@ class Conditions:
         names = {one.name: one for one in self.each}
         for name in given:
             if name not in names:
-                known = f"; it has {', '.join(names)}" if names else ": train it with 'condition'"
+                known = f"; it has {', '.join(names)}" if names else ", nor any other"
                 raise ConfigError(f"The model has no condition '{name}'{known}.", reason="no-condition")
 
         return {name: names[name].parse(value) for name, value in given.items()}

@@ -76,7 +76,7 @@ def test_numbers_are_standardised_and_classes_one_hot() -> None:
 def test_what_cannot_be_given_is_refused(given: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         CONDITIONS.parse(given)
-    with pytest.raises(ConfigError, match="train it with 'condition'"):
+    with pytest.raises(ConfigError, match="no condition 'class', nor any other"):
         Conditions().parse({"class": 1})
 
 
