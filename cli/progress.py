@@ -9,6 +9,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from graphite_gen.likelihood.parts import baseline_nats
 from graphite_gen.records import TrainRecord
 from graphite_gen.training.model_card import latents_in_words
 from graphite_gen.training.pilot import OrderingChoice
@@ -150,9 +151,9 @@ def _validation(record: TrainRecord) -> str:
 def show_results(trainer: Trainer, folder: Path, as_json: bool, resume: str) -> None:
     """Print the folder and the results of a run, and the next commands; ``resume`` is the one that resumes it."""
     model = trainer.model
-    # The baseline is a distribution over pairs of unweighted graphs.
+    # Weights on all pairs have no baseline.
     comparable = model.config.observation == "bernoulli" and model.training.convention == "pairs"
-    baselines = [model.sizes.baseline(graph) for graph in trainer.validation] if comparable else []
+    baselines = [sum(baseline_nats(model, graph).values()) for graph in trainer.validation] if comparable else []
     baseline = sum(baselines) / len(baselines) if baselines else None
     is_bounded = baselines and model.config.is_variational
     margin = entropy_margin(model.provenance, trainer.validation, baselines) if is_bounded else None

@@ -16,8 +16,18 @@ from .types import DECODER, DURATION, FEATURES, shown_duration
 # Written out because importing the library would slow down every '--help'; a test compares them with the library.
 KINDS = ("graphite-vae", "graphite-ae", "vgae", "gae")
 ENCODERS = ("residual", "gcn", "none")
-ORDERINGS = ("uniform", "max-degree", "frontier", "bfs", "dfs", "max-cardinality", "degeneracy", "onion")
-ORDERINGS += ("topological", "attachment")
+ORDERINGS = (
+    "uniform",
+    "max-degree",
+    "frontier",
+    "bfs",
+    "dfs",
+    "max-cardinality",
+    "degeneracy",
+    "onion",
+    "topological",
+    "attachment",
+)
 
 
 class OrderingType(click.Choice):  # type: ignore[type-arg]  # not generic in older versions of click

@@ -132,9 +132,8 @@ def sample(output: Path, **values: Any) -> None:
             f"'{trained.name}' was trained on graphs of {min(seen)} to {max(seen)} nodes: other sizes may be poor{far}."
         )
     count = given.count or len(encoded) or 100
-    features = []
-    if given.features is not None:
-        features, _ = read_for_all(group, given.features, simplify=given.simplify, directed=False)
+    reading = {"simplify": given.simplify, "directed": False}
+    features = [] if given.features is None else read_for_all(group, given.features, **reading)[0]
     how |= {"constraints": constraint_options.build(constraints), "features": features, "encoded": encoded}
     how |= {"given": dict(given.conditions)}
     sampler = Sampler(trained, count, **how)

@@ -250,9 +250,10 @@ def _announce(trainer: Trainer, folder: Path, resumes: bool, is_file: bool) -> N
     note(f"{begin} on {count_of(len(trainer.graphs), 'graph')}.")
     if is_file and (ignored := unused_attributes(trainer.graphs)):
         note(f"Not learned: {ignored}. To generate labels, name them by '--node-label' and '--edge-label'.")
-    if trainer.config.observation == "normal":
-        weights = "normally distributed weights on all pairs are learned"
-        note(f"The graphs are weighted: {weights}. To drop them, pass '--ignore-weights'.")
+    if trainer.config.observation == "normal" or trainer.config.weights:
+        weights = f"{trainer.config.weights} weights of edges" if trainer.config.weights else "weights on all pairs"
+        kind = weights.replace("count weights", "counts as weights")
+        note(f"The graphs are weighted: {kind} are learned. To drop them, pass '--ignore-weights'.")
 
 
 def _train_network(ctx: click.Context, given: SimpleNamespace) -> None:

@@ -26,6 +26,8 @@ MOST_DEGREE = 24
 STATISTICS = 8
 # Standard deviations of components, of standardised weights, stay within e^±MAX_LOG_STD.
 MAX_LOG_STD = 5.0
+# The logarithm that stands for that of zero.
+LOWEST = -1e4
 
 
 class Attributes(NamedTuple):
@@ -254,7 +256,8 @@ class WeightHead(nn.Module):
         weights = weights.double().unsqueeze(-1)
         if self.kind == "count":
             count = (weights - self.low).clamp_min(0)
-            ends = [(torch.log(end) - self.location) / self.scale for end in (count, count + 1)]
+            # The lowest count has the lower tail; an infinite end would have no gradient.
+            ends = [(torch.log(end).clamp_min(LOWEST) - self.location) / self.scale for end in (count, count + 1)]
             low, high = ((end - mean) / std for end in ends)
             found = (log_weight + _log_interval(low, high)).logsumexp(-1)
             # Below the lowest count of the training graphs there is nothing.

@@ -190,3 +190,22 @@ def test_training_finds_a_regular_ordering_of_every_graph_of_preferential_attach
     ordered = adj[rows, orders[:, :, None], orders[:, None, :]]
     is_regular = (np.tril(ordered, -1).sum(-1)[:, 4:] == 4).all(1)
     assert is_regular.mean() > 0.95
+
+
+def test_topological_orderings_follow_the_arcs_and_others_come_as_late_as_possible() -> None:
+    rng = np.random.default_rng(0)
+    dag = nx.DiGraph([(0, 3), (3, 1), (0, 1), (4, 2)])
+    arcs = np.zeros((50, 6, 6), dtype=np.bool_)
+    sources, targets = zip(*dag.edges, strict=True)
+    arcs[:, list(sources), list(targets)] = True
+
+    orders, _ = sample_orderings(arcs, np.full(50, 5), "topological", rng)
+
+    for order in orders[:, :5].tolist():
+        assert all(order.index(u) < order.index(v) for u, v in dag.edges)
+    assert len({*map(tuple, orders.tolist())}) > 5
+    # Any node of a cycle may come first, and then the arcs are followed.
+    arcs[:] = False
+    arcs[:, [0, 1, 2], [1, 2, 0]] = True
+    orders, _ = sample_orderings(arcs, np.full(50, 3), "topological", rng)
+    assert {tuple(order) for order in orders[:, :3].tolist()} == {(0, 1, 2), (1, 2, 0), (2, 0, 1)}

@@ -208,11 +208,13 @@ def test_weights_are_announced_and_can_be_ignored() -> None:
     quick = ("--epochs", 1, "--epoch-graphs", 0, "--width", 4)
 
     weighted = run("train", "egos.jsonl", "--name", "weighted", *quick)
+    dense = run("train", "egos.jsonl", "--name", "dense", "--weights", "dense", *quick)
     plain = run("train", "egos.jsonl", "--name", "plain", "--ignore-weights", *quick)
 
-    # The baseline is a distribution over unweighted graphs.
-    assert ("ER baseline" in weighted.stdout, "ER baseline" in plain.stdout) == (False, True)
-    assert ("--ignore-weights" in weighted.stderr, "--ignore-weights" in plain.stderr) == (True, False)
+    # Weights on all pairs have no baseline.
+    assert ["ER baseline" in result.stdout for result in (weighted, dense, plain)] == [True, False, True]
+    assert ["--ignore-weights" in result.stderr for result in (weighted, dense, plain)] == [True, True, False]
+    assert "counts as weights of edges are learned" in weighted.stderr
     score = ("nll", "egos.jsonl", "--model", "plain", "-k", 2)
     assert_error(invoke(*score), "'--ignore-weights'", after_notes=True)
     run(*score, "--ignore-weights")

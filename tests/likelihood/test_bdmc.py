@@ -141,7 +141,7 @@ def exact_log_prob(model: TrainedModel, graph: SimpleGraph) -> float:
     return float(graphs.log_prob(ordered.adj).logsumexp(0)) - math.lgamma(n + 1)
 
 
-@pytest.mark.parametrize("order", ORDERINGS)
+@pytest.mark.parametrize("order", [order for order in ORDERINGS if order != "topological"])
 def test_the_mean_weight_is_the_sum_over_all_node_orderings(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # An untrained model ignores the rule: with the default proposals, noise would hide a bias.
     monkeypatch.setattr(orders_module, "IRREGULAR_WEIGHT", 0.3)

@@ -7,7 +7,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from graphite_gen.config import ORDERINGS, preset
+from graphite_gen.config import ORDERINGS, ModelConfig, preset
+from graphite_gen.data.attributes import AttributeSchema
 from graphite_gen.graph import SimpleGraph, as_simple_graph
 from graphite_gen.training import pilot
 from graphite_gen.training import trainer as training_module
@@ -100,8 +101,19 @@ def test_a_run_too_short_for_pilots_has_the_fallback() -> None:
 def test_attachment_is_compared_where_nodes_add_several_edges_and_degeneracy_never() -> None:
     def compared(edges_each: int) -> list[str]:
         graphs = [nx.barabasi_albert_graph(12, edges_each, seed=seed) for seed in range(4)]
-        return pilot._candidates(list(map(as_simple_graph, graphs)))
+        return pilot._candidates(list(map(as_simple_graph, graphs)), ModelConfig())
 
     assert compared(3)[0] == "attachment"
     assert "attachment" not in compared(1)
     assert not {"degeneracy", "frontier"} & {*compared(1), *compared(3)}
+
+
+def test_topological_orderings_are_compared_for_acyclic_graphs() -> None:
+    def compared(*arcs: tuple[int, int]) -> list[str]:
+        graphs = [as_simple_graph(nx.DiGraph(arcs))]
+        schema = AttributeSchema.of(graphs)
+        config = preset("default")[0].changed(**schema.settings())
+        return pilot._candidates([schema.encode(graph) for graph in graphs], config)
+
+    assert compared((0, 1), (1, 2), (0, 2))[0] == "topological"
+    assert "topological" not in compared((0, 1), (1, 2), (2, 0))

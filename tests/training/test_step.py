@@ -11,6 +11,7 @@ from tiny import random_graph
 from torch import Tensor
 
 from graphite_gen.config import TrainConfig
+from graphite_gen.data.attributes import AttributeSchema
 from graphite_gen.data.batch import collate
 from graphite_gen.distributed import ProcessGroup
 from graphite_gen.graph import SimpleGraph
@@ -24,6 +25,21 @@ GRAPHS = [random_graph(nodes, seed) for nodes in (1, 2, 3, 5, 6, 9) for seed in 
 WEIGHTED = [random_graph(nodes, seed, 1.0, weighted=True) for nodes in (2, 3, 5) for seed in range(3)]
 SMALL: dict[str, Any] = {"width": 8}
 
+
+def attributed(nodes: int, seed: int) -> SimpleGraph:
+    graph, rng = random_graph(nodes, seed), np.random.default_rng(seed)
+    kinds = rng.integers(2, size=len(graph.edges)).tolist()
+    counts = rng.integers(1, 9, size=len(graph.edges)).astype(np.float64)
+
+    return replace(
+        graph, weights=counts, node_attributes={"side": [i % 2 for i in range(nodes)]}, edge_attributes={"kind": kinds}
+    )
+
+
+PLAIN = [attributed(nodes, seed) for nodes in (1, 2, 5, 6) for seed in range(3)]
+SCHEMA = AttributeSchema.of(PLAIN, node_label="side", edge_label="kind", weighted=True)
+ATTRIBUTED = [SCHEMA.encode(graph) for graph in PLAIN]
+
 KINDS = {
     "default": ("default", GRAPHS, {"ordering": "bfs"}),
     "default without encoder": ("default", GRAPHS, {"encoder": "none", "ordering": "bfs"}),
@@ -33,13 +49,14 @@ KINDS = {
     "all cells": ("paper", GRAPHS, {"convention": "paper"}),
     "gae": ("one-shot", GRAPHS, {"kind": "gae"}),
     "graphite-ae": ("one-shot", GRAPHS, {"kind": "graphite-ae"}),
-    "weighted": ("default", WEIGHTED, {}),
+    "weighted": ("one-shot", WEIGHTED, {}),
+    "attributes": ("default", ATTRIBUTED, {"ordering": "bfs"}),
 }
 
 
 def drawn(kind: str, number: int = 5) -> tuple[GraphNetwork, TrainConfig, Step]:
     name, graphs, changes = KINDS[kind]
-    config, training = configure(name, graphs, **(SMALL | changes))
+    config, training = configure(name, graphs, schema=SCHEMA if kind == "attributes" else None, **(SMALL | changes))
     network = build_network(config, 1)
     batch = collate(graphs, config.max_nodes)
 
