@@ -333,8 +333,7 @@ class TrainConfig(Settings):
         learning_rate: The peak of the schedule.
         warmup_steps: Steps of linear warm-up, before a cosine decay to zero.
         kl_warmup: The fraction of the run over which the weight of the KL term rises to one.
-        free_bits: Nats of KL divergence per node that cost nothing in training, shared equally by the latent dimensions
-            of an autoregressive model; in a one-shot model they fall to zero.
+        free_bits: Nats of KL divergence per node that cost nothing in training; in a one-shot model they fall to zero.
         clip: The maximum norm of a gradient.
         weight_decay: Decoupled weight decay.
         patience: Validations without improvement before stopping; 0 never stops early.

@@ -57,12 +57,6 @@ class NodeNormal:
 
         return 0.5 * ((self.mu.square().sum(-1) + spread) * self.mask.to(self.mu)).sum(-1)
 
-    def kl_by_dimension(self) -> Tensor:
-        """The divergence of each latent dimension, with shape :math:`(*, D)`."""
-        spread = (2 * self.log_sigma).exp() - 1 - 2 * self.log_sigma
-
-        return 0.5 * ((self.mu.square() + spread) * self.mask.unsqueeze(-1).to(self.mu)).sum(-2)
-
 
 @dataclass(frozen=True)
 class EdgeBernoulli:

@@ -107,15 +107,14 @@ def log_weights(
 def autoregressive_bound(
     network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: Tensor
 ) -> tuple[Tensor, Tensor]:
-    r"""The two terms of the evidence lower bound of an autoregressive model.
+    r"""The two terms of the evidence lower bound of an autoregressive model, each with shape :math:`(B,)`.
 
-    The graphs have their nodes in decoding order. The arguments are those of :func:`elbo`. The log-likelihood has shape
-    :math:`(B,)`, the KL divergence of each latent dimension :math:`(B, D)`.
+    The graphs have their nodes in decoding order. The arguments are those of :func:`elbo`.
     """
     posterior = network.encode(batch, noise)
     graphs = network.decode_autoregressive(posterior.sample(epsilon), batch.x, batch.sizes)
 
-    return graphs.log_prob_of(batch), posterior.kl_by_dimension()
+    return graphs.log_prob_of(batch), posterior.kl_to_standard()
 
 
 def autoregressive_log_weights(

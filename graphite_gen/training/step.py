@@ -152,7 +152,7 @@ def step_loss(network: GraphNetwork, step: Step, convention: str) -> tuple[Tenso
     batch, noise, epsilon = step.batch, step.noise, step.epsilon
     if step.log_orders is not None:
         log_likelihood, kl = autoregressive_bound(network, batch, noise, epsilon)
-        return _kl_cost(step, kl) + step.log_orders - log_likelihood, kl.sum(-1)
+        return _kl_cost(step, kl) + step.log_orders - log_likelihood, kl
     if not network.config.is_variational:
         return -reconstruction(network, batch, noise, convention), batch.adj.new_zeros(len(batch.mask))
     if step.samples > 1:
@@ -160,16 +160,13 @@ def step_loss(network: GraphNetwork, step: Step, convention: str) -> tuple[Tenso
         return math.log(len(noise)) - (log_likelihood - log_ratio).logsumexp(0), log_ratio.mean(0)
     log_likelihood, kl = elbo(network, batch, noise, epsilon, convention)
 
-    return _kl_cost(step, kl.unsqueeze(-1)) - log_likelihood, kl
+    return _kl_cost(step, kl) - log_likelihood, kl
 
 
 def _kl_cost(step: Step, kl: Tensor) -> Tensor:
-    """The weighted sum of KL divergences (B, G), each at least its share of the free bits, with shape :math:`(B,)`."""
-    # A decoder that can do without latents would otherwise ignore them, and the encoder would collapse. With a share
-    # for each latent dimension more than one of them stays in use.
-    share = step.free_bits * step.batch.sizes.to(kl) / kl.shape[-1]
-
-    return step.kl_weight * torch.maximum(kl, share.unsqueeze(-1)).sum(-1)
+    """The weighted KL divergence, at least that of the free bits, with shape :math:`(B,)`."""
+    # A decoder that can do without latents would otherwise ignore them, and the encoder would collapse.
+    return step.kl_weight * torch.maximum(kl, step.free_bits * step.batch.sizes.to(kl))
 
 
 def backward(
