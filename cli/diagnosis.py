@@ -145,7 +145,7 @@ def _above(excess: Sequence[float]) -> str:
     noise = "" if is_significant else ", possibly by noise" if error is None else ", within noise"
     does = "better than" if is_significant else "as well as"
 
-    return f"{nats(mean, error)} above the ER baseline{noise}: one edge probability per size does {does} the model"
+    return f"{nats(mean, error)} above the ER baseline{noise}, which does {does} the model"
 
 
 def late_gain(trainer: Trainer) -> float | None:

@@ -38,7 +38,7 @@ from .training.checkpoint import (
     save_checkpoint,
 )
 from .training.runs import check_resumed, claim_folder, fingerprint
-from .training.trainer import RUN, Trainer, check_settings, prepare, read_history, read_run, resolve_device
+from .training.trainer import RUN, Trainer, check_settings, naming, prepare, read_history, read_run, resolve_device
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -328,11 +328,13 @@ def fit(
     if isinstance(graphs, Family) and not resumes:
         check_settings(preset, settings, start)
         # A model of a family generates what its graphs carry.
-        settings = {"node_label": graphs.node_label, **settings} if graphs.node_label is not None else settings
+        if graphs.node_label is not None and start is None:
+            settings = {"node_label": graphs.node_label, **settings}
     found, provenance = _graphs_to_fit(graphs, preset, nodes, seed, simplify)
     train, validation = split_graphs([graph.unweighted() if ignore_weights else graph for graph in found], seed)
     with nullcontext() if place is None else locked(place):
-        digest = {"fingerprint": fingerprint([*train, *validation])}
+        names = saved.schema.naming() if resumes else naming(settings) if start is None else start.schema.naming()
+        digest = {"fingerprint": fingerprint([*train, *validation], **names)}
         about: dict[str, Any] = {"folder": place, "provenance": provenance, "data": digest}
         if resumes and place is not None:
             length = check_resumed(place, saved, {**current_names(settings), "seed": seed})

@@ -270,8 +270,6 @@ class ModelConfig(Autoencoder, Settings):
             raise ConfigError(
                 "Labels, directions and conditions need an autoregressive decoder.", reason="attributes-one-shot"
             )
-        if self.ordering == "topological" and not self.directed:
-            raise ConfigError("The ordering 'topological' is one of directed graphs.")
         require_range("skip_weight", self.skip_weight, 0, 10)
         require_range("dropout", self.dropout, 0, 0.9)
 

@@ -217,7 +217,7 @@ def test_a_setting_without_effect_is_refused(settings: dict[str, Any], on: str) 
 
     assert (error.value.setting, error.value.on) == (list(settings)[-1], on)
     with pytest.raises(UnusedSettingError, match="'ordering' has no effect on a one-shot model"):
-        fit([random_graph(4, 0, 1.0, weighted=True)], ordering="degeneracy")
+        fit([random_graph(4, 0, 1.0, weighted=True)], weights="dense", ordering="degeneracy")
 
 
 def test_a_setting_without_effect_is_refused_before_graphs_of_a_family_are_drawn(

@@ -131,6 +131,37 @@ def test_a_model_and_its_run_survive_their_folder(model: gg.Model, tmp_path: Pat
         gg.fit(graphs, resume=True, **{**how, "node_label": "bond"}, **{**TINY, "epochs": 3})
 
 
+def test_other_labels_cannot_be_resumed_on(tmp_path: Path) -> None:
+    graphs, changed = ([molecule(seed) for seed in range(6)] for _ in range(2))
+    changed[0].nodes[0]["element"] = "N"
+    how: dict[str, Any] = {"node_label": "element", "folder": tmp_path / "run", "progress": False}
+    gg.fit(graphs, seed=0, **how, **TINY)
+
+    with pytest.raises(GraphiteError, match="not those that the run"):
+        gg.fit(changed, resume=True, **how, **{**TINY, "epochs": 2})
+
+
+def test_sizes_and_conditions_go_together(model: gg.Model) -> None:
+    for graph in model.sample(20, nodes=6, seed=0):
+        assert (graph.graph["class"], graph.graph["given_edges"] <= 6) == ("small", True)
+
+
+def test_a_model_of_a_family_with_labels_can_be_fine_tuned() -> None:
+    family = gg.family("labelled-sbm")
+    graphs = [family.sample(8, np.random.default_rng(seed)) for seed in range(30)]
+    first = gg.fit(graphs[:20], node_label="block", progress=False, **TINY)
+
+    tuned = gg.fit(graphs[20:], initial=first, epochs=1, progress=False)
+
+    assert tuned.trained.schema == first.trained.schema
+
+
+def test_a_topological_ordering_can_be_chosen() -> None:
+    graphs = [citations(seed) for seed in range(10)]
+
+    assert gg.fit(graphs, progress=False, **{**TINY, "ordering": "topological"}).config.ordering == "topological"
+
+
 def test_directed_graphs_are_learned_and_can_be_acyclic(directed: gg.Model) -> None:
     free, acyclic = directed.sample(60, seed=1), directed.sample(60, seed=1, constraints=[gg.Dag()])
 
@@ -162,6 +193,7 @@ def test_latents_of_attributed_graphs_can_be_encoded_and_decoded(model: gg.Model
         ([citations(0), citations(1)], {"kind": "vgae"}, ConfigError, "autoregressive decoder"),
         ([molecule(0), molecule(1)], {"node_label": "atom"}, ConfigError, "no attribute 'atom'"),
         ([molecule(0), citations(1)], {}, DatasetError, "Some graphs are directed"),
+        ([molecule(0), molecule(1)], {"weights": "dnese"}, ConfigError, "'weights' is 'dnese'"),
         ([molecule(0), molecule(1)], {"node_labels": 3}, ConfigError, "follows from the graphs"),
         ([molecule(0), molecule(1)], {"ordering": "topological"}, ConfigError, "one of directed graphs"),
     ],

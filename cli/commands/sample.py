@@ -79,6 +79,11 @@ def sample(output: Path, **values: Any) -> None:
     for name in ("nodes", "features"):
         if given.encoded is not None and getattr(given, name) is not None:
             raise click.UsageError(f"'{flag_of(name)}' and '--latents' exclude each other: the file determines it.")
+    names = [name for name, _ in given.conditions]
+    if len({*names}) < len(names):
+        raise click.UsageError("A condition is given twice: pass one value, or a range such as edges=20:30.")
+    if given.encoded is not None and names:
+        raise click.UsageError("'--given' and '--latents' exclude each other: the file determines the conditions.")
     if constraints and given.largest_component:
         raise click.UsageError(f"'{flag_of(next(iter(constraints)))}' and '--largest-component' exclude each other.")
 

@@ -28,6 +28,7 @@ STATISTICS = 8
 MAX_LOG_STD = 5.0
 # The logarithm that stands for that of zero.
 LOWEST = -1e4
+MOST_LOG = {"count": 30.0, "positive": 700.0}
 
 
 class Attributes(NamedTuple):
@@ -180,13 +181,12 @@ class WeightHead(nn.Module):
     r"""The density of a weight: a mixture of normal distributions of the standardised weight :math:`y`.
 
     For ``positive`` weights :math:`y = (\log w - m) / s`, so they have a mixture of log-normal distributions, and for
-    ``real`` ones :math:`y = (w - m) / s`. A ``count`` c, from the lowest one, has the probability that
+    ``real`` ones :math:`y = (w - m) / s`. A ``count`` c has the probability that
     :math:`\log c \le s y + m < \log (c + 1)`.
     """
 
     location: Tensor
     scale: Tensor
-    low: Tensor
 
     def __init__(self, attributes: Attributes, width: int) -> None:
         super().__init__()
@@ -205,12 +205,11 @@ class WeightHead(nn.Module):
             self.out.weight.mul_(0.1)
             self.out.bias.zero_()
             self.out.bias[COMPONENTS : 2 * COMPONENTS] = torch.linspace(-1.5, 1.5, COMPONENTS)
-        for name, value in (("location", 0.0), ("scale", 1.0), ("low", 0.0)):
+        for name, value in (("location", 0.0), ("scale", 1.0)):
             self.register_buffer(name, torch.tensor(value, dtype=torch.float64))
 
     def standardise_like(self, weights: Tensor) -> None:
         """Set the scale of weights to that of the training graphs."""
-        self.low.fill_(float(weights.min()) if self.kind == "count" else 0.0)
         values = self._unscaled(weights)
         self.location.fill_(float(values.mean()))
         self.scale.fill_(max(float(values.std()) if len(values) > 1 else 0.0, 1e-3))
@@ -219,7 +218,7 @@ class WeightHead(nn.Module):
         if self.kind == "real":
             return weights
 
-        return torch.log(weights if self.kind == "positive" else weights - self.low + 0.5)
+        return torch.log(weights if self.kind == "positive" else weights + 0.5)
 
     def standardised(self, weights: Tensor) -> Tensor:
         """Standardised weights, as the statistics of later ones read them."""
@@ -255,13 +254,10 @@ class WeightHead(nn.Module):
     def _log_prob(self, weights: Tensor, log_weight: Tensor, mean: Tensor, std: Tensor) -> Tensor:
         weights = weights.double().unsqueeze(-1)
         if self.kind == "count":
-            count = (weights - self.low).clamp_min(0)
-            # The lowest count has the lower tail; an infinite end would have no gradient.
-            ends = [(torch.log(end).clamp_min(LOWEST) - self.location) / self.scale for end in (count, count + 1)]
+            # Zero has the lower tail; an infinite end would have no gradient.
+            ends = [(torch.log(end).clamp_min(LOWEST) - self.location) / self.scale for end in (weights, weights + 1)]
             low, high = ((end - mean) / std for end in ends)
-            found = (log_weight + _log_interval(low, high)).logsumexp(-1)
-            # Below the lowest count of the training graphs there is nothing.
-            return found.masked_fill((weights < self.low).squeeze(-1), -torch.inf)
+            return (log_weight + _log_interval(low, high)).logsumexp(-1)
         y = (self._unscaled(weights) - self.location) / self.scale
         density = -0.5 * ((y - mean) / std).square() - std.log() - 0.5 * math.log(2 * math.pi)
         slope = -self.scale.log() - (weights.log() if self.kind == "positive" else 0.0)
@@ -276,10 +272,10 @@ class WeightHead(nn.Module):
         value = self.location + self.scale * y
         if self.kind == "real":
             return value
-        # Beyond this a count is not exact in double precision.
-        value = value.clamp(max=30.0).exp()
+        # Larger counts are not exact in double precision, and larger numbers are infinite.
+        value = value.clamp(max=MOST_LOG[self.kind]).exp()
 
-        return value.floor() + self.low if self.kind == "count" else value
+        return value.floor() if self.kind == "count" else value
 
 
 def draw(log_probs: Tensor, uniform: Tensor) -> Tensor:

@@ -167,7 +167,9 @@ class Decoding:
         return weights if self.decoder.attributes.directed else weights + weights.mT
 
     def select(self, graphs: NDArray[np.int64]) -> None:
-        """Replace the graphs by some of them, of the same sizes."""
+        """Replace the graphs, which have no attributes, by some of them, of the same sizes."""
+        assert self.labels is None
+        assert self.states is None
         at = torch.from_numpy(graphs).to(self.adj.device)
         self._partial.select(graphs)
         for name in ("adj", "_states", "_projected", "_sums", "_block_latents"):

@@ -120,6 +120,12 @@ class AttributeSchema:
         """Whether graphs carry more than undirected edges."""
         return bool(self.node_label or self.edge_label or self.directed or self.weights)
 
+    def naming(self) -> dict[str, Any]:
+        """The names of labels and conditions, as settings of a run."""
+        conditions = tuple(one.name for one in self.conditions.each)
+
+        return {"node_label": self.node_label, "edge_label": self.edge_label, "condition": conditions}
+
     def settings(self) -> dict[str, Any]:
         """The settings of :class:`.ModelConfig` that follow."""
         return {
@@ -190,6 +196,7 @@ class AttributeSchema:
             if what == "edge" and not columns:
                 return np.zeros(0, dtype=np.int64)
             raise DatasetError(f"The {what}s of graph {index} have no attribute '{name}'.", reason="label-missing")
+        column = [_plain(value) for value in column]
         for value in column:
             if value is None:
                 raise DatasetError(f"A {what} of graph {index} has no '{name}'.", reason="label-missing")
@@ -293,24 +300,34 @@ def _values(what: str, name: str | None, graphs: Sequence[SimpleGraph], most: in
         found = f"; they have {', '.join(known)}" if known else ", nor any other"
         raise ConfigError(f"The {what}s have no attribute '{name}'{did_you_mean(name, known)}{found}.")
     values: set[Any] = set()
+    kinds: set[type] = set()
     for index, own in enumerate(columns):
-        for value in own.get(name, ()):
+        for value in map(_plain, own.get(name, ())):
             if not isinstance(value, str | int | bool) and value is not None:
                 raise DatasetError(
                     f"A {what} of graph {index} has {name} {str(value)[:40]!r}; a label is a text or an integer."
                 )
             values.add(value)
+            kinds.add(type(value))
         if len(values) > most:
             raise DatasetError(
                 f"The {what} attribute '{name}' has more than {most} values: too many for a label.",
                 reason="too-many-labels",
             )
 
+    if bool in kinds and int in kinds:
+        raise DatasetError(f"The {what} attribute '{name}' has truth values and numbers, which are equal in Python.")
+
     return tuple(sorted(values - {None}, key=lambda value: (type(value).__name__, value)))
 
 
+def _plain(value: Any) -> Any:
+    """A Python value for one of NumPy."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _counts(columns: Iterable[Sequence[Any]], values: tuple[Any, ...]) -> tuple[int, ...]:
-    found = Counter(value for column in columns for value in column)
+    found = Counter(_plain(value) for column in columns for value in column)
 
     return tuple(found[value] for value in values)
 

@@ -22,6 +22,8 @@ MOST_CLASSES = 50
 EXAMPLES = 1000
 # The fraction of examples that are nearest to a given number, and tell the sizes that go with it.
 NEAREST = 0.1
+LARGEST = 1e9
+"""Given numbers are smaller than this."""
 
 
 def _clustering(graph: SimpleGraph) -> float:
@@ -79,7 +81,10 @@ class Condition:
                 f"choose one of {', '.join(sorted(known))}."
             )
         values = [_value(name, graph, index) for index, graph in enumerate(graphs)]
-        if all(isinstance(value, float) for value in values):
+        numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+        # A few integers are classes.
+        if numeric and (any(isinstance(value, float) for value in values) or len({*values}) > MOST_CLASSES):
+            values = [float(value) for value in values]
             spread = float(np.std(values))
             return cls(name, (), float(np.mean(values)), spread if spread > 1e-12 else 1.0, min(values), max(values))
         classes = tuple(sorted({*values}, key=lambda value: (type(value).__name__, value)))
@@ -96,6 +101,8 @@ class Condition:
     def value(self, graph: SimpleGraph, index: int) -> Any:
         """The value of a graph of some index, which is a class or a number."""
         value = _value(self.name, graph, index)
+        if not self.classes and (isinstance(value, str | bool)):
+            raise DatasetError(f"Graph {index} has {self.name} {value!r}; those of the training graphs are numbers.")
         if self.classes and value not in self.classes:
             raise DatasetError(
                 f"Graph {index} has {self.name} {value!r}, which no training graph has; they have {self._listed()}."
@@ -113,14 +120,17 @@ class Condition:
     def parse(self, given: Any) -> Any:
         """A class, or a pair of numbers, from what a user gave, such as ``2``, ``"0.4:0.5"`` or ``(0.4, 0.5)``."""
         if self.classes:
-            found = [each for each in self.classes if each == given or str(each) == str(given)]
-            if not found:
+            same = [each for each in self.classes if type(each) is type(given) and each == given]
+            alike = [each for each in self.classes if str(each) == str(given)]
+            if not same + alike:
                 raise ConfigError(f"'{self.name}' is {given!r}; it should be one of {self._listed()}.")
-            return found[0]
+            return (same + alike)[0]
         try:
             parts = given.split(":") if isinstance(given, str) else given
             parts = parts if isinstance(parts, tuple | list) else [parts]
             low, high = map(float, parts if len(parts) > 1 else [*parts, *parts])
+            if not max(abs(low), abs(high)) < LARGEST:
+                raise ValueError("not a finite number")
         except (TypeError, ValueError) as error:
             raise ConfigError(
                 f"'{self.name}' is {given!r}; it should be a number such as {self.mean:.3g}, or a range such as "
@@ -218,26 +228,38 @@ class Conditions:
         """The names of parsed conditions that are outside the range of the training graphs."""
         return [one.name for one in self.each if one.name in given and one.is_outside(given[one.name])]
 
-    def draw(
-        self, given: Mapping[str, Any], count: int, rng: np.random.Generator
-    ) -> tuple[NDArray[np.int64], list[tuple[Any, ...]]]:
-        """Sizes of graphs, and values of their conditions: those of training graphs that agree with what is given.
+    def sizes(
+        self, given: Mapping[str, Any], possible: Sequence[int], count: int, rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """Possible sizes of training graphs that agree with what is given; any possible ones if there are none."""
+        found = np.array([row[0] for row in self._agreeing(given) if row[0] in {*possible}] or list(possible))
 
-        A number is drawn from its range. If no training graph is in that range, those nearest to it tell the sizes.
+        return np.asarray(found[rng.integers(len(found), size=count)], dtype=np.int64)
+
+    def draw(
+        self, given: Mapping[str, Any], sizes: NDArray[np.int64], rng: np.random.Generator
+    ) -> list[tuple[Any, ...]]:
+        """Values of all conditions for graphs of some sizes: what is given, and otherwise those of training graphs.
+
+        They are training graphs of the nearest size that agree with what is given. A number is drawn from its range.
         """
-        rows, sizes, values = self._agreeing(given), [], []
-        for row in rng.choice(len(rows), size=count).tolist() if rows else ():
-            size, *own = rows[row]
-            for place, one in enumerate(self.each):
-                if one.name in given and not one.classes:
-                    low, high = given[one.name]
-                    own[place] = own[place] if low <= own[place] <= high else float(rng.uniform(low, high))
-                elif one.name in given:
-                    own[place] = given[one.name]
-            sizes.append(size)
+        rows, values = self._agreeing(given), []
+        nodes = np.array([row[0] for row in rows])
+        for size, place, part in zip(sizes.tolist(), rng.random(len(sizes)), rng.random(len(sizes)), strict=True):
+            near = np.flatnonzero(np.abs(nodes - size) == np.abs(nodes - size).min())
+            own = list(rows[near[int(place * len(near))]][1:])
+            for index, one in enumerate(self.each):
+                if one.name not in given:
+                    continue
+                if one.classes:
+                    own[index] = given[one.name]
+                    continue
+                low, high = given[one.name]
+                if not low <= own[index] <= high:
+                    own[index] = float(low + part * (high - low))
             values.append(tuple(own))
 
-        return np.array(sizes, dtype=np.int64), values
+        return values
 
     def _agreeing(self, given: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """The examples of the given classes and, of these, those in or nearest to the given ranges."""

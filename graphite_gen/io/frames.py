@@ -60,7 +60,8 @@ def from_pandas(
         _check_columns(nodes, node, graph)
         # A row without a target is a node; those of graphs without edges come last.
         own = nodes.rename(columns={node: source})[[*filter(None, (graph, source))]]
-        edges = pd.concat([edges, own])
+        # As objects, since missing targets would make large integers inexact.
+        edges = pd.concat([edges.astype(object), own.astype(object)])
     if graph is not None:
         # The rows of a graph together, and graphs in order of appearance, whatever the types of their names.
         codes, _ = edges[graph].factorize(use_na_sentinel=False)

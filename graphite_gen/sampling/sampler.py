@@ -154,6 +154,10 @@ class Sampler:
             low, high = self._range
             raise SamplingError(f"'nodes' ranges from {low} to {high}; it should be a range of positive numbers.")
         self._check_memory()
+        if self.latents and self.model.schema.node_label in {f"z{d}" for d in range(config.latent)}:
+            raise SamplingError(f"The node label '{self.model.schema.node_label}' is the name of a latent as well.")
+        if self.encoded and self._given:
+            raise SamplingError("Encoded graphs have their own conditions; no others can be given.")
         if Dag() in self.constraint.constraints and not config.directed:
             raise SamplingError(f"'{name}' was trained on undirected graphs, and samples are never directed.")
         if self.constraint.constraints and self.largest:
@@ -296,11 +300,9 @@ class Sampler:
             return np.array([graph.nodes for graph in self.features])[
                 (number * block + np.arange(block)) % len(self.features)
             ]
-        if self.model.config.conditions and not self._range and self._weights is None:
-            agreeing, _ = self._conditions(number)
-            if np.isin(agreeing, self._possible).all():
-                return agreeing
         rng = stream(self.seed, "sizes", number)
+        if self.model.config.conditions and not self._range and self._weights is None:
+            return self.model.schema.conditions.sizes(self._given, self._possible, block, rng)
         if self._weights is not None:
             return rng.choice(np.array(self._possible), size=block, p=self._weights)
         if self._range:
@@ -309,12 +311,6 @@ class Sampler:
         possible = [{n: counts[n] for n in self._possible} for counts in (sizes.graphs, sizes.edges)]
 
         return SizeDistribution(*possible).sample(block, rng)
-
-    def _conditions(self, number: int) -> tuple[NDArray[np.int64], list[tuple[Any, ...]]]:
-        """The sizes that go with the conditions of a block, and their values."""
-        rng = stream(self.seed, "conditions", number)
-
-        return self.model.schema.conditions.draw(self._given, self._block_size, rng)
 
     def _conditioning(self, index: int) -> NDArray[np.float32] | None:
         return self.features[index % len(self.features)].features if self.features else None
@@ -384,7 +380,7 @@ class Sampler:
         x = self._feature_tensor(number * block + rows, most).to(z)
         values: list[tuple[Any, ...]] = []
         if config.conditions and not self.encoded:
-            every = self._conditions(number)[1]
+            every = schema.conditions.draw(self._given, sizes, stream(self.seed, "conditions", number))
             values = [every[row] for row in rows.tolist()]
             encoded = np.stack([schema.conditions.encode(each) for each in values])
             x = torch.cat([x, torch.from_numpy(encoded).to(x).unsqueeze(1).expand(-1, most, -1)], -1)

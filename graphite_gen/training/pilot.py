@@ -28,9 +28,10 @@ from .step import normal_noise
 __all__ = ["FALLBACK", "OrderingChoice", "OrderingScore", "choose_ordering"]
 
 FALLBACK = "bfs"
+"""The ordering of runs that are too short to compare orderings."""
+
 # Training graphs that tell whether directed graphs have cycles.
 DAGS = 1000
-"""The ordering of runs that are too short to compare orderings."""
 
 # Every candidate is trained for this many steps, and the best ones as long again; for fewer steps if the run has fewer
 # than RUN_STEPS for each of them.

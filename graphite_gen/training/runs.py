@@ -26,7 +26,7 @@ from ..memory import check_memory
 from ..records import Provenance, Record, typed
 from .checkpoint import TrainedModel, check_writable, is_checkpoint, last_started, load_checkpoint, recover_save
 from .torchrun import launch
-from .trainer import FIRST_SAVE, RUN, Trainer, check_settings, prepare, read_run, resolve_device
+from .trainer import FIRST_SAVE, RUN, Trainer, check_settings, naming, prepare, read_run, resolve_device
 
 __all__ = [
     "TrainingData",
@@ -93,15 +93,24 @@ class TrainingData(Record):
         return group.broadcast(self.load() if group.is_rank_zero else ([], [], Provenance()))
 
 
-def fingerprint(graphs: Iterable[SimpleGraph]) -> str:
-    """A SHA-256 of edges, weights and node features of graphs, in order."""
-    digest = hashlib.sha256()
+def fingerprint(
+    graphs: Iterable[SimpleGraph],
+    node_label: str | None = None,
+    edge_label: str | None = None,
+    condition: Iterable[str] = (),
+) -> str:
+    """A SHA-256 of edges, weights and node features of graphs, in order, and of attributes of these names."""
+    digest, conditions = hashlib.sha256(), tuple(condition)
     for graph in graphs:
         parts = (np.array([graph.nodes, len(graph.edges)]), graph.edges, graph.weights, graph.features)
         digest.update(b"directed" if graph.directed else b"")
         for part in parts:
             # An empty array is not the same as none.
             digest.update(b"-" if part is None else f"{part.shape}{part.dtype.str}".encode() + part.tobytes())
+        labels = [graph.node_attributes.get(node_label or ""), graph.edge_attributes.get(edge_label or "")]
+        given = [graph.attributes.get(name) for name in conditions]
+        if node_label or edge_label or given:
+            digest.update(repr((labels, given)).encode())
 
     return digest.hexdigest()
 
@@ -128,8 +137,9 @@ def start_run(
         check_settings(data.preset, settings, initial)
         # A model of a family generates what its graphs carry.
         own = family_of(data.family, **data.parameters).node_label
-        settings = {"node_label": own, **settings} if own is not None else settings
+        settings = {"node_label": own, **settings} if own is not None and initial is None else settings
     train, validation, provenance = data.share(group)
+    names = naming(settings) if initial is None else initial.schema.naming()
     # Record the number, because the default may change.
     data = replace(data, graphs=None if data.family is None else len(train))
 
@@ -142,7 +152,7 @@ def start_run(
         seed=data.seed,
         folder=folder,
         provenance=provenance,
-        data={**data.to_json(), "fingerprint": fingerprint([*train, *validation])},
+        data={**data.to_json(), "fingerprint": fingerprint([*train, *validation], **names)},
         device=device,
         initial=initial,
         group=group,
@@ -191,7 +201,7 @@ def resume_run(
         model = load_checkpoint(place)
         length = check_resumed(folder, model, given, vars(data))
         train, validation, provenance = replace(data, file=file or data.file).share(group)
-        if fingerprint([*train, *validation]) != expected:
+        if fingerprint([*train, *validation], **model.schema.naming()) != expected:
             raise CheckpointError(
                 f"The graphs are not those that the run in '{folder}' was trained on.", reason="resume-other-graphs"
             )
@@ -221,9 +231,7 @@ def check_resumed(
     folder: Path, model: TrainedModel, given: Mapping[str, Any], data: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Check that settings are those of a run and its data, and return those of its length, which may differ."""
-    conditions = tuple(one.name for one in model.schema.conditions.each)
-    named = {"node_label": model.schema.node_label, "edge_label": model.schema.edge_label, "condition": conditions}
-    known = {**(data or {}), **vars(model.config), **vars(model.training), **named}
+    known = {**(data or {}), **vars(model.config), **vars(model.training), **model.schema.naming()}
     for key, value in given.items():
         if key not in known:
             raise ConfigError(f"Unknown setting '{key}'{did_you_mean(key, known)}.")
@@ -300,7 +308,7 @@ def find_training_graphs(folder: Path) -> TrainingGraphs:
         if data.file is not None or (data.graphs or 0) <= MOST_DRAWN:
             with suppress(GraphiteError):
                 train, validation, _ = data.load()
-                if fingerprint([*train, *validation]) == expected:
+                if fingerprint([*train, *validation], **load_checkpoint(folder).schema.naming()) == expected:
                     return TrainingGraphs(train, validation, expected)
         return TrainingGraphs(fingerprint=expected)
     model = load_checkpoint(folder)

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..config import ModelConfig, TrainConfig, current_names, preset
+from ..config import ModelConfig, TrainConfig, current_names, preset, require
 from ..data.attributes import AttributeSchema
 from ..data.batch import bucket, collate
 from ..data.sizes import SizeDistribution
@@ -59,6 +59,7 @@ __all__ = [
     "adapt_config",
     "check_settings",
     "configure",
+    "naming",
     "prepare",
     "read_history",
     "read_run",
@@ -164,6 +165,8 @@ def configure(
         return _fine_tuning(name, graphs, initial, changes)
     model, training = preset(name, **changes)
     model = adapt_config(replace(model, **(schema or AttributeSchema()).settings()), graphs)
+    if model.ordering == "topological" and not model.directed:
+        raise ConfigError("The ordering 'topological' is one of directed graphs.")
     if model.ordering == "auto" and model.node_features:
         model = replace(model, ordering="uniform")
     for setting in given:
@@ -175,13 +178,23 @@ def configure(
 
 def check_settings(name: str, settings: Mapping[str, Any], initial: TrainedModel | None = None) -> None:
     """Refuse settings of :func:`configure` that do not fit the graphs of a family, before those are drawn."""
+    if initial is not None and not initial.schema.is_plain:
+        return
     names, others = _split_settings(settings)
     configure(name, [SimpleGraph.from_pairs(1, [])], initial=initial, **_for_weights(names, others))
+
+
+def naming(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The names of labels and conditions among settings."""
+    return {key: value for key, value in _split_settings(settings)[0].items() if key != "weights"}
 
 
 def _split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The settings that name attributes of graphs, and those of models and runs."""
     names = {key: settings[key] for key in ATTRIBUTES if settings.get(key)}
+    require("weights", names.get("weights", "sparse"), ("sparse", "dense"))
+    if isinstance(names.get("condition"), str):
+        names["condition"] = (names["condition"],)
 
     return names, {key: value for key, value in settings.items() if key not in ATTRIBUTES}
 

@@ -135,8 +135,7 @@ def test_weights_have_a_density(kind: str) -> None:
         return float(head.log_prob(one, torch.tensor([weight])).exp())
 
     if kind == "count":
-        total = sum(density(weight) for weight in range(2, 4000))
-        assert density(1) == 0
+        total = sum(density(weight) for weight in range(4000))
     else:
         total = quad(density, 0 if kind == "positive" else -200, 2000 if kind == "positive" else 200, limit=2000)[0]
     assert total == pytest.approx(1, abs=2e-3)

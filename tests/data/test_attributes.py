@@ -125,6 +125,7 @@ GRAPH = attributed(0, directed=False)
         ([GRAPH], {"edge_label": "kind"}, ConfigError, "no attribute 'kind'.*bond"),
         ([GRAPH], {"edge_label": "x", "node_label": None}, ConfigError, "no attribute 'x'"),
         ([GRAPH, attributed(1, directed=True)], {}, DatasetError, "Some graphs are directed"),
+        ([replace(GRAPH, node_attributes={"element": [True, 1] * 3 + [0]})], {}, DatasetError, "equal in Python"),
         ([GRAPH], {"condition": ["clusterin"]}, ConfigError, "'clusterin'.*'clustering'"),
         ([replace(GRAPH, node_attributes={"element": [0.5] * 7})], {}, DatasetError, "text or an integer"),
         (
@@ -167,3 +168,12 @@ def test_training_graphs_that_do_not_fit_are_refused(
 def test_other_graphs_that_do_not_fit_are_refused(graph: SimpleGraph, words: str) -> None:
     with pytest.raises(DatasetError, match=words):
         schema_of([GRAPH]).encode(graph, 3)
+
+
+def test_labels_of_numpy_are_those_of_python() -> None:
+    graph = replace(GRAPH, node_attributes={"element": [np.int64(1)] * 6 + [np.int64(2)]})
+    schema = schema_of([graph])
+
+    assert [type(value) for value in schema.node_values] == [int, int]
+    assert schema.frequencies["labels"] == (6, 1)
+    assert schema.encode(graph).labels.tolist() == [0] * 6 + [1]  # type: ignore[attr-defined]

@@ -1,5 +1,6 @@
 """Conditions are read from graphs, encoded, and given to samples with sizes that go with them."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,21 +37,45 @@ def test_properties_agree_with_networkx(name: str, of: Any) -> None:
 
 
 def test_sizes_and_values_go_with_what_is_given() -> None:
-    rng = np.random.default_rng(0)
+    rng, every = np.random.default_rng(0), range(5, 15)
 
-    free, _ = CONDITIONS.draw({}, 200, rng)
-    sizes, values = CONDITIONS.draw(CONDITIONS.parse({"class": "b"}), 100, rng)
-    ranged, within = CONDITIONS.draw(CONDITIONS.parse({"edges": "4:6"}), 100, rng)
-    far, beyond = CONDITIONS.draw(CONDITIONS.parse({"edges": 1000}), 100, rng)
+    def drawn(possible: Sequence[int] = every, **given: Any) -> tuple[set[int], list[tuple[Any, ...]]]:
+        parsed = CONDITIONS.parse(given)
+        sizes = CONDITIONS.sizes(parsed, possible, 200, rng)
+        return {*sizes.tolist()}, CONDITIONS.draw(parsed, sizes, rng)
 
-    assert {*free.tolist()} == {*range(5, 15)}
-    assert {*sizes.tolist()} == {*range(10, 15)}
-    assert {value[0] for value in values} == {"b"}
-    assert {*ranged.tolist()} == {5, 6, 7}
-    assert all(4 <= value[1] <= 6 for value in within)
-    assert {*far.tolist()} == {14}
-    assert {value[1] for value in beyond} == {1000.0}
+    assert drawn()[0] == {*every}
+    # Paths and complete graphs have as many edges as their nodes tell.
+    assert {(own[0], own[1]) for own in drawn([5, 12])[1]} == {("a", 4.0), ("b", 66.0)}
+    sizes, values = drawn(**{"class": "b"})
+    assert sizes == {*range(10, 15)}
+    assert {own[0] for own in values} == {"b"}
+    sizes, values = drawn(edges="4:6")
+    assert sizes == {5, 6, 7}
+    assert all(4 <= own[1] <= 6 for own in values)
+    sizes, values = drawn(edges=1000)
+    assert sizes == {14}
+    assert {own[1] for own in values} == {1000.0}
+    # Sizes that no graph of the class has: those nearest tell the other conditions.
+    sizes, values = drawn([5], **{"class": "b"})
+    assert sizes == {5}
+    assert {own[:2] for own in values} == {("b", 45.0)}
     assert CONDITIONS.outside(CONDITIONS.parse({"edges": 1000, "class": "a"})) == ["edges"]
+
+
+def test_integers_are_classes_if_there_are_few() -> None:
+    def condition(*values: Any) -> bool:
+        side = [replace(graphs()[0], attributes={"x": value}) for value in values]
+        return bool(Conditions.of(["x"], side).each[0].classes)
+
+    assert [condition(1, 2), condition(1, 2.5), condition(*range(60)), condition(True, False)] == [
+        True,
+        False,
+        False,
+        True,
+    ]
+    named = Conditions.of(["x"], [replace(graphs()[0], attributes={"x": value}) for value in (1, "1")])
+    assert [named.parse({"x": value})["x"] for value in (1, "1")] == [1, "1"]
 
 
 def test_numbers_are_standardised_and_classes_one_hot() -> None:
@@ -70,7 +95,8 @@ def test_numbers_are_standardised_and_classes_one_hot() -> None:
         ({"edges": "many"}, "'edges' is 'many'; it should be a number"),
         ({"edges": "1:2:3"}, "it should be a number"),
         ({"edges": (3, 1)}, "ranges from 3 to 1"),
-        ({"edges": float("nan")}, "ranges from nan"),
+        ({"edges": float("nan")}, "it should be a number"),
+        ({"edges": "100:inf"}, "it should be a number"),
     ],
 )
 def test_what_cannot_be_given_is_refused(given: dict[str, Any], words: str) -> None:
