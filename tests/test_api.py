@@ -279,10 +279,15 @@ def test_weights_are_learned_unless_all_are_one_or_ignored() -> None:
     weighted = [random_graph(4, seed, 1.0, weighted=True) for seed in range(6)]
     ones = [replace(graph, weights=np.ones(len(graph.edges))) for graph in weighted]
 
-    assert fit(weighted, **QUICK).trained.config.observation == "normal"
-    assert fit(weighted, ignore_weights=True, **QUICK).trained.config.observation == "bernoulli"
+    def kind(**settings: Any) -> tuple[str, str]:
+        config = fit(weighted, **QUICK, **settings).config
+        return config.observation, config.weights
+
+    assert kind(weights="dense") == ("normal", "")
+    assert kind() == ("bernoulli", "real")
+    assert kind(ignore_weights=True) == ("bernoulli", "")
     model = fit(ones, **QUICK)
-    assert model.trained.config.observation == "bernoulli"
+    assert (model.config.observation, model.config.weights) == ("bernoulli", "")
     assert math.isfinite(model.nll(ones, samples=4).nll)
     with pytest.raises(DatasetError, match="weighted"):
         model.nll(weighted, samples=4)
