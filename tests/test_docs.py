@@ -186,3 +186,10 @@ def test_quickstart_is_what_its_script_writes() -> None:
 
     assert all("".join(cell["source"]) in script for cell in cells)
     assert all(cell["execution_count"] for cell in cells if cell["cell_type"] == "code")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "graphite_gen").rglob("*.py")), ids=lambda path: path.stem)
+def test_every_argument_has_its_own_line_in_a_docstring(path: Path) -> None:
+    """The reference lists arguments one by one, and its build fails on others."""
+    for section in re.findall(r"^ +Arguments:\n((?: {8,}.*\n)+)", path.read_text(encoding="utf-8"), re.MULTILINE):
+        assert not re.findall(r"^ {8}\w+, \w+.*: ", section, re.MULTILINE)

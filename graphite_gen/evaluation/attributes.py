@@ -152,7 +152,8 @@ def compare_attributes(
     """Compare the labels, weights and directions that both samples and reference graphs have.
 
     Arguments:
-        node_label, edge_label: The attribute to compare; None for every label (:func:`find_labels`).
+        node_label: The node attribute to compare; None for every label (:func:`find_labels`).
+        edge_label: The edge attribute to compare; None for every label.
         seed: The seed of the halves of the reference graphs.
 
     Raises:

@@ -71,7 +71,8 @@ def score_conditions(
 
     Arguments:
         attribute: The graph attribute with the class of a reference graph, and of a sample that it was sampled for.
-        x, y: The rows of descriptors of samples and reference graphs.
+        x: The rows of descriptors of samples.
+        y: The rows of descriptors of reference graphs.
 
     Raises:
         DatasetError: A graph has no class, the classes are too few or too small, or samples have others.

@@ -63,7 +63,8 @@ def compare_networks(
     Statistics of directed networks are those of their skeletons.
 
     Arguments:
-        node_label, edge_label: The attribute to compare as a label; None for every one, as in :func:`.evaluate`.
+        node_label: The node label to compare; None for all.
+        edge_label: The edge label to compare; None for all.
 
     Raises:
         DatasetError: There are no samples, a network has no nodes, or a named attribute is not a label.

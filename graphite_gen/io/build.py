@@ -115,7 +115,8 @@ def build_graph(
     Arguments:
         pairs: Node indices, with shape :math:`(E, 2)`.
         directed: Whether the file says that the graph is directed; None if it does not say.
-        node_rows, edge_rows: Attributes of each node and edge, or an empty sequence.
+        node_rows: Attributes of each node, or an empty sequence.
+        edge_rows: Attributes of each edge, or an empty sequence.
     """
     context.check_nodes(where, nodes)
     directed = context.is_directed(where, directed)
