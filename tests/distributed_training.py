@@ -25,7 +25,7 @@ CASES: dict[str, tuple[str, list[SimpleGraph], dict[str, Any]]] = {
     "one-shot": ("one-shot", PLAIN, {"samples": 3, "samples_from": 0.5}),
     "paper": ("paper", PLAIN, {}),
     "autoencoder": ("one-shot", PLAIN, {"kind": "graphite-ae"}),
-    "weighted": ("default", WEIGHTED, {}),
+    "weighted": ("one-shot", WEIGHTED, {}),
 }
 
 

@@ -216,7 +216,7 @@ def ablations(model: TrainedModel, graphs: Sequence[SimpleGraph], seed: int = 0)
         batch = collate(graphs[start : start + BATCH])
         rng = stream(seed, "ablations", start)
         if config.is_autoregressive:
-            batch, _ = permute_to_ordering(batch, config.ordering, rng)
+            batch, _ = permute_to_ordering(batch, config, rng)
         noise = torch.from_numpy(rng.standard_normal((*batch.mask.shape, network.noise_features))).to(batch.adj)
         epsilon = torch.from_numpy(rng.standard_normal((*batch.mask.shape, config.latent))).to(batch.adj)
         z = network.encode(batch, noise).sample(epsilon)

@@ -117,9 +117,9 @@ def scored(excesses: list[float], baseline: float | None = 50.0, khat: float | N
     ("excesses", "words"),
     [
         # The error is that of the paired differences.
-        ([2.0, 2.2, 1.8], "2.00 ± 0.12 above the ER baseline: one edge probability per size does better than"),
-        ([2.0, -1.7, 0.3], "0.20 ± 1.07 above the ER baseline, within noise: one edge probability per size does as"),
-        ([2.0], "2.00 above the ER baseline, possibly by noise: one edge probability per size does as"),
+        ([2.0, 2.2, 1.8], "2.00 ± 0.12 above the ER baseline, which does better than"),
+        ([2.0, -1.7, 0.3], "0.20 ± 1.07 above the ER baseline, within noise, which does as"),
+        ([2.0], "2.00 above the ER baseline, possibly by noise, which does as"),
     ],
 )
 @pytest.mark.parametrize("khat", [0.1, None, 0.9])
@@ -173,7 +173,7 @@ def test_a_run_above_the_baseline_gets_advice(monkeypatch: pytest.MonkeyPatch, k
     finding = training_finding(*run(monkeypatch, [52.4, 62.5, 72.6], kind), [50.0, 60.0, 70.0])
 
     assert finding is not None
-    assert "2.50 ± 0.06 above the ER baseline: one edge probability per size does better than the model." in finding
+    assert "2.50 ± 0.06 above the ER baseline, which does better than the model." in finding
     assert "('--epochs', now 3)" in finding
     assert "more than 70 graphs" in finding
     assert ("--preset default" in finding) == (kind == "graphite-vae")
