@@ -19,8 +19,8 @@ from .advice import explain
 from .console import note
 
 if TYPE_CHECKING:
-    from graphite_gen.data.attributes import AttributeSchema
     from graphite_gen.data.encoded import EncodedGraph
+    from graphite_gen.data.schema import AttributeSchema
     from graphite_gen.likelihood.excess import Entropy
 
 

@@ -19,7 +19,7 @@ from ..data.batch import node_mask
 from ..nn.one_shot import GCNRefinement, Skip, refine_iteratively
 from ..nn.operators import LowRankGraph
 from . import structure
-from .attributes import Attributes, LabelHead, StateHead, WeightHead
+from .heads import Attributes, LabelHead, StateHead, WeightHead
 from .structure import FAR, MOST_ADJACENT, RELATIONS, is_long
 
 __all__ = ["AutoregressiveDecoder", "CandidatePairs", "CandidateTerms", "Draft", "Kind", "Rows", "RowsSoFar"]

@@ -13,8 +13,8 @@ from torch.nn import functional as F
 from ..data.edge_states import transposed
 from . import structure
 from .acyclic import Reachability
-from .attributes import Arcs, AttributeNoise, WeightInputs, draw
 from .decoder import ATTENTION, AutoregressiveDecoder, CandidatePairs, CandidateTerms, Draft, Kind, Rows, RowsSoFar
+from .heads import Arcs, AttributeNoise, WeightInputs, draw
 from .row_sampling import RowConstraints, sample_row
 from .structure import CODES, FAR, NO_RELATION, PartialGraphs, Relations, block_starts, is_long, relation_code
 

@@ -14,9 +14,9 @@ from torch.utils.checkpoint import checkpoint
 
 from ..data.batch import GraphBatch, node_mask
 from ..data.edge_states import directions
-from .attributes import Arcs, AttributeNoise, WeightInputs
 from .decoder import ATTENTION, AutoregressiveDecoder, CandidatePairs, Draft, RowsSoFar
 from .decoding import BlockSums, Decoding, add_states
+from .heads import Arcs, AttributeNoise, WeightInputs
 from .known_graphs import Candidates, KnownGraphs
 from .row_sampling import EdgeConstraints
 from .structure import block_starts, is_long

@@ -160,7 +160,7 @@ def _check(model: TrainedModel, partial: PartialGraph) -> None:
     config, graph = model.config, partial.graph
     if not model.schema.is_plain:
         raise SamplingError(
-            f"'{model.name}' is a model of graphs with attributes or conditions; only others complete graphs."
+            f"'{model.name}' is a model of graphs with attributes or conditions, and cannot complete graphs."
         )
     if config.observation == "normal":
         raise SamplingError(

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..errors import DatasetError
 from ..graph import SimpleGraph
-from .attributes import CodedGraph
+from .schema import CodedGraph
 
 __all__ = ["GraphBatch", "bucket", "collate", "consecutive_batches", "node_mask", "pair_mask"]
 

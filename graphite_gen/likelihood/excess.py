@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..data.attributes import AttributeSchema
+from ..data.schema import AttributeSchema
 from ..errors import DatasetError, FamilyError
 from ..families import Family
 from ..families.entropies import EntropyEstimate, known_entropy, mean_entropy

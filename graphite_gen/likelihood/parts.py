@@ -9,9 +9,9 @@ import torch
 
 from ..autoregressive.decoder import AutoregressiveDecoder
 from ..autoregressive.ordering import permute_to_ordering
-from ..data.attributes import CodedGraph
 from ..data.batch import GraphBatch
 from ..data.edge_states import arc_codes
+from ..data.schema import CodedGraph
 from ..graph import SimpleGraph
 from ..rng import stream
 from ..training.checkpoint import TrainedModel

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..autoregressive.attributes import AttributeNoise
+from ..autoregressive.heads import AttributeNoise
 from ..data.batch import node_mask
 from ..data.encoded import EncodedGraph
 from ..data.properties import largest_component

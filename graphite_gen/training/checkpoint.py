@@ -20,8 +20,8 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from ..config import ModelConfig, TrainConfig
-from ..data.attributes import AttributeSchema
 from ..data.compatibility import check_graph
+from ..data.schema import AttributeSchema
 from ..data.sizes import SizeDistribution
 from ..errors import CheckpointError, ConfigError, OutputError, did_you_mean
 from ..graph import SimpleGraph

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..autoregressive.attributes import Attributes
 from ..autoregressive.decoder import AutoregressiveDecoder
 from ..autoregressive.distribution import AutoregressiveGraphs
+from ..autoregressive.heads import Attributes
 from ..config import ModelConfig
-from ..data.attributes import CodedGraph
 from ..data.batch import GraphBatch
+from ..data.schema import CodedGraph
 from ..graph import SimpleGraph
 from ..nn.distributions import EdgeBernoulli, EdgeDistribution, EdgeNormal, NodeNormal
 from ..nn.encoder import GCNStack, GraphEncoder, NodeFeatures, ResidualStack

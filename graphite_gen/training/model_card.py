@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..data.attributes import AttributeSchema
+from ..data.schema import AttributeSchema
 from ..records import count_of
 from .checkpoint import TrainedModel
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from ..autoregressive.ordering import attachment_degree, permute_to_ordering
 from ..config import ModelConfig, TrainConfig
-from ..data.attributes import CodedGraph
 from ..data.batch import collate, consecutive_batches
 from ..data.edge_states import arc_codes
 from ..data.properties import is_dag
+from ..data.schema import CodedGraph
 from ..graph import SimpleGraph
 from ..records import Record
 from ..rng import derive_seed, stream

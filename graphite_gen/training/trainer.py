@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 
 from ..config import ModelConfig, TrainConfig, current_names, preset, require
-from ..data.attributes import AttributeSchema
 from ..data.batch import bucket, collate
+from ..data.schema import AttributeSchema
 from ..data.sizes import SizeDistribution
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import CheckpointError, ConfigError, DatasetError, TrainingError, UnusedSettingError

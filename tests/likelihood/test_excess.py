@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tiny import path, random_graph, star
 
-from graphite_gen.data.attributes import AttributeSchema
+from graphite_gen.data.schema import AttributeSchema
 from graphite_gen.errors import DatasetError, FamilyError
 from graphite_gen.families import family
 from graphite_gen.families.entropies import EntropyEstimate

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from graphite_gen.config import ORDERINGS, ModelConfig, preset
-from graphite_gen.data.attributes import AttributeSchema
+from graphite_gen.data.schema import AttributeSchema
 from graphite_gen.graph import SimpleGraph, as_simple_graph
 from graphite_gen.training import pilot
 from graphite_gen.training import trainer as training_module

@@ -11,8 +11,8 @@ from tiny import random_graph
 from torch import Tensor
 
 from graphite_gen.config import TrainConfig
-from graphite_gen.data.attributes import AttributeSchema
 from graphite_gen.data.batch import collate
+from graphite_gen.data.schema import AttributeSchema
 from graphite_gen.distributed import ProcessGroup
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.training import step as steps

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from graphite_gen.data.attributes import AttributeSchema, CodedGraph
 from graphite_gen.data.batch import collate
 from graphite_gen.data.edge_states import arc_codes, count_states, edge_state, transposed
+from graphite_gen.data.schema import AttributeSchema, CodedGraph
 from graphite_gen.errors import CheckpointError, ConfigError, DatasetError
 from graphite_gen.graph import SimpleGraph
 

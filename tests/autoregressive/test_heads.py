@@ -13,8 +13,8 @@ from tiny import AUTOREGRESSIVE, normal, small_network
 from torch import Tensor
 
 from graphite_gen.autoregressive import structure
-from graphite_gen.autoregressive.attributes import AttributeNoise, WeightHead, WeightInputs
 from graphite_gen.autoregressive.distribution import AutoregressiveGraphs
+from graphite_gen.autoregressive.heads import AttributeNoise, WeightHead, WeightInputs
 from graphite_gen.data.batch import GraphBatch, node_mask
 from graphite_gen.data.edge_states import arc_codes, transposed
 from graphite_gen.training.model import GraphNetwork
