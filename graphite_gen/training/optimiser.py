@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from ..config import TrainConfig
 from .model import GraphNetwork
+from .muon import Muon
 
 __all__ = ["MOMENTS", "Optimiser"]
 
@@ -36,7 +37,7 @@ class Optimiser:
             (torch.optim.AdamW(others, lr=rate, weight_decay=decay), 1.0)
         ]
         if matrices:
-            self._all.append((torch.optim.Muon(matrices, lr=MUON_RATE * rate, weight_decay=decay), MUON_RATE))
+            self._all.append((Muon(matrices, lr=MUON_RATE * rate, weight_decay=decay), MUON_RATE))
 
     def step(self, rate: float) -> None:
         """Update the parameters with a learning rate, which is that of AdamW."""
