@@ -62,6 +62,11 @@ _TABLE: tuple[tuple[str, Any, str], ...] = (
     ("--encoder-features", FEATURES, f"Encoder inputs, some of {','.join(ENCODER_FEATURES)}."),
     ("--kl-warmup", click.FloatRange(0, 1), "Fraction of the run over which the KL weight rises to 1."),
     ("--free-bits", click.FloatRange(0, 100), "Nats of KL per node that cost nothing (in one-shot models, at first)."),
+    (
+        "--reconstruction",
+        click.FloatRange(0, 100),
+        "Weight of reconstructing graphs from posterior means (autoregressive).",
+    ),
     ("--clip", click.FloatRange(1e-6), "Maximum gradient norm."),
     ("--patience", WHOLE, "Validations without improvement before early stopping; 0 disables it."),
     ("--validate-every", COUNT, "Epochs between validations."),

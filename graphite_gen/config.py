@@ -50,7 +50,15 @@ _ATTRIBUTES = ("node_labels", "edge_labels", "directed", "weights", "conditions"
 _AUTOREGRESSIVE_ONLY = ("ordering", "dropout", *_ATTRIBUTES)
 _REFINEMENT_ONLY = ("rounds", "skip", "skip_weight", "outer_skip")
 _ONE_SHOT_ONLY = ("mlp", "refinement", "skip", "outer_skip", "head", "head_rank", "samples", "samples_from")
-_ENCODER_ONLY = ("encoder_features", "random_features", "encoder_layers", "kl_warmup", "free_bits", "latent")
+_ENCODER_ONLY = (
+    "encoder_features",
+    "random_features",
+    "encoder_layers",
+    "kl_warmup",
+    "free_bits",
+    "reconstruction",
+    "latent",
+)
 # Settings without effect that still determine the shapes of weights.
 _SHAPES = ("latent",)
 
@@ -303,7 +311,7 @@ class ModelConfig(Autoencoder, Settings):
             without = "a model without encoder, whose latents are noise"
             reasons |= dict.fromkeys(_ENCODER_ONLY if self.encoder == "none" else (), without)
         else:
-            reasons |= dict.fromkeys(_AUTOREGRESSIVE_ONLY, "a one-shot model")
+            reasons |= dict.fromkeys((*_AUTOREGRESSIVE_ONLY, "reconstruction"), "a one-shot model")
         if not self.is_variational:
             reasons |= dict.fromkeys(("kl_warmup", "free_bits"), "an autoencoder")
         if not self.kind.startswith("graphite"):
@@ -332,6 +340,8 @@ class TrainConfig(Settings):
         warmup_steps: Steps of linear warm-up, before a cosine decay to zero.
         kl_warmup: The fraction of the run over which the weight of the KL term rises to one.
         free_bits: Nats of KL divergence per node that cost nothing in training; in a one-shot model they fall to zero.
+        reconstruction: The weight of reconstructing a graph by the draft of its posterior means, per node
+            (autoregressive only).
         clip: The maximum norm of a gradient.
         weight_decay: Decoupled weight decay.
         patience: Validations without improvement before stopping; 0 never stops early.
@@ -352,6 +362,7 @@ class TrainConfig(Settings):
     warmup_steps: int = 100
     kl_warmup: float = 0.2
     free_bits: float = 0.0
+    reconstruction: float = 0.0
     clip: float = 5.0
     weight_decay: float = 1e-4
     patience: int = 10
@@ -375,6 +386,7 @@ class TrainConfig(Settings):
         require_range("average", self.average, 0, 0.9999999)
         require_range("clip", self.clip, 1e-6, 1e6)
         require_range("free_bits", self.free_bits, 0, 100)
+        require_range("reconstruction", self.reconstruction, 0, 100)
         require_range("budget", self.budget, 0, 1e9)
 
 
@@ -424,6 +436,7 @@ _AUTOREGRESSIVE_TRAINING = TrainConfig(
     warmup_steps=10,
     kl_warmup=0.02,
     free_bits=0.1,
+    reconstruction=0.2,
     clip=20.0,
     average=0.99,
     validate_every=2,

@@ -304,6 +304,10 @@ def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> Trained
         problem = f"{error} is missing" if isinstance(error, KeyError) else str(error)[:400].rstrip(".")
         raise _damaged(folder / "config.json", f"is damaged: {problem}") from error
     path = folder / WEIGHTS
+    if settings.is_autoregressive:
+        # Earlier models have no head of the draft, which only training reads.
+        shapes = {"draft_products": (2,), "draft_bias.weight": (1, settings.latent), "draft_bias.bias": (1,)}
+        weights = {f"decoder.{name}": torch.zeros(shape) for name, shape in shapes.items()} | weights
     check_fits(lambda: build_network(settings), weights, path)
     network = build_network(settings)
     load_weights(network, weights, path)

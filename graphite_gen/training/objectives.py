@@ -6,7 +6,9 @@ import math
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
+from ..autoregressive.decoder import AutoregressiveDecoder
 from ..data.batch import GraphBatch
 from ..nn.distributions import EdgeBernoulli, EdgeDistribution, NodeNormal
 from .model import GraphNetwork
@@ -14,11 +16,15 @@ from .model import GraphNetwork
 __all__ = [
     "autoregressive_bound",
     "autoregressive_log_weights",
+    "draft_cost",
     "elbo",
     "log_weights",
     "reconstruction",
     "weight_terms",
 ]
+
+# Posterior means of a smaller scale are not scaled up further.
+LEAST_SCALE = 1e-3
 
 
 def _log_likelihood(graphs: EdgeDistribution, adj: Tensor, convention: str) -> Tensor:
@@ -105,16 +111,37 @@ def log_weights(
 
 
 def autoregressive_bound(
-    network: GraphNetwork, batch: GraphBatch, noise: Tensor, epsilon: Tensor
+    network: GraphNetwork, batch: GraphBatch, posterior: NodeNormal, epsilon: Tensor
 ) -> tuple[Tensor, Tensor]:
     r"""The two terms of the evidence lower bound of an autoregressive model, each with shape :math:`(B,)`.
 
-    The graphs have their nodes in decoding order. The arguments are those of :func:`elbo`.
+    The graphs have their nodes in decoding order; ``epsilon`` is standard normal, with shape :math:`(B, N, D)`.
     """
-    posterior = network.encode(batch, noise)
     graphs = network.decode_autoregressive(posterior.sample(epsilon), batch.x, batch.sizes)
 
     return graphs.log_prob_of(batch), posterior.kl_to_standard()
+
+
+def draft_cost(network: GraphNetwork, batch: GraphBatch, posterior: NodeNormal) -> Tensor:
+    r"""The cost of reconstructing graphs by the draft of their posterior means, in nats, with shape :math:`(B,)`.
+
+    An autoregressive decoder knows the earlier edges, so it needs little of what latents could tell, and the KL
+    divergence holds their means close to zero. As in an autoencoder, the draft (eqs. 8-10) of the means, standardised
+    over the nodes of each graph, makes these tell where nodes are, at any scale; it has no part in the likelihood.
+
+    The mean cost of a pair is multiplied by the number of nodes.
+    """
+    assert isinstance(network.decoder, AutoregressiveDecoder)
+    is_real, nodes = batch.mask.unsqueeze(-1).to(posterior.mu), batch.sizes.to(posterior.mu)
+    count = nodes[:, None, None].clamp_min(1)
+    mu = posterior.mu * is_real
+    mu = (mu - mu.sum(-2, keepdim=True) / count) * is_real
+    scale = (mu.square().sum(-2, keepdim=True) / count).clamp_min(LEAST_SCALE**2).sqrt()
+    logits = network.decoder.draft_logits(mu / scale, batch.x, batch.sizes)
+    pairs = (batch.mask.unsqueeze(-1) & batch.mask.unsqueeze(-2)).triu(1)
+    costs = F.binary_cross_entropy_with_logits(logits, (batch.adj > 0).to(logits), reduction="none") * pairs
+
+    return nodes * costs.sum((-2, -1)) / pairs.sum((-2, -1)).clamp_min(1)
 
 
 def autoregressive_log_weights(

@@ -20,7 +20,7 @@ from ..data.batch import GraphBatch
 from ..distributed import ProcessGroup
 from ..rng import derive_seed, stream
 from .model import GraphNetwork
-from .objectives import autoregressive_bound, elbo, reconstruction, weight_terms
+from .objectives import autoregressive_bound, draft_cost, elbo, reconstruction, weight_terms
 
 __all__ = ["BATCH_CELLS", "Step", "assign_parts", "backward", "draw_step", "normal_noise", "padded_nodes", "step_loss"]
 
@@ -49,6 +49,7 @@ class Step:
         log_orders: :math:`\log n! + \log q(\sigma | A)` of the node ordering, with shape :math:`(B,)`; autoregressive
             only.
         free_bits: The KL divergence in nats per node that costs nothing (Kingma et al., 2016).
+        reconstruction: The weight of :func:`.draft_cost`.
         dropout_seed: The seed of dropout, which is drawn part by part.
     """
 
@@ -57,6 +58,7 @@ class Step:
     epsilon: Tensor
     kl_weight: float = 1.0
     free_bits: float = 0.0
+    reconstruction: float = 0.0
     log_orders: Tensor | None = None
     dropout_seed: int = 0
 
@@ -106,7 +108,8 @@ def draw_step(network: GraphNetwork, batch: GraphBatch, training: TrainConfig, n
     free_bits = 0.0 if config.encoder == "none" else training.free_bits
     if config.is_autoregressive:
         step = _draw_autoregressive(network, batch, training, number, generator)
-        return replace(step, kl_weight=kl_weight, free_bits=free_bits)
+        weight = 0.0 if config.encoder == "none" else training.reconstruction
+        return replace(step, kl_weight=kl_weight, free_bits=free_bits, reconstruction=weight)
     samples = training.samples if config.is_variational and fraction >= training.samples_from else 1
     several, one = ((samples,), (samples, 1)) if samples > 1 else ((), ())
     noise = normal_noise(generator, batch, *several, *batch.mask.shape, network.noise_features)
@@ -151,8 +154,12 @@ def step_loss(network: GraphNetwork, step: Step, convention: str) -> tuple[Tenso
     """The loss and the KL divergence of every graph of a batch or a part of it, each with shape :math:`(B,)`."""
     batch, noise, epsilon = step.batch, step.noise, step.epsilon
     if step.log_orders is not None:
-        log_likelihood, kl = autoregressive_bound(network, batch, noise, epsilon)
-        return _kl_cost(step, kl) + step.log_orders - log_likelihood, kl
+        posterior = network.encode(batch, noise)
+        log_likelihood, kl = autoregressive_bound(network, batch, posterior, epsilon)
+        cost = _kl_cost(step, kl) + step.log_orders - log_likelihood
+        if step.reconstruction:
+            cost = cost + step.reconstruction * draft_cost(network, batch, posterior)
+        return cost, kl
     if not network.config.is_variational:
         return -reconstruction(network, batch, noise, convention), batch.adj.new_zeros(len(batch.mask))
     if step.samples > 1:

@@ -8,7 +8,8 @@ from tiny import normal, small_batch, small_network
 from torch import Tensor
 
 from graphite_gen.data.batch import GraphBatch
-from graphite_gen.training.objectives import elbo, log_weights, reconstruction
+from graphite_gen.nn.distributions import NodeNormal
+from graphite_gen.training.objectives import draft_cost, elbo, log_weights, reconstruction
 
 
 def test_the_elbo_of_vgae_agrees_with_a_direct_implementation() -> None:
@@ -116,3 +117,39 @@ def test_convention_paper_scores_cells_under_the_same_proposals() -> None:
     cells = log_weights(network, batch, noise, epsilon, "paper")
 
     assert torch.allclose(cells - pairs, edges.log_score_of_cells(batch.adj) - edges.log_prob(batch.adj))
+
+
+def test_the_draft_costs_the_cross_entropy_of_standardised_posterior_means() -> None:
+    network, batch = small_network("default", encoder="residual", rounds=0, latent=3), small_batch()
+    mu = normal(3, 7, 3)
+    with torch.no_grad():
+        network.decoder.draft_products.copy_(torch.tensor([0.7, -0.2]))
+    weight, bias = (part.detach().numpy() for part in network.decoder.draft_bias.parameters())
+    cost = draft_cost(network, batch, NodeNormal(mu, normal(3, 7, 3), batch.mask))
+
+    for row, n in enumerate(batch.sizes.tolist()):
+        z = mu[row, :n].numpy()
+        z = (z - z.mean(0)) / np.maximum(z.std(0), 1e-3)
+        terms = []
+        for i in range(n):
+            for j in range(i + 1, n):
+                own = -0.2 * (z[i] @ z[i] + z[j] @ z[j]) + float((weight @ (z[i] + z[j]) + 2 * bias)[0])
+                logit = 0.7 * z[i] @ z[j] + own
+                terms.append(math.log1p(math.exp(-logit if batch.adj[row, i, j] else logit)))
+        assert float(cost[row].detach()) == pytest.approx(n * np.mean(terms) if terms else 0)
+
+
+def test_the_draft_refines_latents_and_teaches_the_encoder_where_nodes_are_at_any_scale() -> None:
+    network, batch = small_network("default", encoder="residual", rounds=1), small_batch()
+    posterior = network.encode(batch, normal(3, 7, network.noise_features))
+    # With few units the means of a node may be equal; those of a smaller scale cost the same.
+    small = NodeNormal(0.25 * posterior.mu + 3.0, posterior.log_sigma, batch.mask)
+    cost = draft_cost(network, batch, posterior)
+
+    assert torch.allclose(cost, draft_cost(network, batch, small))
+    cost.sum().backward()
+    gradients = [
+        parameter.grad for part in (network.encoder, network.decoder.rounds) for parameter in part.parameters()
+    ]
+    assert all(gradient is not None and gradient.abs().sum() > 0 for gradient in gradients[:2])
+    assert any(gradient is not None and gradient.abs().sum() > 0 for gradient in gradients[-4:])

@@ -17,6 +17,7 @@ from graphite_gen.distributed import ProcessGroup
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.training import step as steps
 from graphite_gen.training.model import GraphNetwork, build_network
+from graphite_gen.training.objectives import draft_cost
 from graphite_gen.training.step import Step, assign_parts, backward, draw_step, step_loss
 from graphite_gen.training.trainer import configure
 
@@ -161,6 +162,17 @@ def test_free_bits_are_nats_per_node_that_cost_nothing(kind: str) -> None:
         assert torch.equal(same, kl)
         assert torch.allclose(found - loss, expected.to(loss))
         assert (expected > 0).all() == (free == 100)
+
+
+def test_reconstruction_by_the_draft_is_part_of_the_loss_in_training_only_with_an_encoder() -> None:
+    network, training, step = drawn("default")
+    without, _ = step_loss(network, replace(step, reconstruction=0.0), "pairs")
+    found, _ = step_loss(network, replace(step, reconstruction=2.0), "pairs")
+    cost = draft_cost(network, step.batch, network.encode(step.batch, step.noise))
+
+    assert step.reconstruction == training.reconstruction > 0
+    assert torch.allclose(found - without, 2 * cost.to(found))
+    assert drawn("default without encoder")[2].reconstruction == 0
 
 
 @pytest.mark.parametrize(("name", "shares"), [("default", (1, 1, 1, 1, 1)), ("one-shot", (1, 1, 0.5, 0, 0))])
