@@ -80,20 +80,32 @@ def check_scores(path: Path | None, force: bool, suffixes: Sequence[str] = (".cs
     check_target(path, force)
 
 
-def write_scores(scores: Sequence[Any], path: Path, force: bool) -> None:
-    """Write ranked pairs as CSV or JSON by suffix; CSV to stdout."""
+def write_scores(scores: Sequence[Any], path: Path, force: bool, labels: Sequence[Any] = ()) -> None:
+    """Write ranked pairs as CSV or JSON by suffix; CSV to stdout.
+
+    If there are labels of nodes, they follow: rows of a node, no target and its label, in a table with a column for it.
+    """
     # A trained autoencoder has no standard errors, and a baseline has scores instead of probabilities.
     forms = {"score": ".6g", "probability": ".6g", "standard_error": ".3g"}
     figures = [name for name in forms if hasattr(scores[0], name)] if scores else ["probability"]
     rows = [
         (score.source, score.target, *(f"{getattr(score, name):{forms[name]}}" for name in figures)) for score in scores
     ]
+    columns = ["source", "target", *figures]
+    if labels:
+        figures = [name for name in forms if hasattr(labels[0], name)]
+        columns = ["source", "target", "label", *figures]
+        rows = [(*row[:2], "", *row[2:]) for row in rows]
+        rows += [
+            (one.node, "", one.label, *(f"{getattr(one, name):{forms[name]}}" for name in figures)) for one in labels
+        ]
     if path.suffix.lower() == ".json":
-        write_text(json.dumps([score.to_json() for score in scores], indent=2, default=str) + "\n", path, force)
+        every = [score.to_json() for score in (*scores, *labels)]
+        write_text(json.dumps(every, indent=2, default=str) + "\n", path, force)
     else:
-        write_text(as_csv(("source", "target", *figures), rows), path, force)
+        write_text(as_csv(columns, rows), path, force)
     if str(path) != "-":
-        note(f"Wrote {count_of(len(scores), 'score')} to '{path}'.")
+        note(f"Wrote {count_of(len(rows), 'score')} to '{path}'.")
 
 
 def write_text(text: str, path: Path, force: bool) -> None:

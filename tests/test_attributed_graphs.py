@@ -208,12 +208,77 @@ def test_settings_that_do_not_fit_the_graphs_are_refused(
 def test_what_a_model_cannot_do_is_said_in_one_line(model: gg.Model, directed: gg.Model) -> None:
     with pytest.raises(SamplingError, match="undirected graphs"):
         model.sample(1, constraints=[gg.Dag()])
-    with pytest.raises(SamplingError, match="cannot complete graphs"):
+    with pytest.raises(SamplingError, match=r"condition 'edges'.*depends on the unknown pairs"):
         model.complete(molecule(0), 1, unknown=[(0, 1)])
     with pytest.raises(DatasetError, match="Graph 0 is undirected, but the model was trained on directed graphs"):
         directed.nll([nx.path_graph(4)])
     with pytest.raises(DatasetError, match="directed"):
         model.nll([citations(0)])
+
+
+def test_missing_labels_and_weights_are_completed(model: gg.Model) -> None:
+    graph = molecule(0)
+    graph.graph["edges"] = 6
+    missing = [node for node in graph if node in (1, 4)]
+    for node in missing:
+        del graph.nodes[node]["element"]
+    edge, other = list(graph.edges)[:2]
+    del graph.edges[edge]["weight"]
+    del graph.edges[other]["bond"]
+
+    result = model.complete(graph, 6, unknown=[(0, 1)], seed=0, particles=8, steps=10)
+
+    for found in result.graphs:
+        changed = {frozenset(one) for one in found.edges} ^ {frozenset(one) for one in graph.edges}
+        assert changed <= {frozenset((0, 1))}
+        for node, data in graph.nodes(data=True):
+            assert found.nodes[node]["element"] == data.get("element", found.nodes[node]["element"])
+            assert found.nodes[node]["element"] in ("C", "N")
+        for i, j, data in graph.edges(data=True):
+            own = found.edges[i, j]
+            assert {**own, **data} == own
+            assert (own["bond"] in (0, 1), own["weight"] > 0, own["sampled"]) == (True, True, False)
+    assert {one.node for one in result.label_scores} == {*missing}
+    larger = model.complete(graph, 2, unlisted="absent", add_nodes=2, seed=0, particles=8, steps=10)
+    for found in larger.graphs:
+        assert len(found) == len(graph) + 2
+        assert all(label in ("C", "N") for _, label in found.nodes(data="element"))
+        assert all(weight > 0 for *_, weight in found.edges(data="weight"))
+
+
+def test_directions_are_completed(directed: gg.Model) -> None:
+    graph = citations(3)
+    arcs = list(graph.edges)
+    graph.edges[arcs[0]]["state"] = "unknown"
+
+    result = directed.complete(graph, 40, seed=0, steps=400)
+
+    assert all(found.is_directed() for found in result.graphs)
+    assert {(score.source, score.target) for score in result.scores} == {arcs[0], arcs[0][::-1]}
+    free = {arcs[0], arcs[0][::-1]}
+    assert len({tuple(sorted(free & {*found.edges})) for found in result.graphs}) > 1
+    assert all({*found.edges} - free == {*arcs} - free for found in result.graphs)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda graph: graph.nodes[0].update(element="X"), "node 0 has element 'X', which no training graph has"),
+        (lambda graph: graph.edges[0, 2].update(bond=7), "edge 0 - 2 has bond '7', which no training graph has"),
+        (lambda graph: graph.edges[0, 2].update(weight=-1.0), "weight -1; those of the model are positive"),
+        (lambda graph: graph.graph.update({"class": "huge"}), "class 'huge', which no training graph has"),
+        (lambda graph: None, "Nothing of the graph is unknown"),
+    ],
+)
+def test_what_cannot_be_completed_is_refused(model: gg.Model, change: Any, words: str) -> None:
+    graph = molecule(0)
+    graph.add_edge(0, 2, bond=0, weight=1.0)
+    change(graph)
+
+    with pytest.raises(DatasetError, match=words):
+        model.complete(graph, 1, unlisted="absent")
+    with pytest.raises(DatasetError, match="directed"):
+        model.complete(citations(0), 1, unlisted="unknown")
 
 
 def test_dense_weights_are_those_of_the_paper() -> None:

@@ -31,8 +31,8 @@ from ..types import PATH_OR_DASH
 @options.output_format(default="by suffix; that of PARTIAL for stdout")
 @options.file_or_dash(
     "--scores",
-    help="Write the unknown pairs with the probability of an edge, most likely first, to a '.csv' or '.json' file; "
-    "'-' is CSV on stdout.",
+    help="Write the unknown pairs with the probability of an edge, most likely first, and then those of the labels of "
+    "nodes without one, to a '.csv' or '.json' file; '-' is CSV on stdout.",
 )
 @options.number("--add-nodes", low=0, default=0, help="Number of nodes to add; all their pairs are unknown.")
 @click.option(
@@ -64,6 +64,7 @@ def complete(partial: Path, particles: int | None, steps: int, runs: int, **valu
 
     The edge attribute 'state' is 'present', 'absent' or 'unknown'; an edge without it is present. Nodes keep their
     names. In completed graphs, the edge attribute 'sampled' marks new edges, and the node attribute 'added' new nodes.
+    A model of graphs with attributes also samples node labels, edge labels and weights that are missing.
 
     \b
     Example:
@@ -76,7 +77,7 @@ def complete(partial: Path, particles: int | None, steps: int, runs: int, **valu
     if output is not None and scores is not None and output.resolve() == scores.resolve():
         raise click.UsageError(f"'-o' and '--scores' cannot both be '{output}'.")
 
-    from graphite_gen.completion import PartialGraph
+    from graphite_gen.completion import PartialGraph, Unknowns
     from graphite_gen.completion import complete as complete_graph
     from graphite_gen.errors import DatasetError
     from graphite_gen.io import check_output, read_graphs
@@ -87,7 +88,7 @@ def complete(partial: Path, particles: int | None, steps: int, runs: int, **valu
     from ..writing import check_scores, write, write_scores
 
     check_scores(scores, force)
-    reader = read_graphs(partial, format=given.input_format, simplify=given.simplify, directed=False)
+    reader = read_graphs(partial, format=given.input_format, simplify=given.simplify)
     graphs, index = list(reader), given.index or 0
     if index >= len(graphs) or (given.index is None and len(graphs) > 1):
         found = "" if given.index is None else f" no graph {index}:"
@@ -104,7 +105,13 @@ def complete(partial: Path, particles: int | None, steps: int, runs: int, **valu
     if not trained.config.is_autoregressive:
         options.refuse_without_effect(["steps"], "a one-shot model")
     pairs, unknown, edges = comb(known.nodes, 2), len(known.unknown), len(known.graph.edges)
-    note(f"{count_of(pairs, 'pair')}: {unknown} unknown, {edges} present, {pairs - unknown - edges} absent.")
+    pairs, noun = (2 * pairs, "ordered pair") if known.graph.directed else (pairs, "pair")
+    missing = ""
+    if not trained.schema.is_plain:
+        numbers = Unknowns.of(trained, known).counts
+        words = {"labels": "node label", "types": "edge label", "weights": "edge weight"}
+        missing = "".join(f" {count_of(numbers[name], word)} unknown." for name, word in words.items() if numbers[name])
+    note(f"{count_of(pairs, noun)}: {unknown} unknown, {edges} present, {pairs - unknown - edges} absent.{missing}")
     seen = trained.sizes.graphs
     if not min(seen) <= known.nodes <= max(seen):
         note(f"'{trained.name}' was trained on {min(seen)} to {max(seen)} nodes: {known.nodes} are an extrapolation.")
@@ -114,7 +121,7 @@ def complete(partial: Path, particles: int | None, steps: int, runs: int, **valu
         result = complete_graph(trained, known, given.count, progress=progress, **estimator)
     note(completion_diagnosis(result))
     if scores is not None:
-        write_scores(result.scores, scores, force)
+        write_scores(result.scores, scores, force, result.label_scores)
     if output is not None:
         provenance = Provenance(source="complete", model=trained.name, seed=given.seed)
         target = {"format": format, "union": given.union, "force": force}

@@ -13,8 +13,9 @@ from torch.nn import functional as F
 from ..data.edge_states import transposed
 from . import structure
 from .acyclic import Reachability
+from .arc_weights import draw_weights
 from .decoder import ATTENTION, AutoregressiveDecoder, CandidatePairs, CandidateTerms, Draft, Kind, Rows, RowsSoFar
-from .heads import Arcs, AttributeNoise, WeightInputs, draw
+from .heads import Arcs, AttributeNoise, draw
 from .row_sampling import RowConstraints, sample_row
 from .structure import CODES, FAR, NO_RELATION, PartialGraphs, Relations, block_starts, is_long, relation_code
 
@@ -54,11 +55,19 @@ class Decoding:
         self.states = None if decoder.edge_state is None else torch.zeros_like(self.adj, dtype=torch.int64)
         # One plus the states of the edges of the row so far.
         self._row_states = torch.zeros_like(self.adj[:, 0], dtype=torch.int64)
+        self._allowed: Tensor | None = None
+        self.log_allowed = torch.zeros(graphs, dtype=torch.float64, device=z.device)
         self._reachability = Reachability(graphs, nodes, decoder.attributes.edge_labels) if acyclic else None
 
-    def start_row(self) -> int:
-        """Prepare the next row; return the number of graphs that have one."""
+    def start_row(self, labels: Tensor | None = None, states: Tensor | None = None) -> int:
+        """Prepare the next row; return the number of graphs that have one.
+
+        The label of the new node and the states of its edges may be restricted by masks, with shapes :math:`(L, C)` and
+        :math:`(L, t, S)`; :attr:`log_allowed` is then the log-probability of what they allow, with shape :math:`(L,)`.
+        """
         live = int((self.sizes > self.t).sum())
+        self._allowed = states
+        self.log_allowed = torch.zeros(live, dtype=torch.float64, device=self.sizes.device)
         edges = torch.from_numpy(self._partial.edges[:live]).to(self.sizes.device)
         prior = self.decoder.prior_query(self.sizes[:live], torch.full_like(edges, self.t), edges)
         prior = prior + self._draft.states[:live, self.t]
@@ -67,6 +76,8 @@ class Decoding:
             assert self._noise.labels is not None
             assert self.labels is not None
             logits = self.decoder.node_label.logits(self._query)
+            if labels is not None:
+                logits = self._restricted(slice(None), logits, labels)
             self.labels[:live, self.t] = drawn = draw(logits, self._noise.labels[:live, self.t])
             self._query = self._query + self.decoder.node_label.embedding(drawn)
 
@@ -114,6 +125,13 @@ class Decoding:
 
         return _tensor(transposed(attributes.edge_labels, attributes.directed), states)[states]
 
+    def _restricted(self, rows: Tensor | slice, logits: Tensor, allowed: Tensor) -> Tensor:
+        """Logits of what is allowed, whose probability is kept for some rows."""
+        log_probs = logits.double().log_softmax(-1).masked_fill(~allowed, -torch.inf)
+        self.log_allowed[rows] += log_probs.logsumexp(-1)
+
+        return log_probs
+
     def draw_states(self, rows: Tensor, nodes: Tensor, context: Tensor) -> Tensor | None:
         """Draw the states of edges that are chosen next in some rows, given terms of those before them."""
         head = self.decoder.edge_state
@@ -125,6 +143,8 @@ class Decoding:
             at = rows.cpu().numpy(), nodes.cpu().numpy()
             allowed = self._reachability.allowed(self.t, *at, self._row_states[rows, : self.t].cpu().numpy())
             logits = logits.masked_fill(~_tensor(allowed, logits), -torch.inf)
+        if self._allowed is not None:
+            logits = self._restricted(rows, logits, self._allowed[rows, nodes])
         drawn = draw(logits, self._noise.states[rows, self.t, nodes])
         self._row_states[rows, nodes] = drawn + 1
 
@@ -132,48 +152,25 @@ class Decoding:
 
     def sample_weights(self) -> Tensor | None:
         """Draw the weights of the complete graphs, arc after arc, with shape :math:`(B, N, N)`."""
-        head, noise = self.decoder.edge_weight, self._noise
+        head = self.decoder.edge_weight
         if head is None:
             return None
-        assert noise.components is not None
-        assert noise.values is not None
         new, graph, old = (part.cpu().numpy() for part in self.adj.tril(-1).transpose(0, 1).nonzero(as_tuple=True))
         states = np.zeros_like(new) if self.states is None else self.states.cpu().numpy()[graph, new, old]
         arcs = Arcs.of(graph, new, old, states, self.decoder.attributes)
-        place = np.empty_like(arcs.graph)
-        order = np.argsort(arcs.graph, kind="stable")
-        place[order] = np.arange(len(order)) - np.searchsorted(arcs.graph[order], arcs.graph[order])
-        weights = torch.zeros_like(self.adj, dtype=torch.float64)
-        # Sums and numbers of weights so far: of each graph and of each node.
-        of_graph = weights.new_zeros(len(weights), 2)
-        of_node = weights.new_zeros(*weights.shape[:2], 2)
-        degrees = self.adj.sum(-1)
-        by_place = np.argsort(place, kind="stable")
-        for at in np.split(by_place, np.searchsorted(place[by_place], np.arange(1, place.max(initial=0) + 1))):
-            own, i, j, kind = (_tensor(part[at], degrees) for part in arcs)
-            inputs = WeightInputs(
-                self._states[own, i],
-                self._states[own, j],
-                torch.stack([degrees[own, i], degrees[own, j]], -1),
-                kind,
-                torch.stack([of_graph[own], of_node[own, i], of_node[own, j]], -1).flatten(1),
-            )
-            weights[own, i, j] = drawn = head.sample(inputs, noise.components[own, i, j], noise.values[own, i, j])
-            added = torch.stack([head.standardised(drawn), torch.ones_like(drawn)], -1)
-            of_graph[own] += added
-            of_node[own, i] += added
-            of_node[own, j] += added
+        weights = draw_weights(head, arcs, self._states, self.adj.sum(-1), self._noise)
 
         return weights if self.decoder.attributes.directed else weights + weights.mT
 
     def select(self, graphs: NDArray[np.int64]) -> None:
-        """Replace the graphs, which have no attributes, by some of them, of the same sizes."""
-        assert self.labels is None
-        assert self.states is None
+        """Replace the graphs by some of them, of the same sizes; the noise of later rows stays where it is."""
+        assert self._reachability is None
         at = torch.from_numpy(graphs).to(self.adj.device)
         self._partial.select(graphs)
         for name in ("adj", "_states", "_projected", "_sums", "_block_latents"):
             setattr(self, name, getattr(self, name)[at])
+        self.labels = None if self.labels is None else self.labels[at]
+        self.states = None if self.states is None else self.states[at]
         self._blocks.select(at)
         draft = self._draft
         self._draft = Draft(draft.latents[at], draft.states[at], draft.factor[at])

@@ -14,6 +14,7 @@ from torch.utils.checkpoint import checkpoint
 
 from ..data.batch import GraphBatch, node_mask
 from ..data.edge_states import directions
+from .arc_weights import draw_weights
 from .decoder import ATTENTION, AutoregressiveDecoder, CandidatePairs, Draft, RowsSoFar
 from .decoding import BlockSums, Decoding, add_states
 from .heads import Arcs, AttributeNoise, WeightInputs
@@ -82,6 +83,27 @@ class AutoregressiveGraphs:
         The directions of edges belong to the structure, their labels are the types.
         """
         order = torch.argsort(self.sizes, descending=True, stable=True)
+        found, _ = self._terms(graphs, order, None)
+
+        return {name: torch.empty_like(total).index_copy(0, order, total) for name, total in found.items()}
+
+    @torch.no_grad()
+    def complete_weights(self, graphs: GraphBatch, noise: AttributeNoise) -> tuple[Tensor, Tensor, Tensor]:
+        """Draw the weights of arcs that are NaN, given all else, for graphs of the same size.
+
+        Returns:
+            The log-probability of the graphs without their weights, with shape :math:`(B,)`, all weights, and the
+            log-densities of those from each source to its target, both with shape :math:`(B, N, N)`.
+        """
+        found, weights = self._terms(graphs, torch.arange(len(self.sizes), device=self.sizes.device), noise)
+        assert weights is not None
+
+        return torch.stack(list(found.values())).sum(0), *weights
+
+    def _terms(
+        self, graphs: GraphBatch, order: Tensor, noise: AttributeNoise | None
+    ) -> tuple[dict[str, Tensor], tuple[Tensor, Tensor] | None]:
+        """The terms of graphs in an order of descending sizes, and weights drawn from noise with their densities."""
         sizes = self.sizes[order]
         ordered = graphs.each(lambda part: part[order])
         known = KnownGraphs((ordered.adj > 0).cpu().numpy(), sizes.cpu().numpy())
@@ -98,10 +120,21 @@ class AutoregressiveGraphs:
             found["structure"] = found["structure"] + of_directions
             if self.decoder.attributes.edge_labels:
                 found["types"] = types
-        if self.decoder.edge_weight is not None:
-            found["weights"] = self._weights(states, known, ordered, edge_states)
+        if self.decoder.edge_weight is None:
+            return found, None
+        assert ordered.weights is not None
+        arcs = self._arcs(known, edge_states)
+        if noise is None:
+            found["weights"] = self._totals(arcs.graph, self._weights(states, known, arcs, ordered.weights))
+            return found, None
+        final = states[_tensor(known.last_version, states)]
+        drawn = draw_weights(
+            self.decoder.edge_weight, arcs, final, _tensor(known.degrees, states), noise, ordered.weights
+        )
+        at = tuple(_tensor(part, states) for part in arcs[:3])
+        densities = torch.zeros_like(drawn).index_put(at, self._weights(states, known, arcs, drawn))
 
-        return {name: torch.empty_like(total).index_copy(0, order, total) for name, total in found.items()}
+        return found, (drawn if self.decoder.attributes.directed else drawn + drawn.mT, densities)
 
     def _structure(self, tables: Tables, states: Tensor, known: KnownGraphs) -> Tensor:
         """The log-probability that exactly these pairs have edges, with shape (B,)."""
@@ -151,15 +184,18 @@ class AutoregressiveGraphs:
 
         return self._totals(known.edge_graph, of_direction), self._totals(known.edge_graph, of_state - of_direction)
 
-    def _weights(self, states: Tensor, known: KnownGraphs, graphs: GraphBatch, edge_states: Tensor | None) -> Tensor:
+    def _arcs(self, known: KnownGraphs, edge_states: Tensor | None) -> Arcs:
+        own = np.zeros_like(known.edge_node) if edge_states is None else edge_states.cpu().numpy()
+
+        return Arcs.of(known.edge_graph, known.edge_new, known.edge_node, own, self.decoder.attributes)
+
+    def _weights(self, states: Tensor, known: KnownGraphs, arcs: Arcs, weights: Tensor) -> Tensor:
+        """The log-densities of the weights of arcs, with shape (A,)."""
         head = self.decoder.edge_weight
         assert head is not None
-        assert graphs.weights is not None
-        own = np.zeros_like(known.edge_node) if edge_states is None else edge_states.cpu().numpy()
-        arcs = Arcs.of(known.edge_graph, known.edge_new, known.edge_node, own, self.decoder.attributes)
         graph, source, target, kind = (_tensor(part, states) for part in arcs)
-        weights = graphs.weights[graph, source, target]
-        statistics = arcs.statistics(head.standardised(weights).cpu().numpy())
+        values = weights[graph, source, target]
+        statistics = arcs.statistics(head.standardised(values).cpu().numpy())
         last, degrees = _tensor(known.last_version, states), _tensor(known.degrees, states)
         inputs = WeightInputs(
             states[last[graph, source]],
@@ -169,7 +205,7 @@ class AutoregressiveGraphs:
             _tensor(statistics, states),
         )
 
-        return self._totals(arcs.graph, head.log_prob(inputs, weights))
+        return head.log_prob(inputs, values)
 
     def _states(
         self, draft: Draft, sizes: Tensor, known: KnownGraphs, labels: Tensor | None, edge_states: Tensor | None

@@ -67,6 +67,21 @@ class AttributeNoise(NamedTuple):
     components: Tensor | None = None
     values: Tensor | None = None
 
+    @classmethod
+    def sample(cls, attributes: Attributes, shape: tuple[int, int], rng: np.random.Generator) -> AttributeNoise:
+        """Sample the noise of the attributes of :math:`(B, N)` nodes."""
+        pairs = (*shape, shape[1])
+        labels = torch.from_numpy(rng.random(shape)) if attributes.node_labels else None
+        states = torch.from_numpy(rng.random(pairs)) if attributes.states else None
+        if not attributes.weights:
+            return cls(labels, states)
+
+        return cls(labels, states, *map(torch.from_numpy, (rng.random(pairs), rng.standard_normal(pairs))))
+
+    def to(self, device: torch.device | str) -> AttributeNoise:
+        """The same noise on another device."""
+        return AttributeNoise(*(part if part is None else part.to(device) for part in self))
+
 
 class Arcs(NamedTuple):
     """The arcs of graphs in the order of their weights, each with shape :math:`(A,)`; an undirected edge is one arc.

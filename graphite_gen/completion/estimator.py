@@ -10,23 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import SamplingError
+from ..errors import DatasetError, SamplingError
 from ..graph import SimpleGraph
 from ..likelihood import graph_log_weights
 from ..records import Record
 from ..rng import stream
 from ..sampling.sampler import check_model
 from ..training.checkpoint import TrainedModel
+from .attribute_chains import enumerate_values, run_chains
 from .latent_importance import decode_completions
 from .mcmc import CHAINS, move_particles
-from .partial import PartialGraph
+from .partial import MARK, PartialGraph
 from .posterior import Posterior, batch_for
 from .smc import extend_particles
+from .unknowns import Unknowns, known_nats
 
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["CHAIN_STEPS", "RUNS", "Completion", "EdgeScore", "complete"]
+__all__ = ["CHAIN_STEPS", "RUNS", "Completion", "EdgeScore", "LabelScore", "complete"]
 
 RUNS = 4
 CHAIN_STEPS = 200
@@ -41,14 +43,30 @@ MIN_ATTACHMENT_ORDERINGS = 100
 # any: every run would miss the same graphs, and agreement between runs would mean nothing. A half at most doubles the
 # variance.
 SOFT_FRACTION = 0.5
+# More unknown weights are sampled by chains, which draw some of them at a time.
+MOST_DRAWN = 8
+_NOTHING = (
+    f"so there is nothing to complete: no edge has '{MARK}' = 'unknown', unlisted pairs are absent, and no nodes are "
+    f"added"
+)
 
 
 @dataclass(frozen=True)
 class EdgeScore(Record):
-    """The posterior probability of an edge at an unknown pair, by node names, and its standard error over runs."""
+    """The posterior probability of an edge at an unknown pair, or arc, by node names; its standard error over runs."""
 
     source: Any
     target: Any
+    probability: float
+    standard_error: float
+
+
+@dataclass(frozen=True)
+class LabelScore(Record):
+    """The posterior probability of a label of a node without one, and its standard error over runs."""
+
+    node: Any
+    label: Any
     probability: float
     standard_error: float
 
@@ -68,6 +86,7 @@ class Completion:
             effective number of graphs per run, and 1 if every run has a single graph of its own.
         baseline: The log-probability of the known pairs under the ER baseline, in nats.
         method: ``enumeration`` or ``chains`` for an autoregressive model, ``latents`` for a one-shot model.
+        label_scores: The labels of nodes without one, most likely labels of each node first.
     """
 
     samples: tuple[SimpleGraph, ...] = field(repr=False)
@@ -78,6 +97,7 @@ class Completion:
     disagreement: float
     baseline: float
     method: str
+    label_scores: tuple[LabelScore, ...] = field(default=(), repr=False)
 
     @property
     def graphs(self) -> list[nx.Graph]:
@@ -108,6 +128,12 @@ def complete(
     rng, config = stream(seed, "completion"), model.config
     check_model(model, partial.nodes)
     _check(model, partial)
+    if not model.schema.is_plain:
+        return _complete_attributed(
+            model, partial, count, seed=seed, particles=particles, steps=steps, runs=runs, progress=progress
+        )
+    if not len(partial.unknown):
+        raise DatasetError(f"No pair of the graph is unknown, {_NOTHING}.", reason="nothing-unknown")
     orderings = CHAINS * steps // 2 ** len(partial.unknown)
     least = MIN_ATTACHMENT_ORDERINGS if config.ordering == "attachment" else MIN_ORDERINGS
 
@@ -124,10 +150,7 @@ def complete(
         if math.isfinite(posterior.log_evidence):
             posterior = move_particles(model, partial, posterior, steps=steps, rng=rng, tick=tick)
     if not math.isfinite(posterior.log_evidence):
-        raise SamplingError(
-            f"The known pairs have probability zero under '{model.name}', as far as {method} can tell.",
-            reason="impossible-enumeration" if method == "enumeration" else "impossible-particles",
-        )
+        raise _impossible(model, method)
 
     means, errors = posterior.edge_probabilities()
     names, unknown = partial.names, partial.unknown.tolist()
@@ -149,6 +172,83 @@ def complete(
     )
 
 
+def _complete_attributed(
+    model: TrainedModel,
+    partial: PartialGraph,
+    count: int,
+    *,
+    seed: int,
+    particles: int | None,
+    steps: int,
+    runs: int,
+    progress: Callable[[int, int], None] | None,
+) -> Completion:
+    """Sample unknown pairs, labels, edge labels and weights; see :func:`complete`."""
+    rng, config, unknowns = stream(seed, "completion"), model.config, Unknowns.of(model, partial)
+    if not unknowns.sizes.size and not unknowns.unweighted.any():
+        raise DatasetError(
+            f"Nothing of the graph is unknown: no label or weight is missing, {_NOTHING}.", reason="nothing-unknown"
+        )
+    completions = math.prod(unknowns.sizes.tolist())
+    orderings = CHAINS * steps // completions
+    least = MIN_ATTACHMENT_ORDERINGS if config.ordering == "attachment" else MIN_ORDERINGS
+    if particles is None and orderings >= least and unknowns.unweighted.sum() <= MOST_DRAWN:
+        method, tick = "enumeration", _ticking(progress, completions)
+        found = enumerate_values(
+            model, unknowns, runs=runs, orderings=orderings, soft_fraction=SOFT_FRACTION, rng=rng, tick=tick
+        )
+    else:
+        method, tick = "chains", _ticking(progress, partial.nodes + steps)
+        size = particles or AUTOREGRESSIVE_PARTICLES
+        found = run_chains(model, unknowns, runs=runs, particles=size, steps=steps, rng=rng, tick=tick)
+    if not np.isfinite(found.run_log_evidence).any():
+        raise _impossible(model, method)
+
+    pairs = len(partial.unknown)
+    labels = found.values[..., len(unknowns.pairs) :, None] == np.arange(len(model.schema.node_values))
+    columns = [unknowns.arcs_at(found.values), labels.reshape(*labels.shape[:2], -1)]
+    posterior = Posterior(np.concatenate(columns, -1), found.log_weights, found.run_log_evidence)
+    means, errors = posterior.edge_probabilities()
+    names, unknown = partial.names, partial.unknown.tolist()
+    flat = found.values.reshape(-1, found.values.shape[-1])
+    samples = []
+    for particle, _ in posterior.chosen(count, seed):
+        weights = None if found.weights is None else found.weights[particle]
+        samples.append(unknowns.completed(flat[particle], weights))
+    nodes = [names[node] for node in unknowns.unlabelled]
+    of_labels = itertools.product(nodes, model.schema.node_values)
+
+    return Completion(
+        samples=tuple(samples),
+        scores=tuple(
+            EdgeScore(names[unknown[pair][0]], names[unknown[pair][1]], float(means[pair]), float(errors[pair]))
+            for pair in np.argsort(-means[:pairs], kind="stable")
+        ),
+        log_evidence=posterior.log_evidence,
+        spread=float(posterior.run_log_evidence.std(ddof=1)),
+        error=float(np.sqrt(np.square(errors).mean())) if len(errors) else 0.0,
+        disagreement=posterior.disagreement,
+        baseline=-sum(known_nats(model, unknowns).values()),
+        method=method,
+        label_scores=tuple(
+            sorted(
+                (
+                    LabelScore(*of, *map(float, own))
+                    for of, *own in zip(of_labels, means[pairs:], errors[pairs:], strict=True)
+                ),
+                key=lambda score: (nodes.index(score.node), -score.probability),
+            )
+        ),
+    )
+
+
+def _impossible(model: TrainedModel, method: str) -> SamplingError:
+    return SamplingError(
+        f"The known pairs have probability zero under '{model.name}', as far as {method} can tell.",
+        reason="impossible-enumeration" if method == "enumeration" else "impossible-particles",
+    )
+
+
 def _ticking(progress: Callable[[int, int], None] | None, total: int) -> Callable[[], None]:
     """A callback that counts the finished parts of the work."""
     numbers = itertools.count(1)
@@ -158,15 +258,15 @@ def _ticking(progress: Callable[[int, int], None] | None, total: int) -> Callabl
 
 def _check(model: TrainedModel, partial: PartialGraph) -> None:
     config, graph = model.config, partial.graph
-    if not model.schema.is_plain:
-        raise SamplingError(
-            f"'{model.name}' is a model of graphs with attributes or conditions, and cannot complete graphs."
+    if graph.directed and not model.schema.directed:
+        raise DatasetError(
+            f"The graph is directed, and '{model.name}' is a model of undirected graphs.", reason="directed-graph"
         )
     if config.observation == "normal":
         raise SamplingError(
             f"'{model.name}' samples a weight for every pair, so its graphs have no non-edges.", reason="weighted-model"
         )
-    if graph.is_weighted:
+    if graph.is_weighted and not model.schema.weights:
         raise SamplingError(
             f"The graph is weighted, and '{model.name}' is a model of unweighted graphs.", reason="weighted-graph"
         )

@@ -18,7 +18,7 @@ from ..training.objectives import autoregressive_log_weights
 from .partial import PartialGraph
 from .posterior import Posterior, batch_for, systematic_resample
 
-__all__ = ["CHAINS", "Chains", "initial_edges", "move_particles", "regular_completions"]
+__all__ = ["BURN_IN", "CHAINS", "Chains", "initial_edges", "move_edge", "move_particles", "regular_completions"]
 
 # Chains per run, regular completions that each may start from instead, and the fraction of steps discarded as burn-in.
 CHAINS = 4
@@ -97,6 +97,38 @@ def initial_edges(start: Posterior, rng: np.random.Generator) -> NDArray[np.bool
     return np.concatenate([particles[systematic_resample(weights, CHAINS, rng)] for particles, weights in runs])
 
 
+def move_edge(
+    pairs: NDArray[np.int64],
+    row: NDArray[np.bool_],
+    movable: NDArray[np.bool_],
+    anywhere: bool,
+    rng: np.random.Generator,
+) -> tuple[int, int, float] | None:
+    """Choose a movable edge, and a non-edge anywhere or one that shares a node with it; None if there is none.
+
+    The result is their places among the pairs :math:`(U, 2)`, and the log-ratio of the proposal. A move to an adjacent
+    pair keeps the degree of the common node.
+    """
+
+    def near(pair: int) -> NDArray[np.bool_]:
+        return np.asarray((pairs[:, :, None] == pairs[pair]).any((1, 2)) & movable)
+
+    edges = np.flatnonzero(row & movable)
+    if not len(edges):
+        return None
+    edge = int(rng.choice(edges))
+    gaps = np.flatnonzero(~row & movable if anywhere else ~row & near(edge))
+    if not len(gaps):
+        return None
+    gap = int(rng.choice(gaps))
+    # The numbers of edges and non-edges are unchanged, those of adjacent non-edges are not.
+    new = row.copy()
+    new[edge], new[gap] = False, True
+    back = len(gaps) if anywhere else int((~new & near(gap)).sum())
+
+    return edge, gap, math.log(len(gaps)) - math.log(back)
+
+
 class Chains:
     r"""Parallel Markov chains over the unknown pairs, from edges of shape :math:`(C, U)`; iterating gives each step.
 
@@ -144,23 +176,13 @@ class Chains:
         if kind == 0:
             new[self.rng.integers(len(row))] ^= True
             return new, 0.0
-        edges = np.flatnonzero(row)
-        if not len(edges):
+        moved = move_edge(self.partial.unknown, row, np.ones_like(row), kind == 1, self.rng)
+        if moved is None:
             return row, 0.0
-        edge = self.rng.choice(edges)
-        gaps = np.flatnonzero(~row if kind == 1 else ~row & self._adjacent(edge))
-        if not len(gaps):
-            return row, 0.0
-        gap = self.rng.choice(gaps)
+        edge, gap, log_ratio = moved
         new[edge], new[gap] = False, True
-        # The numbers of edges and non-edges are unchanged, those of adjacent non-edges are not.
-        back = len(gaps) if kind == 1 else int((~new & self._adjacent(gap)).sum())
 
-        return new, math.log(len(gaps)) - math.log(back)
-
-    def _adjacent(self, pair: int) -> NDArray[np.bool_]:
-        """True for unknown pairs that share a node with a pair; moving an edge there keeps that node's degree."""
-        return (self.partial.unknown[:, :, None] == self.partial.unknown[pair]).any((1, 2))
+        return new, log_ratio
 
     @torch.no_grad()
     def _estimate(self, edges: NDArray[np.bool_]) -> NDArray[np.float64]:

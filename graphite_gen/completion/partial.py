@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DatasetError
-from ..graph import SimpleGraph, require_undirected
+from ..graph import SimpleGraph
 
 __all__ = ["MARK", "STATES", "PartialGraph"]
 
@@ -29,7 +29,7 @@ class PartialGraph:
     Attributes:
         graph: The nodes and the known edges.
         unknown: The unknown pairs ``i < j`` in lexicographic order, with shape :math:`(U, 2)`; all other pairs are
-            known to be non-edges.
+            known to be non-edges. Those of a directed graph are unknown arcs from i to j.
     """
 
     graph: SimpleGraph
@@ -43,6 +43,8 @@ class PartialGraph:
             unlisted: The state of pairs that it does not list: ``absent`` or ``unknown``. None is ``unknown`` if it
                 lists absent pairs and no unknown ones, and ``absent`` otherwise.
             add_nodes: The number of nodes to add, with all pairs unknown.
+
+        An unknown arc of a directed graph makes the arc back unknown too, unless this is listed itself.
         """
         marks = graph.edge_attributes.get(MARK, [None] * len(graph.edges))
         states = np.array([_state(graph, edge, mark) for edge, mark in enumerate(marks)], dtype=object)
@@ -50,14 +52,18 @@ class PartialGraph:
             unlisted = "unknown" if "absent" in states and "unknown" not in states else "absent"
         if unlisted not in ("absent", "unknown"):
             raise DatasetError(f"'unlisted' is '{unlisted}'; it should be 'absent' or 'unknown'.")
-        unknown = ~graph.adjacency() & (unlisted == "unknown")
-        unknown[tuple(graph.edges[states == "unknown"].T)] = True
+        listed = graph.adjacency()
+        unknown = ~listed & (unlisted == "unknown")
+        i, j = graph.edges[states == "unknown"].T
+        unknown[i, j] = True
+        if graph.directed:
+            unknown[j, i] |= ~listed[j, i]
 
         return cls._of(_kept(graph, states == "present"), unknown, add_nodes)
 
     @classmethod
     def from_pairs(cls, graph: SimpleGraph, unknown: Iterable[Sequence[Any]], *, add_nodes: int = 0) -> PartialGraph:
-        """Make some pairs, given by node names, unknown, whether they are edges or not."""
+        """Make some pairs, given by node names, unknown, whether they are edges or not; both ways if directed."""
         names = range(graph.nodes) if graph.names is None else graph.names
         index = {name: i for i, name in enumerate(names)}
         cells = np.zeros((graph.nodes, graph.nodes), dtype=np.bool_)
@@ -67,12 +73,12 @@ class PartialGraph:
                 raise DatasetError(f"The unknown pair {ends!r} does not consist of two different nodes of the graph.")
             i, j = sorted(index[end] for end in ends)
             cells[i, j] = True
+        cells |= cells.T & graph.directed
 
         return cls._of(_kept(graph, ~cells[tuple(graph.edges.T)]), cells, add_nodes)
 
     @classmethod
     def _of(cls, graph: SimpleGraph, unknown: NDArray[np.bool_], add_nodes: int) -> PartialGraph:
-        require_undirected(graph)
         if add_nodes < 0:
             raise DatasetError(f"'add_nodes' is {add_nodes}; it should be at least 0.")
         if SAMPLED in graph.edge_attributes or (add_nodes and ADDED in graph.node_attributes):
@@ -86,13 +92,7 @@ class PartialGraph:
             )
         every = np.ones((nodes, nodes), dtype=np.bool_)
         every[: graph.nodes, : graph.nodes] = unknown
-        pairs = np.argwhere(np.triu(every, 1))
-        if not len(pairs):
-            raise DatasetError(
-                f"No pair of the graph is unknown, so there is nothing to complete: no edge has '{MARK}' = 'unknown', "
-                f"unlisted pairs are absent, and no nodes are added.",
-                reason="nothing-unknown",
-            )
+        pairs = np.argwhere(every & ~np.eye(nodes, dtype=np.bool_) if graph.directed else np.triu(every, 1))
 
         return cls(_with_nodes(graph, add_nodes) if add_nodes else graph, pairs)
 
@@ -107,18 +107,20 @@ class PartialGraph:
         return tuple(range(self.nodes)) if self.graph.names is None else self.graph.names
 
     def known(self) -> NDArray[np.bool_]:
-        """Return a symmetric mask, True for known pairs and on the diagonal, with shape :math:`(n, n)`."""
+        """Return a mask, True for known pairs, or arcs, and on the diagonal, with shape :math:`(n, n)`."""
         matrix = np.ones((self.nodes, self.nodes), dtype=np.bool_)
         i, j = self.unknown.T
-        matrix[i, j] = matrix[j, i] = False
+        matrix[i, j] = False
 
-        return matrix
+        return matrix if self.graph.directed else matrix & matrix.T
 
     def completions(self, edges: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return adjacency matrices with given edges at unknown pairs, :math:`(G, n, n)` from :math:`(G, U)`."""
         graphs = np.repeat(self.graph.adjacency()[None], len(edges), 0)
         i, j = self.unknown.T
-        graphs[:, i, j] = graphs[:, j, i] = edges
+        graphs[:, i, j] = edges
+        if not self.graph.directed:
+            graphs[:, j, i] = edges
 
         return graphs
 

@@ -86,9 +86,13 @@ class Posterior:
 
     def samples(self, count: int, seed: int) -> Iterator[NDArray[np.bool_]]:
         """Sample edges at the unknown pairs, each with shape :math:`(U,)`; sample i does not depend on the count."""
+        flat = self.probabilities.reshape(-1, self.probabilities.shape[-1])
+        for particle, rng in self.chosen(count, seed):
+            yield rng.random(flat.shape[1]) < flat[particle]
+
+    def chosen(self, count: int, seed: int) -> Iterator[tuple[int, np.random.Generator]]:
+        """Choose particles of all runs by weight; yield each with its random stream."""
         steps = self.weights.ravel().cumsum()
-        flat = self.probabilities.reshape(len(steps), -1)
         for index in range(count):
             rng = stream(seed, "completion sample", index)
-            particle = min(int(np.searchsorted(steps, rng.random() * steps[-1], side="right")), len(steps) - 1)
-            yield rng.random(flat.shape[1]) < flat[particle]
+            yield min(int(np.searchsorted(steps, rng.random() * steps[-1], side="right")), len(steps) - 1), rng

@@ -13,14 +13,19 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..autoregressive.decoding import Decoding
+from ..autoregressive.distribution import AutoregressiveGraphs
+from ..autoregressive.heads import AttributeNoise
 from ..autoregressive.ordering import sample_orderings
 from ..autoregressive.row_sampling import RowConstraints
+from ..data.batch import GraphBatch
+from ..likelihood.importance import block_size
 from ..likelihood.proposal import standard_normal
 from ..training.checkpoint import TrainedModel
 from .partial import PartialGraph
-from .posterior import Posterior, batch_for, systematic_resample
+from .posterior import Posterior, systematic_resample
+from .unknowns import Unknowns
 
-__all__ = ["NextNodeProposal", "extend_particles"]
+__all__ = ["NextNodeProposal", "extend_attributed", "extend_particles"]
 
 ORDERINGS = 512
 # The fraction of proposals that are uniform: a model may generate graphs in orderings its rule never gives.
@@ -42,7 +47,11 @@ class NextNodeProposal:
     """
 
     def __init__(self, partial: PartialGraph, rule: str, density: float, rng: np.random.Generator) -> None:
+        # The edges of a directed graph have two arcs, hardly ever both.
+        density = density / 2 if partial.graph.directed else density
         graphs = partial.completions(rng.random((ORDERINGS, len(partial.unknown))) < density)
+        if rule != "topological":
+            graphs |= graphs.swapaxes(1, 2)
         self.orderings, _ = sample_orderings(graphs, np.full(ORDERINGS, partial.nodes), rule, rng)
 
     def sample(
@@ -93,9 +102,32 @@ def extend_particles(
     is the marginal likelihood. Particles are resampled when the effective sample size is low (Doucet & Johansen, 2009).
     There is no lookahead, so few survive under confident models: :func:`move_particles` continues from those.
     """
-    nodes = partial.nodes
-    proposal = NextNodeProposal(partial, model.config.ordering, model.sizes.density(nodes), rng)
-    state = _Particles(model, partial, runs * particles, proposal, rng)
+    values, _, log_weights = extend_attributed(
+        model, Unknowns.of(model, partial), runs=runs, particles=particles, rng=rng, tick=tick
+    )
+
+    return Posterior.weighted(values > 0, log_weights)
+
+
+@torch.no_grad()
+def extend_attributed(
+    model: TrainedModel,
+    unknowns: Unknowns,
+    *,
+    runs: int,
+    particles: int,
+    rng: np.random.Generator,
+    tick: Callable[[], None] = lambda: None,
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None, NDArray[np.float64]]:
+    """The same for graphs with attributes, whose known part may be a set of allowed values.
+
+    Returns:
+        The unknown values, with shape :math:`(R, P, K)`, all weights, with shape :math:`(R, P, n, n)` or None, and the
+        log-weights of the particles, with shape :math:`(R, P)`.
+    """
+    nodes = unknowns.nodes
+    proposal = NextNodeProposal(unknowns.partial, model.config.ordering, model.sizes.density(nodes), rng)
+    state = _Particles(model, unknowns, runs * particles, proposal, rng)
     log_weights, log_means = np.zeros((runs, particles)), np.zeros(runs)
 
     for position in range(nodes):
@@ -108,12 +140,17 @@ def extend_particles(
                 state.select(chosen)
 
     total = log_weights + log_means[:, None] - math.lgamma(nodes + 1)
+    values, weights = state.values().reshape(runs, particles, -1), None
+    if unknowns.has_weights:
+        weights, densities = state.draw_weights()
+        total += densities.reshape(runs, particles)
+        weights = weights.reshape(runs, particles, nodes, nodes)
 
-    return Posterior.weighted(state.edges_at(partial.unknown).reshape(runs, particles, -1), total)
+    return values, weights, total
 
 
 class _Particles:
-    """Graphs that are decoded together, their node orderings :math:`(K, N)`, and the known pairs that fix some edges.
+    """Graphs that are decoded together, their node orderings :math:`(K, N)`, and what is known about them.
 
     Latents are sampled from the prior, as the model does.
     """
@@ -121,26 +158,27 @@ class _Particles:
     def __init__(
         self,
         model: TrainedModel,
-        partial: PartialGraph,
+        unknowns: Unknowns,
         count: int,
         proposal: NextNodeProposal,
         rng: np.random.Generator,
     ) -> None:
-        self.proposal, self.rng = proposal, rng
-        self.known, self.edges = partial.known(), partial.graph.adjacency()
-        self.orderings = np.zeros((count, partial.nodes), dtype=np.int64)
-        self.log_q = np.zeros((count, partial.nodes))
-        features = batch_for(model, partial.graph).x[0]
+        self.proposal, self.rng, self.unknowns = proposal, rng, unknowns
+        self.orderings = np.zeros((count, unknowns.nodes), dtype=np.int64)
+        self.log_q = np.zeros((count, unknowns.nodes))
+        like = next(model.network.parameters())
+        features = torch.from_numpy(unknowns.features).to(like)
         self._proposed = 0
         if features.shape[1]:
             # The decoder reads the features of all nodes before the first row.
-            for position in range(partial.nodes):
+            for position in range(unknowns.nodes):
                 self.propose(position)
-        x = features[torch.from_numpy(self.orderings).to(features.device)]
-        z = standard_normal(rng, x, count, partial.nodes, model.config.latent)
-        sizes = torch.full((count,), partial.nodes, device=x.device)
-        decoder = model.network.decode_autoregressive(z, x, sizes).decoder
-        self.decoding = Decoding(decoder, z, x, sizes)
+        self.x = features[torch.from_numpy(self.orderings).to(features.device)]
+        self.z = standard_normal(rng, self.x, count, unknowns.nodes, model.config.latent)
+        sizes = torch.full((count,), unknowns.nodes, device=self.x.device)
+        decoder = model.network.decode_autoregressive(self.z, self.x, sizes).decoder
+        noise = AttributeNoise.sample(decoder.attributes, (count, unknowns.nodes), rng).to(self.x.device)
+        self.decoding = Decoding(decoder, self.z, self.x, sizes, noise)
 
     def propose(self, position: int) -> NDArray[np.float64]:
         """Propose the node at a position; return the log-probabilities of the choices, with shape :math:`(K,)`."""
@@ -152,28 +190,71 @@ class _Particles:
         return self.log_q[:, position]
 
     def add_node(self, position: int) -> NDArray[np.float64]:
-        """Add the node at a position; return the log-probability of its known pairs, with shape :math:`(K,)`."""
-        decoding = self.decoding
-        count, like = decoding.start_row(), next(decoding.decoder.parameters())
-        noise = torch.from_numpy(self.rng.random((count, position), dtype=np.float32)).to(like)
+        """Add the node at a position; return the log-probability of what is known, with shape :math:`(K,)`."""
+        decoding, unknowns = self.decoding, self.unknowns
+        device = self.z.device
         pairs = self.orderings[:, position, None], self.orderings[:, :position]
-        known, edges = (torch.from_numpy(matrix[pairs]).to(like.device) for matrix in (self.known, self.edges))
+        allowed = torch.from_numpy(unknowns.allowed[pairs]).to(device)
+        labels = None if unknowns.allowed_labels is None else unknowns.allowed_labels[self.orderings[:, position]]
+        count = decoding.start_row(
+            None if labels is None else torch.from_numpy(labels).to(device),
+            None if decoding.states is None else allowed[..., 1:],
+        )
+        noise = torch.from_numpy(self.rng.random((count, position), dtype=np.float32)).to(self.z)
+        known, edges = ~(allowed[..., 0] & allowed[..., 1:].any(-1)), ~allowed[..., 0]
         row_edges, logits = decoding.sample_row(noise, _KnownPairs(known, edges))
         decoding.add_node(row_edges)
+        of_pairs = (torch.where(row_edges, logits, 0) - F.softplus(logits)).mul(known).sum(-1).double()
 
-        return (torch.where(row_edges, logits, 0) - F.softplus(logits)).mul(known).sum(-1).double().cpu().numpy()
+        return (of_pairs + decoding.log_allowed).cpu().numpy()
 
     def select(self, chosen: NDArray[np.int64]) -> None:
         """Replace the particles by the chosen ones."""
         self.orderings, self.log_q = self.orderings[chosen], self.log_q[chosen]
+        at = torch.from_numpy(chosen).to(self.z.device)
+        self.z, self.x = self.z[at], self.x[at]
         self.decoding.select(chosen)
 
-    def edges_at(self, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether each particle has an edge at each pair of nodes, with shape :math:`(K, U)`."""
+    def values(self) -> NDArray[np.int64]:
+        """The unknown values of each particle, with shape :math:`(K, U + V)`."""
         positions = np.argsort(self.orderings, axis=1)
-        rows = np.arange(len(positions))[:, None]
+        rows, (i, j) = np.arange(len(positions))[:, None], self.unknowns.pairs.T
+        decoding = self.decoding
+        at = rows, positions[:, i], positions[:, j]
+        codes = decoding.adj.cpu().numpy()[at].astype(np.int64)
+        if decoding.states is not None:
+            codes *= decoding.states.cpu().numpy()[at] + 1
+        if decoding.labels is None:
+            return codes
+        labels = decoding.labels.cpu().numpy()[rows, positions[:, self.unknowns.unlabelled]]
 
-        return self.decoding.adj.cpu().numpy()[rows, positions[:, pairs[:, 0]], positions[:, pairs[:, 1]]]
+        return np.concatenate([codes, labels], 1)
+
+    def draw_weights(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Draw the unknown weights :math:`(K, n, n)`; the log-densities of the known ones have shape :math:`(K,)`."""
+        decoding, count, nodes = self.decoding, *self.orderings.shape
+        pairs = self.orderings[:, :, None], self.orderings[:, None, :]
+        known = torch.from_numpy(self.unknowns.weights[pairs]).to(self.z.device)
+        batch = GraphBatch(
+            decoding.adj.to(self.z),
+            torch.ones_like(decoding.adj[:, 0]),
+            self.x,
+            decoding.labels,
+            decoding.states,
+            known,
+        )
+        weights, log_known = np.zeros((count, nodes, nodes)), np.zeros(count)
+        size = block_size(nodes, is_autoregressive=True)
+        for part in (slice(start, start + size) for start in range(0, count, size)):
+            one = batch.each(lambda values, part=part: values[part])  # type: ignore[misc]
+            graphs = AutoregressiveGraphs(decoding.decoder, self.z[part], self.x[part], one.sizes)
+            noise = AttributeNoise.sample(decoding.decoder.attributes, (len(one.mask), nodes), self.rng)
+            _, drawn, densities = graphs.complete_weights(one, noise.to(self.z.device))
+            rows = np.arange(count)[part, None, None]
+            weights[rows, pairs[0][part], pairs[1][part]] = drawn.cpu().numpy()
+            log_known[part] = densities.masked_fill(known[part].isnan(), 0).sum((1, 2)).cpu().numpy()
+
+        return weights, log_known
 
 
 @dataclass(frozen=True)

@@ -157,7 +157,9 @@ class AttributeSchema:
         labels = self._numbers("node", self.node_label, self.node_values, graph.node_attributes, index)
         kinds = self._numbers("edge", self.edge_label, self.edge_values, graph.edge_attributes, index)
         if self.weights:
-            self._check_weights(graph, index)
+            if graph.weights is None and len(graph.edges):
+                raise DatasetError(f"Graph {index} is unweighted, but the model was trained on weighted graphs.")
+            self.check_weights(np.zeros(0) if graph.weights is None else graph.weights, f"Graph {index}")
         kinds = np.zeros(len(graph.edges), dtype=np.int64) if kinds is None else kinds
         weights = np.ones(len(graph.edges)) if graph.weights is None else graph.weights
         edges, states, both = graph.edges, kinds, np.column_stack([weights, weights])
@@ -208,17 +210,16 @@ class AttributeSchema:
 
         return np.fromiter((place[value] for value in column), dtype=np.int64, count=count)
 
-    def _check_weights(self, graph: SimpleGraph, index: int) -> None:
-        weights = graph.weights
-        if weights is None:
-            if len(graph.edges):
-                raise DatasetError(f"Graph {index} is unweighted, but the model was trained on weighted graphs.")
-            return
+    def check_weights(self, weights: NDArray[np.float64], graph: str) -> None:
+        """Refuse weights that the model cannot generate; ``graph`` names theirs."""
+        if self.weights != "real" and not (weights >= 0).all():
+            kind = "positive" if self.weights == "positive" else "counts"
+            raise DatasetError(f"{graph} has the weight {weights.min():g}; those of the model are {kind}.")
         if self.weights == "positive" and not (weights > 0).all():
-            raise DatasetError(f"Graph {index} has the weight {weights.min():g}; those of the model are positive.")
+            raise DatasetError(f"{graph} has the weight {weights.min():g}; those of the model are positive.")
         if self.weights == "count" and not (weights == np.round(weights)).all():
             wrong = weights[weights != np.round(weights)][0]
-            raise DatasetError(f"Graph {index} has the weight {wrong:g}; those of the model are counts.")
+            raise DatasetError(f"{graph} has the weight {wrong:g}; those of the model are counts.")
 
     def _pairs(
         self, graph: SimpleGraph, kinds: NDArray[np.int64], weights: NDArray[np.float64]

@@ -13,7 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..autoregressive.ordering import proposal_log_prob
+from ..autoregressive.heads import AttributeNoise
+from ..autoregressive.ordering import ordering_matrix, proposal_log_prob
 from ..config import require_count
 from ..data.batch import GraphBatch
 from ..distributed import SINGLE_PROCESS, ProcessGroup
@@ -105,13 +106,10 @@ def iterate_bdmc(
 ) -> Iterator[GraphBDMC]:
     """Bound the NLL of graphs sampled from the model, one at a time; rank 0 of the group gets the bounds.
 
-    The node features of graphs in ``features`` condition a model with node features; they are used in turn.
+    The node features of graphs in ``features`` condition a model with node features; they are used in turn. Conditions
+    are those of training graphs, drawn as for samples.
     """
     require_count("graphs", graphs)
-    if not model.schema.is_plain:
-        raise DatasetError(
-            f"'{model.name}' is a model of graphs with attributes or conditions, which BDMC cannot check."
-        )
     options = options.for_model(model)
     width = model.config.node_features
     if width and not features:
@@ -152,7 +150,7 @@ def _autoregressive_bounds(
     rng = stream(options.seed, "growth bounds", index)
     batch, z = _simulate(model, rng, features)
     nodes = batch.adj.shape[-1]
-    order, adj = np.arange(nodes)[None], batch.adj.cpu().numpy() > 0
+    order, adj = np.arange(nodes)[None], ordering_matrix(batch, model.config)
     log_q = proposal_log_prob(adj, np.array([nodes]), model.config.ordering, order, rng)
     true = order_log_weights(model.network, batch, order, log_q, rng, z)
     proposed = graph_log_weights(model.network, batch, options.samples or 0, options.seed, index)
@@ -182,9 +180,14 @@ def _simulate(model: TrainedModel, rng: np.random.Generator, given: SimpleGraph 
     uniform = torch.from_numpy(rng.random((1, nodes, nodes))).to(like)
     if not is_ordered:
         return GraphBatch(network.decode(z, x, mask).sample(uniform), mask, x), z
+    conditions = model.schema.conditions
+    if conditions.each:
+        own = torch.from_numpy(conditions.encode(conditions.draw({}, np.array([nodes]), rng)[0]))
+        x = torch.cat([x, own.to(like).expand(1, nodes, -1)], -1)
     graphs = network.decode_autoregressive(z, x, torch.tensor([nodes], device=device))
+    noise = AttributeNoise.sample(graphs.decoder.attributes, (1, nodes), rng)
 
-    return GraphBatch(graphs.sample(uniform), mask, x), z
+    return graphs.sample_graphs(uniform, noise=noise.to(device)), z
 
 
 def lower_bound(true: Tensor, others: Tensor) -> float:

@@ -11,7 +11,7 @@ from tiny import AUTOREGRESSIVE, path, small_model
 import graphite_gen as gg
 from graphite_gen.autoregressive import ordering
 from graphite_gen.completion import PartialGraph, complete
-from graphite_gen.errors import ConfigError, SamplingError
+from graphite_gen.errors import ConfigError, DatasetError, SamplingError
 from graphite_gen.graph import SimpleGraph
 
 from .test_smc import HIDDEN, PAW, autoregressive, exact
@@ -144,6 +144,14 @@ def test_known_pairs_of_probability_zero_are_refused(changes: dict[str, Any], me
         complete(model, PartialGraph.from_pairs(path(4), [(0, 3)]), 1, steps=20)
 
     assert error.value.reason == f"impossible-{method}"
+
+
+def test_graphs_without_unknown_pairs_and_directed_graphs_are_refused() -> None:
+    arcs = SimpleGraph.from_pairs(4, [(0, 1)], directed=True)
+    for graph, unknown, reason in ((path(4), [], "nothing-unknown"), (arcs, [(0, 2)], "directed-graph")):
+        with pytest.raises(DatasetError) as error:
+            complete(small_model(), PartialGraph.from_pairs(graph, unknown), 1)
+        assert error.value.reason == reason
 
 
 def test_unlisted_and_unknown_exclude_each_other() -> None:

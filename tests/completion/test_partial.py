@@ -88,7 +88,6 @@ def test_completed_graphs_keep_attributes_and_mark_new_edges() -> None:
 @pytest.mark.parametrize(
     ("graph", "options", "message"),
     [
-        (path(3), {}, "nothing to complete"),
         (marked("maybe"), {}, "'maybe'"),
         (marked("unknown"), {"unlisted": "missing"}, "'missing'"),
         (path(3), {"add_nodes": -1}, "-1"),

@@ -177,3 +177,40 @@ def test_labels_of_numpy_are_those_of_python() -> None:
     assert [type(value) for value in schema.node_values] == [int, int]
     assert schema.frequencies["labels"] == (6, 1)
     assert schema.encode(graph).labels.tolist() == [0] * 6 + [1]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("given", [{}, {"edge_label": "bond"}, {"node_label": "element"}, {"weighted": True}])
+def test_graphs_with_some_attributes_come_back_with_these(directed: bool, given: dict[str, Any]) -> None:
+    graph = attributed(2, directed=directed)
+    schema = schema_of([graph], **{"node_label": None, "edge_label": None, "weighted": False, **given})
+    batch = collate([schema.encode(graph)])
+
+    parts = (None if part is None else part[0].numpy() for part in (batch.labels, batch.states, batch.weights))
+    found = schema.decode(SimpleGraph.from_adjacency(batch.adj[0].numpy() > 0), *parts)
+
+    assert found.edges.tolist() == graph.edges.tolist()
+    assert found.edge_attributes == ({"bond": graph.edge_attributes["bond"]} if "edge_label" in given else {})
+    assert found.node_attributes == ({"element": graph.node_attributes["element"]} if "node_label" in given else {})
+    assert (found.weights is None) == ("weighted" not in given)
+    if found.weights is not None:
+        assert found.weights == pytest.approx(graph.weights)
+
+
+def test_as_many_labels_as_are_allowed_are_read() -> None:
+    graph = replace(SimpleGraph.from_pairs(100, [(0, 1)]), node_attributes={"element": list(range(100))})
+
+    assert len(AttributeSchema.of([graph], node_label="element").node_values) == 100
+
+
+def test_graphs_without_any_attribute_are_told_apart_from_those_with_others() -> None:
+    with pytest.raises(ConfigError, match="nor any other"):
+        AttributeSchema.of([SimpleGraph.from_pairs(2, [(0, 1)])], node_label="element")
+
+
+@pytest.mark.parametrize(
+    ("values", "words"), [([0.5, 2.0], "0.5; those of the model are counts"), ([-1.0], "-1; those")]
+)
+def test_weights_that_are_no_counts_are_refused(values: list[float], words: str) -> None:
+    with pytest.raises(DatasetError, match=words):
+        AttributeSchema(weights="count").check_weights(np.array(values), "Graph 0")

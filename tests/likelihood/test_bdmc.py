@@ -2,7 +2,9 @@ import itertools
 import json
 import math
 from collections import Counter, defaultdict
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from graphite_gen.autoregressive import ordering as orders_module
 from graphite_gen.autoregressive.ordering import proposal_log_prob
 from graphite_gen.config import ORDERINGS
 from graphite_gen.data.batch import GraphBatch, collate
+from graphite_gen.data.schema import AttributeSchema
 from graphite_gen.errors import ConfigError, DatasetError
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.likelihood import NLLOptions, bdmc, bdmc_nll, estimate_nll, graph_log_weights, importance, proposal
@@ -131,14 +134,19 @@ def test_models_without_likelihood_or_features_are_refused() -> None:
 @torch.no_grad()
 def exact_log_prob(model: TrainedModel, graph: SimpleGraph) -> float:
     """log p(A) by summing over all node orderings."""
-    n = graph.nodes
+    return exact_log_prob_of(model, collate([model.schema.encode(graph)]))
+
+
+@torch.no_grad()
+def exact_log_prob_of(model: TrainedModel, batch: GraphBatch) -> float:
+    """The same for the one graph of a batch without padding, with all its attributes."""
+    n = batch.mask.shape[-1]
     orders = torch.tensor(list(itertools.permutations(range(n))))
-    batch = collate([graph] * len(orders))
-    ordered = batch.reordered(orders)
+    ordered = batch.each(lambda part: part.expand(len(orders), *part.shape[1:])).reordered(orders)
     z = torch.zeros(len(orders), n, model.config.latent)
     graphs = model.network.decode_autoregressive(z, ordered.x, ordered.sizes)
 
-    return float(graphs.log_prob(ordered.adj).logsumexp(0)) - math.lgamma(n + 1)
+    return float(graphs.log_prob_of(ordered).logsumexp(0)) - math.lgamma(n + 1)
 
 
 @pytest.mark.parametrize("order", [order for order in ORDERINGS if order != "topological"])
@@ -232,6 +240,82 @@ def test_autoregressive_bounds_agree_with_the_exact_nll(order: str, monkeypatch:
         assert error < 0.03
         # A bound holds in expectation, and 400 orderings make it tight.
         assert -4 * error < beyond.mean() < 4 * error + 0.02
+
+
+ATTRIBUTED: dict[str, dict[str, Any]] = {
+    "labels": {"node_label": "kind"},
+    "types": {"edge_label": "bond"},
+    "weights": {"weighted": True},
+    "directed": {"directed": True, "edge_label": "bond"},
+    "topological": {"directed": True, "weighted": True},
+    "conditions": {"node_label": "kind", "condition": ["class", "edges"]},
+    "all": {"directed": True, "node_label": "kind", "edge_label": "bond", "weighted": True, "condition": ["class"]},
+}
+
+
+def attributed_model(
+    directed: bool = False, order: str = "uniform", scale: float = 0.5, nodes: int = 3, **names: Any
+) -> TrainedModel:
+    """An untrained model of graphs with attributes, whose weights matter, but which ignores its latents."""
+    rng, graphs = np.random.default_rng(1), []
+    for kind in ("x", "y"):
+        pairs = [(0, 1), (1, 0), (2, 1)] if directed else [(0, 1), (1, 2)]
+        graph = SimpleGraph.from_pairs(nodes, pairs, directed)
+        count = len(graph.edges)
+        graph = replace(graph, weights=rng.lognormal(size=count) if names.get("weighted") else None)
+        columns: dict[str, Any] = {"edge_attributes": {"bond": [*"abb"][:count]} if "edge_label" in names else {}}
+        columns["node_attributes"] = {"kind": [*"uvvu"][:nodes]} if "node_label" in names else {}
+        graphs.append(replace(graph, attributes={"class": kind}, **columns))
+    schema = AttributeSchema.of(graphs, **names)
+    model = autoregressive(order, scale, graphs=[graph.skeleton() for graph in graphs], **schema.settings())
+
+    return replace(model, schema=schema)
+
+
+@pytest.mark.parametrize("kind", ATTRIBUTED)
+def test_bounds_of_graphs_with_attributes_agree_with_the_exact_nll(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(orders_module, "SOFTNESS", (0.9, 0.99))
+    for name in ("graph_log_weights", "proposal_log_prob"):
+        monkeypatch.setattr(bdmc, name, partial(getattr(bdmc, name), soft_fraction=0.5))
+    model = attributed_model(**ATTRIBUTED[kind], order="topological" if kind == "topological" else "uniform")
+
+    rows = bdmc_nll(model, 12, NLLOptions(300)).per_graph
+
+    batches = [simulated(model, index)[0] for index in range(12)]
+    exact = np.array([-exact_log_prob_of(model, batch) for batch in batches])
+    assert exact.std() > 0.1
+    for name, sign in (("upper", 1), ("lower", -1)):
+        beyond = sign * (np.array([getattr(row, name) for row in rows]) - exact)
+        error = beyond.std(ddof=1) / math.sqrt(len(rows))
+        assert error < 0.03
+        assert -4 * error - 1e-6 < beyond.mean() < 4 * error + 0.02
+
+
+def test_graphs_with_attributes_are_simulated_from_the_model() -> None:
+    model, draws = attributed_model(**{**ATTRIBUTED["all"], "weighted": False}, scale=0.8), 600
+    seen = [simulated(model, index)[0] for index in range(draws)]
+
+    def log_probs(batches: list[GraphBatch]) -> dict[str, torch.Tensor]:
+        whole = GraphBatch(
+            *(torch.cat(parts) for parts in zip(*(vars(batch).values() for batch in batches), strict=True))
+        )
+        z = torch.zeros(len(batches), 3, 1)
+        with torch.no_grad():
+            return model.network.decode_autoregressive(z, whole.x, whole.sizes).log_probs(whole)
+
+    # The probability of the discrete part of every graph, by its own conditions.
+    found = log_probs(seen)
+    chances = (found["structure"] + found["labels"] + found["types"]).exp()
+    keys = [tuple(part.flatten().tolist() for part in (b.x, b.adj, b.labels, b.states)) for b in seen]  # type: ignore[union-attr]
+    unique = {str(key): index for index, key in enumerate(keys)}
+    counts = Counter(map(str, keys))
+    conditions = Counter(str(key[0]) for key in keys)
+    assert len(conditions) == 2
+    chosen = [key for key, index in unique.items() if chances[index] * conditions[str(keys[index][0])] > 4]
+    assert len(chosen) > 20
+    expected = np.array([float(chances[unique[key]]) * conditions[str(keys[unique[key]][0])] for key in chosen])
+    observed = np.array([counts[key] for key in chosen])
+    assert (np.square(observed - expected) / expected).sum() < len(chosen) + 5 * math.sqrt(2 * len(chosen))
 
 
 @pytest.mark.parametrize("order", ["bfs", "attachment"])
