@@ -42,7 +42,9 @@ def test_the_split_is_noted_and_few_test_edges_are_warned_about() -> None:
         assert ("29 test edges" in result.stderr) == (edges < 300)
 
 
-@pytest.mark.parametrize(("by", "figure"), [(("--kind", "vgae", *QUICK), "probability"), (("--baseline", "pagerank"), "score")])
+@pytest.mark.parametrize(
+    ("by", "figure"), [(("--kind", "vgae", *QUICK), "probability"), (("--baseline", "pagerank"), "score")]
+)
 def test_missing_links_are_ranked_by_name_by_a_model_or_by_pagerank(
     groups: Path, by: tuple[object, ...], figure: str
 ) -> None:
