@@ -123,7 +123,10 @@ def read(path: Path, rest: dict[str, Any]) -> tuple[Network, bool, dict[str, Any
 
 
 def show_scores(rows: Sequence[Any], figures: Mapping[str, str], what: str, as_json: bool) -> None:
-    """Print scores of models in percent, given as attribute by column, with standard errors over runs."""
+    """Print scores of models in percent, with standard errors over runs.
+
+    ``figures`` are attributes by column, such as ``auc``, or ``hits@20`` for an entry of a table.
+    """
     if as_json:
         return show_json([row.to_json() for row in rows])
     cells = [
@@ -148,7 +151,10 @@ def note_split(what: str, split: Any, item: str) -> None:
 
 def percent(result: Any, name: str) -> str:
     """A score in percent, with its standard error if any."""
-    value, error = getattr(result, name), getattr(result, f"{name}_se")
+    table, _, key = name.partition("@")
+    value, error = getattr(result, table), getattr(result, f"{table}_se")
+    if key:
+        value, error = value[int(key)], error[int(key)]
 
     if value is None:
         return "-"

@@ -2,7 +2,8 @@
 
 Each run holds out other edges, and every model sees the same split: ours, the baselines, and PyTorch Geometric's GAE
 and VGAE with the settings of its example. Splits keep the components of the training graph connected, as in the paper;
-``--split random`` makes the link tables for uniformly random splits. An asterisk marks node features.
+``--split random`` makes the link tables for uniformly random splits, and ``--negatives hard`` those with the hard
+non-edges of HeaRT. An asterisk marks node features. Our models have pair features, but for those marked ``:none``.
 
 Every score appends a line to a log, so an interrupted benchmark can be continued. Settings were chosen by validation on
 other splits and initialisations (seeds 100 to 103 and 1000; the tables use seed 0). The GCN has its published weight
@@ -26,30 +27,46 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from benchmarks.logs import Row, add_options, parse, read_log, run_all
 from benchmarks.peers import EPOCHS, PEERS, build_peer
-from benchmarks.tables import DOCS, FOLDER, lines, publish
+from benchmarks.tables import DOCS, FOLDER, lines, provenance, publish
 from graphite_gen.evaluation.ranking import area_under_curve, average_precision
+from graphite_gen.network.baselines import BASELINES as SCORED
 from graphite_gen.network.hyperparameters import ClassifierSettings, LinkSettings
-from graphite_gen.network.link_prediction import run_baseline, run_link, run_split
+from graphite_gen.network.link_prediction import (
+    NEGATIVES,
+    LinkScore,
+    Negatives,
+    run_baseline,
+    run_link,
+    run_split,
+    score_split,
+)
 from graphite_gen.network.network import Network, read_network
 from graphite_gen.network.node_classification import run_classification
+from graphite_gen.network.pair_logits import PairLogits
 from graphite_gen.rng import derive_seed
 
 LOG = FOLDER / "citation.jsonl"
 SEED = 0
 DATASETS = ("cora", "citeseer", "pubmed")
-OURS = {"graphite-vae": "Graphite-VAE", "graphite-ae": "Graphite-AE", "vgae": "VGAE", "gae": "GAE"}
+KINDS = {"graphite-vae": "Graphite-VAE", "graphite-ae": "Graphite-AE", "vgae": "VGAE", "gae": "GAE"}
+PLAIN = ":none"
+OURS = KINDS | {kind + PLAIN: f"{label}, no pair features" for kind, label in KINDS.items()}
 # Baselines do not use node features.
-BASELINES = {
+BASELINES = dict(zip(SCORED, map(str.capitalize, SCORED), strict=True)) | {
     "pagerank": "personalised PageRank",
     "spectral": "spectral embedding",
     "deepwalk": "DeepWalk",
     "node2vec": "node2vec",
     "adamic-adar": "Adamic-Adar",
+    "common-neighbours": "common neighbours",
+    "resource-allocation": "resource allocation",
+    "katz": "Katz index",
 }
+HARD = "-hard"
+METRICS = {"auc": "AUC", "ap": "AP", "hits": "Hits@100", "mrr": "MRR"}
 CLASSIFIERS: dict[str, tuple[str, dict[str, Any]]] = {
     "graphite": ("Graphite", {"kind": "graphite"}),
     "graphite@0": ("Graphite, without the autoencoder's objective", {"kind": "graphite", "reconstruction": 0.0}),
@@ -88,19 +105,14 @@ def measure(folder: Path, job: Job, *, quick: bool) -> Row:
         score = run_classification(graph, settings, run, SEED, features=features, split=NODE_TASKS[task])
         figures: Row = {"accuracy": score.accuracy}
         steps = settings.epochs
-    elif model in BASELINES:
-        score = run_baseline(graph, model, run, SEED, split=task)
-        figures, steps = {"auc": score.auc, "ap": score.ap}, None
-    elif model in PEERS:
-        steps = 3 if quick else EPOCHS
-        auc, ap = peer(graph, task, features, model, run, steps)
-        figures = {"auc": auc, "ap": ap}
     else:
-        kind, _, subsample = model.partition("@")
-        changes = {"subsample": float(subsample)} if subsample else {}
-        link = LinkSettings(kind=kind, **changes, **({"epochs": 3} if quick else {}))
-        score = run_link(graph, link, run, SEED, features=features, split=task)
-        figures, steps = {"auc": score.auc, "ap": score.ap, "epoch": score.epoch}, link.epochs
+        split, _, hard = task.partition("-")
+        among = Negatives("hard" if hard else "random")
+        score, own = link_score(graph, split, among, features, model, run, quick=quick)
+        steps = own.get("epochs")
+        figures = {"auc": score.auc, "ap": score.ap, "hits": score.hits[100], "mrr": score.mrr, "epoch": score.epoch}
+        figures |= {"hits_20": score.hits[20], "hits_50": score.hits[50], "validation_auc": score.validation_auc}
+        figures |= {"settings": own}
 
     return {
         "task": task,
@@ -111,49 +123,63 @@ def measure(folder: Path, job: Job, *, quick: bool) -> Row:
         **figures,
         "cpu_seconds": time.process_time() - started,
         "steps": steps,
+        "provenance": provenance(),
     }
 
 
-def peer(graph: Network, split: str, features: bool, model: str, run: int, epochs: int) -> tuple[float, float]:
-    """Return test AUC and AP of PyTorch Geometric's model at its best validation epoch, selected like ours."""
+def link_score(
+    graph: Network, split: str, among: Negatives, features: bool, model: str, run: int, *, quick: bool
+) -> tuple[LinkScore, dict[str, Any]]:
+    """Return the scores of a model or a baseline on one split, and its settings."""
+    if model in BASELINES:
+        return run_baseline(graph, model, run, SEED, split=split, negatives=among), {}
+    if model in PEERS:
+        epochs = 3 if quick else EPOCHS
+        return peer(graph, split, among, features, model, run, epochs), {"epochs": epochs}
+    kind, _, subsample = model.removesuffix(PLAIN).partition("@")
+    changes: dict[str, Any] = {"subsample": float(subsample)} if subsample else {}
+    if subsample or model.endswith(PLAIN):
+        changes["pair_features"] = "none"
+    link = LinkSettings(kind=kind, **changes, **({"epochs": 3} if quick else {}))
+
+    return run_link(graph, link, run, SEED, features=features, split=split, negatives=among), link.to_json()
+
+
+def peer(graph: Network, split: str, among: Negatives, features: bool, model: str, run: int, epochs: int) -> LinkScore:
+    """Return the scores of PyTorch Geometric's model at its best validation epoch, selected like ours."""
     parts = run_split(graph, split, SEED, run)
     edges = torch.from_numpy(parts.train.T.copy())
     learner = build_peer(model, graph, edges, features, derive_seed(SEED, "peer", run))
-    best, figures = -1.0, (math.nan, math.nan)
+    best, kept, chosen = -1.0, torch.empty(0), 0
     for epoch in range(1, epochs + 1):
         learner.step()
         if epoch % LinkSettings.validate_every and epoch < epochs:
             continue
         z = learner.latents()
-        figure = sum(_areas(learner.network, z, parts.validation, parts.validation_negatives))
+        logits = PairLogits.inner_product(z)
+        high, low = (
+            logits.of(torch.from_numpy(pairs.T.copy())) for pairs in (parts.validation, parts.validation_negatives)
+        )
+        figure = area_under_curve(high, low) + average_precision(high, low)
         if figure > best:
-            best, figures = figure, _areas(learner.network, z, parts.test, parts.test_negatives)
+            best, kept, chosen = figure, z, epoch
 
-    return figures
-
-
-@torch.no_grad()
-def _areas(network: Any, z: Tensor, positives: np.ndarray, negatives: np.ndarray) -> tuple[float, float]:
-    high, low = (
-        network.decoder(z, torch.from_numpy(pairs.T.copy()), sigmoid=False).numpy() for pairs in (positives, negatives)
-    )
-
-    return area_under_curve(high, low), average_precision(high, low)
+    return score_split(graph, parts, PairLogits.inner_product(kept), run, SEED, among, chosen)
 
 
 # The log ------------------------------------------------------------------------------------------------------
 
 
-def jobs(split: str, datasets: Sequence[str], runs: int) -> Iterator[Job]:
+def jobs(task: str, datasets: Sequence[str], runs: int) -> Iterator[Job]:
     """Yield all jobs run by run, so that all columns exist if the benchmark is interrupted."""
     for run in range(runs):
         for dataset, features in itertools.product(datasets, (False, True)):
             models = [*OURS, *PEERS, *(() if features else BASELINES)]
-            yield from ((split, dataset, features, model, run) for model in models)
+            yield from ((task, dataset, features, model, run) for model in models)
         # Classifiers hold out no edges, so the split of edges does not matter.
-        tasks = NODE_TASKS if split == "connected" else ()
-        for dataset, model, task in itertools.product(datasets, CLASSIFIERS, tasks):
-            yield task, dataset, True, model, run
+        tasks = NODE_TASKS if task == "connected" else ()
+        for dataset, model, node_task in itertools.product(datasets, CLASSIFIERS, tasks):
+            yield node_task, dataset, True, model, run
 
 
 def curve_jobs(dataset: str, runs: int) -> Iterator[Job]:
@@ -190,7 +216,7 @@ class Results:
         return {
             row["run"]: row[key]
             for row in self._rows
-            if tuple(row[k] for k in ("task", "model", "dataset", "features")) == wanted
+            if tuple(row[k] for k in ("task", "model", "dataset", "features")) == wanted and row.get(key) is not None
         }
 
     def columns(self) -> list[tuple[str, bool]]:
@@ -217,21 +243,23 @@ def percent(values: np.ndarray) -> str:
     return f"{100 * np.mean(values):.2f}{error}{runs}"
 
 
-def link_table(results: Results, split: str, key: str) -> Iterator[list[str]]:
-    """Yield the rows of a table of AUC or AP."""
+def link_table(results: Results, task: str, key: str) -> Iterator[list[str]]:
+    """Yield the rows of a table of one metric."""
 
     def row(label: str, cell: Callable[[str, bool], str]) -> list[str]:
         return [label, *(cell(dataset, features) for dataset, features in results.columns())]
 
     for model, label in (OURS | PEERS | BASELINES).items():
-        yield row(label, lambda d, f, model=model: percent(results.values(split, model, d, f, key)))
-    for plain, graphite in (("vgae", "graphite-vae"), ("gae", "graphite-ae")):
+        yield row(label, lambda d, f, model=model: percent(results.values(task, model, d, f, key)))
+    pairs = [("graphite-vae", "vgae"), ("graphite-ae", "gae")]
+    pairs += [(first + PLAIN, second + PLAIN) for first, second in pairs]
+    for pair in pairs:
         yield row(
-            f"{OURS[graphite]} minus {OURS[plain]}",
+            f"{OURS[pair[0]]} minus {OURS[pair[1]].partition(',')[0]}",
             # Paired by run, since the models share their splits.
-            lambda d, f, pair=(graphite, plain): percent(results.differences(split, pair, d, f, key)),
+            lambda d, f, pair=pair: percent(results.differences(task, pair, d, f, key)),
         )
-    if split == "connected":
+    if task == "connected" and key in ("auc", "ap"):
         index = ("auc", "ap").index(key)
         for label, published in PUBLISHED.items():
             cells = [published[DATASETS.index(d) + 3 * f] for d, f in results.columns()]
@@ -287,6 +315,7 @@ def main() -> None:
     parser.add_argument("data", type=Path, help="the folder of cora.h5, citeseer.h5 and pubmed.h5")
     parser.add_argument("--datasets", nargs="+", choices=DATASETS, default=list(DATASETS), help="only these")
     parser.add_argument("--split", choices=("connected", "random"), default="connected", help="how edges are held out")
+    parser.add_argument("--negatives", choices=NEGATIVES, default="random", help="among which test edges are ranked")
     parser.add_argument(
         "--runs", type=int, help="splits, or initialisations of classifiers, to average  [10; 2 if quick]"
     )
@@ -297,23 +326,24 @@ def main() -> None:
 
     torch.set_num_threads(1)
     runs = (2 if arguments.quick else 10) if arguments.runs is None else arguments.runs
+    task = arguments.split + (HARD if arguments.negatives == "hard" else "")
     if not arguments.tables:
-        todo = list(jobs(arguments.split, arguments.datasets, runs))
+        todo = list(jobs(task, arguments.datasets, runs))
         todo += curve_jobs(arguments.datasets[0], runs) if arguments.curve else []
         todo = [job for job in todo if not arguments.models or job[3] in arguments.models]
         keys = ("task", "dataset", "features", "model", "run")
         run_all(todo, keys, lambda job: measure(arguments.data, job, quick=arguments.quick), arguments.log)
 
     results = Results(read_log(arguments.log), arguments.datasets)
-    split = arguments.split
-    suffix = "" if split == "connected" else f"_{split}"
+    suffix = "" if task == "connected" else f"_{task.replace('-', '_')}"
+    among = ", hard non-edges" if arguments.negatives == "hard" else ""
     names = [dataset.capitalize() for dataset in arguments.datasets]
     accuracy_header = ["model", *names, *(f"{name}, random" for name in names)]
     tables = [
-        (f"citation_{key}{suffix}", f"Test {key.upper()}, %, {split} splits{OF_RUNS}", results.header(), body)
-        for key, body in ((key, link_table(results, split, key)) for key in ("auc", "ap"))
+        (f"citation_{key}{suffix}", f"Test {name}, %, {arguments.split} splits{among}{OF_RUNS}", results.header(), body)
+        for key, name, body in ((key, name, link_table(results, task, key)) for key, name in METRICS.items())
     ]
-    if split == "connected":
+    if task == "connected":
         tables += [
             (
                 "citation_accuracy",
@@ -323,9 +353,9 @@ def main() -> None:
             ),
             (
                 "citation_cost",
-                "CPU milliseconds per epoch, including validation",
+                "CPU milliseconds of a run per epoch, all included (with pair features two models are trained)",
                 results.header(),
-                cost_table(results, split),
+                cost_table(results, task),
             ),
         ]
     # Partial tables are printed only.
@@ -336,7 +366,7 @@ def main() -> None:
             publish(name, title, header, rows, {"log": arguments.log.name, "seed": SEED})
         else:
             print(f"\n{title}\n\n" + "\n".join(lines(header, rows)))
-    if complete and split == "connected":
+    if complete and task == "connected":
         draw_curve(results, arguments.datasets[0], DOCS / "images" / "subsampling.png")
 
 

@@ -1,22 +1,21 @@
-"""Baselines of link prediction: spectral embedding, DeepWalk, node2vec, Adamic-Adar and personalised PageRank."""
+"""Baselines of link prediction: walks, common neighbours, and embeddings that are not trained on pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
-from torch import Tensor
 
 from ..errors import ConfigError
+from .pair_logits import PairLogits
+from .pair_scores import CommonNeighbours, PairScores, adjacency_of, katz, pagerank
 from .splits import Pairs, contains_pairs
 
-__all__ = ["BASELINES", "PageRank", "check_baseline", "score_pairs"]
+__all__ = ["BASELINES", "CHEAP", "baseline_scores", "check_baseline", "spectral_embedding"]
 
 # More dimensions are worse; chosen by validation edges of Cora and Citeseer.
 SPECTRAL_DIMENSIONS = 32
@@ -25,26 +24,28 @@ WALK_DIMENSIONS = 128
 WALKS, LENGTH, CONTEXT = 10, 80, 10
 # The return and in-out parameters p and q of node2vec.
 RETURN, IN_OUT = 1.0, 2.0
-TELEPORT, STEPS = 0.1, 30
-# Entries of the PageRank matrix in memory at once, in whole columns.
-NUMBERS = 1 << 23
-BASELINES = ("spectral", "deepwalk", "node2vec", "adamic-adar", "pagerank")
-
-Scores = NDArray[np.float64]
+TELEPORT = 0.1
+CHEAP = ("pagerank", "common-neighbours", "resource-allocation", "adamic-adar", "katz", "spectral")
+"""Baselines that need no extra package and no training."""
+BASELINES = (*CHEAP, "deepwalk", "node2vec")
 
 
-def score_pairs(name: str, nodes: int, edges: Pairs, pairs: Pairs, seed: int) -> Scores:
-    """Scores of pairs :math:`(M, 2)` by a baseline, higher for likelier edges, with shape :math:`(M,)`."""
+def baseline_scores(name: str, nodes: int, edges: Pairs, seed: int) -> PairScores:
+    """The scores of all pairs by a baseline, given edges of shape :math:`(E, 2)`."""
     draw = np.random.default_rng(seed)
-    methods: dict[str, Callable[[], Scores]] = {
-        "spectral": lambda: _products(spectral_embedding(nodes, edges), pairs),
-        "deepwalk": lambda: _products(walk_embedding(nodes, edges, draw), pairs),
-        "node2vec": lambda: _products(walk_embedding(nodes, edges, draw, RETURN, IN_OUT), pairs),
-        "adamic-adar": lambda: adamic_adar(nodes, edges, pairs),
-        "pagerank": lambda: personalised_pagerank(nodes, edges, pairs),
+    methods: dict[str, Callable[[], PairScores]] = {
+        "pagerank": lambda: pagerank(nodes, edges, TELEPORT),
+        "katz": lambda: katz(nodes, edges),
+        "spectral": lambda: _products(spectral_embedding(nodes, edges)),
+        "deepwalk": lambda: _products(walk_embedding(nodes, edges, draw)),
+        "node2vec": lambda: _products(walk_embedding(nodes, edges, draw, RETURN, IN_OUT)),
     }
 
-    return methods[name]()
+    return methods[name]() if name in methods else CommonNeighbours.from_edges(nodes, edges, name)
+
+
+def _products(z: NDArray[np.float64]) -> PairLogits:
+    return PairLogits.inner_product(torch.from_numpy(z).to(torch.get_default_dtype()))
 
 
 def check_baseline(name: str) -> None:
@@ -62,74 +63,6 @@ def _skip_gram() -> Any:
     return Word2Vec
 
 
-def _products(z: NDArray[np.float64], pairs: Pairs) -> Scores:
-    return np.einsum("ij,ij->i", z[pairs[:, 0]], z[pairs[:, 1]])
-
-
-def _adjacency(nodes: int, edges: Pairs) -> sparse.csr_array:
-    i, j = np.concatenate([edges, edges[:, ::-1]]).T
-
-    return sparse.csr_array((np.ones(len(i)), (i, j)), shape=(nodes, nodes))
-
-
-def adamic_adar(nodes: int, edges: Pairs, pairs: Pairs) -> Scores:
-    r"""Adamic-Adar index :math:`\sum_k 1 / \log d_k` over common neighbours (Adamic & Adar, 2003)."""
-    adjacency = _adjacency(nodes, edges)
-    degrees = np.diff(adjacency.indptr)
-    # Common neighbours have degree at least 2.
-    weights = 1 / np.log(np.maximum(degrees, 2))
-
-    return np.asarray(adjacency[pairs[:, 0]].multiply(adjacency[pairs[:, 1]]) @ weights)
-
-
-@dataclass(frozen=True, eq=False)
-class PageRank:
-    r"""Personalised PageRank with symmetric normalisation, computed for a block of sources at a time.
-
-    .. math:: \alpha \sum_k (1 - \alpha)^k \tilde{A}^k, \quad \tilde{A} = D^{-1/2} (A + I) D^{-1/2}
-
-    ``walk`` is the matrix :math:`(1 - \alpha) \tilde{A}`, with shape :math:`(n, n)`.
-    """
-
-    walk: sparse.csr_array
-
-    @classmethod
-    def from_edges(cls, nodes: int, edges: Pairs) -> PageRank:
-        """PageRank of a graph with edges of shape :math:`(E, 2)`."""
-        adjacency = _adjacency(nodes, edges) + sparse.eye_array(nodes, format="csr")
-        scale = sparse.diags_array(1 / np.sqrt(adjacency.sum(axis=1)))
-
-        return cls((1 - TELEPORT) * (scale @ adjacency @ scale).tocsr())
-
-    def of_sources(self, sources: NDArray[np.int64]) -> Scores:
-        """Scores of all nodes for walks from each source, with shape :math:`(n, M)`."""
-        begin = np.zeros((self.walk.shape[0], len(sources)))
-        begin[sources, np.arange(len(sources))] = TELEPORT
-        states = begin
-        for _ in range(STEPS):
-            states = self.walk @ states + begin
-
-        return states
-
-    def tile(self, rows: slice, columns: slice) -> Tensor:
-        """A block of the symmetric score matrix."""
-        return torch.from_numpy(self.of_sources(np.arange(self.walk.shape[0])[rows])[columns].T)
-
-
-def personalised_pagerank(nodes: int, edges: Pairs, pairs: Pairs) -> Scores:
-    """Scores of pairs by :class:`PageRank`, with shape :math:`(M,)`."""
-    ranks = PageRank.from_edges(nodes, edges)
-    scores = np.empty(len(pairs))
-    sources, own = np.unique(pairs[:, 0], return_inverse=True)
-    width = max(1, NUMBERS // max(nodes, 1))
-    for start in range(0, len(sources), width):
-        states = ranks.of_sources(sources[start : start + width])
-        here = np.flatnonzero((own >= start) & (own < start + width))
-        scores[here] = states[pairs[here, 1], own[here] - start]
-
-    return scores
-
-
 def spectral_embedding(nodes: int, edges: Pairs, dimensions: int = SPECTRAL_DIMENSIONS) -> NDArray[np.float64]:
     r"""Regularised spectral embedding (Amini et al., 2013), scaled by roots of eigenvalues, with shape :math:`(n, d)`.
 
@@ -138,7 +71,7 @@ def spectral_embedding(nodes: int, edges: Pairs, dimensions: int = SPECTRAL_DIME
     Without :math:`\tau` every component has a leading eigenvector of its own. In a graph with hundreds of components
     those fill the embedding, in a basis that depends on the solver; with :math:`\tau` the embedding is unique.
     """
-    adjacency = _adjacency(nodes, edges)
+    adjacency = adjacency_of(nodes, edges)
     degrees = adjacency.sum(axis=1)
     tau = max(float(degrees.mean()), np.finfo(np.float64).tiny) if nodes else 1.0
     scale = 1 / np.sqrt(degrees + tau)
@@ -170,7 +103,7 @@ def random_walks(
     else :math:`1/q`, by rejection from uniform proposals. ``back`` is :math:`p`, ``away`` is :math:`q`; at 1 and 1 it
     is the walk of DeepWalk.
     """
-    adjacency = _adjacency(nodes, edges)
+    adjacency = adjacency_of(nodes, edges)
     starts, degrees = adjacency.indptr[:-1], np.diff(adjacency.indptr)
     walks = np.empty((nodes, length), dtype=np.int64)
     walks[:, 0] = np.arange(nodes)

@@ -7,11 +7,21 @@ from dataclasses import dataclass
 from ..config import KINDS, Autoencoder, Settings, require, require_range
 from ..errors import ConfigError
 
-__all__ = ["CLASSIFIERS", "GENERATION", "HEADS", "SKIPS", "TARGETS", "ClassifierSettings", "LinkSettings"]
+__all__ = [
+    "CLASSIFIERS",
+    "GENERATION",
+    "HEADS",
+    "PAIR_FEATURES",
+    "SKIPS",
+    "TARGETS",
+    "ClassifierSettings",
+    "LinkSettings",
+]
 
 SKIPS = ("convex", "incremental")
 HEADS = ("inner", "biased", "signed")
 TARGETS = ("hidden", "all")
+PAIR_FEATURES = ("heuristics", "none")
 CLASSIFIERS = ("gcn", "graphite", "graphite-paper")
 
 
@@ -37,6 +47,8 @@ class LinkSettings(Autoencoder, Settings):
             has weight one, and the objective is the ELBO.
         kl_weight: The weight of the KL term; 1 for the ELBO.
         subsample: Non-edges scored per edge in each step; 0 scores all pairs.
+        pair_features: ``heuristics`` to combine the logits with features of pairs such as personalised PageRank and
+            common neighbours, for link prediction only; ``none`` for the logits alone, as in the paper.
         epochs: Training steps.
         learning_rate: The learning rate of Adam.
         validate_every: Epochs between validations.
@@ -57,6 +69,7 @@ class LinkSettings(Autoencoder, Settings):
     balanced: bool = True
     kl_weight: float = 1.0
     subsample: float = 1.0
+    pair_features: str = "heuristics"
     epochs: int = 300
     learning_rate: float = 0.01
     validate_every: int = 5
@@ -66,6 +79,7 @@ class LinkSettings(Autoencoder, Settings):
         require("skip", self.skip, SKIPS)
         require("head", self.head, HEADS)
         require("targets", self.targets, TARGETS)
+        require("pair_features", self.pair_features, PAIR_FEATURES)
         for name, high in (("latent", 1024), ("decoder_width", 4096), ("epochs", 10**9), ("validate_every", 10**9)):
             require_range(name, getattr(self, name), 1, high)
         for name, high in (("width", 4096), ("hops", 100), ("rounds", 100), ("skip_weight", 10), ("teleport", 1)):
@@ -89,7 +103,9 @@ def _require_fraction(name: str, value: float) -> None:
         raise ConfigError(f"'{name}' is {value}; it should be at least 0 and less than 1.")
 
 
-GENERATION = LinkSettings(latent=24, hops=1, head="signed", targets="all", edge_dropout=0.0, kl_weight=0.1)
+GENERATION = LinkSettings(
+    latent=24, hops=1, head="signed", targets="all", edge_dropout=0.0, kl_weight=0.1, pair_features="none"
+)
 """Settings for new graphs like the observed network: its own edges are learned, not those it may be missing."""
 
 

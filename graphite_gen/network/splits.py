@@ -13,7 +13,7 @@ from ..config import require
 from ..errors import DatasetError
 from ..records import count_of
 
-__all__ = ["EdgeSplit", "contains_pairs", "is_among", "split_edges"]
+__all__ = ["EdgeSplit", "contains_pairs", "hold_out", "is_among", "sample_non_edges", "split_edges"]
 
 SPLITS = ("connected", "random")
 
@@ -70,6 +70,18 @@ def split_edges(
     negatives = sample_non_edges(nodes, pairs, held, generator)
 
     return EdgeSplit(pairs[kept], *np.split(pairs[chosen], counts[:1]), *np.split(negatives, counts[:1]))
+
+
+def hold_out(
+    nodes: int, edges: Pairs, count: int, generator: np.random.Generator, *, form: str = "connected"
+) -> NDArray[np.int64]:
+    """Indices of up to ``count`` edges, held out as :func:`split_edges` does; of any edges in a forest."""
+    order = generator.permutation(len(edges))
+    if form == "connected":
+        free = order[~_in_forest(nodes, edges[order])]
+        order = free if len(free) else order
+
+    return generator.permutation(order[:count])
 
 
 def _in_forest(nodes: int, pairs: Pairs) -> NDArray[np.bool_]:

@@ -14,20 +14,24 @@ from ..errors import ConfigError, DatasetError, UnusedSettingError
 from ..graph import SimpleGraph, as_simple_graph, is_igraph
 from ..records import Provenance
 from ..rng import seed_or_new
-from .baselines import BASELINES
+from .baselines import BASELINES, CHEAP
 from .generation import NetworkModel, fit_network_model
 from .hyperparameters import GENERATION, ClassifierSettings, LinkSettings
 from .link_prediction import (
     LinkResult,
+    Negatives,
     PredictedLink,
+    Ranking,
     ScoredLink,
+    best_ranking,
     check_misses_links,
-    rank_by_pagerank,
+    rank_by_baseline,
     rank_missing_links,
     run_baseline,
     run_link,
     summarise_links,
     train_on_all,
+    train_ranking,
 )
 from .network import Network, from_simple_graph, read_network
 from .node_classification import ClassificationResult, run_classification, summarise_classification
@@ -35,10 +39,7 @@ from .node_classification import ClassificationResult, run_classification, summa
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["classify_nodes", "embed_nodes", "fit_network", "predict_links", "score_links"]
-
-RANKER = "pagerank"
-"""The baseline that can rank missing links."""
+__all__ = ["choose_ranking", "classify_nodes", "embed_nodes", "fit_network", "predict_links", "score_links"]
 
 T = TypeVar("T")
 Progress = Callable[[int, int], None]
@@ -54,10 +55,12 @@ def score_links(
     seed: int | None = None,
     features: bool | None = None,
     split: str = "connected",
+    negatives: str = "random",
+    hard: int = 500,
     progress: Progress | None = None,
     **settings: Any,
 ) -> LinkResult:
-    """Link prediction: mean AUC and average precision on held-out edges over splits, with standard errors.
+    """Link prediction: mean AUC, AP, Hits@K and MRR on held-out edges over splits, with standard errors.
 
     Arguments:
         graph: The network.
@@ -66,21 +69,30 @@ def score_links(
         seed: The seed of all runs; None for a new one.
         features: Whether to use node features; None to use them if there are any.
         split: ``connected`` to keep components connected, or ``random``.
+        negatives: ``random`` non-edges, or ``hard`` ones of each edge, which heuristics rank high.
+        hard: The number of hard negatives per edge.
         progress: Called with the number of finished runs and of all runs.
         settings: Settings of :class:`LinkSettings`, such as ``epochs=100``.
 
     Raises:
         GraphiteError: The network has too few edges, or a setting is wrong.
     """
-    network, seed = _as_network(graph, features), seed_or_new(seed)
+    require_count("hard", hard, 2)
+    network, seed, among = _as_network(graph, features), seed_or_new(seed), Negatives(negatives, hard)
     if kind in BASELINES:
         _refuse_settings(kind, settings)
-        scores = _score_runs(runs, progress, lambda run: run_baseline(network, kind, run, seed, split=split))
-        return summarise_links(kind, False, split, scores)
+        scores = _score_runs(
+            runs, progress, lambda run: run_baseline(network, kind, run, seed, split=split, negatives=among)
+        )
+        return summarise_links(kind, False, split, scores, among)
     own = LinkSettings().changed(kind=kind, **settings)
-    scores = _score_runs(runs, progress, lambda run: run_link(network, own, run, seed, features=features, split=split))
+    scores = _score_runs(
+        runs,
+        progress,
+        lambda run: run_link(network, own, run, seed, features=features, split=split, negatives=among),
+    )
 
-    return summarise_links(kind, _uses_features(network, features), split, scores)
+    return summarise_links(kind, _uses_features(network, features), split, scores, among)
 
 
 def predict_links(
@@ -90,27 +102,57 @@ def predict_links(
     *,
     seed: int | None = None,
     features: bool | None = None,
+    split: str = "connected",
     progress: Progress | None = None,
     **settings: Any,
 ) -> list[PredictedLink] | list[ScoredLink]:
     """The ``count`` most likely missing edges, best first, by a model trained on all edges.
 
-    The arguments are those of :func:`score_links`, and ``progress`` counts epochs. With ``kind="pagerank"``, which
-    takes no settings, there are scores instead of probabilities, and ``progress`` counts nodes.
+    The arguments are those of :func:`score_links`: ``split`` is how edges are hidden to weigh the features of pairs,
+    and ``progress`` counts epochs. With a baseline, which takes no settings, there are scores instead of
+    probabilities, and ``progress`` counts nodes.
 
     Raises:
         GraphiteError: The network has no edges or is complete, or a setting is wrong.
     """
     require_count("count", count, 1)
     network = _as_network(graph, features)
-    if kind == RANKER:
+    if kind in BASELINES:
         _refuse_settings(kind, settings)
-        return rank_by_pagerank(network, count, progress=progress)
+        return rank_by_baseline(network, kind, count, seed_or_new(seed), progress=progress)
     own = LinkSettings().changed(kind=kind, **settings)
     check_misses_links(network)
-    trained = train_on_all(network, own, seed_or_new(seed), features=features, progress=progress)
+    scores = train_ranking(network, own, seed_or_new(seed), features=features, split=split, progress=progress)
 
-    return rank_missing_links(network, trained.logits(), count)
+    return rank_missing_links(network, scores, count)
+
+
+def choose_ranking(
+    graph: NetworkLike,
+    count: int = 100,
+    kind: str = "graphite-vae",
+    *,
+    compare: bool = True,
+    seed: int | None = None,
+    features: bool | None = None,
+    split: str = "connected",
+    **settings: Any,
+) -> Ranking:
+    """Which ranking :func:`predict_links` should use: the model, or a baseline if that is better on validation edges.
+
+    With the result comes the precision of its first ``count`` pairs on edges that were hidden from it. The arguments
+    are those of :func:`predict_links`; without ``compare`` the choice is ``kind``.
+
+    Raises:
+        GraphiteError: The network has too few edges, or a setting is wrong.
+    """
+    require_count("count", count, 1)
+    network = _as_network(graph, features)
+    kinds: list[str | LinkSettings] = [kind] if kind in BASELINES else [LinkSettings().changed(kind=kind, **settings)]
+    if compare:
+        kinds += [name for name in CHEAP if name != kind]
+
+    return best_ranking(network, kinds, count, seed_or_new(seed), features=features, split=split)
 
 
 def classify_nodes(

@@ -56,7 +56,10 @@ def test_citation_networks_are_printed_in_all_tables(tmp_path: Path) -> None:
 
     printed, rows = run_twice("citation", tmp_path / "log.jsonl", str(tmp_path), "--datasets", "cora")
 
-    assert len(rows) == 2 * (6 + 5 + 6 + 4 + 4)  # runs; models and baselines without features, models with, classifiers
+    assert len(rows) == 2 * (
+        10 + 8 + 10 + 4 + 4
+    )  # runs; models and baselines without features, models with, classifiers
     assert all(0 <= row.get("auc", row.get("accuracy")) <= 1 for row in rows)
-    assert printed.count("| Graphite-VAE ") == 3 + 2  # and its paired difference in two of them
+    # AUC, AP and MRR with a paired difference each, and the cost; there are fewer than 100 non-edges for Hits@100.
+    assert printed.count("| Graphite-VAE ") == 3 * 2 + 1
     assert re.search(r"\| Graphite, published +\| 82.1", printed)

@@ -11,11 +11,12 @@ from scipy.stats import sem
 
 from graphite_gen.errors import ConfigError, DatasetError
 from graphite_gen.evaluation.ranking import area_under_curve
-from graphite_gen.network import link_prediction
-from graphite_gen.network.baselines import score_pairs
+from graphite_gen.network import link_prediction, stacking
+from graphite_gen.network.baselines import CHEAP, baseline_scores
 from graphite_gen.network.hyperparameters import LinkSettings
 from graphite_gen.network.link_prediction import (
-    rank_by_pagerank,
+    best_ranking,
+    rank_by_baseline,
     rank_missing_links,
     run_baseline,
     run_link,
@@ -31,7 +32,15 @@ from .graphs import MEMBERS, network_of, pair_logits, planted
 
 # The KL term counts for more in a small graph: there are fewer pairs to each node.
 QUICK = LinkSettings(
-    width=16, latent=8, hops=2, epochs=60, validate_every=10, learning_rate=0.03, kl_weight=0.1, skip_weight=0.25
+    width=16,
+    latent=8,
+    hops=2,
+    epochs=60,
+    validate_every=10,
+    learning_rate=0.03,
+    kl_weight=0.1,
+    skip_weight=0.25,
+    pair_features="none",
 )
 
 
@@ -89,7 +98,9 @@ def test_training_validation_and_test_edges_are_used_for_their_purpose(
     parts = run_split(graph, split, 3, 1)
     logits = fixed_logits(parts)
 
-    def train(settings: LinkSettings, edges: Any, nodes: int, inputs: Any, seed: int, *, validate: Any) -> Any:
+    def train(
+        settings: LinkSettings, edges: Any, nodes: int, inputs: Any, seed: int, *, validate: Any, **_: Any
+    ) -> Any:
         assert edges.T.tolist() == parts.train.tolist()
         # Nodes are isolated by training edges only.
         isolated = sorted(set(range(60)) - set(parts.train.ravel().tolist()))
@@ -99,22 +110,21 @@ def test_training_validation_and_test_edges_are_used_for_their_purpose(
         assert validate(logits) == pytest.approx(2)
         return SimpleNamespace(logits=lambda: logits, epoch=7)
 
-    def score_pairs(name: str, nodes: int, edges: Pairs, pairs: Pairs, seed: int) -> Any:
+    def baseline(name: str, nodes: int, edges: Pairs, seed: int) -> Any:
         assert edges.tolist() == parts.train.tolist()
-        assert pairs.tolist() == [*parts.test.tolist(), *parts.test_negatives.tolist()]
-        return np.arange(len(pairs), 0, -1.0)
+        return logits
 
-    monkeypatch.setattr(link_prediction, "train_autoencoder", train)
-    monkeypatch.setattr(link_prediction, "score_pairs", score_pairs)
+    monkeypatch.setattr(stacking, "train_autoencoder", train)
+    monkeypatch.setattr(link_prediction, "baseline_scores", baseline)
     score = run_link(graph, QUICK, 1, 3, split=split)
-    baseline = run_baseline(graph, "adamic-adar", 1, 3, split=split)
+    same = run_baseline(graph, "adamic-adar", 1, 3, split=split)
 
     assert (score.validation_auc, score.auc, score.epoch) == (1, 0, 7)
     assert score.ap < 0.7
-    assert (baseline.auc, baseline.ap) == (1, 1)
+    assert (same.validation_auc, same.auc, same.ap, same.epoch) == (1, 0, score.ap, None)
 
 
-@pytest.mark.parametrize("name", ["spectral", "adamic-adar", "pagerank"])
+@pytest.mark.parametrize("name", CHEAP)
 def test_baselines_find_planted_groups(name: str) -> None:
     scores = [run_baseline(planted(), name, run, 0) for run in range(2)]
 
@@ -123,6 +133,8 @@ def test_baselines_find_planted_groups(name: str) -> None:
     for mean, error, values in (
         (row.auc, row.auc_se, [score.auc for score in scores]),
         (row.ap, row.ap_se, [score.ap for score in scores]),
+        (row.mrr, row.mrr_se, [score.mrr for score in scores]),
+        (row.hits[20], row.hits_se[20], [score.hits[20] for score in scores]),
     ):
         assert (mean, error) == pytest.approx((np.mean(values), sem(values)))
     assert summarise_links(name, False, "connected", scores[:1]).auc_se is None
@@ -136,10 +148,11 @@ def test_missing_links_are_ranked_over_all_pairs(monkeypatch: pytest.MonkeyPatch
     free = np.array([pair for pair in combinations(range(60), 2) if not adjacency[pair]])
     done: list[tuple[int, int]] = []
     by_model = rank_missing_links(graph, logits, 20)
-    by_rank = rank_by_pagerank(graph, 20, progress=lambda *count: done.append(count))
+    by_rank = rank_by_baseline(graph, "pagerank", 20, 0, progress=lambda *count: done.append(count))
+    ranks = baseline_scores("pagerank", 60, graph.edges.astype(int), 0).of(torch.tensor(free.T)).numpy()
     for links, values, scores in (
         (by_model, [link.probability for link in by_model], torch.sigmoid(logits.of(torch.tensor(free.T))).numpy()),
-        (by_rank, [link.score for link in by_rank], score_pairs("pagerank", 60, graph.edges.astype(int), free, 0)),
+        (by_rank, [link.score for link in by_rank], ranks),
     ):
         order = np.argsort(-scores, kind="stable")[:20]
         assert [[link.source, link.target] for link in links] == free[order].tolist()
@@ -147,7 +160,9 @@ def test_missing_links_are_ranked_over_all_pairs(monkeypatch: pytest.MonkeyPatch
 
     assert done[-1] == (60, 60)
     assert len(done) == {1: 60, 500: 8, 10**6: 1}[tile]
-    assert len(rank_by_pagerank(graph, 10**6)) == len(rank_missing_links(graph, logits, 10**6)) == len(free)
+    assert (
+        len(rank_by_baseline(graph, "pagerank", 10**6, 0)) == len(rank_missing_links(graph, logits, 10**6)) == len(free)
+    )
 
 
 def test_progress_is_reported_every_epoch() -> None:
@@ -170,7 +185,32 @@ def test_degenerate_graphs_work_or_are_refused() -> None:
     assert rank_missing_links(pair, train_on_all(pair, QUICK, 0).logits(), 5) == []
     for graph, problem in ((pair, "complete"), (lonely, "no edges")):
         with pytest.raises(DatasetError, match=problem):
-            rank_by_pagerank(graph, 5)
+            rank_by_baseline(graph, "pagerank", 5, 0)
     with pytest.raises(ConfigError) as error:
         replace(QUICK, edge_dropout=0.0)
     assert error.value.reason == "no-hidden-edges"
+
+
+def test_the_best_ranking_is_chosen_on_validation_edges_and_its_precision_counted() -> None:
+    graph = planted()
+    ranking = best_ranking(graph, [QUICK, "pagerank", "katz"], 30, 0)
+    parts = run_split(graph, "connected", 0, 0)
+    known = [*parts.train.tolist(), *parts.validation.tolist()]
+    free = [list(pair) for pair in combinations(range(60), 2) if list(pair) not in known]
+    scores = baseline_scores("pagerank", 60, parts.train, 0).of(torch.tensor(free).T)
+    first = [free[place] for place in scores.argsort(descending=True, stable=True)[:30].tolist()]
+    alone = best_ranking(graph, ["pagerank"], 30, 0)
+
+    assert list(ranking.validation_auc) == ["graphite-vae", "pagerank", "katz"]
+    assert (alone.model, alone.count, alone.hidden) == ("pagerank", 30, len(parts.test))
+    assert alone.precision == pytest.approx(sum(pair in parts.test.tolist() for pair in first) / 30)
+
+
+def test_a_baseline_replaces_a_model_that_is_clearly_worse() -> None:
+    graph = network_of(nx.convert_node_labels_to_integers(nx.grid_2d_graph(14, 14)))
+    poor = LinkSettings(latent=1, epochs=1, pair_features="none")
+
+    assert best_ranking(graph, [poor, "pagerank"], 10, 0).model == "pagerank"
+    # Not for a difference within the standard error.
+    assert best_ranking(graph, ["pagerank", "pagerank"], 10, 0).model == "pagerank"
+    assert best_ranking(planted(), ["resource-allocation", "adamic-adar"], 10, 0).model == "resource-allocation"
