@@ -14,7 +14,9 @@ from ..data.edge_states import transposed
 from . import structure
 from .acyclic import Reachability
 from .decoder import ATTENTION, AutoregressiveDecoder, CandidatePairs, CandidateTerms, Draft, Kind, Rows, RowsSoFar
-from .heads import Arcs, AttributeNoise, WeightInputs, draw
+from .densities import draw
+from .feature_head import feature_statistics, pair_features
+from .heads import Arcs, AttributeNoise, WeightInputs
 from .row_sampling import RowConstraints, sample_row
 from .structure import CODES, FAR, NO_RELATION, PartialGraphs, Relations, block_starts, is_long, relation_code
 
@@ -55,6 +57,8 @@ class Decoding:
         # One plus the states of the edges of the row so far.
         self._row_states = torch.zeros_like(self.adj[:, 0], dtype=torch.int64)
         self._reachability = Reachability(graphs, nodes, decoder.attributes.edge_labels) if acyclic else None
+        # Standardised node features.
+        self._features = z.new_zeros(graphs, nodes, len(decoder.attributes.features), dtype=torch.float64)
 
     def start_row(self) -> int:
         """Prepare the next row; return the number of graphs that have one."""
@@ -130,8 +134,27 @@ class Decoding:
 
         return drawn
 
+    def sample_features(self) -> Tensor | None:
+        """Draw the node features of the complete graphs, node after node, with shape :math:`(B, N, C)`."""
+        head, noise = self.decoder.node_feature, self._noise
+        if head is None:
+            return None
+        assert noise.feature_components is not None
+        assert noise.feature_values is not None
+        values, degrees = torch.zeros_like(self._features), self.adj.sum(-1)
+        for t in range(self.t):
+            live = int((self.sizes > t).sum())
+            earlier, near = self._features[:live, :t], self.adj[:live, t : t + 1, :t]
+            statistics = [feature_statistics(earlier, some)[:, 0] for some in (near, torch.ones_like(near))]
+            noise_of_node = noise.feature_components[:live, t], noise.feature_values[:live, t]
+            values[:live, t], self._features[:live, t] = head.sample(
+                self._states[:live, t], degrees[:live, t], torch.cat(statistics, -1), *noise_of_node
+            )
+
+        return values
+
     def sample_weights(self) -> Tensor | None:
-        """Draw the weights of the complete graphs, arc after arc, with shape :math:`(B, N, N)`."""
+        """Draw the weights of the complete graphs, after their node features, with shape :math:`(B, N, N)`."""
         head, noise = self.decoder.edge_weight, self._noise
         if head is None:
             return None
@@ -151,12 +174,15 @@ class Decoding:
         by_place = np.argsort(place, kind="stable")
         for at in np.split(by_place, np.searchsorted(place[by_place], np.arange(1, place.max(initial=0) + 1))):
             own, i, j, kind = (_tensor(part[at], degrees) for part in arcs)
+            read = torch.stack([of_graph[own], of_node[own, i], of_node[own, j]], -1).flatten(1)
+            if self.decoder.node_feature is not None:
+                read = torch.cat([read, pair_features(self._features[own, i], self._features[own, j])], -1)
             inputs = WeightInputs(
                 self._states[own, i],
                 self._states[own, j],
                 torch.stack([degrees[own, i], degrees[own, j]], -1),
                 kind,
-                torch.stack([of_graph[own], of_node[own, i], of_node[own, j]], -1).flatten(1),
+                read,
             )
             weights[own, i, j] = drawn = head.sample(inputs, noise.components[own, i, j], noise.values[own, i, j])
             added = torch.stack([head.standardised(drawn), torch.ones_like(drawn)], -1)
