@@ -1,5 +1,6 @@
 """Generated node features: densities are normalised, samples follow them, and every input of a feature is read."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -237,9 +238,8 @@ def test_weights_are_given_the_features_of_both_ends() -> None:
     weights = (PATH * 0.5).unsqueeze(0)
 
     def part(features: Tensor) -> float:
-        return float(conditional(model, 1, [3]).log_probs(GraphBatch(
-            PATH.unsqueeze(0), torch.ones(1, 3, dtype=torch.bool), torch.zeros(1, 3, 0), weights=weights, features=features
-        ))["weights"])  # fmt: skip
+        graphs = replace(featured(PATH, features), weights=weights)
+        return float(conditional(model, 1, [3]).log_probs(graphs)["weights"])
 
     for node in range(3):
         other = values.clone()
