@@ -46,7 +46,7 @@ def read_with_options(source: Path, given: Mapping[str, Any]) -> tuple[list[Simp
 
     The options are ``format``, ``simplify`` and ``ignore_weights``.
     """
-    reader = read_graphs(source, format=given["format"], simplify=given["simplify"], directed=False)
+    reader = read_graphs(source, format=given["format"], simplify=given["simplify"])
     graphs = [graph.unweighted() if given["ignore_weights"] else graph for graph in reader]
 
     return graphs, reader.provenance.family

@@ -48,6 +48,11 @@ __all__ = ["GraphGenerator", "Model", "fit", "load"]
 
 LOCAL = Path("checkpoints")
 NODES = (10, 20)
+# Settings of a model that follow from the graphs.
+_FOLLOWING = (
+    *("observation", "max_nodes", "node_features", "node_labels", "edge_labels", "directed", "conditions"),
+    "feature_kinds",
+)
 
 
 @dataclass(frozen=True)
@@ -299,14 +304,16 @@ def fit(
         progress: Whether to show a progress bar, in terminals and notebooks; or a function that is called with a record
             after each epoch.
         settings: Any setting of :class:`ModelConfig` or :class:`TrainConfig`, such as ``epochs=20``, or
-            ``budget=600`` in seconds.
+            ``budget=600`` in seconds; and what graphs carry: ``node_label`` and ``edge_label`` name attributes to
+            generate, ``generate_features`` numeric ones of nodes (True for all, ``features`` included), ``condition``
+            names attributes or properties of graphs that samples can be given.
 
     Raises:
         ConfigError: A setting is unknown, follows from the graphs, has no effect or does not fit.
         DatasetError: There are no graphs, or they are of different kinds.
         CheckpointError: The folder has a model already, or a run that does not fit.
     """
-    for key in ("observation", "max_nodes", "node_features", "node_labels", "edge_labels", "directed", "conditions"):
+    for key in _FOLLOWING:
         if key in settings:
             edges = " To drop edge weights, pass ignore_weights=True." if key == "observation" else ""
             raise ConfigError(f"'{key}' follows from the graphs and cannot be set.{edges}")

@@ -46,7 +46,7 @@ ORDERINGS = {
 ENCODER_FEATURES = ("identity", "constant", "degree", "random", "spectral")
 
 # Settings that only some models read.
-_ATTRIBUTES = ("node_labels", "edge_labels", "directed", "weights", "conditions")
+_ATTRIBUTES = ("node_labels", "edge_labels", "directed", "weights", "conditions", "feature_kinds")
 _AUTOREGRESSIVE_ONLY = ("ordering", "dropout", *_ATTRIBUTES)
 _REFINEMENT_ONLY = ("rounds", "skip", "skip_weight", "outer_skip")
 _ONE_SHOT_ONLY = ("mlp", "refinement", "skip", "outer_skip", "head", "head_rank", "samples", "samples_from")
@@ -217,6 +217,8 @@ class ModelConfig(Autoencoder, Settings):
         weights: The kind of edge weights, ``positive``, ``real`` or ``count``; empty for graphs without. Those of a
             one-shot model are an ``observation``.
         conditions: The number of features of the whole graph that the model is conditioned on.
+        feature_kinds: The kind of every column of node features that is generated, ``positive``, ``real``, ``count`` or
+            ``integer``.
     """
 
     kind: str = "graphite-vae"
@@ -246,6 +248,7 @@ class ModelConfig(Autoencoder, Settings):
     directed: bool = False
     weights: str = ""
     conditions: int = 0
+    feature_kinds: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         require("kind", self.kind, KINDS)
@@ -274,9 +277,12 @@ class ModelConfig(Autoencoder, Settings):
         for name in ("node_labels", "edge_labels", "conditions"):
             require_range(name, getattr(self, name), 0, 10**4)
         require("weights", self.weights, ("", "positive", "real", "count"))
+        for kind in self.feature_kinds:
+            require("feature_kinds", kind, ("positive", "real", "count", "integer"))
         if not self.is_autoregressive and any(getattr(self, name) for name in _ATTRIBUTES):
             raise ConfigError(
-                "Labels, directions and conditions need an autoregressive decoder.", reason="attributes-one-shot"
+                "Labels, directions, conditions and generated node features need an autoregressive decoder.",
+                reason="attributes-one-shot",
             )
         require_range("skip_weight", self.skip_weight, 0, 10)
         require_range("dropout", self.dropout, 0, 0.9)

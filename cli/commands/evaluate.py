@@ -80,8 +80,8 @@ def evaluate(samples: Path, **values: Any) -> None:
     and depend on the number of graphs; 'rbf' is unbiased. Each MMD is shown beside that of the training graphs, and
     their ratio, which is about 1 for samples of the true process.
 
-    Labels, weights and directions that both samples and test graphs have are compared as well, beside the difference of
-    two halves of the test graphs.
+    Labels, weights, directions and numeric node features that both samples and test graphs have are compared as well,
+    beside the training graphs and the difference of two halves of the test graphs.
 
     If the reference is one network, statistics of SAMPLES are shown beside its own; one sample is enough.
 
@@ -178,13 +178,14 @@ def _show_attributes(rows: Sequence[AttributeRow]) -> None:
         kinds.setdefault((row.on, row.attribute, row.measure), []).append(row)
     shown = {id(row) for kind in kinds.values() for row in sorted(kind, key=_frequency, reverse=True)[:MOST_LABELS]}
     link = " → " if any(row.attribute == "direction" for row in rows) else " - "
-    columns = ("attribute", "reference", "samples (diff.)", "half (diff.)")
+    columns = ("attribute", "reference", "samples (diff.)", "half (diff.)", "training")
     cells = [
         (
             f"{row.attribute}: {row.measure} {link.join(map(str, row.labels))}".rstrip(),
             "-" if row.reference is None else f"{row.reference:.4g}",
             _with_difference(row.samples, row.difference),
             _with_difference(row.half, row.half_difference),
+            _with_difference(row.training, None),
         )
         for row in rows
         if id(row) in shown

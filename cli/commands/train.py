@@ -34,10 +34,21 @@ OUT = Path("checkpoints")
 READING = ("format", "simplify", "ignore_weights", "directed")
 """Options that only files of graphs take."""
 
-NAMING = ("node_label", "edge_label", "condition", "weights")
+NAMING = ("node_label", "edge_label", "condition", "weights", "generate_features")
 """Options that name attributes of graphs."""
 
-OF_RUN = (*SETTINGS, *READING, "node_label", "edge_label", "condition", "graphs", "nodes", "preset", "seed")
+OF_RUN = (
+    *SETTINGS,
+    *READING,
+    "node_label",
+    "edge_label",
+    "condition",
+    "generate_features",
+    "graphs",
+    "nodes",
+    "preset",
+    "seed",
+)
 """Options that must not change when a run is resumed."""
 
 SINGLE = {"source", "single", *READING, "name", "out", "seed", "threads", "force", "as_json", *NETWORK_SETTINGS}
@@ -48,7 +59,7 @@ SINGLE = {"source", "single", *READING, "name", "out", "seed", "threads", "force
     short_help="Train a model on a family or on your own graphs.",
     groups={
         "Training graphs": "family parameters graphs nodes single",
-        "Attributes": "node_label edge_label condition weights directed",
+        "Attributes": "node_label edge_label generate_features node_feature condition weights directed",
         "Model": "preset kind decoder ordering latent width",
         "Training": "budget epochs batch_size learning_rate seed resume initial",
         "Output": "name out force as_json",
@@ -64,6 +75,16 @@ SINGLE = {"source", "single", *READING, "name", "out", "seed", "threads", "force
 @options.all_of(options.input_format(), options.simplify, options.ignore_weights)
 @click.option("--node-label", metavar="NAME", help="Node attribute to generate with the graphs.")
 @click.option("--edge-label", metavar="NAME", help="Edge attribute to generate with the graphs.")
+@options.flag(
+    "--generate-features",
+    help="Generate all numeric node attributes, and the file's node features, instead of conditioning on the latter.",
+)
+@click.option(
+    "--node-feature",
+    metavar="NAME",
+    multiple=True,
+    help="Numeric node attribute to generate, instead of all; 'features' for the file's. May be repeated.",
+)
 @click.option(
     "--condition",
     metavar="NAME",
@@ -128,6 +149,7 @@ def train(ctx: click.Context, /, **values: Any) -> None:
         graphite-gen train my_graphs.graphml --from barabasi --name tuned
         graphite-gen train --single cora.h5
     """
+    values["generate_features"] = values["node_feature"] or values["generate_features"] or None
     given, started = SimpleNamespace(**values), time.monotonic()
     if given.single:
         return _train_network(ctx, given)
@@ -159,6 +181,8 @@ def train(ctx: click.Context, /, **values: Any) -> None:
                     given.threads = given.threads or read_run(folder).get("threads")
                     options.use_threads(given.threads or default)
                 changes = {key: values[key] for key in OF_RUN if is_given(key)}
+                if given.node_feature:
+                    changes["generate_features"] = given.node_feature
                 if family is not None:
                     changes |= {"family": family.name}
                     changes |= {"parameters": family.parameters()} if given.parameters else {}

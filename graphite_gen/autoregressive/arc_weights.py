@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from .feature_head import pair_features
 from .heads import Arcs, AttributeNoise, WeightHead, WeightInputs
 
 __all__ = ["draw_weights"]
@@ -19,6 +20,7 @@ def draw_weights(
     degrees: Tensor,
     noise: AttributeNoise,
     known: Tensor | None = None,
+    features: Tensor | None = None,
 ) -> Tensor:
     """Draw the weights of arcs from their noise, each given those before it, with shape :math:`(B, N, N)`.
 
@@ -26,6 +28,7 @@ def draw_weights(
         states: The final states of nodes, with shape :math:`(B, N, d)`.
         degrees: Their degrees, with shape :math:`(B, N)`.
         known: Weights that are kept, NaN where one is drawn, with shape :math:`(B, N, N)`; None to draw all.
+        features: Standardised node features, with shape :math:`(B, N, C)`, if they are generated.
 
     Returns:
         The weights from sources to targets; zero elsewhere.
@@ -46,12 +49,15 @@ def draw_weights(
         is_drawn = torch.ones_like(values, dtype=torch.bool) if known is None else values.isnan()
         if is_drawn.any():
             own, i, j, kind = (part[is_drawn] for part in every)
+            read = torch.stack([of_graph[own], of_node[own, i], of_node[own, j]], -1).flatten(1)
+            if features is not None:
+                read = torch.cat([read, pair_features(features[own, i], features[own, j])], -1)
             inputs = WeightInputs(
                 states[own, i],
                 states[own, j],
                 torch.stack([degrees[own, i], degrees[own, j]], -1),
                 kind,
-                torch.stack([of_graph[own], of_node[own, i], of_node[own, j]], -1).flatten(1),
+                read,
             )
             values[is_drawn] = head.sample(inputs, noise.components[own, i, j], noise.values[own, i, j])
         own, i, j, _ = every

@@ -19,6 +19,7 @@ from ..data.batch import node_mask
 from ..nn.one_shot import GCNRefinement, Skip, refine_iteratively
 from ..nn.operators import LowRankGraph
 from . import structure
+from .feature_head import FeatureHead
 from .heads import Attributes, LabelHead, StateHead, WeightHead
 from .structure import FAR, MOST_ADJACENT, RELATIONS, is_long
 
@@ -234,6 +235,7 @@ class AutoregressiveDecoder(nn.Module):
         self.node_label = LabelHead(attributes.node_labels, width) if attributes.node_labels else None
         self.edge_state = StateHead(attributes.states, width) if attributes.states else None
         self.edge_weight = WeightHead(attributes, width) if attributes.weights else None
+        self.node_feature = FeatureHead(attributes.features, width) if attributes.features else None
 
     @property
     def width(self) -> int:

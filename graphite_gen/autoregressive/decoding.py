@@ -15,7 +15,9 @@ from . import structure
 from .acyclic import Reachability
 from .arc_weights import draw_weights
 from .decoder import ATTENTION, AutoregressiveDecoder, CandidatePairs, CandidateTerms, Draft, Kind, Rows, RowsSoFar
-from .heads import Arcs, AttributeNoise, draw
+from .densities import draw
+from .feature_head import feature_statistics
+from .heads import Arcs, AttributeNoise
 from .row_sampling import RowConstraints, sample_row
 from .structure import CODES, FAR, NO_RELATION, PartialGraphs, Relations, block_starts, is_long, relation_code
 
@@ -58,6 +60,8 @@ class Decoding:
         self._allowed: Tensor | None = None
         self.log_allowed = torch.zeros(graphs, dtype=torch.float64, device=z.device)
         self._reachability = Reachability(graphs, nodes, decoder.attributes.edge_labels) if acyclic else None
+        # Standardised node features.
+        self._features = z.new_zeros(graphs, nodes, len(decoder.attributes.features), dtype=torch.float64)
 
     def start_row(self, labels: Tensor | None = None, states: Tensor | None = None) -> int:
         """Prepare the next row; return the number of graphs that have one.
@@ -150,15 +154,35 @@ class Decoding:
 
         return drawn
 
+    def sample_features(self) -> Tensor | None:
+        """Draw the node features of the complete graphs, node after node, with shape :math:`(B, N, C)`."""
+        head, noise = self.decoder.node_feature, self._noise
+        if head is None:
+            return None
+        assert noise.feature_components is not None
+        assert noise.feature_values is not None
+        values, degrees = torch.zeros_like(self._features), self.adj.sum(-1)
+        for t in range(self.t):
+            live = int((self.sizes > t).sum())
+            earlier, near = self._features[:live, :t], self.adj[:live, t : t + 1, :t]
+            statistics = [feature_statistics(earlier, some)[:, 0] for some in (near, torch.ones_like(near))]
+            noise_of_node = noise.feature_components[:live, t], noise.feature_values[:live, t]
+            values[:live, t], self._features[:live, t] = head.sample(
+                self._states[:live, t], degrees[:live, t], torch.cat(statistics, -1), *noise_of_node
+            )
+
+        return values
+
     def sample_weights(self) -> Tensor | None:
-        """Draw the weights of the complete graphs, arc after arc, with shape :math:`(B, N, N)`."""
+        """Draw the weights of the complete graphs, after their node features, with shape :math:`(B, N, N)`."""
         head = self.decoder.edge_weight
         if head is None:
             return None
         new, graph, old = (part.cpu().numpy() for part in self.adj.tril(-1).transpose(0, 1).nonzero(as_tuple=True))
         states = np.zeros_like(new) if self.states is None else self.states.cpu().numpy()[graph, new, old]
         arcs = Arcs.of(graph, new, old, states, self.decoder.attributes)
-        weights = draw_weights(head, arcs, self._states, self.adj.sum(-1), self._noise)
+        features = None if self.decoder.node_feature is None else self._features
+        weights = draw_weights(head, arcs, self._states, self.adj.sum(-1), self._noise, features=features)
 
         return weights if self.decoder.attributes.directed else weights + weights.mT
 

@@ -17,6 +17,7 @@ from ..data.edge_states import directions
 from .arc_weights import draw_weights
 from .decoder import ATTENTION, AutoregressiveDecoder, CandidatePairs, Draft, RowsSoFar
 from .decoding import BlockSums, Decoding, add_states
+from .feature_head import FeatureInputs, feature_statistics, pair_features
 from .heads import Arcs, AttributeNoise, WeightInputs
 from .known_graphs import Candidates, KnownGraphs
 from .row_sampling import EdgeConstraints
@@ -78,9 +79,10 @@ class AutoregressiveGraphs:
         return torch.stack(list(self.log_probs(graphs).values())).sum(0)
 
     def log_probs(self, graphs: GraphBatch) -> dict[str, Tensor]:
-        """The terms of the log-probability, each with shape (B,): ``structure``, ``labels``, ``types``, ``weights``.
+        """The terms of the log-probability, each with shape (B,).
 
-        The directions of edges belong to the structure, their labels are the types.
+        They are ``structure``, ``labels``, ``types``, ``features`` and ``weights``, as far as graphs have them. The
+        directions of edges belong to the structure, their labels are the types.
         """
         order = torch.argsort(self.sizes, descending=True, stable=True)
         found, _ = self._terms(graphs, order, None)
@@ -120,19 +122,21 @@ class AutoregressiveGraphs:
             found["structure"] = found["structure"] + of_directions
             if self.decoder.attributes.edge_labels:
                 found["types"] = types
+        if self.decoder.node_feature is not None:
+            found["features"] = self._features(states, known, ordered)
         if self.decoder.edge_weight is None:
             return found, None
         assert ordered.weights is not None
         arcs = self._arcs(known, edge_states)
+        features = None if self.decoder.node_feature is None else self._standardised(ordered)
         if noise is None:
-            found["weights"] = self._totals(arcs.graph, self._weights(states, known, arcs, ordered.weights))
+            found["weights"] = self._totals(arcs.graph, self._weights(states, known, arcs, ordered.weights, features))
             return found, None
         final = states[_tensor(known.last_version, states)]
-        drawn = draw_weights(
-            self.decoder.edge_weight, arcs, final, _tensor(known.degrees, states), noise, ordered.weights
-        )
+        degrees = _tensor(known.degrees, states)
+        drawn = draw_weights(self.decoder.edge_weight, arcs, final, degrees, noise, ordered.weights, features)
         at = tuple(_tensor(part, states) for part in arcs[:3])
-        densities = torch.zeros_like(drawn).index_put(at, self._weights(states, known, arcs, drawn))
+        densities = torch.zeros_like(drawn).index_put(at, self._weights(states, known, arcs, drawn, features))
 
         return found, (drawn if self.decoder.attributes.directed else drawn + drawn.mT, densities)
 
@@ -184,12 +188,38 @@ class AutoregressiveGraphs:
 
         return self._totals(known.edge_graph, of_direction), self._totals(known.edge_graph, of_state - of_direction)
 
+    def _features(self, states: Tensor, known: KnownGraphs, graphs: GraphBatch) -> Tensor:
+        head = self.decoder.node_feature
+        assert head is not None
+        assert graphs.features is not None
+        graph, node = node_mask(graphs.sizes, known.nodes).nonzero(as_tuple=True)
+        own = self._standardised(graphs)[:, : known.nodes]
+        before = graphs.mask[:, : known.nodes, None].expand(-1, -1, known.nodes).tril(-1)
+        near = (graphs.adj[:, : known.nodes, : known.nodes] > 0).tril(-1)
+        statistics = torch.cat([feature_statistics(own, near), feature_statistics(own, before)], -1)
+        last, degrees = _tensor(known.last_version, states), _tensor(known.degrees, states)
+        inputs = FeatureInputs(
+            states[last[graph, node]], degrees[graph, node], statistics[graph, node], own[graph, node]
+        )
+        terms = head.log_prob(inputs, graphs.features[graph, node]).sum(-1)
+
+        return self._totals(graph.cpu().numpy(), terms)
+
+    def _standardised(self, graphs: GraphBatch) -> Tensor:
+        """Standardised node features, zero at padding, with shape :math:`(B, N, C)`."""
+        assert self.decoder.node_feature is not None
+        assert graphs.features is not None
+        # Those of padding may have no logarithm.
+        return self.decoder.node_feature.standardised(graphs.features).where(graphs.mask.unsqueeze(-1), 0.0)
+
     def _arcs(self, known: KnownGraphs, edge_states: Tensor | None) -> Arcs:
         own = np.zeros_like(known.edge_node) if edge_states is None else edge_states.cpu().numpy()
 
         return Arcs.of(known.edge_graph, known.edge_new, known.edge_node, own, self.decoder.attributes)
 
-    def _weights(self, states: Tensor, known: KnownGraphs, arcs: Arcs, weights: Tensor) -> Tensor:
+    def _weights(
+        self, states: Tensor, known: KnownGraphs, arcs: Arcs, weights: Tensor, features: Tensor | None
+    ) -> Tensor:
         """The log-densities of the weights of arcs, with shape (A,)."""
         head = self.decoder.edge_weight
         assert head is not None
@@ -197,12 +227,15 @@ class AutoregressiveGraphs:
         values = weights[graph, source, target]
         statistics = arcs.statistics(head.standardised(values).cpu().numpy())
         last, degrees = _tensor(known.last_version, states), _tensor(known.degrees, states)
+        read = _tensor(statistics, states)
+        if features is not None:
+            read = torch.cat([read, pair_features(features[graph, source], features[graph, target])], -1)
         inputs = WeightInputs(
             states[last[graph, source]],
             states[last[graph, target]],
             torch.stack([degrees[graph, source], degrees[graph, target]], -1),
             kind,
-            _tensor(statistics, states),
+            read,
         )
 
         return head.log_prob(inputs, values)
@@ -331,7 +364,8 @@ class AutoregressiveGraphs:
             self.x[order],
             decoding.labels,
             decoding.states,
-            decoding.sample_weights(),
+            features=decoding.sample_features(),
+            weights=decoding.sample_weights(),
         )
 
         return sampled.each(lambda part: torch.empty_like(part).index_copy(0, order, part))

@@ -1,12 +1,12 @@
 r"""Node labels, edge states and edge weights of an autoregressive decoder (beyond the paper).
 
 A node draws its label when it is added, and an edge its state (its label and direction) when it is chosen. Weights are
-drawn last, edge after edge, given the complete graph: :math:`p(A, L, S)\, p(W | A, L, S)`.
+drawn last, edge after edge, given the complete graph and its node features, if these are generated
+(:mod:`.feature_head`): :math:`p(A, L, S)\, p(X | A, L, S)\, p(W | A, L, S, X)`.
 """
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..data.edge_states import arc_codes, count_states
+from .densities import Mixture, draw, mixture, mixture_log_prob, sample_mixture, unscaled
 
 __all__ = ["Arcs", "AttributeNoise", "Attributes", "LabelHead", "StateHead", "WeightHead", "WeightInputs", "draw"]
 
@@ -24,11 +25,6 @@ Indices = NDArray[np.int64]
 COMPONENTS = 8
 MOST_DEGREE = 24
 STATISTICS = 8
-# Standard deviations of components, of standardised weights, stay within e^±MAX_LOG_STD.
-MAX_LOG_STD = 5.0
-# The logarithm that stands for that of zero.
-LOWEST = -1e4
-MOST_LOG = {"count": 30.0, "positive": 700.0}
 
 
 class Attributes(NamedTuple):
@@ -38,13 +34,15 @@ class Attributes(NamedTuple):
         node_labels: The number of node labels; 0 for none.
         edge_labels: The number of edge labels; 0 for none.
         directed: Whether edges have a direction.
-        weights: The kind of weights (:class:`WeightHead`); empty for none.
+        weights: The kind of weights (:mod:`.densities`); empty for none.
+        features: The kind of every column of node features.
     """
 
     node_labels: int = 0
     edge_labels: int = 0
     directed: bool = False
     weights: str = ""
+    features: tuple[str, ...] = ()
 
     @property
     def states(self) -> int:
@@ -60,12 +58,16 @@ class AttributeNoise(NamedTuple):
         states: Uniform noise, with shape :math:`(B, N, N)`.
         components: Uniform noise that chooses the components of weights, with shape :math:`(B, N, N)`.
         values: Standard normal noise of weights, with shape :math:`(B, N, N)`.
+        feature_components: Uniform noise that chooses the components of node features, with shape :math:`(B, N, C)`.
+        feature_values: Standard normal noise of node features, with shape :math:`(B, N, C)`.
     """
 
     labels: Tensor | None = None
     states: Tensor | None = None
     components: Tensor | None = None
     values: Tensor | None = None
+    feature_components: Tensor | None = None
+    feature_values: Tensor | None = None
 
     @classmethod
     def sample(cls, attributes: Attributes, shape: tuple[int, int], rng: np.random.Generator) -> AttributeNoise:
@@ -73,14 +75,19 @@ class AttributeNoise(NamedTuple):
         pairs = (*shape, shape[1])
         labels = torch.from_numpy(rng.random(shape)) if attributes.node_labels else None
         states = torch.from_numpy(rng.random(pairs)) if attributes.states else None
-        if not attributes.weights:
-            return cls(labels, states)
+        weights = _mixture_noise(pairs, rng) if attributes.weights else (None, None)
+        features = _mixture_noise((*shape, len(attributes.features)), rng) if attributes.features else (None, None)
 
-        return cls(labels, states, *map(torch.from_numpy, (rng.random(pairs), rng.standard_normal(pairs))))
+        return cls(labels, states, *weights, *features)
 
     def to(self, device: torch.device | str) -> AttributeNoise:
         """The same noise on another device."""
         return AttributeNoise(*(part if part is None else part.to(device) for part in self))
+
+
+def _mixture_noise(shape: tuple[int, ...], rng: np.random.Generator) -> tuple[Tensor, Tensor]:
+    """Uniform noise that chooses components, and standard normal noise of values."""
+    return torch.from_numpy(rng.random(shape)), torch.from_numpy(rng.standard_normal(shape))
 
 
 class Arcs(NamedTuple):
@@ -181,8 +188,8 @@ class WeightInputs(NamedTuple):
         target: Final states of the targets.
         degrees: Degrees of source and target in the skeleton, with shape :math:`(A, 2)`.
         kind: The number of the arc's kind: its label, twice as many if the graph is directed.
-        statistics: Sums and numbers of standardised weights before it: of the graph, its source and its target, with
-            shape :math:`(A, 6)`.
+        statistics: Sums and numbers of standardised weights before it: of the graph, its source and its target, then
+            :func:`~.feature_head.pair_features` of the ends, with shape :math:`(A, 6 + 3 C)`.
     """
 
     source: Tensor
@@ -193,12 +200,7 @@ class WeightInputs(NamedTuple):
 
 
 class WeightHead(nn.Module):
-    r"""The density of a weight: a mixture of normal distributions of the standardised weight :math:`y`.
-
-    For ``positive`` weights :math:`y = (\log w - m) / s`, so they have a mixture of log-normal distributions, and for
-    ``real`` ones :math:`y = (w - m) / s`. A ``count`` c has the probability that
-    :math:`\log c \le s y + m < \log (c + 1)`.
-    """
+    """The density of a weight, or the probability of a count: a mixture of :mod:`.densities`."""
 
     location: Tensor
     scale: Tensor
@@ -213,6 +215,7 @@ class WeightHead(nn.Module):
         self.arc = nn.Embedding(arc_kinds, width)
         self.statistics = nn.Linear(STATISTICS, width)
         self.hidden, self.out = nn.Linear(width, width), nn.Linear(width, 3 * COMPONENTS)
+        self.features = nn.Linear(3 * len(attributes.features), width, bias=False) if attributes.features else None
         for table in (self.source_degree, self.target_degree, self.arc):
             nn.init.normal_(table.weight, std=0.1)
         # Components start apart from each other, around the mean of all weights.
@@ -225,23 +228,16 @@ class WeightHead(nn.Module):
 
     def standardise_like(self, weights: Tensor) -> None:
         """Set the scale of weights to that of the training graphs."""
-        values = self._unscaled(weights)
+        values = unscaled(self.kind, weights)
         self.location.fill_(float(values.mean()))
         self.scale.fill_(max(float(values.std()) if len(values) > 1 else 0.0, 1e-3))
 
-    def _unscaled(self, weights: Tensor) -> Tensor:
-        if self.kind == "real":
-            return weights
-
-        return torch.log(weights if self.kind == "positive" else weights + 0.5)
-
     def standardised(self, weights: Tensor) -> Tensor:
         """Standardised weights, as the statistics of later ones read them."""
-        return (self._unscaled(weights.double()) - self.location) / self.scale
+        return (unscaled(self.kind, weights.double()) - self.location) / self.scale
 
-    def _mixture(self, inputs: WeightInputs) -> tuple[Tensor, Tensor, Tensor]:
-        """Log-probabilities, means and standard deviations of the components, each with shape :math:`(A, K)`."""
-        sums, counts = inputs.statistics[..., :3], inputs.statistics[..., 3:]
+    def _mixture(self, inputs: WeightInputs) -> Mixture:
+        sums, counts, ends = torch.split(inputs.statistics, [3, 3, inputs.statistics.shape[-1] - 6], -1)
         degrees = inputs.degrees.clamp(max=MOST_DEGREE)
         features = torch.cat([sums / (1 + counts), counts.log1p() / 2, inputs.degrees.to(sums).log1p()], -1)
         hidden = (
@@ -252,60 +248,21 @@ class WeightHead(nn.Module):
             + self.arc(inputs.kind)
             + self.statistics(features.to(inputs.source))
         )
-        logits, mean, log_std = self.out(F.silu(self.hidden(F.silu(hidden)))).double().chunk(3, -1)
+        if self.features is not None:
+            hidden = hidden + self.features(ends.to(hidden))
 
-        return logits.log_softmax(-1), mean, (MAX_LOG_STD * torch.tanh(log_std / MAX_LOG_STD)).exp()
+        return mixture(*self.out(F.silu(self.hidden(F.silu(hidden)))).chunk(3, -1))
 
     def log_prob(self, inputs: WeightInputs, weights: Tensor) -> Tensor:
         """The log-density of weights, or the log-probability of counts, with shape :math:`(A,)`."""
-        return self._log_prob(weights, *self._mixture(inputs))
+        return mixture_log_prob(self.kind, self.location, self.scale, weights, self._mixture(inputs))
 
     def baseline(self, weights: Tensor) -> Tensor:
         """The same under one standard normal distribution of standardised weights."""
         zero = torch.zeros(len(weights), 1, dtype=torch.float64, device=weights.device)
 
-        return self._log_prob(weights, zero, zero, zero + 1)
-
-    def _log_prob(self, weights: Tensor, log_weight: Tensor, mean: Tensor, std: Tensor) -> Tensor:
-        weights = weights.double().unsqueeze(-1)
-        if self.kind == "count":
-            # Zero has the lower tail; an infinite end would have no gradient.
-            ends = [(torch.log(end).clamp_min(LOWEST) - self.location) / self.scale for end in (weights, weights + 1)]
-            low, high = ((end - mean) / std for end in ends)
-            return (log_weight + _log_interval(low, high)).logsumexp(-1)
-        y = (self._unscaled(weights) - self.location) / self.scale
-        density = -0.5 * ((y - mean) / std).square() - std.log() - 0.5 * math.log(2 * math.pi)
-        slope = -self.scale.log() - (weights.log() if self.kind == "positive" else 0.0)
-
-        return (log_weight + density + slope).logsumexp(-1)
+        return mixture_log_prob(self.kind, self.location, self.scale, weights, (zero, zero, zero + 1))
 
     def sample(self, inputs: WeightInputs, uniform: Tensor, normal: Tensor) -> Tensor:
         """Weights from noise that chooses components and values, each with shape :math:`(A,)`."""
-        log_weight, mean, std = self._mixture(inputs)
-        component = draw(log_weight, uniform).unsqueeze(-1)
-        y = (mean.gather(-1, component) + std.gather(-1, component) * normal.double().unsqueeze(-1)).squeeze(-1)
-        value = self.location + self.scale * y
-        if self.kind == "real":
-            return value
-        # Larger counts are not exact in double precision, and larger numbers are infinite.
-        value = value.clamp(max=MOST_LOG[self.kind]).exp()
-
-        return value.floor() if self.kind == "count" else value
-
-
-def draw(log_probs: Tensor, uniform: Tensor) -> Tensor:
-    """Draw one of C classes by inversion, given log-probabilities (*, C) and noise (*)."""
-    cumulative = log_probs.double().softmax(-1).cumsum(-1)
-    chosen = (cumulative <= uniform.double().unsqueeze(-1) * cumulative[..., -1:]).sum(-1)
-
-    return chosen.clamp(max=log_probs.shape[-1] - 1)
-
-
-def _log_interval(low: Tensor, high: Tensor) -> Tensor:
-    """The log-probability of an interval under the standard normal, also far out."""
-    # In the upper half the mirrored interval keeps its precision.
-    flip = low > 0
-    low, high = torch.where(flip, -high, low), torch.where(flip, -low, high)
-    first, second = torch.special.log_ndtr(high), torch.special.log_ndtr(low)
-
-    return first + torch.log(-torch.expm1((second - first).clamp(max=-1e-12)))
+        return sample_mixture(self.kind, self.location, self.scale, self._mixture(inputs), uniform, normal)

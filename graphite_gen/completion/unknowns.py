@@ -60,9 +60,11 @@ class Unknowns:
 
         Raises:
             DatasetError: It has a value that no training graph has.
-            SamplingError: A condition of the model depends on what is unknown.
+            SamplingError: A condition of the model depends on what is unknown, or the model generates node features.
         """
         schema, graph = model.schema, partial.graph
+        if schema.features.names:
+            raise SamplingError(f"'{model.name}' generates node features; graphs cannot be completed by such a model.")
         if graph.directed != schema.directed:
             words = ("undirected", "directed")
             raise DatasetError(

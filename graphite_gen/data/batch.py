@@ -31,6 +31,8 @@ class GraphBatch:
             :math:`(B, N, N)`; None if all edges are alike.
         weights: The weights of arcs from rows to columns in double precision, with shape :math:`(B, N, N)`; None for
             graphs without, and for those whose weights are in ``adj``.
+        features: The node features that are generated, in double precision, with shape :math:`(B, N, C)`; None for
+            graphs without.
     """
 
     adj: Tensor
@@ -39,6 +41,7 @@ class GraphBatch:
     labels: Tensor | None = None
     states: Tensor | None = None
     weights: Tensor | None = None
+    features: Tensor | None = None
 
     @property
     def sizes(self) -> Tensor:
@@ -51,7 +54,8 @@ class GraphBatch:
 
     def each(self, change: Callable[[Tensor], Tensor]) -> GraphBatch:
         """The batch of all its tensors changed in the same way."""
-        others = (part if part is None else change(part) for part in (self.labels, self.states, self.weights))
+        parts = (self.labels, self.states, self.weights, self.features)
+        others = (part if part is None else change(part) for part in parts)
 
         return GraphBatch(change(self.adj), change(self.mask), change(self.x), *others)
 
@@ -67,6 +71,7 @@ class GraphBatch:
             None if self.labels is None else self.labels[rows, orderings],
             None if self.states is None else self.states[pairs],
             None if self.weights is None else self.weights[pairs],
+            None if self.features is None else self.features[rows, orderings],
         )
 
 
@@ -111,7 +116,7 @@ def collate(graphs: Sequence[SimpleGraph], nodes: int | None = None) -> GraphBat
 
 def _with_attributes(batch: GraphBatch, graphs: Sequence[CodedGraph], b: Tensor, i: Tensor, j: Tensor) -> GraphBatch:
     """The batch with the attributes of its graphs, given the graph and the ends of every edge."""
-    labels = states = weights = None
+    labels = states = weights = features = None
     shape = batch.adj.shape
     if graphs[0].labels is not None:
         labels = torch.zeros(shape[:2], dtype=torch.int64)
@@ -125,8 +130,12 @@ def _with_attributes(batch: GraphBatch, graphs: Sequence[CodedGraph], b: Tensor,
         both = torch.from_numpy(np.concatenate([graph.arc_weights for graph in graphs]))
         weights = torch.zeros(shape, dtype=torch.float64)
         weights[b, i, j], weights[b, j, i] = both.unbind(1)
+    if graphs[0].generated is not None:
+        values = np.concatenate([graph.generated for graph in graphs])
+        features = torch.zeros(*shape[:2], values.shape[1], dtype=torch.float64)
+        features[batch.mask] = torch.from_numpy(values)
 
-    return replace(batch, labels=labels, states=states, weights=weights)
+    return replace(batch, labels=labels, states=states, weights=weights, features=features)
 
 
 def consecutive_batches(sizes: Sequence[int], batch_size: int, cells: float) -> Iterator[int]:

@@ -14,6 +14,7 @@ from ..errors import CheckpointError, ConfigError, DatasetError, did_you_mean
 from ..graph import SimpleGraph
 from .conditions import Conditions
 from .edge_states import arc_codes, edge_state, transposed
+from .feature_columns import FEATURES, FeatureColumns
 
 __all__ = ["AttributeSchema", "CodedGraph"]
 
@@ -32,12 +33,14 @@ class CodedGraph(SimpleGraph):
         states: The states of edges as seen from their first node (:mod:`.edge_states`), with shape :math:`(E,)`.
         back_states: The same as seen from their second node.
         arc_weights: Weights of the arcs to and fro, NaN for no arc, with shape :math:`(E, 2)`.
+        generated: Node features that are generated, with shape :math:`(n, C)`.
     """
 
     labels: NDArray[np.int64] | None = None
     states: NDArray[np.int64] | None = None
     back_states: NDArray[np.int64] | None = None
     arc_weights: NDArray[np.float64] | None = None
+    generated: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ class AttributeSchema:
         conditions: What the model is conditioned on.
         frequencies: Numbers of the node labels, of the edge labels, and of edges one way and both ways in the training
             graphs, under ``labels``, ``types`` and ``directions``.
+        features: The node features that are generated.
     """
 
     node_label: str | None = None
@@ -64,6 +68,7 @@ class AttributeSchema:
     weights: str = ""
     conditions: Conditions = field(default_factory=Conditions)
     frequencies: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    features: FeatureColumns = field(default_factory=FeatureColumns)
 
     @classmethod
     def of(
@@ -74,8 +79,9 @@ class AttributeSchema:
         edge_label: str | None = None,
         condition: Sequence[str] = (),
         weighted: bool = False,
+        generate_features: Sequence[str] | bool = False,
     ) -> AttributeSchema:
-        """The schema of training graphs, given the names of their labels and conditions.
+        """The schema of training graphs, given the names of their labels, conditions and generated node features.
 
         Raises:
             ConfigError: A name is none of the graphs'.
@@ -108,6 +114,7 @@ class AttributeSchema:
             _kind(graphs) if weighted else "",
             Conditions.of(condition, graphs),
             frequencies,
+            FeatureColumns.of(graphs, generate_features or False, node_label),
         )
 
     @property
@@ -118,13 +125,14 @@ class AttributeSchema:
     @property
     def generates(self) -> bool:
         """Whether graphs carry more than undirected edges."""
-        return bool(self.node_label or self.edge_label or self.directed or self.weights)
+        return bool(self.node_label or self.edge_label or self.directed or self.weights or self.features.names)
 
     def naming(self) -> dict[str, Any]:
-        """The names of labels and conditions, as settings of a run."""
+        """The names of labels, conditions and generated node features, as settings of a run."""
         conditions = tuple(one.name for one in self.conditions.each)
+        labels = {"node_label": self.node_label, "edge_label": self.edge_label}
 
-        return {"node_label": self.node_label, "edge_label": self.edge_label, "condition": conditions}
+        return {**labels, "condition": conditions, "generate_features": self.features.names}
 
     def settings(self) -> dict[str, Any]:
         """The settings of :class:`.ModelConfig` that follow."""
@@ -134,6 +142,7 @@ class AttributeSchema:
             "directed": self.directed,
             "weights": self.weights,
             "conditions": self.conditions.width,
+            "feature_kinds": self.features.kinds,
         }
 
     def encode(self, graph: SimpleGraph, index: int = 0) -> SimpleGraph:
@@ -149,7 +158,7 @@ class AttributeSchema:
             )
         if self.is_plain:
             return graph
-        features = graph.features
+        features, attributes = self.features.without(graph)
         if self.conditions.each:
             given = self.conditions.encode(self.conditions.values(graph, index))
             own = np.zeros((graph.nodes, 0), dtype=np.float32) if features is None else features
@@ -174,7 +183,7 @@ class AttributeSchema:
             None,
             features,
             graph.names,
-            {key: column for key, column in graph.node_attributes.items() if key != self.node_label},
+            {key: column for key, column in attributes.items() if key != self.node_label},
             # Those of a directed graph are of its arcs.
             {}
             if self.directed
@@ -184,6 +193,7 @@ class AttributeSchema:
             states=states if has_states else None,
             back_states=transposed(len(self.edge_values), self.directed)[states] if has_states else None,
             arc_weights=both if self.weights else None,
+            generated=self.features.values(graph, index) if self.features.names else None,
         )
 
     def _numbers(
@@ -241,10 +251,15 @@ class AttributeSchema:
         labels: NDArray[np.int64] | None,
         states: NDArray[np.int64] | None,
         weights: NDArray[np.float64] | None,
+        generated: NDArray[np.float64] | None = None,
     ) -> SimpleGraph:
         """A graph with attributes, from its skeleton and matrices of numbers as in :class:`.GraphBatch`."""
-        nodes, columns = {}, {}
-        edges = graph.edges
+        nodes: dict[str, Any] = {}
+        columns = {}
+        edges, features = graph.edges, graph.features
+        if generated is not None:
+            nodes = self.features.to_columns(generated[: graph.nodes])
+            features = nodes.pop(FEATURES, features)
         if labels is not None and self.node_label is not None:
             nodes[self.node_label] = [self.node_values[number] for number in labels[: graph.nodes].tolist()]
         if self.directed and states is not None:
@@ -264,7 +279,7 @@ class AttributeSchema:
             graph.nodes,
             edges,
             None if weights is None else weights[edges[:, 0], edges[:, 1]],
-            graph.features,
+            features,
             graph.names,
             {**nodes, **graph.node_attributes},
             columns,
@@ -277,7 +292,9 @@ class AttributeSchema:
         names = ("node_label", "node_values", "edge_label", "edge_values", "directed", "weights", "frequencies")
         own = {name: getattr(self, name) for name in names}
 
-        return {**own, "conditions": self.conditions.to_json()}
+        generated = {"features": self.features.to_json()} if self.features.names else {}
+
+        return {**own, "conditions": self.conditions.to_json(), **generated}
 
     @classmethod
     def from_json(cls, value: Any) -> AttributeSchema:
@@ -286,6 +303,7 @@ class AttributeSchema:
             own = {**value, "conditions": Conditions.from_json(value["conditions"])}
             own |= {name: tuple(own[name]) for name in ("node_values", "edge_values")}
             own["frequencies"] = {name: tuple(map(int, counts)) for name, counts in own["frequencies"].items()}
+            own["features"] = FeatureColumns.from_json(own.get("features", {}))
             return cls(**own)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CheckpointError(f"The attributes {str(value)[:40]!r} of the model are not readable.") from error

@@ -84,7 +84,7 @@ class Evaluation(Record):
         attainable_classifier: The same between training graphs and reference.
         summaries: Summary statistics.
         findings: The verdict in words.
-        attributes: Measures of labels, weights and directions; empty if samples and reference share none.
+        attributes: Measures of labels, weights, directions and node features; empty if both sides share none.
         accuracy: The proportion of samples in the class that they were sampled for; None without classes.
         notes: What the metrics leave out, such as directions.
     """
@@ -156,9 +156,9 @@ def evaluate(
     seed: int | None = None,
     group: ProcessGroup = SINGLE_PROCESS,
 ) -> Evaluation:
-    """Compare samples with reference graphs: their structure, and the labels, weights and directions that both have.
+    """Compare samples with reference graphs: their structure, and what else both have.
 
-    Structural metrics of directed graphs are those of their skeletons. Node features are ignored.
+    That is labels, weights, directions and numeric node features. Structural metrics are those of undirected skeletons.
 
     Arguments:
         samples: The samples.
@@ -191,7 +191,7 @@ def evaluate(
     if isinstance(validity, str):
         require("validity", validity, tuple(VALIDITY))
         validity = _criterion(validity)
-    attributes = compare_attributes(own, known, node_label=node_label, edge_label=edge_label, seed=seed)
+    attributes = compare_attributes(own, known, seen, node_label=node_label, edge_label=edge_label, seed=seed)
     compared = _some(own, most, seed, "samples"), _some(known, most, seed, "reference")
     x, y = (describe(graphs, group=group) for graphs in compared)
     accuracy = None
@@ -251,7 +251,7 @@ def _notes(
     if is_directed(samples):
         yield "The graphs are directed: structural metrics are those of their undirected skeletons."
     if attributes:
-        yield "MMDs, AUC, uniqueness and novelty are structural: they ignore labels, weights and directions."
+        yield "MMDs, AUC, uniqueness and novelty are structural: they ignore labels, weights, directions and features."
     compared = {(row.on, row.attribute) for row in attributes}
     for on, chosen in (("node", node_label), ("edge", edge_label)):
         others = [name for name in find_labels(reference, on) if chosen is None and (on, name) not in compared]

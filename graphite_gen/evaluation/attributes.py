@@ -1,4 +1,4 @@
-"""Labels, weights and directions of samples beside those of reference graphs."""
+"""Labels, weights, directions and node features of samples beside those of reference graphs."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ __all__ = [
     "AttributeRow",
     "compare_attributes",
     "describe_attributes",
+    "find_columns",
     "find_labels",
     "has_attributes",
     "is_directed",
@@ -30,7 +31,13 @@ __all__ = [
 MAX_LABELS = 50
 """The maximum number of distinct values of an attribute that is a label."""
 
+MAX_COLUMNS = 100
+"""The maximum number of columns of node features that are compared."""
+MAX_PAIRS = 10
+"""The maximum number of other columns that correlations of a column are computed with."""
+
 TYPES = (str, int, np.integer, np.bool_)
+NUMBERS = (int, float, np.integer, np.floating)
 
 Graphs = Sequence[SimpleGraph]
 Values = NDArray[np.float64]
@@ -47,7 +54,7 @@ class AttributeRow(Record):
 
     Attributes:
         on: What has the attribute: ``node``, ``edge``, or ``graph`` for the directions of edges.
-        attribute: The name of the attribute, ``weight`` or ``direction``.
+        attribute: The name of the attribute, ``weight``, ``direction``, or ``features[0]`` for a column of features.
         measure: The measure. Proportions are over all nodes, edges or graphs of a set; the total variation (TV) and the
             Kolmogorov-Smirnov distance (KS) are between two sets, from 0 to 1; others are means over graphs or edges.
         labels: The label that a proportion is of, or those of the two ends of edges; empty for other measures.
@@ -57,6 +64,8 @@ class AttributeRow(Record):
         half: The value of the second half of the reference graphs, or its distance from the first half; None if there
             is one reference graph.
         half_difference: The relative difference of the second half from the first.
+        training: The value of the training graphs, or their distance from the reference graphs, which good samples
+            attain; None without training graphs.
     """
 
     on: str
@@ -68,6 +77,7 @@ class AttributeRow(Record):
     difference: float | None
     half: float | None
     half_difference: float | None
+    training: float | None = None
 
 
 @dataclass(frozen=True)
@@ -146,12 +156,49 @@ def _check_label(sides: Sequence[Mapping[str, list[Any]]], on: str, name: str, s
         raise error(f"has {len(set(values))} distinct values; labels have at most {MAX_LABELS}")
 
 
+def find_columns(graphs: Graphs, labels: Sequence[str] = ()) -> dict[str, Callable[[SimpleGraph], Values]]:
+    """The numeric node features by name: functions that give the values of a graph, with shape (n,).
+
+    They are the columns of the graphs' node features, and node attributes with a finite number on every node, other
+    than the labels given; integers with few distinct values are labels (:func:`find_labels`).
+    """
+    graphs = [graph for graph in graphs if graph.nodes]
+    shared = (
+        {*graphs[0].node_attributes}.intersection(*(graph.node_attributes for graph in graphs)) if graphs else set()
+    )
+    found: dict[str, Callable[[SimpleGraph], Values]] = {}
+    widths = {0 if graph.features is None else graph.features.shape[1] for graph in graphs}
+    if len(widths) == 1 and 0 < (width := widths.pop()) <= MAX_COLUMNS:
+        found = {f"features[{place}]": partial(_feature, place=place) for place in range(width)}
+    for name in sorted(shared - {*labels}):
+        values = (value for graph in graphs for value in graph.node_attributes[name])
+        if all(isinstance(value, NUMBERS) and not isinstance(value, bool) and np.isfinite(value) for value in values):
+            found[name] = partial(_column, name=name)
+
+    return found
+
+
+def _feature(graph: SimpleGraph, place: int) -> Values:
+    return np.zeros(0) if graph.features is None else graph.features[:, place].astype(np.float64)
+
+
+def _column(graph: SimpleGraph, name: str) -> Values:
+    return np.array(graph.node_attributes.get(name, []), dtype=np.float64)
+
+
 def compare_attributes(
-    samples: Graphs, reference: Graphs, *, node_label: str | None = None, edge_label: str | None = None, seed: int = 0
+    samples: Graphs,
+    reference: Graphs,
+    train: Graphs = (),
+    *,
+    node_label: str | None = None,
+    edge_label: str | None = None,
+    seed: int = 0,
 ) -> tuple[AttributeRow, ...]:
-    """Compare the labels, weights and directions that both samples and reference graphs have.
+    """Compare the labels, weights, directions and node features that both samples and reference graphs have.
 
     Arguments:
+        train: Training graphs, whose own values are shown beside those of the samples if they have the same attributes.
         node_label: The node attribute to compare; None for every label (:func:`find_labels`).
         edge_label: The edge attribute to compare; None for every label.
         seed: The seed of the halves of the reference graphs.
@@ -173,9 +220,11 @@ def compare_attributes(
             find_labels(samples, on, name, "samples")
             find_labels(reference, on, name, "reference graphs")
         measure = _node_label if on == "node" else _edge_label
-        measures += [
-            (on, own, partial(measure, name=own, labels=labels)) for own, labels in find_labels(both, on, name).items()
-        ]
+        labels = find_labels(both, on, name)
+        measures += [(on, own, partial(measure, name=own, labels=values)) for own, values in labels.items()]
+        if on == "node":
+            columns = find_columns(both, [*labels, *([] if name is None else [name])])
+            measures += [("node", own, partial(_numbers, name=own, columns=columns)) for own in columns]
     if _are_weighted(samples) and _are_weighted(reference):
         measures.append(("edge", "weight", _weights))
     if directed:
@@ -184,8 +233,22 @@ def compare_attributes(
     return tuple(
         row
         for on, name, measure in measures
-        for row in _rows(on, name, *(measure(side) for side in (samples, reference, *halves)))
+        for row in _rows(
+            on, name, _measured(measure, train), *(measure(side) for side in (samples, reference, *halves))
+        )
     )
+
+
+def _measured(measure: Callable[[Graphs], _Measured], train: Graphs) -> _Measured | None:
+    """A measure of training graphs; None if they do not have the attribute, or other values of it."""
+    if not train:
+        return None
+    try:
+        found = measure(train)
+    except (KeyError, TypeError, ValueError, DatasetError):
+        return None
+
+    return found if all(len(part) for part in (*found.numbers.values(), *found.proportions.values())) else None
 
 
 def _are_weighted(graphs: Graphs) -> bool:
@@ -194,20 +257,24 @@ def _are_weighted(graphs: Graphs) -> bool:
     return bool(weighted) and all(weighted)
 
 
-def _rows(on: str, name: str, own: _Measured, known: _Measured, *halves: _Measured) -> list[AttributeRow]:
+def _rows(
+    on: str, name: str, seen: _Measured | None, own: _Measured, known: _Measured, *halves: _Measured
+) -> list[AttributeRow]:
     rows = []
     for distance, kind in ((_total_variation, "proportions"), (_kolmogorov_smirnov, "numbers")):
         for measure in getattr(known, kind):
             samples, whole, *parts = (getattr(side, kind)[measure] for side in (own, known, *halves))
             half = distance(*parts) if parts else None
-            rows.append(AttributeRow(on, name, measure, (), None, distance(samples, whole), None, half, None))
+            training = None if seen is None else distance(getattr(seen, kind)[measure], whole)
+            rows.append(AttributeRow(on, name, measure, (), None, distance(samples, whole), None, half, None, training))
     for (measure, labels), value in known.values.items():
         sides = [_defined(side.values[measure, labels]) for side in (own, known, *halves)]
         # Pairs of labels that are never adjacent.
         if len(labels) < 2 or value or own.values[measure, labels]:
             first, second = sides[2:] if halves else (None, None)
             differences = _relative(sides[0], sides[1]), second, _relative(second, first)
-            rows.append(AttributeRow(on, name, measure, labels, sides[1], sides[0], *differences))
+            training = None if seen is None else _defined(seen.values[measure, labels])
+            rows.append(AttributeRow(on, name, measure, labels, sides[1], sides[0], *differences, training))
 
     return rows
 
@@ -268,6 +335,38 @@ def _edge_label(graphs: Graphs, name: str, labels: Sequence[Any]) -> _Measured:
         {("proportion", (_plain(label),)): value for label, value in zip(labels, proportions, strict=True)},
         proportions={"TV of proportions": proportions},
     )
+
+
+def _numbers(graphs: Graphs, name: str, columns: Mapping[str, Callable[[SimpleGraph], Values]]) -> _Measured:
+    """Moments of a node feature, and its correlations: with later columns, and of the two ends of edges."""
+    parts = [columns[name](graph) for graph in graphs]
+    values = _pooled(parts)
+    ends = [own[graph.edges] for own, graph in zip(parts, graphs, strict=True)]
+    pairs = np.concatenate([np.zeros((0, 2)), *ends])
+    # An undirected edge has two directions.
+    pairs = pairs if is_directed(graphs) else np.concatenate([pairs, pairs[:, ::-1]])
+    later = [*columns][[*columns].index(name) + 1 :][:MAX_PAIRS]
+
+    return _Measured(
+        {
+            ("mean", ()): float(values.mean()) if len(values) else np.nan,
+            ("deviation", ()): float(values.std()) if len(values) else np.nan,
+            ("correlation over edges", ()): _correlation(*pairs.T),
+            **{
+                ("correlation", (other,)): _correlation(values, _pooled([columns[other](graph) for graph in graphs]))
+                for other in later
+            },
+        },
+        numbers={"KS of values": values},
+    )
+
+
+def _correlation(x: Values, y: Values) -> float:
+    """Pearson's coefficient; NaN if a side does not vary."""
+    if len(x) < 2 or not x.std() or not y.std():
+        return np.nan
+
+    return float(np.corrcoef(x, y)[0, 1])
 
 
 def _weights(graphs: Graphs) -> _Measured:
@@ -337,10 +436,13 @@ def describe_attributes(samples: Graphs, reference: Graphs) -> list[dict[str, Va
     """For each side, the attributes of each graph as rows by kind, for those that both sides have.
 
     They are the proportions of node labels and of edges between them, of edge labels, quantiles of weights, and
-    reciprocity.
+    reciprocity, and means and deviations of node features.
     """
     both = [*samples, *reference]
     rows: dict[str, Values] = {}
+    for name, column in find_columns(both, [*find_labels(both, "node")]).items():
+        parts = [column(graph) for graph in both]
+        rows[f"node feature '{name}'"] = np.array([[own.mean(), own.std()] if len(own) else [0, 0] for own in parts])
     for on, measure in (("node", _node_label), ("edge", _edge_label)):
         for name, labels in find_labels(both, on).items():
             found = [np.concatenate([*measure([graph], name, labels).proportions.values()]) for graph in both]

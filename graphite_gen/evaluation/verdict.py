@@ -11,6 +11,7 @@ from .vun import Proportion
 
 if TYPE_CHECKING:
     from .assessment import Evaluation, Summary
+    from .attributes import AttributeRow
 
 __all__ = ["list_findings"]
 
@@ -18,13 +19,15 @@ __all__ = ["list_findings"]
 CLOSE, FAR = 1.5, 3.0
 # Standard errors above which two means differ.
 SIGNIFICANT = 3.0
+# Distances of attributes, from 0 to 1, up to which they are close or not far, whatever is attainable.
+SMALL, MODERATE = 0.02, 0.06
 # The AUC up to which an insignificant classifier is at chance level.
 WEAK_AUC = 0.6
 
 
 def list_findings(evaluation: Evaluation) -> tuple[str, ...]:
     """The findings, the most important first."""
-    kinds = (_collapse, _copies, _validity, _accuracy, _distance, _difference, _classifier, _scarcity)
+    kinds = (_collapse, _copies, _validity, _accuracy, _distance, _difference, _attributes, _classifier, _scarcity)
 
     return tuple(finding for kind in kinds for finding in kind(evaluation))
 
@@ -108,6 +111,64 @@ def _difference(evaluation: Evaluation) -> Iterator[str]:
             f"The summary statistic that differs most is {largest.name}: mean {largest.samples:.4g}, "
             f"reference {largest.reference:.4g}."
         )
+
+
+def _attributes(evaluation: Evaluation) -> Iterator[str]:
+    """One finding for each kind of attribute, by the measure that differs most from what is attainable."""
+    kinds: dict[str, list[tuple[AttributeRow, float, float | None]]] = {}
+    for row in evaluation.attributes:
+        distance, attainable = _distances(row)
+        if distance is not None:
+            kinds.setdefault(_kind(row), []).append((row, distance, attainable))
+    for kind, rows in kinds.items():
+        row, distance, attainable = max(rows, key=lambda found: found[1] - CLOSE * (found[2] or 0.0))
+        whose = "training graphs" if row.training is not None else "half of the reference"
+        base = attainable or 0.0
+        if distance <= max(CLOSE * base, SMALL):
+            words = "are close to the reference" if attainable is None else f"are about as close as {whose}"
+        elif distance <= max(FAR * base, MODERATE):
+            words = "differ somewhat from the reference"
+        else:
+            words = "clearly differ from the reference"
+        beside = "" if attainable is None else f"; {whose}: {attainable:.2g}"
+        yield f"{kind} {words}: the worst measure is {_measure(row)}, {distance:.2g} apart{beside}."
+
+
+def _distances(row: AttributeRow) -> tuple[float | None, float | None]:
+    """The distance of samples from the reference, and that of training graphs or else halves, from 0 to 1.
+
+    Both are None for measures that have no such range.
+    """
+    if row.reference is None:
+        return row.samples, row.half if row.training is None else row.training
+    width = {"reciprocity": 1.0, "proportion acyclic": 1.0}.get(
+        row.measure, 2.0 if "correlation" in row.measure else 0.0
+    )
+    if not width or row.samples is None:
+        return None, None
+    other = row.half if row.training is None else row.training
+
+    return abs(row.samples - row.reference) / width, None if other is None else abs(other - row.reference) / width
+
+
+def _kind(row: AttributeRow) -> str:
+    if row.on == "graph":
+        return "Directions"
+    if row.on == "edge":
+        return "Weights" if row.measure.startswith("KS") else "Edge labels"
+    if row.measure == "TV of edges":
+        return "Pairs of node labels"
+
+    return "Node labels" if row.measure.startswith("TV") else "Node features"
+
+
+def _measure(row: AttributeRow) -> str:
+    of = "" if row.attribute in ("weight", "direction") else f" of '{row.attribute}'"
+    others = "".join(f" with '{label}'" for label in row.labels)
+    names = {"TV of proportions": "their proportions", "TV of edges": "edges between them"}
+    names |= {"KS of weights": "their distribution", "KS of values": "the distribution"}
+
+    return f"{names.get(row.measure, row.measure.removeprefix('KS of '))}{of}{others}"
 
 
 def _relative(row: MMDRow) -> float:

@@ -97,6 +97,7 @@ def _check_attributes(family: Family, schema: AttributeSchema) -> None:
         "edge labels": (None, schema.edge_label),
         "weights": (family.weighted, bool(schema.weights)),
         "edge directions": (family.directed, schema.directed),
+        "node features": (False, bool(schema.features.names)),
     }
     for part, (is_of_family, is_of_model) in parts.items():
         if is_of_family and not is_of_model:

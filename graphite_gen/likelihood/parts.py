@@ -25,10 +25,10 @@ SAMPLES = 16
 
 @torch.no_grad()
 def attribute_nats(model: TrainedModel, batch: GraphBatch, seed: int, index: int) -> dict[str, float]:
-    r"""The parts of the NLL of one graph that are due to ``labels``, ``types`` and ``weights``, in nats.
+    r"""The parts of the NLL of one graph that are due to ``labels``, ``types``, ``features`` and ``weights``.
 
-    They are means of :math:`-\log p(L | \ldots)` over node orderings and latents, by their importance weights; the rest
-    of the NLL is due to the structure. The batch has no padding.
+    They are in nats, and means of :math:`-\log p(L | \ldots)` over node orderings and latents, by their importance
+    weights; the rest of the NLL is due to the structure. The batch has no padding.
     """
     network, config = model.network, model.config
     rng = stream(seed, "parts", index)
@@ -46,8 +46,8 @@ def attribute_nats(model: TrainedModel, batch: GraphBatch, seed: int, index: int
 def baseline_nats(model: TrainedModel, graph: SimpleGraph) -> dict[str, float]:
     """The baseline of each part of the NLL of an encoded graph, in nats: values that do not depend on the graph.
 
-    Labels and types have their frequencies in the training graphs, weights one normal distribution of standardised
-    values. Directions are part of the structure, whose edges have the ER baseline.
+    Labels and types have their frequencies in the training graphs, weights and every column of node features one normal
+    distribution of standardised values. Directions are part of the structure, whose edges have the ER baseline.
     """
     schema, found = model.schema, {"structure": model.sizes.baseline(graph)}
     if not isinstance(graph, CodedGraph):
@@ -65,6 +65,8 @@ def baseline_nats(model: TrainedModel, graph: SimpleGraph) -> dict[str, float]:
     if schema.edge_label is not None and arcs is not None:
         found["types"] = _nats(arcs, schema.frequencies["types"])
     decoder = model.network.decoder
+    if graph.generated is not None and isinstance(decoder, AutoregressiveDecoder) and decoder.node_feature is not None:
+        found["features"] = -float(decoder.node_feature.baseline(torch.from_numpy(graph.generated)).sum())
     if graph.arc_weights is not None and isinstance(decoder, AutoregressiveDecoder) and decoder.edge_weight is not None:
         values = graph.arc_weights if schema.directed else graph.arc_weights[:, 0]
         values = values[~np.isnan(values)]

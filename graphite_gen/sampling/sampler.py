@@ -154,8 +154,11 @@ class Sampler:
             low, high = self._range
             raise SamplingError(f"'nodes' ranges from {low} to {high}; it should be a range of positive numbers.")
         self._check_memory()
-        if self.latents and self.model.schema.node_label in {f"z{d}" for d in range(config.latent)}:
+        latents = {f"z{d}" for d in range(config.latent)} if self.latents else set()
+        if self.model.schema.node_label in latents:
             raise SamplingError(f"The node label '{self.model.schema.node_label}' is the name of a latent as well.")
+        if shared := latents.intersection(self.model.schema.features.names):
+            raise SamplingError(f"The node feature '{min(shared)}' is the name of a latent as well.")
         if self.encoded and self._given:
             raise SamplingError("Encoded graphs have their own conditions; no others can be given.")
         if Dag() in self.constraint.constraints and not config.directed:
@@ -407,16 +410,12 @@ class Sampler:
 
         samples = _split(adj.cpu().numpy(), sizes[rows], weighted=config.observation == "normal")
         if schema.generates:
-            labels, states, weights = (
-                None if part is None else part.cpu().numpy() for part in (drawn.labels, drawn.states, drawn.weights)
-            )
+            parts = [
+                None if part is None else part.cpu().numpy()
+                for part in (drawn.labels, drawn.states, drawn.weights, drawn.features)
+            ]
             samples = [
-                schema.decode(
-                    graph,
-                    None if labels is None else labels[row],
-                    None if states is None else states[row],
-                    None if weights is None else weights[row],
-                )
+                schema.decode(graph, *(None if part is None else part[row] for part in parts))
                 for row, graph in enumerate(samples)
             ]
         if values:
@@ -434,20 +433,28 @@ class Sampler:
         return [largest_component(graph) for graph in samples] if self.largest else samples
 
     def _attribute_noise(self, number: int, attempt: int, rows: NDArray[np.int64]) -> AttributeNoise:
-        """The noise of labels, states and weights of some graphs of a block; in a stream of its own."""
+        """The noise of labels, states, weights and features of some graphs of a block; in a stream of its own."""
         config, block, most = self.model.config, self._block_size, self._max_nodes
         rng, device = stream(self.seed, "attributes", number, attempt), self.model.device
 
         def uniform(*shape: int) -> Tensor:
             return torch.from_numpy(rng.random((block, *shape), dtype=np.float32)[rows]).to(device)
 
-        labels = uniform(most) if config.node_labels else None
-        states = uniform(most, most) if config.edge_labels or config.directed else None
-        if not config.weights:
-            return AttributeNoise(labels, states)
-        normal = rng.standard_normal((block, most, most), dtype=np.float32)[rows]
+        def normal(*shape: int) -> Tensor:
+            return torch.from_numpy(rng.standard_normal((block, *shape), dtype=np.float32)[rows]).to(device)
 
-        return AttributeNoise(labels, states, uniform(most, most), torch.from_numpy(normal).to(device))
+        noise = AttributeNoise(
+            uniform(most) if config.node_labels else None,
+            uniform(most, most) if config.edge_labels or config.directed else None,
+        )
+        if config.weights:
+            values = normal(most, most)
+            noise = noise._replace(values=values, components=uniform(most, most))
+        if columns := len(config.feature_kinds):
+            chosen = uniform(most, columns)
+            noise = noise._replace(feature_components=chosen, feature_values=normal(most, columns))
+
+        return noise
 
     def _latents(self, indices: NDArray[np.int64], mask: Tensor) -> NodeNormal:
         """The distribution of the latents: the prior, or the posteriors of the encoded graphs."""
@@ -488,7 +495,7 @@ class Sampler:
 
         return replace(
             graph,
-            features=None if given is None or not own else given[:, :own],
+            features=graph.features if given is None or not own else given[:, :own],
             names=names,
             node_attributes={**graph.node_attributes, **columns},
         )

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +94,8 @@ class TrainedModel:
         Raises:
             DatasetError: It is not of the kind that the model was trained on.
         """
-        check_graph(self.config, self.name, graph, index)
+        given, _ = self.schema.features.without(graph)
+        check_graph(self.config, self.name, graph if given is graph.features else replace(graph, features=given), index)
 
         return self.schema.encode(graph, index)
 

@@ -100,22 +100,29 @@ def build_network(config: ModelConfig, seed: int = 0) -> GraphNetwork:
             config.skip_weight,
             config.dropout,
             latent_scale=0.0 if config.encoder == "none" else LATENT_SCALE,
-            attributes=Attributes(config.node_labels, config.edge_labels, config.directed, config.weights),
+            attributes=Attributes(
+                config.node_labels, config.edge_labels, config.directed, config.weights, config.feature_kinds
+            ),
         )
         return GraphNetwork(config, None if config.encoder == "none" else _encoder(config), decoder)
 
 
 def start_at_density(network: GraphNetwork, graphs: Sequence[SimpleGraph]) -> None:
-    """Set the bias of a decoder to the log-odds of an edge in the training graphs, and the scale of weights, if any."""
+    """Set the bias of a decoder to the log-odds of an edge, and the scales of weights and generated node features."""
     if network.config.observation != "bernoulli":
         return
     pairs = sum(math.comb(graph.nodes, 2) for graph in graphs)
     density = (sum(len(graph.edges) for graph in graphs) + 0.5) / (pairs + 1)
     network.decoder.start_at(math.log(density / (1 - density)))
-    if isinstance(network.decoder, AutoregressiveDecoder) and network.decoder.edge_weight is not None:
-        weights = [graph.arc_weights for graph in graphs if isinstance(graph, CodedGraph)]
-        values = np.concatenate([own.ravel() for own in weights if own is not None])
+    if not isinstance(network.decoder, AutoregressiveDecoder):
+        return
+    coded = [graph for graph in graphs if isinstance(graph, CodedGraph)]
+    if network.decoder.edge_weight is not None:
+        values = np.concatenate([graph.arc_weights.ravel() for graph in coded if graph.arc_weights is not None])
         network.decoder.edge_weight.standardise_like(torch.from_numpy(values[~np.isnan(values)]))
+    if network.decoder.node_feature is not None:
+        features = np.concatenate([graph.generated for graph in coded if graph.generated is not None])
+        network.decoder.node_feature.standardise_like(torch.from_numpy(features))
 
 
 def _encoder(config: ModelConfig) -> GraphEncoder:

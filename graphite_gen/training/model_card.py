@@ -14,6 +14,7 @@ __all__ = ["describe_model", "latents_in_words", "model_facts", "origin_in_words
 
 SHOWN = 8
 """The most values of a label that are listed."""
+KINDS = {"positive": "positive", "real": "real", "count": "counts", "integer": "integers"}
 
 
 def describe_model(model: TrainedModel, folder: Path) -> dict[str, Any]:
@@ -40,6 +41,9 @@ def _attributes(schema: AttributeSchema) -> dict[str, str]:
         found["node label"] = f"{schema.node_label}: {_some(schema.node_values)}"
     if schema.edge_label is not None:
         found["edge label"] = f"{schema.edge_label}: {_some(schema.edge_values)}"
+    if schema.features.names:
+        pairs = zip(schema.features.labels, schema.features.kinds, strict=True)
+        found["generated features"] = _some([f"{name} ({KINDS[kind]})" for name, kind in pairs])
     conditions = [
         f"{one.name} ({_some(one.classes) if one.classes else f'{one.low:.4g} to {one.high:.4g}'})"
         for one in schema.conditions.each

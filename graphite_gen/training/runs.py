@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..data.dataset import split_graphs
+from ..data.feature_columns import numeric_features
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import CheckpointError, ConfigError, DatasetError, GraphiteError, UnusedSettingError, did_you_mean
 from ..families import family as family_of
@@ -98,9 +99,13 @@ def fingerprint(
     node_label: str | None = None,
     edge_label: str | None = None,
     condition: Iterable[str] = (),
+    generate_features: Iterable[str] | bool = (),
 ) -> str:
     """A SHA-256 of edges, weights and node features of graphs, in order, and of attributes of these names."""
     digest, conditions = hashlib.sha256(), tuple(condition)
+    graphs = list(graphs)
+    # All numeric ones have the same fingerprint as their names.
+    names = numeric_features(graphs, node_label) if generate_features is True else tuple(generate_features or ())
     for graph in graphs:
         parts = (np.array([graph.nodes, len(graph.edges)]), graph.edges, graph.weights, graph.features)
         digest.update(b"directed" if graph.directed else b"")
@@ -111,6 +116,8 @@ def fingerprint(
         given = [graph.attributes.get(name) for name in conditions]
         if node_label or edge_label or given:
             digest.update(repr((labels, given)).encode())
+        if names:
+            digest.update(repr([graph.node_attributes.get(name) for name in names]).encode())
 
     return digest.hexdigest()
 
@@ -239,6 +246,9 @@ def check_resumed(
             raise UnusedSettingError(key, model.config.unused[key])
         if (key, value) == ("ordering", "auto") or key == "epochs" or (key == "budget" and known[key]):
             # The ordering was chosen when the run was started, and its length may change.
+            continue
+        if key == "generate_features" and isinstance(value, bool) and value == bool(known[key]):
+            # All features, whose names are known since the run was started.
             continue
         if (tuple(value) if isinstance(value, list) else value) != known[key]:
             problem = f"The run in '{folder}' has {key}={_shown(known[key])}, not {_shown(value)}."

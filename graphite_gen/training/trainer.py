@@ -81,8 +81,8 @@ FORWARD_COST = 0.35
 FEW_GRAPHS = 1000
 # The peak learning rate of fine-tuning relative to that of training.
 FINE_TUNING = 0.3
-ATTRIBUTES = ("node_label", "edge_label", "condition", "weights")
-"""Settings that name attributes of graphs: labels, conditions, and how weights are modelled."""
+ATTRIBUTES = ("node_label", "edge_label", "condition", "weights", "generate_features")
+"""Settings that name attributes of graphs: labels, conditions, node features, and how weights are modelled."""
 
 
 def resolve_device(name: str) -> torch.device:
@@ -185,7 +185,7 @@ def check_settings(name: str, settings: Mapping[str, Any], initial: TrainedModel
 
 
 def naming(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The names of labels and conditions among settings."""
+    """The names of labels, conditions and generated node features among settings."""
     return {key: value for key, value in _split_settings(settings)[0].items() if key != "weights"}
 
 
@@ -193,8 +193,9 @@ def _split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[s
     """The settings that name attributes of graphs, and those of models and runs."""
     names = {key: settings[key] for key in ATTRIBUTES if settings.get(key)}
     require("weights", names.get("weights", "sparse"), ("sparse", "dense"))
-    if isinstance(names.get("condition"), str):
-        names["condition"] = (names["condition"],)
+    for key in ("condition", "generate_features"):
+        if isinstance(names.get(key), str):
+            names[key] = (names[key],)
 
     return names, {key: value for key, value in settings.items() if key not in ATTRIBUTES}
 

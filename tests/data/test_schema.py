@@ -89,6 +89,7 @@ def test_a_schema_survives_json() -> None:
         "directed": True,
         "weights": "positive",
         "conditions": 3,
+        "feature_kinds": (),
     }
     with pytest.raises(CheckpointError, match="not readable"):
         AttributeSchema.from_json({"node_label": 3})

@@ -226,7 +226,7 @@ def test_an_evaluation_has_attributes_and_says_what_is_structural() -> None:
     assert found.vun.unique == plain.vun.unique
     assert found.vun.valid.count == sum(map(nx.is_directed_acyclic_graph, samples))
     assert "skeletons" in found.notes[0]
-    assert "ignore labels, weights and directions" in found.notes[1]
+    assert "ignore labels, weights, directions and features" in found.notes[1]
     assert not any("skeletons" in note for note in plain.notes)
     json.dumps(found.to_json())
 
