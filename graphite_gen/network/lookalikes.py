@@ -45,12 +45,14 @@ def rewire(
     if edges.shape[1] < 2:
         return chain.edges, chain.copied()
     sweeps = max(FEWEST, round(SWEEPS * min(1.0, MANY_EDGES / edges.shape[1])))
-    blocks, more = -(-sweeps // _CONNECTED), 0
-    while blocks or (chain.copied() > bound and more < _MORE):
+    blocks, more, before = -(-sweeps // _CONNECTED), _MORE, 2.0
+    # More sweeps than planned only as long as they help.
+    while blocks or (more and bound < chain.copied() < before):
+        before = before if blocks else chain.copied()
         for _ in range(_CONNECTED):
             chain.sweep(rng)
         chain.replace_edges(reconnect(chain.edges, len(like), Counter(sizes), chain.affinity, rng))
-        blocks, more = max(blocks - 1, 0), more + (blocks == 0)
+        blocks, more = (blocks - 1, more) if blocks else (0, more - 1)
 
     keys = np.sort(chain.edges[0] * len(like) + chain.edges[1])
 

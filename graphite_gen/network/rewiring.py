@@ -22,18 +22,21 @@ _PROPOSED, _WALK = 0.125, 3
 # The proportion of proposals that swap with an edge anywhere.
 _ANYWHERE = 0.1
 # Steps of the multipliers, which shrink with the sweeps as 1 / (1 + sweep / _SETTLING), and their bound.
-_COPY_STEP, _TRIANGLE_STEP, _MIXING_STEP, _SETTLING, _MOST = 0.2, 0.25, 4.0, 40, 20.0
+_COPY_STEP, _TRIANGLE_STEP, _MIXING_STEP, _SETTLING, _MOST = 0.4, 0.6, 8.0, 60, 20.0
+_AHEAD = 30
+# Sweeps in which the proportion of copied edges goes from one to the bound.
+_FALL = 40
 # Sweeps between two adaptations to the triangles, whose count takes as long as a sweep.
 _COUNTED = 2
 # The multiplier of copied edges at the start, before the bound is known to need more.
-_COPY_COST = 6.0
+_COPY_COST = 4.0
 # The proportion of copied edges that the chain aims at, relative to the bound.
 _AIM = 0.95
 
 
 def degree_classes(degrees: Indices) -> Indices:
-    """Classes of similar degrees, two per octave; nodes of degree 0 and 1, which have no triangles, are in class 0."""
-    return np.floor(2 * np.log2(np.maximum(degrees, 1))).astype(np.int64)
+    """Classes of similar degrees, four per octave; nodes of degree 0 and 1, which have no triangles, are in class 0."""
+    return np.floor(4 * np.log2(np.maximum(degrees, 1))).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,7 @@ class Rewiring:
         self._factor = self.logits.factor.detach().numpy()
         self._signed = SHARPNESS * self._factor * self.logits.sign.detach().numpy()
         self.closing = np.zeros(count)
+        self._copied_before = self.copied()
 
     def copied(self) -> float:
         """The proportion of edges that are copied: whose ends are copies of adjacent nodes of the observed network."""
@@ -193,8 +197,12 @@ class Rewiring:
 
     def _adapt(self) -> None:
         share = 1 / (1 + self.sweeps / _SETTLING)
-        aim = _AIM * self.bound
-        step = _COPY_STEP * share * np.clip(np.log((self.copied() + 0.01) / (aim + 0.01)), -2, 2)
+        aim = max(_AIM * self.bound, 1 - self.sweeps / _FALL)
+        # The proportion expected after some sweeps, since swaps follow the multiplier slowly.
+        now = self.copied()
+        expected = max(now + _AHEAD * (now - self._copied_before), 0.0)
+        self._copied_before = now
+        step = _COPY_STEP * share * np.clip(np.log((expected + 0.01) / (aim + 0.01)), -2, 2)
         self.copy_cost = float(np.clip(self.copy_cost + step, 0, _MOST)) if self.bound < 1 else 0.0
         if self.observed.assortativity is not None and self.edges.size:
             x = self._excess
