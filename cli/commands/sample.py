@@ -186,6 +186,6 @@ def _copied(shares: list[float | None], novelty: float | None) -> str:
     text = f"Copied edges: {mean:.1%}" + (f" on average, at most {most:.1%}" if len(known) > 1 else "")
     least = NOVELTY if novelty is None else novelty
     if most > 1 - least + 1e-6:
-        return f"{text}; the degrees leave no room for a novelty of {least:g}."
+        return f"{text}; a novelty of {least:g} was not reached."
 
     return f"{text} (novelty at least {least:g})."

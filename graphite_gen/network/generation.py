@@ -157,9 +157,9 @@ class NetworkModel:
         """Sample graphs that resemble the observed network, by default of its size, as networkx graphs.
 
         The arguments are those of :meth:`graphite_gen.Model.sample`, and ``novelty``, the least proportion of edges
-        that are not copied from the observed network: an edge is copied if its ends are copies of adjacent nodes; node i is
-        a copy of node i in samples of the same size. The graph attribute ``copied_edges`` has the proportion of copied
-        edges, which is larger if the degrees leave no other choice, as in a complete graph.
+        that are not copied from the observed network. An edge is copied if its ends are copies of adjacent nodes; node
+        i is a copy of node i in samples of the same size. The graph attribute ``copied_edges`` has the proportion of
+        copied edges, which is larger if the degrees leave no other choice, as in a complete graph.
 
         Raises:
             SamplingError: The mean degree is impossible for so few nodes, or the model has no edges to compare with.

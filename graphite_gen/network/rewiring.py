@@ -203,7 +203,7 @@ class Rewiring:
         expected = max(now + _AHEAD * (now - self._copied_before), 0.0)
         self._copied_before = now
         step = _COPY_STEP * share * np.clip(np.log((expected + 0.01) / (aim + 0.01)), -2, 2)
-        self.copy_cost = float(np.clip(self.copy_cost + step, 0, _MOST)) if self.bound < 1 else 0.0
+        self.copy_cost = max(self.copy_cost + float(step), 0.0) if self.bound < 1 else 0.0
         if self.observed.assortativity is not None and self.edges.size:
             x = self._excess
             missing = self.observed.assortativity - float((x[self.edges[0]] * x[self.edges[1]]).mean())
