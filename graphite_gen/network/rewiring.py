@@ -202,7 +202,9 @@ class Rewiring:
         now = self.copied()
         expected = max(now + _AHEAD * (now - self._copied_before), 0.0)
         self._copied_before = now
-        step = _COPY_STEP * share * np.clip(np.log((expected + 0.01) / (aim + 0.01)), -2, 2)
+        step = _COPY_STEP * np.clip(np.log((expected + 0.01) / (aim + 0.01)), -2, 2)
+        # The bound holds even if the other terms need edges that are copied.
+        step *= share if step < 0 or now <= self.bound else 1.0
         self.copy_cost = max(self.copy_cost + float(step), 0.0) if self.bound < 1 else 0.0
         if self.observed.assortativity is not None and self.edges.size:
             x = self._excess

@@ -40,7 +40,7 @@ def ring(nodes: int) -> PairLogits:
     angle = torch.arange(nodes) * (2 * torch.pi / nodes)
     factor = torch.cat([torch.stack([(k * angle).cos(), (k * angle).sin()], 1) for k in (1, 2, 4, 8, 16)], 1)
 
-    return PairLogits(0.8 * factor, torch.ones(10), torch.zeros(nodes), torch.zeros(()))
+    return PairLogits(1.2 * factor, torch.ones(10), torch.zeros(nodes), torch.zeros(()))
 
 
 def test_sweeps_keep_degrees_and_give_simple_graphs() -> None:
@@ -111,13 +111,13 @@ def rewired(graph: nx.Graph, logits: PairLogits, bound: float = 0.2, seed: int =
 
 @pytest.mark.parametrize("bound", [0.05, 0.2])
 def test_copied_edges_are_bounded(bound: float) -> None:
-    graph = nx.circulant_graph(200, [1, 2])
+    graph = nx.circulant_graph(200, [1, 5])
     after, copied = rewired(graph, ring(200), bound)
 
     assert copied == pytest.approx(sum(graph.has_edge(*edge) for edge in after.edges) / graph.size())
     assert 0 < copied <= bound
     # Without the bound, the log-odds keep most of the edges.
-    assert rewired(graph, ring(200), 1.0)[1] > 3 * bound
+    assert rewired(graph, ring(200), 1.0)[1] > 2 * bound
 
 
 def test_triangles_and_assortativity_are_those_of_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,14 +146,14 @@ def test_assortative_networks_stay_assortative(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_log_odds_keep_edges_local() -> None:
-    graph = nx.circulant_graph(200, [1, 2])
+    graph = nx.circulant_graph(200, [1, 5])
 
     def spans(after: nx.Graph) -> float:
         return float(np.mean([min(abs(i - j), 200 - abs(i - j)) for i, j in after.edges]))
 
     local, anywhere = (rewired(graph, logits)[0] for logits in (ring(200), flat(200)))
 
-    assert spans(local) < 6
+    assert spans(local) < 8
     assert spans(anywhere) > 3 * spans(local)
     assert nx.average_shortest_path_length(local) > 1.5 * nx.average_shortest_path_length(anywhere)
 
