@@ -80,6 +80,7 @@ ADVICE: dict[str, str] = {
     # Sampling and completion.
     "constraints-not-met": "Relax the constraints, or try another number of nodes with '--nodes'.",
     "features-required": "Pass graphs that have them with '--features FILE'.",
+    "no-observed-edges": "Train it again with 'graphite-gen train --single', or leave out '--novelty'.",
     "identity-features": "Use smaller graphs, or a model trained with '--preset default'.",
     "impossible-enumeration": "Use a model of such graphs, or more '--steps'.",
     "impossible-particles": "Use a model of such graphs, or more '--particles'.",

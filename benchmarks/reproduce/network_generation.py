@@ -1,95 +1,150 @@
-"""Statistics of graphs sampled from a model of one network, beside those of the network, at its size and at others.
+"""Statistics of graphs that resemble one observed network, by our model and by classical random graph models.
 
-The network is Cora or any other file. Each row is a mean over samples; the first row is the network itself, and the
-last one networkx's configuration model, which preserves the degrees only.
+The networks are Cora (or another file), a grid of 50 x 100 nodes with 5 % of its edges rewired, and a social network of
+1500 nodes in communities (networkx's Gaussian random partition graph). Each row is a mean over samples; the first row
+of each network is the network itself.
 """
 
 from __future__ import annotations
 
 import argparse
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import networkx as nx
 import numpy as np
 import torch
+from scipy import sparse
+from scipy.sparse.linalg import eigsh
+from scipy.stats import ks_2samp
 
+from benchmarks.reproduce.null_models import NULL_MODELS
 from benchmarks.tables import publish
+from graphite_gen.evaluation.statistics import mean_path_lengths
+from graphite_gen.graph import SimpleGraph
 from graphite_gen.network.generation import fit_network_model, sample_networks
-from graphite_gen.network.network import read_network
+from graphite_gen.network.network import Network, read_network
 
-FACTORS = (0.5, 1, 2, 10)
-
-
-def figures(graph: nx.Graph, observed: nx.Graph | None) -> list[float]:
-    """Return statistics of degrees, components and triangles, and the percentage of edges shared with the network."""
-    degrees = np.array([degree for _, degree in graph.degree])
-    shared = np.nan if observed is None else sum(observed.has_edge(*edge) for edge in graph.edges) / graph.size()
-
-    return [
-        degrees.mean(),
-        degrees.std(),
-        degrees.max(),
-        100 * (degrees == 0).mean(),
-        100 * len(max(nx.connected_components(graph), key=len)) / len(graph),
-        nx.transitivity(graph),
-        nx.average_clustering(graph),
-        nx.degree_assortativity_coefficient(graph),
-        100 * shared,
-    ]
+ROWS, COLUMNS, REWIRED = 50, 100, 0.05
+# Communities of the social network: nodes, mean size, shape of their variance, probabilities of edges.
+COMMUNITIES = (1500, 12, 8, 0.45, 0.0015)
 
 
-def _cell(values: np.ndarray) -> str:
-    """Format the mean over samples, with its standard error if there are several."""
-    if np.isnan(values).any():
-        return "–"
-    error = f" ± {values.std(ddof=1) / np.sqrt(len(values)):.2g}" if len(values) > 1 else ""
-
-    return f"{values.mean():.3g}{error}"
-
-
-def _without_loops(graph: nx.Graph) -> nx.Graph:
-    graph.remove_edges_from(list(nx.selfloop_edges(graph)))
+def rewired_grid(rows: int, columns: int, proportion: float, seed: int) -> nx.Graph:
+    """Return a grid with one end of a proportion of its edges moved to a random node."""
+    rng = np.random.default_rng(seed)
+    graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(rows, columns))
+    for i, j in list(graph.edges):
+        if rng.random() < proportion:
+            k = int(rng.integers(len(graph)))
+            if k != i and not graph.has_edge(i, k):
+                graph.remove_edge(i, j)
+                graph.add_edge(i, k)
 
     return graph
+
+
+def social_network(seed: int) -> nx.Graph:
+    """Return the largest component of a graph with many communities of unequal size."""
+    graph = nx.gaussian_random_partition_graph(*COMMUNITIES, seed=seed)
+    part = graph.subgraph(max(nx.connected_components(graph), key=len))
+
+    return nx.Graph(nx.convert_node_labels_to_integers(part).edges)
+
+
+def spectral_gap(graph: nx.Graph) -> float:
+    """Return the second eigenvalue of the normalised Laplacian of the largest component."""
+    nodes = max(nx.connected_components(graph), key=len)
+    matrix = nx.to_scipy_sparse_array(graph.subgraph(nodes), dtype=float)
+    scale = sparse.diags_array(matrix.sum(axis=1) ** -0.5)
+    values = eigsh(scale @ matrix @ scale + sparse.eye_array(len(nodes)), k=2, which="LA", return_eigenvectors=False)
+
+    return float(2 - values.min())
+
+
+def by_degree(graph: nx.Graph) -> dict[int, float]:
+    """Return the mean clustering coefficient of nodes by octave of the degree, from degree 2."""
+    octaves: dict[int, list[float]] = {}
+    for node, value in nx.clustering(graph).items():
+        if graph.degree[node] > 1:
+            octaves.setdefault(int(np.log2(graph.degree[node])), []).append(value)
+
+    return {octave: float(np.mean(values)) for octave, values in octaves.items()}
+
+
+def figures(graph: nx.Graph, observed: nx.Graph) -> dict[str, float]:
+    """Return the statistics of a graph, and its distances from the network, by column."""
+    degrees, own = ([degree for _, degree in each.degree] for each in (graph, observed))
+    found, wanted = by_degree(graph), by_degree(observed)
+    counts = np.bincount(np.log2(np.maximum(own, 1)).astype(int))
+    weights = {octave: counts[octave] for octave in wanted}
+    error = sum(weight * abs(found.get(octave, 0.0) - wanted[octave]) for octave, weight in weights.items())
+    simple = SimpleGraph.from_pairs(len(graph), [tuple(sorted(edge)) for edge in graph.edges])
+
+    return {
+        "isolated, %": 100 * np.mean(np.array(degrees) == 0),
+        "components": nx.number_connected_components(graph),
+        "degrees, KS": ks_2samp(degrees, own).statistic,
+        "clustering": nx.average_clustering(graph),
+        "error of clustering by degree": error / max(sum(weights.values()), 1),
+        "assortativity": nx.degree_assortativity_coefficient(graph),
+        "path length": float(mean_path_lengths([simple])[0]),
+        "spectral gap": spectral_gap(graph),
+        "copied edges, %": 100 * sum(observed.has_edge(*edge) for edge in graph.edges) / graph.size(),
+    }
+
+
+def _cell(values: list[float]) -> str:
+    """Format the mean over samples, with its standard error if there are several."""
+    error = f" ± {np.std(values, ddof=1) / np.sqrt(len(values)):.1g}" if len(values) > 1 else ""
+
+    return f"{np.mean(values):.3g}{error}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("graph", type=Path, help="a file of one network, such as cora.h5")
-    parser.add_argument("--draws", type=int, default=5, help="samples per size  [5]")
+    parser.add_argument("--draws", type=int, default=3, help="samples per network and model  [3]")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
 
-    given = read_network(arguments.graph)
-    observed = given.graph.to_networkx()
-    model = fit_network_model(given)
-    rows = [["observed", f"{given.nodes:,}", *(_cell(np.array([value])) for value in figures(observed, None))]]
-    for factor in FACTORS:
-        nodes = round(factor * given.nodes)
-        draws = [graph.to_networkx() for graph in sample_networks(model, arguments.draws, nodes=nodes)]
-        # Node i of a sample corresponds to node i of the network only at the size of the network.
-        found = [figures(graph, observed if factor == 1 else None) for graph in draws]
-        rows.append([f"{factor:g} ×", f"{nodes:,}", *map(_cell, np.transpose(found))])
-    degrees = [degree for _, degree in observed.degree]
-    peers = (nx.Graph(nx.configuration_model(degrees, seed=draw)) for draw in range(arguments.draws))
-    found = [figures(_without_loops(graph), observed) for graph in peers]
-    rows.append(["configuration model", f"{given.nodes:,}", *map(_cell, np.transpose(found))])
-    name = arguments.graph.stem.capitalize()
-    header = [
-        "size",
-        "nodes",
-        "mean degree",
-        "degree s.d.",
-        "largest degree",
-        "isolated, %",
-        "largest component, %",
-        "transitivity",
-        "clustering",
-        "assortativity",
-        f"edges shared with {name}, %",
-    ]
-    title = f"Graphs sampled from a model of {name}, mean over {arguments.draws} samples with standard error"
-    publish("network_generation", title, header, rows, {"draws": arguments.draws})
+    networks: dict[str, Network] = {arguments.graph.stem.capitalize(): read_network(arguments.graph)}
+    for name, graph in (
+        ("grid", rewired_grid(ROWS, COLUMNS, REWIRED, seed=1)),
+        ("communities", social_network(seed=1)),
+    ):
+        networks[name] = Network(SimpleGraph.from_pairs(len(graph), [tuple(sorted(edge)) for edge in graph.edges]))
+    rows, details = [], {}
+    header: list[str] = []
+    for name, network in networks.items():
+        observed = network.graph.to_networkx()
+        start = time.perf_counter()
+        model = fit_network_model(network)
+        training = time.perf_counter() - start
+
+        def ours(draw: int, model=model) -> nx.Graph:
+            return next(iter(sample_networks(model, 1, seed=draw))).to_networkx()
+
+        methods: dict[str, Callable[[int], nx.Graph]] = {"graphite-gen": ours}
+        methods |= {
+            label: lambda draw, make=make, observed=observed: make(observed, np.random.default_rng(draw))
+            for label, make in NULL_MODELS.items()
+        }
+        itself = figures(observed, observed)
+        header = ["network", "model", *itself, "seconds per sample"]
+        rows.append([name, "observed", *(_cell([value]) for value in list(itself.values())[:-1]), "–", "–"])
+        details[name] = {"observed": itself, "training seconds": training}
+        for label, make in methods.items():
+            start = time.perf_counter()
+            graphs = [make(draw) for draw in range(arguments.draws)]
+            seconds = (time.perf_counter() - start) / arguments.draws
+            found = [figures(graph, observed) for graph in graphs]
+            details[name][label] = found
+            rows.append([name, label, *(_cell([each[key] for each in found]) for key in itself), f"{seconds:.2g}"])
+            print(rows[-1], flush=True)
+    title = f"Graphs that resemble one network, mean over {arguments.draws} samples with standard error"
+    publish("network_generation", title, header, rows, {"draws": arguments.draws, "networks": details})
 
 
 if __name__ == "__main__":

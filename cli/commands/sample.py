@@ -1,6 +1,6 @@
 """Graphs sampled from a trained model."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,13 +18,15 @@ from ..types import CONDITION
 MANY_CELLS = 1 << 22
 # The proportion of unconstrained samples that satisfy a constraint, below which it is reported as unlikely.
 UNLIKELY = 0.01
+# The default novelty of samples of one network; a test holds that it is the library's.
+NOVELTY = 0.8
 
 
 @command(
     short_help="Sample graphs from a model.",
     groups={
         "Model": "model seed",
-        "Graphs": "count nodes conditions largest_component",
+        "Graphs": "count nodes conditions largest_component novelty",
         "Constraints": "tree regular degrees connected acyclic dag planar edges max_degree",
         "Output": "output format union force",
     },
@@ -42,6 +44,12 @@ UNLIKELY = 0.01
 )
 @constraint_options.options
 @options.flag("--largest-component", help="Keep only the largest component of each graph.")
+@click.option(
+    "--novelty",
+    type=click.FloatRange(0, 1),
+    metavar="PROPORTION",
+    help="For a model of one network: least proportion of edges that are not copied from it.  [default: 0.8]",
+)
 @options.file(
     "--latents",
     "encoded",
@@ -63,7 +71,8 @@ def sample(output: Path, **values: Any) -> None:
     Constraints always hold and can be combined. They are enforced by rejection, which is exact, or, where too few
     samples satisfy them, by masking infeasible edges; the graph attribute 'enforced' tells which.
 
-    A model of one network ('graphite-gen train --single') samples graphs with its mean degree, of its size or another.
+    A model of one network ('graphite-gen train --single') samples graphs with its degrees, of its size or another. The
+    graph attribute 'copied_edges' has the proportion of edges that are edges of the network.
 
     \b
     Example:
@@ -127,8 +136,18 @@ def sample(output: Path, **values: Any) -> None:
         options.refuse_without_effect((*constraints, "features", "encoded", "conditions"), on)
         network = load_network(folder)
         note(f"Model '{network.name}' of one network in '{folder}': {reason}.")
-        count = given.count or 1
-        return write_samples(sample_networks(network, count, **how), network.name, count)
+        count, shares = given.count or 1, []
+
+        def counted() -> Iterator[Any]:
+            for graph in sample_networks(network, count, novelty=given.novelty, **how):
+                shares.append(graph.attributes.get("copied_edges"))
+                yield graph
+
+        write_samples(counted(), network.name, count)
+        if group.is_rank_zero and shares:
+            note(_copied(shares, given.novelty))
+        return
+    options.refuse_without_effect(("novelty",), f"'{folder}', which was trained on many graphs")
     trained = load_model(folder, reason, given.device)
     seen = trained.sizes.graphs
     if given.nodes is not None and not min(seen) <= given.nodes[0] <= given.nodes[1] <= max(seen):
@@ -155,4 +174,18 @@ def sample(output: Path, **values: Any) -> None:
         if sampler.masked and rate < UNLIKELY:
             note(f"'{label}' is very unlikely under '{trained.name}': the samples may be unlike its other graphs.")
 
-    return None
+    return
+
+
+def _copied(shares: list[float | None], novelty: float | None) -> str:
+    """How many edges of samples are copied from the network, in one line."""
+    known = [share for share in shares if share is not None]
+    if not known:
+        return "The model was saved by an earlier version, so its edges are sampled independently: train it again."
+    mean, most = sum(known) / len(known), max(known)
+    text = f"Copied edges: {mean:.1%}" + (f" on average, at most {most:.1%}" if len(known) > 1 else "")
+    least = NOVELTY if novelty is None else novelty
+    if most > 1 - least + 1e-6:
+        return f"{text}; a novelty of {least:g} was not reached."
+
+    return f"{text} (novelty at least {least:g})."

@@ -292,8 +292,7 @@ def _train_network(ctx: click.Context, given: SimpleNamespace) -> None:
     network_options.refuse_idle([given.kind or KINDS[0]])
 
     from graphite_gen.io.locks import locked
-    from graphite_gen.network.generation import MOST_NODES, fit_network_model
-    from graphite_gen.network.hyperparameters import GENERATION
+    from graphite_gen.network.generation import MOST_NODES, fit_network_model, generation_settings
     from graphite_gen.network.storage import save_network
     from graphite_gen.records import Provenance
     from graphite_gen.training.runs import claim_folder
@@ -306,9 +305,9 @@ def _train_network(ctx: click.Context, given: SimpleNamespace) -> None:
     reading = {"features": False, "node_features": None, "node_labels": None}
     graph, *_ = network_options.read(given.source, reading | {"format": given.format, "simplify": given.simplify})
     changes = {key: value for key in NETWORK_SETTINGS if (value := getattr(given, key)) is not None}
-    chosen = replace(GENERATION, **changes)
+    chosen = replace(generation_settings(graph.nodes), **changes)
     if graph.nodes > MOST_NODES:
-        note(f"With more than {MOST_NODES} nodes only the mean degree is calibrated, not that of each node.")
+        note(f"With more than {MOST_NODES} nodes the model has fewer latents.")
     started, origin = time.monotonic(), Provenance(source=given.source.name)
     with counting(f"Training {chosen.kind}") as progress:
         about = {"name": folder.name, "seed": given.seed, "provenance": origin}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..config import require_count
+from ..config import require_count, require_range
 from ..data.properties import largest_component
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import SamplingError
@@ -22,17 +23,24 @@ from ..records import Provenance, count_of
 from ..rng import derive_seed, seed_or_new, stream
 from .autoencoder import PairDecoder
 from .calibration import density_shift, fit_biases
-from .edge_sampler import sample_edges
-from .hyperparameters import GENERATION, LinkSettings
+from .degree_matching import match_degrees
+from .edge_sampler import BlockTree, sample_edges
+from .hyperparameters import GENERATION, LARGE_GENERATION, LinkSettings
 from .lift import lift
 from .link_prediction import train_on_all
+from .lookalikes import rewire
 from .network import Network
 from .pair_logits import PairLogits
+from .reconnection import component_sizes
+from .rewiring import Observed
 
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["NetworkModel", "fit_network_model", "sample_networks"]
+__all__ = ["NOVELTY", "NetworkModel", "fit_network_model", "generation_settings", "sample_networks"]
+
+NOVELTY = 0.8
+"""The default least proportion of edges that are not copied from the observed network."""
 
 # Iterations of the degree calibration; for more than MOST_NODES nodes visiting all pairs that often is too slow.
 ROUNDS = 12
@@ -41,6 +49,8 @@ MOST_NODES = 50_000
 MOST_ADJACENT = 0.95
 # The density is calibrated for this many copies, or copies of this many nodes; the others use their mean shift.
 SHIFTS, SHIFTED_NODES = 4, 50_000
+# Nodes in a block of similar nodes, whose free ends of edges are joined.
+_BLOCK = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +64,8 @@ class NetworkModel:
         degrees: The observed degrees, with shape :math:`(N,)`.
         biases: Biases of the logits that reproduce these degrees, with shape :math:`(N,)`.
         provenance: The source of the network.
+        pairs: The observed edges i < j, with shape :math:`(2, E)`; None in models saved by earlier versions, whose
+            samples have independent edges.
     """
 
     name: str
@@ -65,6 +77,7 @@ class NetworkModel:
     biases: Tensor
     seed: int
     provenance: Provenance
+    pairs: Tensor | None = None
     # Biases for a fraction 2**-k of the nodes, by k.
     _fraction_biases: dict[int, Tensor] = field(default_factory=dict, init=False, repr=False)
 
@@ -139,23 +152,33 @@ class NetworkModel:
         seed: int | None = None,
         largest_component: bool = False,
         with_latents: bool = False,
+        novelty: float | None = None,
     ) -> list[nx.Graph]:
-        """Sample graphs with the mean degree of the observed network, by default of its size, as networkx graphs.
+        """Sample graphs that resemble the observed network, by default of its size, as networkx graphs.
 
-        The arguments are those of :meth:`graphite_gen.Model.sample`.
+        The arguments are those of :meth:`graphite_gen.Model.sample`, and ``novelty``, the least proportion of edges
+        that are not copied from the observed network. An edge is copied if its ends are copies of adjacent nodes; node
+        i is a copy of node i in samples of the same size. The graph attribute ``copied_edges`` has the proportion of
+        copied edges, which is larger if the degrees leave no other choice, as in a complete graph.
 
         Raises:
-            SamplingError: The mean degree is impossible for so few nodes.
+            SamplingError: The mean degree is impossible for so few nodes, or the model has no edges to compare with.
         """
         how: dict[str, Any] = {"nodes": nodes, "largest": largest_component, "latents": with_latents}
+        how["novelty"] = novelty
         graphs = sample_networks(self, count, seed=seed_or_new(seed), **how)
 
         return [graph.to_networkx() for graph in graphs]
 
 
+def generation_settings(nodes: int) -> LinkSettings:
+    """The default settings of a model of a network with so many nodes."""
+    return GENERATION if nodes <= MOST_NODES else LARGE_GENERATION
+
+
 def fit_network_model(
     graph: Network,
-    settings: LinkSettings = GENERATION,
+    settings: LinkSettings | None = None,
     *,
     name: str = "model",
     seed: int = 0,
@@ -163,6 +186,7 @@ def fit_network_model(
     progress: Callable[[int, int], None] | None = None,
 ) -> NetworkModel:
     """Train a generative model of a network from its edges; node features are not used."""
+    settings = settings or generation_settings(graph.nodes)
     trained = train_on_all(graph, settings, seed, features=False, progress=progress)
     with torch.no_grad():
         posterior = trained.network.encode(trained.graph, trained.inputs)
@@ -178,6 +202,7 @@ def fit_network_model(
         torch.zeros_like(degrees),
         seed,
         provenance or Provenance(),
+        torch.from_numpy(graph.edges.T.astype(np.int64)),
     )
 
     return model if model.nodes > MOST_NODES else replace(model, biases=model._fit_biases())
@@ -191,6 +216,7 @@ def sample_networks(
     seed: int = 0,
     largest: bool = False,
     latents: bool = False,
+    novelty: float | None = None,
     group: ProcessGroup = SINGLE_PROCESS,
 ) -> Iterator[SimpleGraph]:
     """Graphs from a model of one network; see :meth:`NetworkModel.sample` for the arguments.
@@ -207,18 +233,33 @@ def sample_networks(
             f"The mean degree of '{model.name}' is {model.mean_degree:.3g}, which is impossible with {low} nodes: "
             f"use at least {int(np.ceil(model.mean_degree)) + 1}."
         )
+    if novelty is not None:
+        require_range("novelty", novelty, 0, 1)
+    if model.pairs is None and novelty is not None:
+        raise SamplingError(
+            f"'{model.name}' was saved without the edges of its network, so copied edges are not known.",
+            reason="no-observed-edges",
+        )
+    bound = 1 - (NOVELTY if novelty is None else novelty)
+    observed = None if model.pairs is None else Observed.of(model.pairs.numpy(), model.nodes)
 
     def draw(index: int) -> SimpleGraph:
         rng = stream(seed, "graph", index)
         generator = torch.Generator().manual_seed(derive_seed(seed, "latents", index))
-        graph = _sample_network(model, int(rng.integers(low, high + 1)), generator, rng, latents)
+        graph = _sample_network(model, int(rng.integers(low, high + 1)), generator, rng, latents, observed, bound)
         return largest_component(graph) if largest else graph
 
     return group.gather_in_order(count, draw)
 
 
 def _sample_network(
-    model: NetworkModel, nodes: int, generator: torch.Generator, rng: np.random.Generator, with_latents: bool
+    model: NetworkModel,
+    nodes: int,
+    generator: torch.Generator,
+    rng: np.random.Generator,
+    with_latents: bool,
+    observed: Observed | None,
+    bound: float,
 ) -> SimpleGraph:
     # Nodes of a copy have distinct originals, since no edge between copies of one node was observed; unless copies
     # would then be so small that the mean degree exceeds half of their nodes.
@@ -226,17 +267,29 @@ def _sample_network(
     while count > 1 and nodes // count < model.nodes and nodes // count - 1 < 2 * model.mean_degree:
         count -= 1
     sizes = [(nodes + place) // count for place in range(count)]
-    latents, originals, copies = zip(*_copies(model, sizes, generator, rng), strict=True)
+    latents, decoded, originals, copies = zip(*_copies(model, sizes, generator, rng), strict=True)
     edges = lift(originals, copies, rng)
+    attributes = {}
+    if observed is not None:
+        like, logits = np.concatenate(originals), _joined(decoded)
+        if nodes != model.nodes:
+            edges = _with_degrees_of(model, edges, like, logits, rng)
+        edges, copied = rewire(edges, logits, like, observed, _expected_sizes(model, nodes), bound, rng)
+        attributes = {"copied_edges": round(copied, 6)}
     columns = {f"z{k}": column.tolist() for k, column in enumerate(torch.cat(latents).T)} if with_latents else {}
 
-    return SimpleGraph(nodes, np.ascontiguousarray(edges.T, dtype=np.int32), node_attributes=columns)
+    return SimpleGraph(
+        nodes, np.ascontiguousarray(edges.T, dtype=np.int32), node_attributes=columns, attributes=attributes
+    )
 
 
 def _copies(
     model: NetworkModel, sizes: list[int], generator: torch.Generator, rng: np.random.Generator
-) -> Iterator[tuple[Tensor, NDArray[np.int64], NDArray[np.int64]]]:
-    """Latents, originals and edges of each copy; its nodes have distinct originals as far as possible."""
+) -> Iterator[tuple[Tensor, PairLogits, NDArray[np.int64], NDArray[np.int64]]]:
+    """Latents, logits, originals and edges of each copy; its nodes have distinct originals as far as possible.
+
+    The edges of a copy of all nodes are those of the network, if they are known: swaps replace them later.
+    """
     shifts: list[float] = []
     for nodes in sizes:
         like = torch.arange(nodes)
@@ -244,6 +297,9 @@ def _copies(
             rounds = -(-nodes // model.nodes)
             like = torch.cat([torch.randperm(model.nodes, generator=generator) for _ in range(rounds)])[:nodes]
         z, logits = model.draw(generator, like)
+        if model.pairs is not None and nodes == model.nodes:
+            yield z, logits, like.numpy(), model.pairs.numpy()
+            continue
         logits = replace(logits, bias=logits.bias + model.biases_for(nodes)[like])
         # Sizes differ by at most one, so the mean shift of some copies fits the others.
         if len(shifts) < max(SHIFTS, SHIFTED_NODES // nodes):
@@ -251,4 +307,35 @@ def _copies(
             shift = shifts[-1]
         else:
             shift = sum(shifts) / len(shifts)
-        yield z, like.numpy(), sample_edges(replace(logits, shift=logits.shift + shift), rng)
+        yield z, logits, like.numpy(), sample_edges(replace(logits, shift=logits.shift + shift), rng)
+
+
+def _joined(parts: tuple[PairLogits, ...]) -> PairLogits:
+    """The logits of all copies, also of pairs of nodes in different ones."""
+    return replace(parts[0], factor=torch.cat([p.factor for p in parts]), bias=torch.cat([p.bias for p in parts]))
+
+
+def _with_degrees_of(
+    model: NetworkModel, edges: NDArray[np.int64], like: NDArray[np.int64], logits: PairLogits, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Edges with which each node has the degree of its original, as far as possible."""
+    degrees = np.minimum(model.degrees.numpy().astype(np.int64)[like], len(like) - 1)
+    if degrees.sum() % 2:
+        several = np.flatnonzero(degrees > 1)
+        node = rng.choice(several if len(several) else np.flatnonzero(degrees))
+        degrees[node] += 1 if rng.random() < 0.5 and degrees[node] < len(like) - 1 else -1
+    places = BlockTree.of(logits, _BLOCK).nodes
+    order = np.empty(len(places), dtype=np.int64)
+    order[places] = np.arange(len(places))
+
+    return match_degrees(edges, degrees, order[: len(like)], rng)
+
+
+def _expected_sizes(model: NetworkModel, nodes: int) -> Counter[int]:
+    """The numbers of components by size in a graph of so many nodes, without the largest."""
+    assert model.pairs is not None
+    found = Counter(component_sizes(model.pairs.numpy(), model.nodes)[1:].tolist())
+    if nodes == model.nodes:
+        return found
+
+    return Counter({size: round(count * nodes / model.nodes) for size, count in found.items()})

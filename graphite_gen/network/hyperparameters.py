@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..config import KINDS, Autoencoder, Settings, require, require_range
 from ..errors import ConfigError
@@ -11,6 +11,7 @@ __all__ = [
     "CLASSIFIERS",
     "GENERATION",
     "HEADS",
+    "LARGE_GENERATION",
     "PAIR_FEATURES",
     "SKIPS",
     "TARGETS",
@@ -103,10 +104,11 @@ def _require_fraction(name: str, value: float) -> None:
         raise ConfigError(f"'{name}' is {value}; it should be at least 0 and less than 1.")
 
 
-GENERATION = LinkSettings(
-    latent=24, hops=1, head="signed", targets="all", edge_dropout=0.0, kl_weight=0.1, pair_features="none"
-)
+GENERATION = LinkSettings(hops=3, head="signed", targets="all", edge_dropout=0.0, kl_weight=0.1, pair_features="none")
 """Settings for new graphs like the observed network: its own edges are learned, not those it may be missing."""
+
+LARGE_GENERATION = replace(GENERATION, latent=24, hops=1)
+"""The same for large networks: time and memory are proportional to the latent dimension."""
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from ..graph import SimpleGraph, as_simple_graph, is_igraph
 from ..records import Provenance
 from ..rng import seed_or_new
 from .baselines import BASELINES, CHEAP
-from .generation import NetworkModel, fit_network_model
-from .hyperparameters import GENERATION, ClassifierSettings, LinkSettings
+from .generation import NetworkModel, fit_network_model, generation_settings
+from .hyperparameters import ClassifierSettings, LinkSettings
 from .link_prediction import (
     LinkResult,
     Negatives,
@@ -222,9 +222,10 @@ def fit_network(graph: NetworkLike, *, name: str = "model", seed: int | None = N
     """
     source = Path(graph).name if isinstance(graph, str | Path) else None
 
-    own, origin = GENERATION.changed(**settings), Provenance(source=source)
+    network = _as_network(graph)
+    own, origin = generation_settings(network.nodes).changed(**settings), Provenance(source=source)
 
-    return fit_network_model(_as_network(graph), own, name=name, seed=seed_or_new(seed), provenance=origin)
+    return fit_network_model(network, own, name=name, seed=seed_or_new(seed), provenance=origin)
 
 
 def _as_network(graph: NetworkLike, features: bool | None = None) -> Network:

@@ -8,6 +8,7 @@ import pytest
 
 from graphite_gen import config
 from graphite_gen.cli import console
+from graphite_gen.cli.commands import sample
 from graphite_gen.cli.commands.classify import classify
 from graphite_gen.cli.commands.link import link
 from graphite_gen.network import generation, hyperparameters, tasks
@@ -16,7 +17,7 @@ from graphite_gen.network.link_prediction import NEGATIVES
 from graphite_gen.network.node_classification import NODE_SPLITS
 from graphite_gen.network.splits import SPLITS
 
-from .conftest import run
+from .conftest import assert_error, invoke, run
 
 TINY = ("--epochs", 3, "--latent", 4, "--threads", 1)
 COMMANDS = {
@@ -135,3 +136,15 @@ def test_settings_that_one_chosen_kind_uses_are_accepted(groups: Path) -> None:
     kinds = ("--kind", "gae", "--kind", "graphite-vae")
     run("link", groups, *kinds, "--skip-weight", 0.5, "--kl-weight", 0.5, "--runs", 1, *TINY)
     run("classify", groups, "--runs", 1, "--reconstruction", 0.1, *TINY)
+
+
+@pytest.mark.usefixtures("few_cliques")
+def test_novelty_is_reported_and_refused_without_effect() -> None:
+    run(*COMMANDS["train"], "--name", "own", "--force")
+    done = run("sample", "--model", "checkpoints/own", "--novelty", 0, "-o", "like.graphml")
+
+    assert "Copied edges: " in done.stderr
+    assert "novelty at least 0" in done.stderr
+    assert 0 <= nx.read_graphml("like.graphml").graph["copied_edges"] <= 1
+    assert_error(invoke("sample", "--model", "bundled:ego", "--novelty", 0.5, "-o", "x.graphml"), "--novelty", code=2)
+    assert sample.NOVELTY == generation.NOVELTY
