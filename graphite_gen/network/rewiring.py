@@ -193,7 +193,9 @@ class Rewiring:
         terms = self.closing[self._classes]
         value = terms[near[pair]] + terms[far[pair]] + terms[node]
 
-        return np.bincount(swap, weights=np.where(pair < 2 * count, value, -value), minlength=count)
+        change = np.bincount(swap, weights=np.where(pair < 2 * count, value, -value), minlength=count)
+
+        return change.astype(np.float64, copy=False)
 
     def _adapt(self) -> None:
         share = 1 / (1 + self.sweeps / _SETTLING)
@@ -232,7 +234,7 @@ def _apart(pairs: Indices) -> Flags:
     is_first = np.zeros(len(numbers), dtype=np.bool_)
     is_first[np.unique(numbers, return_index=True)[1]] = True
 
-    return is_first.reshape(-1, 2).all(1)
+    return np.asarray(is_first.reshape(-1, 2).all(1))
 
 
 def _standardised(degrees: Indices, edges: Indices) -> Values:
