@@ -81,6 +81,8 @@ FORWARD_COST = 0.35
 FEW_GRAPHS = 1000
 # The peak learning rate of fine-tuning relative to that of training.
 FINE_TUNING = 0.3
+# The part of a run after which inactive latents are left without free bits.
+INACTIVE_FROM = 0.3
 ATTRIBUTES = ("node_label", "edge_label", "condition", "weights", "generate_features")
 """Settings that name attributes of graphs: labels, conditions, node features, and how weights are modelled."""
 
@@ -715,13 +717,23 @@ class Trainer:
 
         return [chosen[batch].tolist() for batch in places]
 
+    @property
+    def _latents_are_inactive(self) -> bool:
+        """Whether the last validation, after some part of the run, found no active latent dimension."""
+        first = INACTIVE_FROM * self.length.epochs
+        measured = [record.latents for record in self.history if record.latents and record.epoch >= first]
+
+        return bool(measured) and measured[-1]["active_units"] == 0
+
     # An interrupt while torch switches gradients off and on may leave them off, for good in a notebook.
     @torch.enable_grad()
     def _gradients(self, indices: list[int], fraction: float) -> tuple[float, float]:
         """Set the gradients of a batch; returns the sums of loss and KL divergence over its graphs."""
         nodes = padded_nodes(self.config, self.training)
         batch = collate([self.graphs[index] for index in indices], nodes).to(self.device)
-        step = draw_step(self.network, batch, self.training, self._progress.step, fraction)
+        # Free bits without latents that use them would be spent on noise, which the decoder then learns.
+        training = replace(self.training, free_bits=0.0) if self._latents_are_inactive else self.training
+        step = draw_step(self.network, batch, training, self._progress.step, fraction)
 
         # Batches of large graphs are smaller: dividing by the nominal size gives every graph the same weight.
         return backward(self.network, step, self.training.convention, self.training.batch_size, self._group)

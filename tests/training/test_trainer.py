@@ -15,6 +15,7 @@ from tiny import AUTOREGRESSIVE, SMALL, path, random_graph, star
 from graphite_gen.config import ModelConfig, preset
 from graphite_gen.data.batch import GraphBatch, collate
 from graphite_gen.errors import CheckpointError, ConfigError, DatasetError, TrainingError
+from graphite_gen.evaluation.activity import LatentActivity
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.likelihood import NLLOptions, estimate_nll
 from graphite_gen.records import TrainRecord
@@ -711,3 +712,31 @@ def test_other_kinds_start_from_the_one_shot_preset() -> None:
         model, training = configure("default", plain, **changes)
         assert not model.is_autoregressive
         assert training == preset("one-shot")[1]
+
+
+@pytest.mark.parametrize("active", [0, 1])
+def test_free_bits_end_when_no_latent_dimension_is_active_after_a_third_of_the_run(
+    active: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[float] = []
+    draw = training_module.draw_step
+
+    def spy(*args: Any) -> Any:
+        step = draw(*args)
+        seen.append(step.free_bits)
+        return step
+
+    monkeypatch.setattr(training_module, "draw_step", spy)
+    monkeypatch.setattr(training_module, "validation_activity", lambda *_: LatentActivity(1.0, active, 1.0))
+    model, settings = preset("default", **(SMALL | QUICK | {"ordering": "bfs", "epochs": 5, "validate_every": 1}))
+    model = adapt_config(model, [*GRAPHS, *HELD])
+    run = Trainer("tiny", model, settings, GRAPHS, HELD)
+
+    free = []
+    for _ in run:
+        free.append(set(seen))
+        seen.clear()
+
+    kept = {settings.free_bits}
+    # A third of five epochs is done with the second.
+    assert free == [kept, kept, *[kept if active else {0.0}] * 3]
