@@ -178,14 +178,15 @@ def _show_attributes(rows: Sequence[AttributeRow]) -> None:
         kinds.setdefault((row.on, row.attribute, row.measure), []).append(row)
     shown = {id(row) for kind in kinds.values() for row in sorted(kind, key=_frequency, reverse=True)[:MOST_LABELS]}
     link = " → " if any(row.attribute == "direction" for row in rows) else " - "
-    columns = ("attribute", "reference", "samples (diff.)", "half (diff.)", "training")
+    trained = any(row.training is not None for row in rows)
+    columns = ("attribute", "reference", "samples (diff.)", "half (diff.)", *(["training"] if trained else []))
     cells = [
         (
             f"{row.attribute}: {row.measure} {link.join(map(str, row.labels))}".rstrip(),
             "-" if row.reference is None else f"{row.reference:.4g}",
             _with_difference(row.samples, row.difference),
             _with_difference(row.half, row.half_difference),
-            _with_difference(row.training, None),
+            *([_with_difference(row.training, None)] if trained else []),
         )
         for row in rows
         if id(row) in shown

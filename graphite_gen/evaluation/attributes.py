@@ -245,7 +245,7 @@ def _measured(measure: Callable[[Graphs], _Measured], train: Graphs) -> _Measure
         return None
     try:
         found = measure(train)
-    except (KeyError, TypeError, ValueError, DatasetError):
+    except (LookupError, TypeError, ValueError, DatasetError):
         return None
 
     return found if all(len(part) for part in (*found.numbers.values(), *found.proportions.values())) else None

@@ -90,7 +90,8 @@ def test_attributes_are_in_the_table_and_in_the_json(molecules: tuple[Path, Path
     rows = {(row["attribute"], row["measure"], *row["labels"]): row for row in value["attributes"]}
     carbon = rows["element", "proportion", "C"]
 
-    assert {name for name, *_ in rows} == {"charge", "element", "bond", "weight"}
+    # Numbers of nodes that are no labels are features.
+    assert {name for name, *_ in rows} == {"charge", "element", "place", "bond", "weight"}
     assert carbon["difference"] == pytest.approx(carbon["samples"] / carbon["reference"] - 1)
     line = next(line for line in shown.stdout.splitlines() if line.startswith("element: proportion C"))
     for name, difference in (("samples", "difference"), ("half", "half_difference")):
@@ -113,7 +114,8 @@ def test_one_label_can_be_chosen_and_many_labels_are_shortened(molecules: tuple[
     write_graphs(graphs, "many.jsonl")
     chosen = run(*compare, "--node-label", "number", "--edge-label", "bond")
 
-    assert {line.split(":")[0] for line in chosen.stdout.splitlines() if ": " in line} == {"number", "bond", "weight"}
+    named = {line.split(":")[0] for line in chosen.stdout.splitlines() if ": " in line}
+    assert {name for name in named if " " not in name} == {"number", "charge", "place", "bond", "weight"}
     assert sum(line.startswith("number: proportion") for line in chosen.stdout.splitlines()) == 10
     assert "10 most frequent" in chosen.stderr
     assert "most frequent" not in run("evaluate", molecules[0], "--reference", molecules[1]).stderr

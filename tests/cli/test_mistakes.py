@@ -59,14 +59,14 @@ MISTAKES: tuple[tuple[str, int, tuple[str, ...]], ...] = (
     ("inspect graphs.pkl", 1, ("'graphs.pkl'", "GraphML")),
     ("train directed.h5 --preset one-shot", 1, ("autoregressive decoder", "--simplify")),
     ("nll directed.h5", 1, ("Graph 0 is directed", "--simplify")),
-    ("encode directed.h5 -o z.h5", 1, ("'directed.h5', graph 0", "directed", "--simplify")),
-    ("reconstruct directed.h5 -o a.g6", 1, ("'directed.h5', graph 0", "directed", "--simplify")),
-    ("interpolate directed.h5 ego.h5 -o a.g6", 1, ("'directed.h5', graph 0", "directed", "--simplify")),
+    ("encode directed.h5 -o z.h5", 1, ("Graph 0 is directed", "--simplify")),
+    ("reconstruct directed.h5 -o a.g6", 1, ("Graph 0 is directed", "--simplify")),
+    ("interpolate directed.h5 ego.h5 -o a.g6", 1, ("Graph 0 is directed", "--simplify")),
     ("sample -n 2 --features directed.h5 -o a.g6", 1, ("'directed.h5', graph 0", "directed", "--simplify")),
     ("evaluate directed.h5 --reference ego.h5", 1, ("samples are directed", "--simplify")),
     ("evaluate ego.h5 --reference directed.h5", 1, ("reference graphs directed", "--simplify")),
-    ("complete directed.graphml -o a.g6", 1, ("'directed.graphml', graph 0", "directed", "--simplify")),
-    ("plot latents directed.h5 -o a.png", 1, ("'directed.h5', graph 0", "directed", "--simplify")),
+    ("complete directed.graphml -o a.g6", 1, ("The graph is directed", "--simplify")),
+    ("plot latents directed.h5 -o a.png", 1, ("Graph 0 is directed", "--simplify")),
     ("report ego --samples directed.h5 -o a.html", 1, ("Sample 0 is directed", "--simplify")),
     # Attributes and conditions.
     ("train mixed.jsonl", 1, ("Some graphs are directed", "--simplify")),
@@ -214,6 +214,6 @@ def test_a_mistake_ends_in_a_line_and_writes_nothing(
     assert len(message) < 400
     assert all(word in message for word in words), message
     assert "Traceback" not in result.stderr
-    # What precedes the error is how to get help, or which graphs and which model are used.
-    assert sum(bool(note) for note in notes) <= 2, notes
+    # What precedes the error is how to get help, or which graphs and which model are used, and for what.
+    assert sum(bool(note) for note in notes) <= 3, notes
     assert list(contents(place)) == before
