@@ -157,6 +157,28 @@ class RowsSoFar:
     earlier_paths: Tensor
 
 
+class DraftHead(nn.Module):
+    r"""Log-odds of edges that are independent given refined latents, which only training reads (eq. 10).
+
+    .. math:: l_{ij} = a z_i^T z_j + b_i + b_j, \quad b_i = c \|z_i\|^2 + u^T z_i + d
+
+    With :math:`c = -a / 2` and :math:`u = 0` it is a squared distance, while u gives degrees a direction that is the same
+    in all graphs.
+    """
+
+    def __init__(self, latent: int) -> None:
+        super().__init__()
+
+        self.products = nn.Parameter(torch.tensor([1.0, -0.5]))
+        self.bias = nn.Linear(latent, 1)
+
+    def forward(self, z: Tensor) -> Tensor:
+        product, norm = self.products
+        bias = norm * z.square().sum(-1) + self.bias(z).squeeze(-1)
+
+        return product * (z @ z.mT) + bias.unsqueeze(-1) + bias.unsqueeze(-2)
+
+
 class AutoregressiveDecoder(nn.Module):
     r"""States of the nodes so far, and the log-odds that a new node's next neighbour is a given one of them.
 
@@ -186,9 +208,6 @@ class AutoregressiveDecoder(nn.Module):
         self.latents = nn.Linear(latent, width, bias=False)
         self.features = nn.Linear(node_features, width, bias=False) if node_features else None
         self.draft_weight = nn.Parameter(torch.full((), latent_scale / 3))
-        # Weights of inner products and of squared norms.
-        self.draft_products = nn.Parameter(torch.tensor([1.0, -0.5]))
-        self.draft_bias = nn.Linear(latent, 1)
         # The query of a new node.
         self.graph = nn.Sequential(nn.Linear(GRAPH_FEATURES, width), nn.SiLU(), nn.Linear(width, width))
         self.left = _table(MOST_LEFT, width)
@@ -236,6 +255,7 @@ class AutoregressiveDecoder(nn.Module):
         self.edge_state = StateHead(attributes.states, width) if attributes.states else None
         self.edge_weight = WeightHead(attributes, width) if attributes.weights else None
         self.node_feature = FeatureHead(attributes.features, width) if attributes.features else None
+        self.draft_head = DraftHead(latent)
 
     @property
     def width(self) -> int:
@@ -257,18 +277,10 @@ class AutoregressiveDecoder(nn.Module):
         return Draft(z, states, LowRankGraph.from_latents(z, mask, per_node=True).factor)
 
     def draft_logits(self, z: Tensor, x: Tensor, sizes: Tensor) -> Tensor:
-        r"""Log-odds of all edges, independent given the latents, with shape :math:`(B, N, N)` (eqs. 8-10).
+        """Log-odds of all edges, independent given the latents, with shape :math:`(B, N, N)` (eqs. 8-10)."""
+        mask = node_mask(sizes, z.shape[-2])
 
-        .. math:: l_{ij} = a z_i^T z_j + b_i + b_j, \quad b_i = c \|z_i\|^2 + u^T z_i + d
-
-        where z are refined latents. With :math:`c = -a / 2` and :math:`u = 0` it is a squared distance, while u gives
-        degrees a direction that is the same in all graphs.
-        """
-        z = refine_iteratively(self.rounds, self.skip, z, x, node_mask(sizes, z.shape[-2]))
-        product, norm = self.draft_products
-        bias = norm * z.square().sum(-1) + self.draft_bias(z).squeeze(-1)
-
-        return product * (z @ z.mT) + bias.unsqueeze(-1) + bias.unsqueeze(-2)
+        return self.draft_head(refine_iteratively(self.rounds, self.skip, z, x, mask))
 
     def prior_query(self, sizes: Tensor, t: Tensor, edges: Tensor) -> Tensor:
         """The part of a query that depends on counts only: sizes, nodes and edges so far, each with shape (*,)."""

@@ -307,8 +307,8 @@ def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> Trained
     path = folder / WEIGHTS
     if settings.is_autoregressive:
         # Earlier models have no head of the draft, which only training reads.
-        shapes = {"draft_products": (2,), "draft_bias.weight": (1, settings.latent), "draft_bias.bias": (1,)}
-        weights = {f"decoder.{name}": torch.zeros(shape) for name, shape in shapes.items()} | weights
+        shapes = {"products": (2,), "bias.weight": (1, settings.latent), "bias.bias": (1,)}
+        weights = {f"decoder.draft_head.{name}": torch.zeros(shape) for name, shape in shapes.items()} | weights
     check_fits(lambda: build_network(settings), weights, path)
     network = build_network(settings)
     load_weights(network, weights, path)

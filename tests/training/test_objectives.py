@@ -123,8 +123,8 @@ def test_the_draft_costs_the_cross_entropy_of_standardised_posterior_means() -> 
     network, batch = small_network("default", encoder="residual", rounds=0, latent=3), small_batch()
     mu = normal(3, 7, 3)
     with torch.no_grad():
-        network.decoder.draft_products.copy_(torch.tensor([0.7, -0.2]))
-    weight, bias = (part.detach().numpy() for part in network.decoder.draft_bias.parameters())
+        network.decoder.draft_head.products.copy_(torch.tensor([0.7, -0.2]))
+    weight, bias = (part.detach().numpy() for part in network.decoder.draft_head.bias.parameters())
     cost = draft_cost(network, batch, NodeNormal(mu, normal(3, 7, 3), batch.mask))
 
     for row, n in enumerate(batch.sizes.tolist()):
