@@ -20,6 +20,8 @@ __all__ = ["CommonNeighbours", "PairScores", "WalkSeries", "adjacency_of", "katz
 
 # Steps of a walk after which the remaining terms are left out.
 STEPS = 30
+# The relative accuracy of the largest eigenvalue: more takes minutes on paths and roads, whose eigenvalues are dense.
+ACCURACY = 1e-4
 # Entries of a block of walk states at once, in whole columns: a few megabytes stay near the processor.
 NUMBERS = 1 << 20
 # Pairs whose common neighbours are in memory at once.
@@ -121,7 +123,7 @@ def katz(nodes: int, edges: Pairs) -> WalkSeries:
     adjacency = adjacency_of(nodes, edges)
     if nodes > 2 and len(edges):
         start = np.ones(nodes)
-        largest = float(eigsh(adjacency, k=1, which="LA", v0=start, return_eigenvectors=False)[0])
+        largest = float(eigsh(adjacency, k=1, which="LA", v0=start, tol=ACCURACY, return_eigenvectors=False)[0])
     else:
         largest = 1.0
     weights = torch.ones(STEPS + 1)

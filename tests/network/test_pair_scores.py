@@ -97,3 +97,12 @@ def test_pairs_of_a_hub_take_little_memory() -> None:
     assert found[:4].tolist() == [1, 1, 0, 0]
     # A row of the hub for each pair has 45 million entries.
     assert peak < 2e7
+
+
+def test_katz_index_of_a_road_takes_few_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The largest eigenvalues of a path are so close that they take hundreds of restarts to tell apart.
+    solve = pair_scores.eigsh
+    monkeypatch.setattr(pair_scores, "eigsh", lambda *args, **rest: solve(*args, **rest, maxiter=200))
+    scores = katz(3000, pairs_of(nx.path_graph(3000)))
+
+    assert scores.walk.values().max() == pytest.approx(0.25, rel=1e-5)
