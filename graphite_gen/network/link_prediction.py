@@ -157,7 +157,7 @@ def run_link(
     parts = run_split(graph, split, seed, run)
     if negatives.form == "hard":
         # Before a long training.
-        check_non_neighbours(graph.nodes, graph.edges, parts.test, negatives.each)
+        check_non_neighbours(graph.nodes, graph.edges.astype(np.int64), parts.test, negatives.each)
     trained = _train_on(graph, settings, parts, run, seed, features, split)
 
     return score_split(graph, parts, trained.scores, run, seed, negatives, trained.epoch)
