@@ -106,6 +106,7 @@ ADVICE: dict[str, str] = {
     # Networks.
     "step-memory": "Pass a smaller '--latent'.",
     "diverged": "Pass a lower '--learning-rate'.",
+    "few-non-neighbours": "Pass a smaller '--hard'.",
     "more-than-one-graph": "Write each to its own file, as in 'graphite-gen convert FILE out/{{index:04d}}.graphml'.",
     "no-features": "Pass a file with '--node-features', or '--no-features'.",
     "no-hidden-edges": "Pass '--targets all', or an '--edge-dropout' above 0.",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import networkx as nx
@@ -20,15 +21,17 @@ from scipy.sparse.linalg import eigsh
 from scipy.stats import ks_2samp
 
 from benchmarks.reproduce.null_models import NULL_MODELS
-from benchmarks.tables import publish
+from benchmarks.tables import lines, publish
 from graphite_gen.evaluation.statistics import mean_path_lengths
 from graphite_gen.graph import SimpleGraph
-from graphite_gen.network.generation import fit_network_model, sample_networks
+from graphite_gen.network.generation import fit_network_model, generation_settings, sample_networks
 from graphite_gen.network.network import Network, read_network
 
 ROWS, COLUMNS, REWIRED = 50, 100, 0.05
 # Communities of the social network: nodes, mean size, shape of their variance, probabilities of edges.
 COMMUNITIES = (1500, 12, 8, 0.45, 0.0015)
+# The same of a short trial, and its training epochs.
+QUICK_ROWS, QUICK_COLUMNS, QUICK_COMMUNITIES, QUICK_EPOCHS = 8, 12, (90, 12, 8, 0.45, 0.02), 3
 
 
 def rewired_grid(rows: int, columns: int, proportion: float, seed: int) -> nx.Graph:
@@ -45,9 +48,9 @@ def rewired_grid(rows: int, columns: int, proportion: float, seed: int) -> nx.Gr
     return graph
 
 
-def social_network(seed: int) -> nx.Graph:
+def social_network(seed: int, shape: tuple[float, ...] = COMMUNITIES) -> nx.Graph:
     """Return the largest component of a graph with many communities of unequal size."""
-    graph = nx.gaussian_random_partition_graph(*COMMUNITIES, seed=seed)
+    graph = nx.gaussian_random_partition_graph(*shape, seed=seed)
     part = graph.subgraph(max(nx.connected_components(graph), key=len))
 
     return nx.Graph(nx.convert_node_labels_to_integers(part).edges)
@@ -106,13 +109,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("graph", type=Path, help="a file of one network, such as cora.h5")
     parser.add_argument("--draws", type=int, default=3, help="samples per network and model  [3]")
+    parser.add_argument("--quick", action="store_true", help="a short trial on small networks, which is only printed")
     arguments = parser.parse_args()
+    quick = arguments.quick
     torch.set_num_threads(1)
 
     networks: dict[str, Network] = {arguments.graph.stem.capitalize(): read_network(arguments.graph)}
     for name, graph in (
-        ("grid", rewired_grid(ROWS, COLUMNS, REWIRED, seed=1)),
-        ("communities", social_network(seed=1)),
+        ("grid", rewired_grid(*((QUICK_ROWS, QUICK_COLUMNS) if quick else (ROWS, COLUMNS)), REWIRED, seed=1)),
+        ("communities", social_network(1, QUICK_COMMUNITIES if quick else COMMUNITIES)),
     ):
         networks[name] = Network(SimpleGraph.from_pairs(len(graph), [tuple(sorted(edge)) for edge in graph.edges]))
     rows, details = [], {}
@@ -120,7 +125,8 @@ def main() -> None:
     for name, network in networks.items():
         observed = network.graph.to_networkx()
         start = time.perf_counter()
-        model = fit_network_model(network)
+        settings = generation_settings(network.nodes)
+        model = fit_network_model(network, replace(settings, epochs=QUICK_EPOCHS) if quick else settings)
         training = time.perf_counter() - start
 
         def ours(draw: int, model=model) -> nx.Graph:
@@ -144,6 +150,9 @@ def main() -> None:
             rows.append([name, label, *(_cell([each[key] for each in found]) for key in itself), f"{seconds:.2g}"])
             print(rows[-1], flush=True)
     title = f"Graphs that resemble one network, mean over {arguments.draws} samples with standard error"
+    if quick:
+        print(f"\n{title}\n\n" + "\n".join(lines(header, rows)))
+        return
     publish("network_generation", title, header, rows, {"draws": arguments.draws, "networks": details})
 
 

@@ -38,11 +38,11 @@ def degree_corrected_sbm(observed: nx.Graph, rng: np.random.Generator) -> nx.Gra
     """Return Poisson edges between spectral blocks, in the observed numbers, with ends in proportion to degrees."""
     nodes = len(observed)
     matrix = nx.to_scipy_sparse_array(observed, nodelist=range(nodes), dtype=float)
+    # scikit-learn takes 32-bit indices only.
+    matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
     count = max(2, nodes // BLOCK)
     # Components make the smallest eigenvalues degenerate: a faint background connects them.
-    points = spectral_embedding(
-        matrix.astype(np.float64), n_components=min(count, 32), random_state=0, drop_first=False, eigen_tol=1e-4
-    )
+    points = spectral_embedding(matrix, n_components=min(count, 32), random_state=0, drop_first=False, eigen_tol=1e-4)
     block = KMeans(count, n_init=1, random_state=0).fit_predict(points)
     degrees = np.array([observed.degree[node] for node in range(nodes)], dtype=float)
     members = [np.flatnonzero(block == each) for each in range(count)]

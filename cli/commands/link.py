@@ -151,26 +151,29 @@ def link(
             return score_links(found, name, progress=count, **about, **own)
 
     figures = {METRICS[name]: name for name in metrics or ("auc", "ap", "hits@100", "mrr")}
-    by = next(iter(figures.values()))
     rows = [score(name, features=features, **given) for name in chosen]
     others = {name: score(name, features=False) for name in dict.fromkeys([*asked, *CHEAP])}
+    # Hits@K is not known if there are not more than K non-edges to rank among.
+    unknown = [name for name in figures.values() if _value(rows[0], name) is None]
+    by = next((name for name in figures.values() if name not in unknown), "auc")
     strongest = max(others.values(), key=lambda row: _value(row, by))
     rows += [row for name, row in others.items() if name in asked or row is strongest]
     what = f"{split} split" if negatives == "random" else f"{split} split with hard non-edges"
     network_options.show_scores(rows, figures, what, as_json)
+    if unknown:
+        note(f"{' and '.join(METRICS[name].removesuffix(', %') for name in unknown)}: too few non-edges to rank among.")
     if _value(strongest, by) > max(_value(row, by) for row in rows[: len(chosen)]):
         note(
             f"The baseline '{strongest.model}' is better than the model: '--predict FILE --baseline {strongest.model}'."
         )
 
 
-def _value(row: Any, metric: str) -> float:
-    """A score; -1 if it is not known."""
+def _value(row: Any, metric: str) -> Any:
+    """A score; None if it is not known."""
     table, _, key = metric.partition("@")
     value = getattr(row, table)
-    value = value[int(key)] if key else value
 
-    return -1.0 if value is None else value
+    return value[int(key)] if key else value
 
 
 def _predict(found: Any, target: Path, top: int, force: bool, kind: str, compare: bool, about: dict[str, Any]) -> None:
@@ -179,6 +182,7 @@ def _predict(found: Any, target: Path, top: int, force: bool, kind: str, compare
     from graphite_gen.network.link_prediction import check_misses_links
     from graphite_gen.network.tasks import choose_ranking, predict_links
 
+    from ..advice import explain
     from ..writing import write_scores
 
     check_misses_links(found)
@@ -187,7 +191,7 @@ def _predict(found: Any, target: Path, top: int, force: bool, kind: str, compare
         with counting("Hiding edges to estimate the precision"):
             ranking = choose_ranking(found, top, kind, compare=compare, **about)
     except DatasetError as error:
-        note(f"The precision is not known: {error}")
+        note(f"The precision is not known. {explain(error)}")
     else:
         if ranking.model != kind:
             best, own = (100 * ranking.validation_auc[name] for name in (ranking.model, kind))

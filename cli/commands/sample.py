@@ -174,8 +174,6 @@ def sample(output: Path, **values: Any) -> None:
         if sampler.masked and rate < UNLIKELY:
             note(f"'{label}' is very unlikely under '{trained.name}': the samples may be unlike its other graphs.")
 
-    return
-
 
 def _copied(shares: list[float | None], novelty: float | None) -> str:
     """How many edges of samples are copied from the network, in one line."""

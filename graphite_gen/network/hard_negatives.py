@@ -7,14 +7,31 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..errors import DatasetError
+from ..records import count_of
 from .pair_scores import CommonNeighbours, pagerank
 from .splits import Pairs
 
-__all__ = ["hard_negatives"]
+__all__ = ["check_non_neighbours", "hard_negatives"]
 
 TELEPORT = 0.15
 # Scores in memory at once, in whole rows.
 NUMBERS = 1 << 22
+
+
+def check_non_neighbours(nodes: int, edges: Pairs, positives: Pairs, count: int) -> None:
+    """Raise DatasetError if an end of a positive has fewer non-neighbours than half of ``count``."""
+    ends = np.unique(positives)
+    fewest = nodes - 1 - int(np.bincount(edges.ravel(), minlength=nodes)[ends].max(initial=0))
+    if fewest < _half(count):
+        raise DatasetError(
+            f"A node of a held-out edge has {count_of(fewest, 'non-neighbour')}, and {_half(count)} are needed for "
+            f"hard non-edges.",
+            reason="few-non-neighbours",
+        )
+
+
+def _half(count: int) -> int:
+    return -(-count // 2)
 
 
 def hard_negatives(
@@ -39,13 +56,12 @@ def hard_negatives(
     Raises:
         DatasetError: A node has too few non-neighbours.
     """
-    half = max(1, count // 2)
+    check_non_neighbours(nodes, edges, positives, count)
+    half = _half(count)
     neighbours = sparse.csr_array(
         (np.ones(2 * len(edges)), tuple(np.concatenate([edges, edges[:, ::-1]]).T)), shape=(nodes, nodes)
     )
     ends = np.unique(positives)
-    if len(ends) and nodes - 1 - np.diff(neighbours.indptr)[ends].max() < half:
-        raise DatasetError(f"A node of a held-out edge has fewer than {half} non-neighbours: use fewer hard negatives.")
     ranks = pagerank(nodes, train, TELEPORT)
     shared = CommonNeighbours.from_edges(nodes, train, "resource-allocation")
     cosines = None if features is None else _unit_rows(features)
@@ -70,7 +86,8 @@ def hard_negatives(
         axis=1,
     ).reshape(len(positives), 2 * half, 2)
 
-    return np.sort(found, axis=-1)
+    # The first end has one more of an odd number.
+    return np.sort(found[:, :count], axis=-1)
 
 
 def _best_ranked(

@@ -19,7 +19,7 @@ from ..records import Record, mean_with_error
 from ..rng import derive_seed, stream
 from .baselines import baseline_scores
 from .fitting import TrainedAutoencoder, train_autoencoder
-from .hard_negatives import hard_negatives
+from .hard_negatives import check_non_neighbours, hard_negatives
 from .hyperparameters import LinkSettings
 from .network import Network
 from .node_inputs import inputs_of
@@ -82,8 +82,8 @@ class LinkScore(Record):
     """Scores of one run on test edges among non-edges.
 
     Area under the ROC curve, average precision, Hits@K by K (None if there are not more than K non-edges to rank
-    among), and the mean reciprocal rank. ``validation_auc`` is the AUC
-    of the validation edges; baselines have no epoch.
+    among), and the mean reciprocal rank. ``validation_auc`` is the AUC of the validation edges; baselines have no
+    epoch.
     """
 
     run: int
@@ -155,6 +155,9 @@ def run_link(
 ) -> LinkScore:
     """Train a model on the split of a run, select the epoch by validation AUC + AP, and score it on the test edges."""
     parts = run_split(graph, split, seed, run)
+    if negatives.form == "hard":
+        # Before a long training.
+        check_non_neighbours(graph.nodes, graph.edges.astype(np.int64), parts.test, negatives.each)
     trained = _train_on(graph, settings, parts, run, seed, features, split)
 
     return score_split(graph, parts, trained.scores, run, seed, negatives, trained.epoch)

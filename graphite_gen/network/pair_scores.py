@@ -13,14 +13,17 @@ from scipy.sparse.linalg import eigsh
 from torch import Tensor
 
 from ..nn.operators import csr_product, csr_tensor
+from .arcs import Arcs
 from .splits import Pairs
 
 __all__ = ["CommonNeighbours", "PairScores", "WalkSeries", "adjacency_of", "katz", "pagerank"]
 
 # Steps of a walk after which the remaining terms are left out.
 STEPS = 30
-# Entries of a block of walk states in memory at once, in whole columns.
-NUMBERS = 1 << 22
+# The relative accuracy of the largest eigenvalue: more takes minutes on paths and roads, whose eigenvalues are dense.
+ACCURACY = 1e-4
+# Entries of a block of walk states at once, in whole columns: a few megabytes stay near the processor.
+NUMBERS = 1 << 20
 # Pairs whose common neighbours are in memory at once.
 PAIRS = 1 << 16
 
@@ -61,7 +64,10 @@ class WalkSeries:
     def of(self, pairs: Tensor) -> Tensor:
         """Scores of pairs :math:`(2, M)`, with shape :math:`(M,)` or :math:`(T, M)`."""
         scores = self.weights.new_zeros(*self.weights.shape[:-1], pairs.shape[1])
-        sources, own = torch.unique(pairs[0], return_inverse=True)
+        # Walks cost far more than pairs, and the series is symmetric: they start at the end that is in more pairs.
+        counts = torch.bincount(pairs.flatten(), minlength=len(self.walk))
+        near, far = torch.where(counts[pairs[1]] > counts[pairs[0]], pairs.flip(0), pairs)
+        sources, own = torch.unique(near, return_inverse=True)
         order = own.argsort(stable=True)
         width = max(1, NUMBERS // max(len(self.walk), 1))
         ends = torch.bincount(own, minlength=len(sources)).cumsum(0).tolist()
@@ -70,7 +76,7 @@ class WalkSeries:
             here = sources[start : start + width]
             last = ends[start + len(here) - 1]
             chosen = order[first:last]
-            at = pairs[1, chosen], own[chosen] - start
+            at = far[chosen], own[chosen] - start
             states = self._begin(here)
             total = self.weights[..., :1] * states[at]
             for k in range(1, self.weights.shape[-1]):
@@ -117,7 +123,7 @@ def katz(nodes: int, edges: Pairs) -> WalkSeries:
     adjacency = adjacency_of(nodes, edges)
     if nodes > 2 and len(edges):
         start = np.ones(nodes)
-        largest = float(eigsh(adjacency, k=1, which="LA", v0=start, return_eigenvectors=False)[0])
+        largest = float(eigsh(adjacency, k=1, which="LA", v0=start, tol=ACCURACY, return_eigenvectors=False)[0])
     else:
         largest = 1.0
     weights = torch.ones(STEPS + 1)
@@ -137,11 +143,13 @@ class CommonNeighbours:
     r"""Sums of weights over common neighbours, :math:`\sum_{k \in N(i) \cap N(j)} w_k`.
 
     ``weights`` has shape :math:`(n,)`, or :math:`(n, T)` for several indices, which have a dimension of their own in
-    the scores.
+    the scores. The edges are kept as a matrix for blocks, and as arcs for pairs: of these only the end with fewer
+    neighbours is visited, since those of a hub could be all nodes.
     """
 
     adjacency: sparse.csr_array
     weights: NDArray[np.float64]
+    arcs: Arcs
 
     @classmethod
     def from_edges(cls, nodes: int, edges: Pairs, *indices: str) -> CommonNeighbours:
@@ -157,17 +165,18 @@ class CommonNeighbours:
         }
         weights = np.stack([known[name] for name in indices], axis=1)
 
-        return cls(adjacency, weights if len(indices) > 1 else weights[:, 0])
+        return cls(adjacency, weights if len(indices) > 1 else weights[:, 0], Arcs.of(edges.T, nodes))
 
     def of(self, pairs: Tensor) -> Tensor:
         """Scores of pairs :math:`(2, M)`, with shape :math:`(M,)` or :math:`(T, M)`."""
-        i, j = pairs.numpy()
-        parts = [
-            self.adjacency[i[start : start + PAIRS]].multiply(self.adjacency[j[start : start + PAIRS]]) @ self.weights
-            for start in range(0, max(len(i), 1), PAIRS)
-        ]
+        scores = np.empty((*self.weights.shape[1:], pairs.shape[1]))
+        for start in range(0, pairs.shape[1], PAIRS):
+            i, j = pairs[:, start : start + PAIRS].numpy()
+            pair, node = self.arcs.common_neighbours(i, j)
+            for weights, row in zip(np.atleast_2d(self.weights.T), np.atleast_2d(scores), strict=True):
+                row[start : start + PAIRS] = np.bincount(pair, weights=weights[node], minlength=len(i))
 
-        return torch.from_numpy(np.concatenate(parts).T).to(torch.get_default_dtype())
+        return torch.from_numpy(scores).to(torch.get_default_dtype())
 
     def tile(self, rows: slice | NDArray[np.int64], columns: slice) -> Tensor:
         """A block of the matrix of scores, with shape :math:`(R, C)` or :math:`(T, R, C)`."""

@@ -63,3 +63,23 @@ def test_citation_networks_are_printed_in_all_tables(tmp_path: Path) -> None:
     # AUC, AP and MRR with a paired difference each, and the cost; there are fewer than 100 non-edges for Hits@100.
     assert printed.count("| Graphite-VAE ") == 3 * 2 + 1
     assert re.search(r"\| Graphite, published +\| 82.1", printed)
+
+
+@pytest.mark.slow
+def test_networks_that_resemble_one_are_printed_beside_random_graph_models(tmp_path: Path) -> None:
+    path = tmp_path / "groups.graphml"
+    nx.write_graphml(nx.Graph(nx.planted_partition_graph(3, NODES // 3, 0.4, 0.02, seed=0).edges), path)
+    before = {path: path.read_bytes() for path in (ROOT / "benchmarks" / "results").iterdir()}
+    command = [sys.executable, "-m", "benchmarks.reproduce.network_generation", str(path), "--draws", "2", "--quick"]
+    printed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    table = [[cell.strip() for cell in line.split("|")[1:-1]] for line in printed.splitlines() if line.startswith("|")]
+    header, _, *rows = table
+
+    assert [row[0] for row in rows[::6]] == ["Groups", "grid", "communities"]
+    assert [row[1] for row in rows[:3]] == ["observed", "graphite-gen", "configuration model"]
+    assert len(rows) == 3 * 6
+    # Degrees are kept, and few edges copied.
+    for row in rows[1::6]:
+        assert float(row[header.index("degrees, KS")].split()[0]) == 0
+        assert float(row[header.index("copied edges, %")].split()[0]) <= 20
+    assert {path: path.read_bytes() for path in (ROOT / "benchmarks" / "results").iterdir()} == before

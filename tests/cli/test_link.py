@@ -126,6 +126,17 @@ def test_metrics_and_hard_negatives_are_chosen(groups: Path) -> None:
     assert list(hard["hits"]) == ["20", "50", "100"]
     assert hard["hits"]["20"] is None
     assert_error(invoke("link", groups, "--hard", 6), "no effect", code=2)
+    error = invoke("link", groups, "--runs", 1, "--negatives", "hard", *QUICK)
+    assert_error(error, "Pass a smaller '--hard'", after_notes=True)
+
+
+def test_metrics_without_enough_non_edges_are_said_and_choose_no_baseline(groups: Path) -> None:
+    options = ("--runs", 1, "--seed", 3, *QUICK)
+    result = run("link", groups, "--metric", "hits@100", "--metric", "ap", *options)
+    rows = {row["model"]: row["ap"] for row in run_json("link", groups, "--compare", *options)}
+
+    assert "Hits@100: too few non-edges" in result.stderr
+    assert result.stdout.splitlines()[2].split()[0] == max(CHEAP, key=lambda name: rows[name])
 
 
 def test_the_precision_of_predictions_is_estimated(groups: Path) -> None:
@@ -140,6 +151,7 @@ def test_the_precision_of_predictions_is_estimated(groups: Path) -> None:
     nx.write_graphml(nx.path_graph(30), "path.graphml")
     result = run("link", "path.graphml", "--predict", "path.csv", *QUICK)
     assert "precision is not known" in result.stderr
+    assert "Pass '--split random'" in result.stderr
     assert read_csv("path.csv")
 
 

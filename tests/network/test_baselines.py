@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 
+from graphite_gen.network import baselines
 from graphite_gen.network.baselines import BASELINES, baseline_scores, random_walks, spectral_embedding, walk_embedding
 
 from .graphs import MEMBERS, pairs_of, planted
@@ -45,6 +46,18 @@ def test_small_components_do_not_fill_the_spectral_embedding() -> None:
 
     assert np.allclose(z, again)
     assert np.linalg.norm(z[300:]) > 0.5 * np.linalg.norm(z)
+
+
+def test_spectral_embedding_keeps_the_vectors_that_converge(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The cliques stand out from the dense spectrum of the path.
+    graph = nx.disjoint_union_all([nx.path_graph(3000), *(nx.complete_graph(size) for size in (12, 20, 30))])
+    monkeypatch.setattr(baselines, "RESTARTS", 2)
+    z = spectral_embedding(len(graph), pairs_of(graph))
+
+    assert z.shape == (3062, 32)
+    assert np.isfinite(z).all()
+    # The largest clique is a direction of its own.
+    assert np.linalg.norm(z[-30:], axis=1).min() > 0.1
 
 
 @pytest.mark.parametrize(("back", "away"), [(1.0, 1.0), (0.25, 4.0)])

@@ -3,8 +3,10 @@ import numpy as np
 import pytest
 
 from graphite_gen.errors import DatasetError
+from graphite_gen.network import link_prediction
 from graphite_gen.network.hard_negatives import hard_negatives
-from graphite_gen.network.link_prediction import Negatives, run_baseline, run_split
+from graphite_gen.network.hyperparameters import LinkSettings
+from graphite_gen.network.link_prediction import Negatives, run_baseline, run_link, run_split
 
 from .graphs import planted
 
@@ -53,7 +55,18 @@ def test_hard_negatives_are_harder_than_random_ones() -> None:
     assert 0 < hard.mrr < 1
 
 
-def test_too_few_non_neighbours_are_refused() -> None:
+def test_an_odd_number_of_hard_negatives_is_exact() -> None:
+    graph = planted()
+    edges, parts = graph.edges.astype(np.int64), run_split(graph, "random", 0, 0)
+
+    assert hard_negatives(60, edges, parts.train, parts.test, 5, np.random.default_rng(0)).shape[1] == 5
+
+
+def test_too_few_non_neighbours_are_refused_before_training(monkeypatch: pytest.MonkeyPatch) -> None:
     edges = np.array(list(nx.star_graph(8).edges))
-    with pytest.raises(DatasetError, match="fewer"):
+    with pytest.raises(DatasetError, match="0 non-neighbours, and 3 are needed"):
         hard_negatives(9, edges, edges[1:], edges[:1], 6, np.random.default_rng(0))
+    monkeypatch.setattr(link_prediction, "train_scores", None)
+    with pytest.raises(DatasetError, match="non-neighbours") as error:
+        run_link(planted(), LinkSettings(), 0, 0, negatives=Negatives("hard", 120))
+    assert error.value.reason == "few-non-neighbours"

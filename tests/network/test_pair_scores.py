@@ -1,4 +1,6 @@
+import tracemalloc
 from itertools import combinations
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -64,3 +66,43 @@ def test_katz_index_is_the_resolvent_of_the_adjacency_matrix() -> None:
     tile = katz(24, EDGES).tile(slice(0, 24), slice(0, 24)).numpy()
     centrality = nx.katz_centrality_numpy(GRAPH, beta, 1.0, normalized=False)
     assert np.allclose(tile.sum(0) + 1, [centrality[node] for node in range(24)], atol=1e-6)
+
+
+def test_walks_start_at_the_ends_that_many_pairs_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    widths: list[int] = []
+    product = pair_scores.csr_product
+
+    def counted(matrix: Any, states: torch.Tensor) -> torch.Tensor:
+        widths.append(states.shape[1])
+        return product(matrix, states)
+
+    # Hard non-edges of one node, which is the first or the second of a pair.
+    pairs = torch.tensor([[min(9, node), max(9, node)] for node in range(24) if node != 9]).T
+    wanted = pagerank(24, EDGES, 0.2).tile(slice(0, 24), slice(0, 24))[tuple(pairs)]
+    monkeypatch.setattr(pair_scores, "csr_product", counted)
+
+    assert torch.allclose(pagerank(24, EDGES, 0.2).of(pairs), wanted)
+    assert widths == [1] * STEPS
+
+
+def test_pairs_of_a_hub_take_little_memory() -> None:
+    hub = np.stack([np.zeros(3000, dtype=np.int64), np.arange(1, 3001)], axis=1)
+    scores = CommonNeighbours.from_edges(3001, np.concatenate([hub, [[1, 2]]]), "common-neighbours")
+    pairs = torch.tensor(hub).T.repeat(1, 5)
+    tracemalloc.start()
+    found = scores.of(pairs)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert found[:4].tolist() == [1, 1, 0, 0]
+    # A row of the hub for each pair has 45 million entries.
+    assert peak < 2e7
+
+
+def test_katz_index_of_a_road_takes_few_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The largest eigenvalues of a path are so close that they take hundreds of restarts to tell apart.
+    solve = pair_scores.eigsh
+    monkeypatch.setattr(pair_scores, "eigsh", lambda *args, **rest: solve(*args, **rest, maxiter=200))
+    scores = katz(3000, pairs_of(nx.path_graph(3000)))
+
+    assert scores.walk.values().max() == pytest.approx(0.25, rel=1e-5)

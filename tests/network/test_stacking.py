@@ -1,4 +1,5 @@
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import networkx as nx
@@ -10,11 +11,12 @@ from graphite_gen.evaluation.ranking import area_under_curve
 from graphite_gen.network import stacking
 from graphite_gen.network.hyperparameters import LinkSettings
 from graphite_gen.network.link_prediction import run_link, run_split
+from graphite_gen.network.network import Network
 from graphite_gen.network.pair_features import CombinedLogits, PairFeatures
 from graphite_gen.network.pair_logits import PairLogits
 from graphite_gen.network.stacking import pair_tensor, train_scores
 
-from .graphs import network_of, planted
+from .graphs import network_of, pair_logits, planted
 
 QUICK = LinkSettings(latent=4, epochs=5)
 
@@ -105,6 +107,64 @@ def test_the_autoencoder_is_part_of_the_combination() -> None:
     parts = run_split(graph, "random", 0, 0)
     pairs = [pair_tensor(each) for each in (parts.test, parts.test_negatives)]
     assert area_under_curve(*(scores.of(each).detach().numpy() for each in pairs)) > 0.75
+
+
+def knowing(graph: Network) -> PairLogits:
+    """Logits that are right for all pairs."""
+    matrix = 4 * graph.graph.adjacency().astype(np.float64) - 2
+    values, vectors = torch.linalg.eigh(torch.tensor(matrix))
+
+    return PairLogits(vectors * values.abs().sqrt(), values.sign(), torch.zeros(graph.nodes), torch.zeros(()))
+
+
+def test_an_autoencoder_that_is_right_decides_where_the_features_know_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = network_of(nx.gnm_random_graph(200, 600, seed=2))
+    parts = run_split(graph, "random", 0, 0)
+    monkeypatch.setattr(
+        stacking, "train_autoencoder", lambda *args, **rest: SimpleNamespace(logits=lambda: knowing(graph), epoch=3)
+    )
+    scores = train_scores(graph, QUICK, parts.train, 0, form="random").scores
+    assert isinstance(scores, CombinedLogits)
+    without = replace(scores, weights=scores.weights * (torch.arange(len(scores.weights)) > 0))
+    pairs = [pair_tensor(each) for each in (parts.test, parts.test_negatives)]
+    own, features_alone = (area_under_curve(*(each.of(part).numpy() for part in pairs)) for each in (scores, without))
+
+    assert own > 0.95
+    assert features_alone < 0.75
+
+
+def test_edges_of_a_fold_are_scored_by_the_model_that_has_not_seen_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = planted()
+    edges = run_split(graph, "random", 0, 0).train
+    models: list[PairLogits] = []
+    fitted: list[torch.Tensor] = []
+    scored: list[torch.Tensor] = []
+
+    def train(*args: Any, **rest: Any) -> Any:
+        models.append(pair_logits(60, seed=len(models)))
+        return SimpleNamespace(logits=lambda logits=models[-1]: logits, epoch=3)
+
+    def fit(columns: torch.Tensor, is_edge: torch.Tensor) -> Any:
+        fitted.append(columns)
+        return torch.zeros(13), torch.zeros(())
+
+    def features(own: PairFeatures, pairs: torch.Tensor) -> Any:
+        scored.append(pairs)
+        return of(own, pairs)
+
+    of = PairFeatures.of
+    monkeypatch.setattr(PairFeatures, "of", features)
+    monkeypatch.setattr(stacking, "train_autoencoder", train)
+    monkeypatch.setattr(stacking, "fit_combination", fit)
+    scores = train_scores(graph, QUICK, edges, 0, form="random").scores
+    (columns,) = fitted
+
+    assert len(models) == len(scored) + 1 > 2
+    wanted = [model.of(pairs) for model, pairs in zip(models[1:], scored, strict=True)]
+    assert torch.equal(columns[0], torch.cat(wanted))
+    assert isinstance(scores, CombinedLogits)
+    # The combination uses the model of all edges.
+    assert scores.logits is models[0]
 
 
 @pytest.mark.parametrize("graph", [nx.path_graph(12), nx.path_graph(2), nx.complete_graph(5), nx.star_graph(30)])
