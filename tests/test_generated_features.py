@@ -132,7 +132,7 @@ def test_a_graph_is_not_completed_with_features(model: gg.Model, tmp_path: Path)
 
     assert result.exit_code == 1
     lines = [line for line in result.stderr.splitlines() if line.startswith("Error")]
-    assert lines == ["Error: 'measured' generates node features; graphs cannot be completed by such a model."]
+    assert lines == ["Error: 'model' generates node features; graphs cannot be completed by such a model."]
     assert {path.name for path in tmp_path.iterdir()} == {"partial.graphml", "measured"}
 
 

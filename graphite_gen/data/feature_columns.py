@@ -106,7 +106,9 @@ class FeatureColumns:
     def _check(self, column: NDArray[np.float64], kind: str, name: str, index: int) -> None:
         if kind in ("real", "integer") and not (np.abs(column) < LARGEST).all():
             wrong = column[np.abs(column) >= LARGEST][0]
-            raise DatasetError(f"A node of graph {index} has {name} {wrong:g}; numbers below {LARGEST:g} are modelled.")
+            raise DatasetError(
+                f"A node of graph {index} has {name} {wrong:g}; absolute values below {LARGEST:g} can be modelled."
+            )
         is_whole = column == np.round(column)
         fits = {"positive": column > 0, "count": is_whole & (column >= 0), "integer": is_whole}.get(kind)
         if fits is not None and not fits.all():

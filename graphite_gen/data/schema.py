@@ -227,7 +227,7 @@ class AttributeSchema:
         """Refuse weights that the model cannot generate; ``graph`` names theirs."""
         if self.weights == "real" and not (np.abs(weights) < LARGEST).all():
             wrong = weights[np.abs(weights) >= LARGEST][0]
-            raise DatasetError(f"{graph} has the weight {wrong:g}; weights below {LARGEST:g} are modelled.")
+            raise DatasetError(f"{graph} has the weight {wrong:g}; absolute values below {LARGEST:g} can be modelled.")
         if self.weights != "real" and not (weights >= 0).all():
             kind = "positive" if self.weights == "positive" else "counts"
             raise DatasetError(f"{graph} has the weight {weights.min():g}; those of the model are {kind}.")

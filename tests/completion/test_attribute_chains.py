@@ -102,7 +102,7 @@ PARTIAL: dict[str, tuple[dict[str, Any], SimpleGraph, list[tuple[int, int]], lis
 def test_labels_that_no_training_graph_has_are_refused_whatever_they_are(value: Any) -> None:
     graph = graph_of([(0, 1)], False, node_attributes={"kind": [value, None, "u"]})
 
-    with pytest.raises(DatasetError, match="The node 0 has kind .* which no training graph has"):
+    with pytest.raises(DatasetError, match=r"The node 0 has kind .* which no training graph has"):
         Unknowns.of(attributed_model(node_label="kind"), PartialGraph.from_pairs(graph, []))
 
 

@@ -155,7 +155,7 @@ def test_real_weights_that_are_huge_are_refused() -> None:
     weights[-1] = -1e300
 
     assert schema.weights == "real"
-    with pytest.raises(DatasetError, match=r"Graph 3 has the weight -1e\+300; weights below 1e\+100"):
+    with pytest.raises(DatasetError, match=r"Graph 3 has the weight -1e\+300; absolute values below 1e\+100"):
         schema.encode(replace(graph, weights=weights), 3)
 
 
