@@ -21,7 +21,9 @@ __all__ = [
     "SimpleGraph",
     "as_simple_graph",
     "columns_of",
+    "is_finite",
     "is_igraph",
+    "is_number",
     "require_undirected",
     "take_features",
     "take_weights",
@@ -55,7 +57,7 @@ def take_weights(
     if not column:
         return None
     for edge, value in zip(edges.tolist(), column, strict=True):
-        if value is not None and not (_is_number(value) and _is_within(_MAX_64, value)):
+        if value is not None and not is_finite(value):
             u, v = (repr(node if names is None else names[node]) for node in edge)
             raise ValueError(f"edge {u} - {v} has weight {reprlib.repr(value)}, not a finite number.")
 
@@ -79,8 +81,14 @@ def take_features(columns: Columns, names: Sequence[Any] | None = None) -> NDArr
     return np.array(columns.pop("features"), dtype=np.float32)
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a value is a number, and no boolean."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def is_finite(value: Any) -> bool:
+    """Whether a value is a finite number in double precision."""
+    return is_number(value) and _is_within(_MAX_64, value)
 
 
 def _is_within(largest: float, value: Any) -> bool:

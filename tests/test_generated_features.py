@@ -118,6 +118,24 @@ def test_a_run_on_all_features_can_be_saved_loaded_and_resumed(model: gg.Model, 
         gg.fit(graphs, resume=True, **how, **{**TINY, "epochs": 3})
 
 
+def test_a_graph_is_not_completed_with_features(model: gg.Model, tmp_path: Path) -> None:
+    graph = measured(0)
+    graph.edges[next(iter(graph.edges))]["state"] = "unknown"
+    nx.write_graphml(graph, tmp_path / "partial.graphml")
+    paths = [str(tmp_path / name) for name in ("partial.graphml", "completed.graphml", "scores.csv")]
+
+    with pytest.raises(GraphiteError, match="generates node features"):
+        model.complete(graph, 1)
+    model.save(tmp_path / "measured")
+    options = ["--model", str(tmp_path / "measured"), "-o", paths[1], "--scores", paths[2]]
+    result = CliRunner().invoke(main, ["complete", paths[0], *options])
+
+    assert result.exit_code == 1
+    lines = [line for line in result.stderr.splitlines() if line.startswith("Error")]
+    assert lines == ["Error: 'model' generates node features; graphs cannot be completed by such a model."]
+    assert {path.name for path in tmp_path.iterdir()} == {"partial.graphml", "measured"}
+
+
 @pytest.mark.parametrize(
     ("settings", "error", "words"),
     [

@@ -12,10 +12,13 @@ import math
 import torch
 from torch import Tensor
 
-__all__ = ["Mixture", "draw", "mixture", "mixture_log_prob", "sample_mixture", "unscaled"]
+__all__ = ["Mixture", "draw", "location_and_scale", "mixture", "mixture_log_prob", "sample_mixture", "unscaled"]
 
 # Standard deviations of components, of standardised numbers, stay within e^±MAX_LOG_STD.
 MAX_LOG_STD = 5.0
+# The scale of numbers that are all alike, up to rounding errors of this size.
+SCALE_OF_CONSTANTS = 1e-3
+ROUNDING = 1e-12
 # The logarithm that stands for that of zero.
 LOWEST = -1e4
 MOST_LOG = {"count": 30.0, "positive": 700.0}
@@ -37,6 +40,14 @@ def unscaled(kind: str, values: Tensor) -> Tensor:
         return values
 
     return torch.log(values if kind == "positive" else values + 0.5)
+
+
+def location_and_scale(values: Tensor) -> tuple[Tensor, Tensor]:
+    """The means and standard deviations of columns of unscaled numbers, with shape :math:`(C,)` from (A, C)."""
+    mean = values.mean(0)
+    spread = values.std(0) if len(values) > 1 else torch.zeros_like(mean)
+
+    return mean, spread.where(spread > ROUNDING * mean.abs(), SCALE_OF_CONSTANTS)
 
 
 def mixture_log_prob(kind: str, location: Tensor, scale: Tensor, values: Tensor, components: Mixture) -> Tensor:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .densities import Mixture, mixture, mixture_log_prob, sample_mixture, unscaled
+from .densities import Mixture, location_and_scale, mixture, mixture_log_prob, sample_mixture, unscaled
 
 __all__ = ["FeatureHead", "FeatureInputs", "feature_statistics", "pair_features"]
 
@@ -21,7 +21,6 @@ COMPONENTS = 8
 MOST_DEGREE = 24
 # What networks read of standardised numbers is bounded, so that errors of samples do not grow from node to node.
 MOST_READ = 10.0
-LEAST_SCALE = 1e-3
 
 
 class FeatureInputs(NamedTuple):
@@ -96,10 +95,9 @@ class FeatureHead(nn.Module):
 
     def standardise_like(self, values: Tensor) -> None:
         """Set locations and scales to those of the training graphs, given all nodes, with shape :math:`(A, C)`."""
-        plain = self._unscaled(values.double())
-        self.location.copy_(plain.mean(0))
-        spread = plain.std(0) if len(plain) > 1 else torch.zeros_like(plain[0])
-        self.scale.copy_(spread.clamp_min(LEAST_SCALE))
+        location, scale = location_and_scale(self._unscaled(values.double()))
+        self.location.copy_(location)
+        self.scale.copy_(scale)
 
     def _unscaled(self, values: Tensor) -> Tensor:
         return torch.stack([unscaled(kind, values[..., c]) for c, kind in enumerate(self.kinds)], -1)

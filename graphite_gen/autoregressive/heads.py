@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..data.edge_states import arc_codes, count_states
-from .densities import Mixture, draw, mixture, mixture_log_prob, sample_mixture, unscaled
+from .densities import Mixture, draw, location_and_scale, mixture, mixture_log_prob, sample_mixture, unscaled
 
 __all__ = ["Arcs", "AttributeNoise", "Attributes", "LabelHead", "StateHead", "WeightHead", "WeightInputs", "draw"]
 
@@ -228,9 +228,9 @@ class WeightHead(nn.Module):
 
     def standardise_like(self, weights: Tensor) -> None:
         """Set the scale of weights to that of the training graphs."""
-        values = unscaled(self.kind, weights)
-        self.location.fill_(float(values.mean()))
-        self.scale.fill_(max(float(values.std()) if len(values) > 1 else 0.0, 1e-3))
+        location, scale = location_and_scale(unscaled(self.kind, weights.double()).unsqueeze(-1))
+        self.location.copy_(location[0])
+        self.scale.copy_(scale[0])
 
     def standardised(self, weights: Tensor) -> Tensor:
         """Standardised weights, as the statistics of later ones read them."""

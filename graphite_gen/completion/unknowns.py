@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from ..autoregressive.decoder import AutoregressiveDecoder
 from ..data.batch import GraphBatch
+from ..data.conditions import PROPERTIES
 from ..data.edge_states import arc_codes, directions, transposed
-from ..data.schema import AttributeSchema
+from ..data.schema import AttributeSchema, number_of
 from ..errors import DatasetError, SamplingError
 from ..graph import SimpleGraph
 from ..training.checkpoint import TrainedModel
@@ -292,8 +293,9 @@ def _numbers(
     numbers = np.full(count, -1)
     for index, value in enumerate(column):
         value = value.item() if isinstance(value, np.generic) else value
-        if value in place:
-            numbers[index] = place[value]
+        number = number_of(value, place)
+        if number is not None:
+            numbers[index] = number
         elif not _is_missing(value):
             names = range(graph.nodes) if graph.names is None else graph.names
             ends = [index] if what == "node" else graph.edges[index].tolist()
@@ -352,7 +354,11 @@ def _features(model: TrainedModel, partial: PartialGraph) -> NDArray[np.float32]
         features = graph.features
     conditions = model.schema.conditions
     for one in conditions.each:
-        if one.name not in graph.attributes and one.name != "nodes" and len(partial.unknown):
+        if one.name in graph.attributes or one.name == "nodes":
+            continue
+        if one.name not in PROPERTIES:
+            raise SamplingError(f"'{model.name}' is conditioned on '{one.name}', an attribute that the graph lacks.")
+        if len(partial.unknown):
             raise SamplingError(
                 f"The condition '{one.name}' of '{model.name}' depends on the unknown pairs, so the graph needs an "
                 f"attribute '{one.name}'."

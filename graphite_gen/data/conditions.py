@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ConfigError, DatasetError, did_you_mean
-from ..graph import SimpleGraph
+from ..graph import SimpleGraph, is_finite, is_number
+from ..records import typed
 from .properties import component_labels
 
 __all__ = ["PROPERTIES", "Condition", "Conditions"]
@@ -164,8 +165,8 @@ def _value(name: str, graph: SimpleGraph, index: int) -> Any:
             raise DatasetError(f"Graph {index} has no attribute '{name}', which other graphs have.")
         return float(PROPERTIES[name](graph.skeleton()))
     value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, float) and not math.isfinite(value):
-        raise DatasetError(f"Graph {index} has {name} {value}, not a finite number.")
+    if is_number(value) and not is_finite(value):
+        raise DatasetError(f"Graph {index} has {name} {str(value)[:40]}, not a finite number.")
     if not isinstance(value, str | int | float):
         raise DatasetError(f"Graph {index} has {name} {str(value)[:40]!r}; expected a number or a class.")
 
@@ -287,6 +288,19 @@ class Conditions:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Conditions:
         """The conditions of such a JSON object."""
-        each = tuple(Condition(**{**one, "classes": tuple(one.get("classes", ()))}) for one in value["each"])
+        each = tuple(typed(Condition, {**one, "classes": tuple(one.get("classes", ()))}) for one in value["each"])
+        found = cls(each, tuple(tuple(row) for row in value["examples"]))
+        if not all(one.deviation > 0 and is_finite(one.mean) and is_finite(one.deviation) for one in each):
+            raise ValueError("a mean or deviation is out of range")
+        if bool(each) != bool(found.examples) or not all(map(found._is_example, found.examples)):
+            raise ValueError("examples of other conditions")
 
-        return cls(each, tuple(tuple(row) for row in value["examples"]))
+        return found
+
+    def _is_example(self, row: tuple[Any, ...]) -> bool:
+        """Whether a row has a number of nodes, and values of all conditions."""
+        if len(row) != len(self.each) + 1 or type(row[0]) is not int:
+            return False
+        pairs = zip(self.each, row[1:], strict=True)
+
+        return all(value in one.classes if one.classes else is_finite(value) for one, value in pairs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ConfigError, DatasetError, did_you_mean
-from ..graph import SimpleGraph
+from ..graph import SimpleGraph, is_finite, is_number
 
 __all__ = ["FEATURES", "FeatureColumns", "numeric_features"]
 
@@ -21,6 +20,8 @@ MOST_COLUMNS = 100
 """The most columns that a model generates."""
 # Larger whole numbers are modelled as real or positive ones.
 MOST_COUNT = 2.0**31
+LARGEST = 1e100
+"""Numbers that may be negative are smaller than this, so that their squares are finite."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class FeatureColumns:
             for value in own if name != FEATURES else ():
                 if value is None:
                     raise DatasetError(f"A node of graph {index} has no '{name}'.", reason="feature-missing")
-                if not _is_number(value) or not math.isfinite(value):
+                if not is_finite(value):
                     raise DatasetError(f"A node of graph {index} has {name} {str(value)[:40]!r}, not a finite number.")
             part = np.array(own, dtype=np.float64).reshape(graph.nodes, -1)
             if part.shape[1] != width:
@@ -103,6 +104,11 @@ class FeatureColumns:
         return found
 
     def _check(self, column: NDArray[np.float64], kind: str, name: str, index: int) -> None:
+        if kind in ("real", "integer") and not (np.abs(column) < LARGEST).all():
+            wrong = column[np.abs(column) >= LARGEST][0]
+            raise DatasetError(
+                f"A node of graph {index} has {name} {wrong:g}; absolute values below {LARGEST:g} can be modelled."
+            )
         is_whole = column == np.round(column)
         fits = {"positive": column > 0, "count": is_whole & (column >= 0), "integer": is_whole}.get(kind)
         if fits is not None and not fits.all():
@@ -139,6 +145,11 @@ class FeatureColumns:
     def from_json(cls, value: Mapping[str, Any]) -> FeatureColumns:
         """The columns of such a JSON object."""
         found = cls(**{name: tuple(part) for name, part in value.items()})
+        for part, kind in ((found.names, str), (found.widths, int), (found.are_whole, bool)):
+            if not all(type(each) is kind for each in part):
+                raise TypeError(f"expected {kind.__name__}")
+        if any(width < 1 for width in found.widths):
+            raise ValueError("a name without columns")
         if not len(found.names) == len(found.widths) == len(found.are_whole) or len(found.kinds) != sum(found.widths):
             raise ValueError("parts of different lengths")
 
@@ -153,7 +164,7 @@ def numeric_features(graphs: Sequence[SimpleGraph], without: str | None) -> tupl
     return (FEATURES,) * has_features + tuple(
         name
         for name in names
-        if all(value is None or _is_number(value) for graph in graphs for value in graph.node_attributes.get(name, ()))
+        if all(value is None or is_number(value) for graph in graphs for value in graph.node_attributes.get(name, ()))
     )
 
 
@@ -170,10 +181,6 @@ def _shape(graphs: Sequence[SimpleGraph], names: Sequence[str]) -> tuple[tuple[i
 
 def _has(graph: SimpleGraph, name: str) -> bool:
     return name in graph.node_attributes or (name == FEATURES and graph.features is not None)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def _kind(values: NDArray[np.float64]) -> str:

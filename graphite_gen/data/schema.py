@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from ..errors import CheckpointError, ConfigError, DatasetError, did_you_mean
 from ..graph import SimpleGraph
+from ..records import typed
 from .conditions import Conditions
 from .edge_states import arc_codes, edge_state, transposed
-from .feature_columns import FEATURES, FeatureColumns
+from .feature_columns import FEATURES, LARGEST, FeatureColumns
 
-__all__ = ["AttributeSchema", "CodedGraph"]
+__all__ = ["AttributeSchema", "CodedGraph", "number_of"]
 
 MOST_LABELS = 100
 """The most values of a node label."""
@@ -203,25 +204,30 @@ class AttributeSchema:
             return None
         place = {value: number for number, value in enumerate(values)}
         column = columns.get(name)
-        count = 0 if column is None else len(column)
         if column is None:
             if what == "edge" and not columns:
                 return np.zeros(0, dtype=np.int64)
             raise DatasetError(f"The {what}s of graph {index} have no attribute '{name}'.", reason="label-missing")
-        column = [_plain(value) for value in column]
-        for value in column:
+        numbers = []
+        for value in map(_plain, column):
             if value is None:
                 raise DatasetError(f"A {what} of graph {index} has no '{name}'.", reason="label-missing")
-            if value not in place:
+            number = number_of(value, place)
+            if number is None:
                 raise DatasetError(
                     f"A {what} of graph {index} has {name} {str(value)[:40]!r}, which no training graph has.",
                     reason="label-unknown",
                 )
 
-        return np.fromiter((place[value] for value in column), dtype=np.int64, count=count)
+            numbers.append(number)
+
+        return np.array(numbers, dtype=np.int64)
 
     def check_weights(self, weights: NDArray[np.float64], graph: str) -> None:
         """Refuse weights that the model cannot generate; ``graph`` names theirs."""
+        if self.weights == "real" and not (np.abs(weights) < LARGEST).all():
+            wrong = weights[np.abs(weights) >= LARGEST][0]
+            raise DatasetError(f"{graph} has the weight {wrong:g}; absolute values below {LARGEST:g} can be modelled.")
         if self.weights != "real" and not (weights >= 0).all():
             kind = "positive" if self.weights == "positive" else "counts"
             raise DatasetError(f"{graph} has the weight {weights.min():g}; those of the model are {kind}.")
@@ -304,9 +310,24 @@ class AttributeSchema:
             own |= {name: tuple(own[name]) for name in ("node_values", "edge_values")}
             own["frequencies"] = {name: tuple(map(int, counts)) for name, counts in own["frequencies"].items()}
             own["features"] = FeatureColumns.from_json(own.get("features", {}))
-            return cls(**own)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            found = typed(cls, own)
+            found._check_values()
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise CheckpointError(f"The attributes {str(value)[:40]!r} of the model are not readable.") from error
+
+        return found
+
+    def _check_values(self) -> None:
+        """Check that labels have values, and these have frequencies."""
+        named = {"labels": (self.node_label, self.node_values), "types": (self.edge_label, self.edge_values)}
+        sizes = {key: len(values) for key, (name, values) in named.items() if name is not None}
+        sizes |= {"directions": 2} if self.directed else {}
+        if {key: len(counts) for key, counts in self.frequencies.items()} != sizes:
+            raise ValueError("frequencies of other attributes")
+        if not all(isinstance(value, str | int) for value in (*self.node_values, *self.edge_values)):
+            raise ValueError("a label is a text or an integer")
+        if any(count < 0 for counts in self.frequencies.values() for count in counts):
+            raise ValueError("a frequency is negative")
 
 
 def _values(what: str, name: str | None, graphs: Sequence[SimpleGraph], most: int) -> tuple[Any, ...]:
@@ -338,6 +359,15 @@ def _values(what: str, name: str | None, graphs: Sequence[SimpleGraph], most: in
         raise DatasetError(f"The {what} attribute '{name}' has truth values and numbers, which are equal in Python.")
 
     return tuple(sorted(values - {None}, key=lambda value: (type(value).__name__, value)))
+
+
+def number_of(value: Any, place: Mapping[Any, int]) -> int | None:
+    """The number of a label; None if it is none of those with a number."""
+    try:
+        return place.get(value)
+    except TypeError:
+        # Lists and objects, which JSON allows.
+        return None
 
 
 def _plain(value: Any) -> Any:

@@ -13,7 +13,7 @@ from scipy import stats
 
 from ..data.properties import is_acyclic
 from ..errors import DatasetError, did_you_mean
-from ..graph import SimpleGraph
+from ..graph import SimpleGraph, is_finite
 from ..records import Record
 from ..rng import stream
 
@@ -37,7 +37,6 @@ MAX_PAIRS = 10
 """The maximum number of other columns that correlations of a column are computed with."""
 
 TYPES = (str, int, np.integer, np.bool_)
-NUMBERS = (int, float, np.integer, np.floating)
 
 Graphs = Sequence[SimpleGraph]
 Values = NDArray[np.float64]
@@ -172,7 +171,7 @@ def find_columns(graphs: Graphs, labels: Sequence[str] = ()) -> dict[str, Callab
         found = {f"features[{place}]": partial(_feature, place=place) for place in range(width)}
     for name in sorted(shared - {*labels}):
         values = (value for graph in graphs for value in graph.node_attributes[name])
-        if all(isinstance(value, NUMBERS) and not isinstance(value, bool) and np.isfinite(value) for value in values):
+        if all(map(is_finite, values)):
             found[name] = partial(_column, name=name)
 
     return found

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from graphite_gen.autoregressive import structure
 from graphite_gen.autoregressive.distribution import AutoregressiveGraphs
+from graphite_gen.autoregressive.feature_head import FeatureHead
 from graphite_gen.autoregressive.heads import (
     MOST_DEGREE,
     Arcs,
@@ -340,6 +341,21 @@ def test_weights_have_the_mixture_of_the_formula(kind: str) -> None:
     drawn = location + scale * (means[rows, chosen] + deviations[rows, chosen] * noise.numpy())
     drawn = {"real": drawn, "positive": np.exp(drawn), "count": np.floor(np.exp(np.minimum(drawn, 30)))}[kind]
     assert head.sample(inputs, uniform, noise).numpy() == pytest.approx(drawn)
+
+
+@pytest.mark.parametrize("unit", [1e-60, 1e-9, 1e60])
+@pytest.mark.parametrize("on", ["edges", "nodes"])
+def test_real_numbers_are_standardised_in_any_unit(unit: float, on: str) -> None:
+    values = torch.tensor([-2.0, 0.5, 0.25, 3.0], dtype=torch.float64)
+    head = WeightHead(Attributes(weights="real"), 8) if on == "edges" else FeatureHead(("real",), 8)
+    values = values if on == "edges" else values.unsqueeze(-1)
+
+    head.standardise_like(values)
+    expected, densities = head.standardised(values), head.baseline(values)
+    head.standardise_like(values * unit)
+
+    assert head.standardised(values * unit).numpy() == pytest.approx(expected.numpy())
+    assert (head.baseline(values * unit) + np.log(unit)).numpy() == pytest.approx(densities.numpy())
 
 
 def test_constant_and_single_weights_have_a_scale() -> None:

@@ -16,6 +16,7 @@ from graphite_gen.completion.attribute_chains import AttributeChains
 from graphite_gen.completion.posterior import Posterior
 from graphite_gen.completion.smc import extend_attributed
 from graphite_gen.data.batch import collate
+from graphite_gen.errors import DatasetError, SamplingError
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.training.checkpoint import TrainedModel
 
@@ -95,6 +96,23 @@ PARTIAL: dict[str, tuple[dict[str, Any], SimpleGraph, list[tuple[int, int]], lis
         [0],
     ),
 }
+
+
+@pytest.mark.parametrize("value", [["u"], {"u": 1}, "w"])
+def test_labels_that_no_training_graph_has_are_refused_whatever_they_are(value: Any) -> None:
+    graph = graph_of([(0, 1)], False, node_attributes={"kind": [value, None, "u"]})
+
+    with pytest.raises(DatasetError, match=r"The node 0 has kind .* which no training graph has"):
+        Unknowns.of(attributed_model(node_label="kind"), PartialGraph.from_pairs(graph, []))
+
+
+@pytest.mark.parametrize("unknown", [[], [(0, 2)]])
+def test_a_graph_without_an_attribute_that_is_a_condition_is_refused(unknown: list[tuple[int, int]]) -> None:
+    model = attributed_model(node_label="kind", condition=["class"])
+    graph = graph_of([(0, 1)], False, node_attributes={"kind": ["u", None, "u"]})
+
+    with pytest.raises(SamplingError, match="is conditioned on 'class', an attribute that the graph lacks"):
+        Unknowns.of(model, PartialGraph.from_pairs(graph, unknown))
 
 
 def exact(kind: str) -> tuple[TrainedModel, PartialGraph, dict[str, SimpleGraph], dict[str, float], float]:

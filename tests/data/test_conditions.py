@@ -106,6 +106,12 @@ def test_what_cannot_be_given_is_refused(given: dict[str, Any], words: str) -> N
         Conditions().parse({"class": 1})
 
 
+@pytest.mark.parametrize("value", [10**400, float("nan"), -float("inf")])
+def test_numbers_that_are_not_finite_are_refused(value: Any) -> None:
+    with pytest.raises(DatasetError, match=r"Graph 7 has score \S{1,40}, not a finite number"):
+        CONDITIONS.values(replace(graphs()[0], attributes={"class": "a", "score": value}), 7)
+
+
 def test_a_class_that_no_training_graph_has_is_refused() -> None:
     with pytest.raises(DatasetError, match="Graph 7 has class 'c', which no training graph has"):
         CONDITIONS.values(replace(graphs()[0], attributes={"class": "c", "score": 1.0}), 7)

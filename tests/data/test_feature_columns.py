@@ -63,6 +63,7 @@ def test_only_named_features_are_generated_and_others_condition() -> None:
     [
         ({"x": float("nan")}, ["x"], DatasetError, "A node of graph 2 has x 'nan', not a finite number"),
         ({"x": None}, True, DatasetError, "A node of graph 2 has no 'x'"),
+        ({"x": 10**400}, ["x"], DatasetError, "A node of graph 2 has x '10*', not a finite number"),
         ({"x": "far"}, ["x"], DatasetError, "A node of graph 2 has x 'far', not a finite number"),
         ({}, ["xx"], ConfigError, "no attribute 'xx'.*did you mean 'x'"),
         ({}, ["element"], DatasetError, "not a finite number"),
@@ -85,6 +86,8 @@ def test_what_cannot_be_generated_is_refused(
 def test_graphs_unlike_the_training_graphs_are_refused() -> None:
     columns = FeatureColumns.of([featured(seed) for seed in range(3)], ["mass", "age", "charge"])
 
+    with pytest.raises(DatasetError, match=r"has charge -1e\+300; absolute values below 1e\+100"):
+        columns.values(SimpleGraph(1, np.zeros((0, 2)), node_attributes={"mass": [1], "age": [1], "charge": [-1e300]}))
     for name, value, words in (("mass", -1.0, "positive"), ("age", 2.5, "counts"), ("charge", 0.5, "integers")):
         odd = featured(4)
         attributes = {**odd.node_attributes, name: [value] * odd.nodes}

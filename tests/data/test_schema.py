@@ -1,5 +1,7 @@
 """Graphs with attributes become numbers for networks and come back unchanged; what does not fit is refused."""
 
+import json
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -93,6 +95,68 @@ def test_a_schema_survives_json() -> None:
     }
     with pytest.raises(CheckpointError, match="not readable"):
         AttributeSchema.from_json({"node_label": 3})
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("node_label",), []),
+        (("node_label",), None),
+        (("node_values", 0), [1]),
+        (("directed",), 1),
+        (("frequencies", "labels", 0), math.inf),
+        (("frequencies", "labels", 0), -5),
+        (("frequencies", "labels"), [1]),
+        (("frequencies", "types"), None),
+        (("frequencies",), {}),
+        (("features", "names"), [["age"]]),
+        (("features", "widths"), ["1"]),
+        (("features", "are_whole"), [0]),
+        (("conditions", "each", 0, "name"), {}),
+        (("conditions", "each", 0, "classes"), 3),
+        (("conditions", "each", 1, "mean"), "high"),
+        (("conditions", "each", 1, "deviation"), 0.0),
+        (("conditions", "each", 1, "low"), None),
+        (("conditions", "examples"), []),
+        (("conditions", "examples", 0), [7]),
+        (("conditions", "examples", 0, 0), "7"),
+        (("conditions", "examples", 0, 1), "c"),
+        (("conditions", "examples", 0, 2), math.nan),
+    ],
+)
+def test_a_schema_that_was_edited_wrongly_is_refused(path: tuple[Any, ...], value: Any) -> None:
+    graphs = [replace(attributed(seed, directed=True), attributes={"class": "ab"[seed % 2]}) for seed in range(4)]
+    graphs = [replace(one, node_attributes={**one.node_attributes, "age": [1.5] * one.nodes}) for one in graphs]
+    schema = schema_of(graphs, condition=["class", "clustering"], generate_features=["age"])
+    stored = json.loads(json.dumps(schema.to_json()))
+    assert AttributeSchema.from_json(stored) == schema
+    place = stored
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+
+    with pytest.raises(CheckpointError, match="not readable"):
+        AttributeSchema.from_json(stored)
+
+
+@pytest.mark.parametrize("value", [[1], {"a": 1}, "Xe", 1.5])
+def test_labels_that_are_none_of_the_training_graphs_are_refused_whatever_they_are(value: Any) -> None:
+    graph = attributed(0, directed=False)
+    odd = replace(graph, node_attributes={"element": [value] * graph.nodes})
+
+    with pytest.raises(DatasetError, match="which no training graph has"):
+        schema_of([graph]).encode(odd)
+
+
+def test_real_weights_that_are_huge_are_refused() -> None:
+    graph = attributed(0, directed=False)
+    weights = np.linspace(-1, 1, len(graph.edges))
+    schema = schema_of([replace(graph, weights=weights)])
+    weights[-1] = -1e300
+
+    assert schema.weights == "real"
+    with pytest.raises(DatasetError, match=r"Graph 3 has the weight -1e\+300; absolute values below 1e\+100"):
+        schema.encode(replace(graph, weights=weights), 3)
 
 
 def test_plain_graphs_stay_as_they_are() -> None:

@@ -10,7 +10,7 @@ from scipy import stats
 
 import graphite_gen as gg
 from graphite_gen.errors import DatasetError
-from graphite_gen.evaluation.attributes import AttributeRow, compare_attributes, find_labels
+from graphite_gen.evaluation.attributes import AttributeRow, compare_attributes, find_columns, find_labels
 from graphite_gen.families.simulate import generate
 from graphite_gen.graph import SimpleGraph
 
@@ -167,6 +167,7 @@ def test_labels_are_on_every_node_and_have_few_values_that_are_not_floats() -> N
         "number": lambda node: node,
         "size": lambda node: node % 2 + 0.5,
         "tags": lambda node: [node % 2],
+        "huge": lambda node: 10**400 + node,
     }
     for name, value in values.items():
         nx.set_node_attributes(graph, {node: value(node) for node in graph}, name)
@@ -176,6 +177,8 @@ def test_labels_are_on_every_node_and_have_few_values_that_are_not_floats() -> N
     assert find_labels(graphs, "node") == {"block": list(range(50)), "kind": ["a", "b"], "leaf": [False, True]}
     assert find_labels(graphs, "node", "kind") == {"kind": ["a", "b"]}
     assert find_labels(graphs, "edge") == {}
+    # An integer beyond double precision is no number that could be compared.
+    assert [*find_columns(graphs, ["block"])] == ["number", "size"]
     for name, fact in (
         ("number", "60 distinct values"),
         ("size", "value 0.5"),
