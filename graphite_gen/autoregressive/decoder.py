@@ -162,8 +162,8 @@ class DraftHead(nn.Module):
 
     .. math:: l_{ij} = a z_i^T z_j + b_i + b_j, \quad b_i = c \|z_i\|^2 + u^T z_i + d
 
-    With :math:`c = -a / 2` and :math:`u = 0` it is a squared distance, while u gives degrees a direction that is the same
-    in all graphs.
+    With :math:`c = -a / 2` and :math:`u = 0` it is a squared distance, while u gives degrees a direction that is the
+    same in all graphs.
     """
 
     def __init__(self, latent: int) -> None:
