@@ -292,12 +292,15 @@ def test_bounds_of_graphs_with_attributes_agree_with_the_exact_nll(kind: str, mo
 
 
 def test_graphs_with_attributes_are_simulated_from_the_model() -> None:
-    model, draws = attributed_model(**{**ATTRIBUTED["all"], "weighted": False}, scale=0.8), 600
+    model, draws = attributed_model(**{**ATTRIBUTED["all"], "weighted": False}, scale=1.2), 600
     seen = [simulated(model, index)[0] for index in range(draws)]
 
     def log_probs(batches: list[GraphBatch]) -> dict[str, torch.Tensor]:
         whole = GraphBatch(
-            *(torch.cat(parts) for parts in zip(*(vars(batch).values() for batch in batches), strict=True))
+            *(
+                None if parts[0] is None else torch.cat(parts)
+                for parts in zip(*(vars(batch).values() for batch in batches), strict=True)
+            )
         )
         z = torch.zeros(len(batches), 3, 1)
         with torch.no_grad():
@@ -312,7 +315,7 @@ def test_graphs_with_attributes_are_simulated_from_the_model() -> None:
     conditions = Counter(str(key[0]) for key in keys)
     assert len(conditions) == 2
     chosen = [key for key, index in unique.items() if chances[index] * conditions[str(keys[index][0])] > 4]
-    assert len(chosen) > 20
+    assert len(chosen) > 8
     expected = np.array([float(chances[unique[key]]) * conditions[str(keys[unique[key]][0])] for key in chosen])
     observed = np.array([counts[key] for key in chosen])
     assert (np.square(observed - expected) / expected).sum() < len(chosen) + 5 * math.sqrt(2 * len(chosen))
