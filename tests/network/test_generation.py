@@ -45,7 +45,8 @@ def edges_between_blocks(graph: SimpleGraph) -> np.ndarray:
 
 
 def test_samples_have_the_degrees_and_blocks_of_the_network() -> None:
-    graphs = list(sample_networks(model(), 8, seed=1))
+    # A bound on copied edges costs structure that the decoder has memorised.
+    graphs = list(sample_networks(model(), 8, seed=1, novelty=0.0))
 
     mean = np.mean([edges_between_blocks(graph) for graph in graphs], axis=0)
     wanted = edges_between_blocks(observed().graph)
