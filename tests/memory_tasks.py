@@ -20,7 +20,7 @@ from graphite_gen.data.sizes import SizeDistribution
 from graphite_gen.evaluation.descriptors import spectra
 from graphite_gen.graph import SimpleGraph
 from graphite_gen.likelihood import NLLOptions, estimate_nll
-from graphite_gen.network.hyperparameters import GENERATION
+from graphite_gen.network.hyperparameters import LARGE_GENERATION
 from graphite_gen.network.link_prediction import train_on_all
 from graphite_gen.network.network import Network
 from graphite_gen.records import Provenance
@@ -62,7 +62,9 @@ TASKS: dict[str, Callable[[], object]] = {
     "one-shot graph": lambda: list(Sampler(load("bundled:ego-one-shot").trained, 1, nodes=2500)),
     "one-shot NLL": lambda: estimate_nll(load("bundled:ego-one-shot").trained, [sparse(800)], NLLOptions(8)),
     "autoregressive NLL": lambda: estimate_nll(autoregressive(), [sparse(100)], NLLOptions(20)),
-    "single graph": lambda: train_on_all(Network(sparse(30_000)), replace(GENERATION, epochs=1), 0, features=False),
+    "single graph": lambda: train_on_all(
+        Network(sparse(30_000)), replace(LARGE_GENERATION, epochs=1), 0, features=False
+    ),
     "spectrum": lambda: spectra([sparse(1500)]),
 }
 
