@@ -58,25 +58,23 @@ class Draft:
     """What latents and node features tell before any edge is known.
 
     Attributes:
-        latents: The refined latents, with shape :math:`(B, N, D)`.
-        states: Their contribution to the states, with shape :math:`(B, N, d)`.
+        states: The contribution of the refined latents to the states, with shape :math:`(B, N, d)`.
         factor: The factor of the low-rank graph (eq. 8), with shape :math:`(B, N, D + 1)`.
     """
 
-    latents: Tensor
     states: Tensor
     factor: Tensor
 
-    def block_latents(self) -> Tensor:
-        """The mean latents of blocks of nodes, with shape :math:`(B, K, D)`; none if no row is long."""
-        nodes = self.latents.shape[1]
+    def of_blocks(self) -> Tensor:
+        """The mean factors of blocks of nodes, with shape :math:`(B, K, D + 1)`; none if no row is long."""
+        nodes = self.factor.shape[1]
         if not is_long(nodes - 1):
-            return self.latents[:, :0]
+            return self.factor[:, :0]
         # The last column of the factor is the mask.
         mask, block = self.factor[..., -1:], structure.BLOCK
         sums, sizes = (
             F.pad(values, (0, 0, 0, -nodes % block)).view(len(mask), -1, block, values.shape[-1]).sum(2)
-            for values in (self.latents * mask, mask)
+            for values in (self.factor, mask)
         )
 
         return sums / sizes.clamp_min(1)
@@ -104,7 +102,7 @@ class CandidatePairs(NamedTuple):
         triangles: Triangles of the earlier nodes.
         new: Positions of the new nodes.
         old: Positions of the earlier nodes.
-        draft: Inner products of the refined latents.
+        draft: Entries of the low-rank graph of the refined latents (eq. 8).
     """
 
     query: Tensor
@@ -274,7 +272,11 @@ class AutoregressiveDecoder(nn.Module):
         if self.features is not None:
             states = states + self.features(x)
 
-        return Draft(z, states, LowRankGraph.from_latents(z, mask, per_node=True).factor)
+        # Without the factor n the first term would vanish beside the second in large graphs.
+        factor = LowRankGraph.from_latents(z, mask).factor
+        scale = sizes.to(z).sqrt()[:, None, None]
+
+        return Draft(states, torch.cat([scale * factor[..., :-1], factor[..., -1:]], -1))
 
     def draft_logits(self, z: Tensor, x: Tensor, sizes: Tensor) -> Tensor:
         """Log-odds of all edges, independent given the latents, with shape :math:`(B, N, N)` (eqs. 8-10)."""

@@ -48,7 +48,7 @@ class Decoding:
         self._projected = z.new_zeros(graphs, nodes, decoder.state.out_features)
         self._sums = z.new_zeros(graphs, self._draft.factor.shape[-1], decoder.width)
         self._blocks = BlockSums(self._states[:, :0], nodes)
-        self._block_latents = self._draft.block_latents()
+        self._block_factors = self._draft.of_blocks()
         self._relations = decoder.relation_table()
         self._query = z.new_zeros(0)
         # Attributes, and the noise that they are drawn from.
@@ -191,13 +191,13 @@ class Decoding:
         assert self._reachability is None
         at = torch.from_numpy(graphs).to(self.adj.device)
         self._partial.select(graphs)
-        for name in ("adj", "_states", "_projected", "_sums", "_block_latents"):
+        for name in ("adj", "_states", "_projected", "_sums", "_block_factors"):
             setattr(self, name, getattr(self, name)[at])
         self.labels = None if self.labels is None else self.labels[at]
         self.states = None if self.states is None else self.states[at]
         self._blocks.select(at)
         draft = self._draft
-        self._draft = Draft(draft.latents[at], draft.states[at], draft.factor[at])
+        self._draft = Draft(draft.states[at], draft.factor[at])
 
 
 class _Row:
@@ -213,7 +213,7 @@ class _Row:
         self._distance, self._common = partial.distance, partial.common
         self._counts = {name: values[:live, :t] for name, values in partial.node_counts.items()}
         self._states, self._projected = decoding._states[:live, :t], decoding._projected[:live, :t]
-        self._latents, self._new_latents = decoding._draft.latents[:live, :t], decoding._draft.latents[:live, t]
+        self._factors, self._new_factors = decoding._draft.factor[:live, :t], decoding._draft.factor[:live, t]
         self._query = decoder.query(decoding._query).unsqueeze(1)
         self._nodes = torch.arange(t, device=device)
         # The neighbours chosen so far: sums of their states and values, their number, and the last of them.
@@ -227,7 +227,7 @@ class _Row:
     def _prepare(self, decoding: Decoding) -> None:
         """Compute what does not depend on the chosen neighbours."""
         self._terms = self._candidate_terms(
-            self._query, self._projected, self._counts, self._nodes, self._latents, self._new_latents, _Matrix()
+            self._query, self._projected, self._counts, self._nodes, self._factors, self._new_factors, _Matrix()
         )
         self._codes = self._relations.codes
 
@@ -237,12 +237,12 @@ class _Row:
         state: Tensor,
         counts: Mapping[str, NDArray[np.int64]],
         old: Tensor,
-        latents: Tensor,
-        new_latents: Tensor,
+        factors: Tensor,
+        new_factors: Tensor,
         rows: Rows,
     ) -> CandidateTerms:
         degrees, triangles = (_tensor(counts[name], state) for name in ("degrees", "triangles"))
-        draft = (latents @ new_latents.unsqueeze(-1)).squeeze(-1)
+        draft = (factors @ new_factors.unsqueeze(-1)).squeeze(-1)
 
         return self._decoder.candidate_terms(
             CandidatePairs(query, state, degrees, triangles, torch.full_like(old, self._t), old, draft), rows
@@ -316,9 +316,9 @@ class _LongRow(_Row):
         self._block_counts = decoding._partial.block_means(t)
         self._block_counts = {name: values[:live] for name, values in self._block_counts.items()}
         means = self._decoder.state(decoding._blocks.means(live, t))
-        latents = decoding._block_latents[:live, : len(starts)]
+        factors = decoding._block_factors[:live, : len(starts)]
         self._block_terms = self._candidate_terms(
-            self._query, means, self._block_counts, self._starts, latents, self._new_latents, _Matrix()
+            self._query, means, self._block_counts, self._starts, factors, self._new_factors, _Matrix()
         )
         self._node_terms: CandidateTerms | None = None
 
@@ -350,8 +350,8 @@ class _LongRow(_Row):
             self._projected[at],
             counts,
             nodes,
-            self._latents[at],
-            self._new_latents[rows],
+            self._factors[at],
+            self._new_factors[rows],
             _Matrix(is_real),
         )
 

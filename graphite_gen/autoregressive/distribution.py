@@ -34,7 +34,7 @@ class Tables(NamedTuple):
     """Projections and sums from which the terms of candidates are gathered.
 
     Attributes:
-        latents: Refined latents of nodes and blocks.
+        factors: Factors of the low-rank graph, of nodes and blocks.
         states: Projected versions of states.
         queries: Projected queries.
         context: Terms of the neighbours chosen in a row: for none, then up to each edge of all rows.
@@ -42,7 +42,7 @@ class Tables(NamedTuple):
         relations: Contributions of all relations.
     """
 
-    latents: Tensor
+    factors: Tensor
     states: Tensor
     queries: Tensor
     context: Tensor
@@ -295,13 +295,13 @@ class AutoregressiveGraphs:
         within = (sums[1:] - sums[_tensor(known.edge_row_start, states)]).to(chosen)
         chosen, values = torch.split(F.pad(within, (0, 0, 1, 0)), [decoder.width, ATTENTION], -1)
         context = decoder.context(chosen, _tensor(np.append(0, known.edge_rank + 1), states))
-        latents = torch.cat([draft.latents, draft.block_latents()], 1)
+        factors = torch.cat([draft.factor, draft.of_blocks()], 1)
 
-        return Tables(latents, projected, decoder.query(queries), context, values, decoder.relation_table())
+        return Tables(factors, projected, decoder.query(queries), context, values, decoder.relation_table())
 
     def _score(self, candidates: Candidates, tables: Tables, part: slice) -> Tensor:
         """The log-probabilities of a part of all candidates, which consists of whole rows."""
-        latents, states, queries, context, values, relations = tables
+        factors, states, queries, context, values, relations = tables
 
         def get(name: str) -> Tensor:
             return _tensor(getattr(candidates, name)[part], states)
@@ -314,7 +314,7 @@ class AutoregressiveGraphs:
             get("triangles"),
             new,
             old,
-            (latents[graph, new] * latents[graph, get("latent")]).sum(-1),
+            (factors[graph, new] * factors[graph, get("latent")]).sum(-1),
         )
         terms = self.decoder.candidate_terms(pairs, _FlatRows(get("row"), get("place")))
         names = ("count", "gap", "code", "adjacent", "paths", "earlier", "earlier_paths")

@@ -16,7 +16,7 @@ from graphite_gen.training.model import build_network
 # What is switched off, by setting weights to zero.
 PARTS = {
     "latents": ["latents"],
-    "inner products of latents": ["draft_weight"],
+    "entries of the low-rank graph": ["draft_weight"],
     "attention": ["attention_chosen", "attention_earlier"],
     "proximity": ["proximity"],
     "node features": ["features"],
@@ -107,13 +107,22 @@ def test_dropout_changes_training_alone() -> None:
     assert not torch.allclose(score(network.decoder), before)
 
 
-def test_latents_of_blocks_are_means_over_their_nodes(
+def test_factors_of_blocks_are_means_over_their_nodes(
     decoder: AutoregressiveDecoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(structure, "LONG_ROW", 2)
     monkeypatch.setattr(structure, "BLOCK", 3)
     draft = decoder.draft(normal(1, 8, 2), normal(1, 8, 2, seed=1), torch.tensor([7]))
 
-    expected = torch.stack([draft.latents[0, part].mean(0) for part in (slice(0, 3), slice(3, 6), slice(6, 7))])
-    assert torch.allclose(draft.block_latents()[0], expected)
+    expected = torch.stack([draft.factor[0, part].mean(0) for part in (slice(0, 3), slice(3, 6), slice(6, 7))])
+    assert torch.allclose(draft.of_blocks()[0], expected)
     assert expected.abs().min() > 0
+
+
+def test_the_first_term_of_the_low_rank_graph_does_not_vanish_in_large_graphs(decoder: AutoregressiveDecoder) -> None:
+    z = normal(1, 500, 2)
+    draft = decoder.draft(z, torch.zeros(1, 500, 2), torch.tensor([500]))
+
+    first = draft.factor[..., :-1]
+    assert torch.isclose(first.square().sum(-1).mean(), torch.ones(()), atol=1e-4)
+    assert torch.equal(draft.factor[..., -1], torch.ones(1, 500))
