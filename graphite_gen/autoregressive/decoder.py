@@ -161,7 +161,7 @@ class DraftHead(nn.Module):
     .. math:: l_{ij} = a z_i^T z_j + b_i + b_j, \quad b_i = c \|z_i\|^2 + u^T z_i + d
 
     With :math:`c = -a / 2` and :math:`u = 0` it is a squared distance, while u gives degrees a direction that is the
-    same in all graphs.
+    same in all graphs. One more direction tells the places of nodes in the node ordering.
     """
 
     def __init__(self, latent: int) -> None:
@@ -169,6 +169,7 @@ class DraftHead(nn.Module):
 
         self.products = nn.Parameter(torch.tensor([1.0, -0.5]))
         self.bias = nn.Linear(latent, 1)
+        self.place = nn.Linear(latent, 1, bias=False)
 
     def forward(self, z: Tensor) -> Tensor:
         product, norm = self.products
@@ -283,6 +284,12 @@ class AutoregressiveDecoder(nn.Module):
         mask = node_mask(sizes, z.shape[-2])
 
         return self.draft_head(refine_iteratively(self.rounds, self.skip, z, x, mask))
+
+    def order_logits(self, z: Tensor) -> Tensor:
+        """Log-odds, given the latents, that the second node of a pair is added after the first, :math:`(B, N, N)`."""
+        places = self.draft_head.place(z)
+
+        return places.mT - places
 
     def prior_query(self, sizes: Tensor, t: Tensor, edges: Tensor) -> Tensor:
         """The part of a query that depends on counts only: sizes, nodes and edges so far, each with shape (*,)."""

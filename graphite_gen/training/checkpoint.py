@@ -308,6 +308,7 @@ def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> Trained
     if settings.is_autoregressive:
         # Earlier models have no head of the draft, which only training reads.
         shapes = {"products": (2,), "bias.weight": (1, settings.latent), "bias.bias": (1,)}
+        shapes["place.weight"] = shapes["bias.weight"]
         weights = {f"decoder.draft_head.{name}": torch.zeros(shape) for name, shape in shapes.items()} | weights
     check_fits(lambda: build_network(settings), weights, path)
     network = build_network(settings)

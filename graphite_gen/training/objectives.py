@@ -127,7 +127,9 @@ def draft_cost(network: GraphNetwork, batch: GraphBatch, posterior: NodeNormal) 
 
     An autoregressive decoder knows the earlier edges, so it needs little of what latents could tell, and the KL
     divergence holds their means close to zero. As in an autoencoder, the draft (eqs. 8-10) of the means, standardised
-    over the nodes of each graph, makes these tell where nodes are, at any scale; it has no part in the likelihood.
+    over the nodes of each graph, makes these tell where nodes are, at any scale; it has no part in the likelihood. A
+    second term asks which node of a pair was added first: where the structure shows it, as it shows the age of nodes in
+    preferential attachment, the means do too.
 
     The mean cost of a pair is multiplied by the number of nodes.
     """
@@ -137,9 +139,11 @@ def draft_cost(network: GraphNetwork, batch: GraphBatch, posterior: NodeNormal) 
     mu = posterior.mu * is_real
     mu = (mu - mu.sum(-2, keepdim=True) / count) * is_real
     scale = (mu.square().sum(-2, keepdim=True) / count).clamp_min(LEAST_SCALE**2).sqrt()
-    logits = network.decoder.draft_logits(mu / scale, batch.x, batch.sizes)
+    z = mu / scale
+    logits = network.decoder.draft_logits(z, batch.x, batch.sizes)
     pairs = (batch.mask.unsqueeze(-1) & batch.mask.unsqueeze(-2)).triu(1)
-    costs = F.binary_cross_entropy_with_logits(logits, (batch.adj > 0).to(logits), reduction="none") * pairs
+    costs = F.binary_cross_entropy_with_logits(logits, (batch.adj > 0).to(logits), reduction="none")
+    costs = (costs + F.softplus(-network.decoder.order_logits(z))) * pairs
 
     return nodes * costs.sum((-2, -1)) / pairs.sum((-2, -1)).clamp_min(1)
 

@@ -119,12 +119,13 @@ def test_convention_paper_scores_cells_under_the_same_proposals() -> None:
     assert torch.allclose(cells - pairs, edges.log_score_of_cells(batch.adj) - edges.log_prob(batch.adj))
 
 
-def test_the_draft_costs_the_cross_entropy_of_standardised_posterior_means() -> None:
+def test_the_draft_costs_the_cross_entropies_of_edges_and_ordering_given_standardised_posterior_means() -> None:
     network, batch = small_network("default", encoder="residual", rounds=0, latent=3), small_batch()
     mu = normal(3, 7, 3)
     with torch.no_grad():
         network.decoder.draft_head.products.copy_(torch.tensor([0.7, -0.2]))
     weight, bias = (part.detach().numpy() for part in network.decoder.draft_head.bias.parameters())
+    place = network.decoder.draft_head.place.weight.detach().numpy()[0]
     cost = draft_cost(network, batch, NodeNormal(mu, normal(3, 7, 3), batch.mask))
 
     for row, n in enumerate(batch.sizes.tolist()):
@@ -136,6 +137,7 @@ def test_the_draft_costs_the_cross_entropy_of_standardised_posterior_means() -> 
                 own = -0.2 * (z[i] @ z[i] + z[j] @ z[j]) + float((weight @ (z[i] + z[j]) + 2 * bias)[0])
                 logit = 0.7 * z[i] @ z[j] + own
                 terms.append(math.log1p(math.exp(-logit if batch.adj[row, i, j] else logit)))
+                terms[-1] += math.log1p(math.exp(place @ (z[i] - z[j])))
         assert float(cost[row].detach()) == pytest.approx(n * np.mean(terms) if terms else 0)
 
 
