@@ -60,6 +60,23 @@ def test_hidden_variables_are_recovered_from_latents_that_carry_them_and_from_no
     assert script.block_information(noise[:5], blocks) < 0.5
 
 
+@pytest.mark.parametrize("attached", [1, 2])
+def test_expected_ages_are_the_means_over_simulated_histories(monkeypatch: pytest.MonkeyPatch, attached: int) -> None:
+    monkeypatch.setattr(script, "NODES", 6)
+    monkeypatch.setattr(script, "ATTACHED", attached)
+    found: dict[bytes, list[np.ndarray]] = {}
+    for graph, ages in zip(*script.with_hidden("barabasi", 4000, 0), strict=True):
+        # Nodes numbered by structure, so that graphs recur.
+        order = np.array(nx.to_numpy_array(graph.to_networkx()) @ graph.degrees() ** 2 + graph.degrees()).argsort()
+        found.setdefault(graph.permuted(order.argsort()).adjacency().tobytes(), []).append(ages[order])
+    key, histories = max(found.items(), key=lambda item: len(item[1]))
+    graph = SimpleGraph.from_adjacency(np.frombuffer(key, dtype=bool).reshape(6, 6))
+
+    assert len(histories) > 50
+    errors = np.std(histories, axis=0) / len(histories) ** 0.5
+    assert (abs(script.expected_ages(graph) - np.mean(histories, axis=0)) < 4 * errors + 0.05).all()
+
+
 def test_properties_are_regressed_from_vectors() -> None:
     graphs = generate("geometric", 60, seed=0).graphs
     edges = np.array([[len(graph.edges), 0.0] for graph in graphs])
