@@ -289,7 +289,7 @@ def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> Trained
     if is_network_model(config):
         problem = "is a model of one network; expected a model of many graphs"
         raise CheckpointError(f"'{folder}' {problem}.", reason="network-model", path=folder)
-    if _has_old_decoder(config.get("model")):
+    if _has_old_decoder(config.get("model"), weights):
         problem = "was trained by an earlier version, with a decoder that no longer exists, and has to be trained again"
         raise CheckpointError(f"'{folder}' {problem}.", reason="old-decoder", path=folder)
     try:
@@ -305,11 +305,6 @@ def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> Trained
         problem = f"{error} is missing" if isinstance(error, KeyError) else str(error)[:400].rstrip(".")
         raise _damaged(folder / "config.json", f"is damaged: {problem}") from error
     path = folder / WEIGHTS
-    if settings.is_autoregressive:
-        # Earlier models have no head of the draft, which only training reads.
-        shapes = {"products": (2,), "bias.weight": (1, settings.latent), "bias.bias": (1,)}
-        shapes["place.weight"] = shapes["bias.weight"]
-        weights = {f"decoder.draft_head.{name}": torch.zeros(shape) for name, shape in shapes.items()} | weights
     check_fits(lambda: build_network(settings), weights, path)
     network = build_network(settings)
     load_weights(network, weights, path)
@@ -318,12 +313,14 @@ def load_checkpoint(folder: Path, device: torch.device | str = "cpu") -> Trained
     return TrainedModel(name, network, sizes, training, provenance, results, schema)
 
 
-def _has_old_decoder(settings: Any) -> bool:
-    """Whether settings are those of the autoregressive decoder of earlier versions."""
+def _has_old_decoder(settings: Any, weights: Mapping[str, Tensor]) -> bool:
+    """Whether a model has the autoregressive decoder of an earlier version."""
     return isinstance(settings, Mapping) and (
         "pair_layers" in settings
         or "row_layers" in settings
         or any(settings.get(name, 1) != 1 for name in ("decoding_steps", "stages"))
+        # It read inner products of latents instead of eq. 8.
+        or (settings.get("decoder") == "autoregressive" and "decoder.draft_head.place.weight" not in weights)
     )
 
 

@@ -12,8 +12,8 @@ from unittest.mock import Mock
 import pytest
 import torch
 from killing import killed_at
-from safetensors.torch import save, save_file
-from tiny import small_model
+from safetensors.torch import load_file, save, save_file
+from tiny import autoregressive_model, small_model
 
 from graphite_gen.errors import CheckpointError, OutputError
 from graphite_gen.training import checkpoint
@@ -247,6 +247,19 @@ def test_every_bundled_model_loads(name: str) -> None:
 @pytest.mark.parametrize("old", [{"stages": 0}, {"decoding_steps": 16}, {"pair_layers": 2, "row_layers": 2}])
 def test_models_with_the_decoder_of_earlier_versions_are_refused(folder: Path, old: dict[str, int]) -> None:
     change(folder, lambda config: config["model"].update(old))
+
+    with pytest.raises(CheckpointError) as error:
+        load_checkpoint(folder)
+    assert error.value.reason == "old-decoder"
+
+
+def test_models_whose_decoder_read_inner_products_of_latents_are_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    save_checkpoint(autoregressive_model(), folder)
+    weights = load_file(folder / "model.safetensors")
+    del weights["decoder.draft_head.place.weight"]
+    save_file(weights, folder / "model.safetensors")
+    change(folder, lambda config: config.pop("weights_sha256"))
 
     with pytest.raises(CheckpointError) as error:
         load_checkpoint(folder)
