@@ -29,7 +29,7 @@ from graphite_gen.training.model_card import latents_in_words
 ROOT = Path(__file__).resolve().parents[2]
 RUN_FILES = ("optimizer.safetensors", "state.json")
 TEST_SEED = 1000
-EPOCHS = {"default": 30, "one-shot": 80}
+EPOCHS = {"default": 36, "one-shot": 80}
 
 CARD = """# {name}
 
