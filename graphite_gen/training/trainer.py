@@ -81,8 +81,9 @@ FORWARD_COST = 0.35
 FEW_GRAPHS = 1000
 # The peak learning rate of fine-tuning relative to that of training.
 FINE_TUNING = 0.3
-# The part of a run after which inactive latents are left without free bits.
-INACTIVE_FROM = 0.3
+# The part of a run after which inactive latents are left without free bits. Where latents can tell something, as on
+# barabasi graphs, they may become active only when the learning rate has fallen to about half of its peak.
+INACTIVE_FROM = 0.6
 ATTRIBUTES = ("node_label", "edge_label", "condition", "weights", "generate_features")
 """Settings that name attributes of graphs: labels, conditions, node features, and how weights are modelled."""
 
