@@ -715,7 +715,7 @@ def test_other_kinds_start_from_the_one_shot_preset() -> None:
 
 
 @pytest.mark.parametrize("active", [0, 1])
-def test_free_bits_end_when_no_latent_dimension_is_active_after_a_third_of_the_run(
+def test_free_bits_end_when_no_latent_dimension_is_active_after_six_tenths_of_the_run(
     active: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[float] = []
@@ -738,5 +738,5 @@ def test_free_bits_end_when_no_latent_dimension_is_active_after_a_third_of_the_r
         seen.clear()
 
     kept = {settings.free_bits}
-    # A third of five epochs is done with the second.
-    assert free == [kept, kept, *[kept if active else {0.0}] * 3]
+    # Six tenths of five epochs are done with the third.
+    assert free == [kept, kept, kept, *[kept if active else {0.0}] * 2]
