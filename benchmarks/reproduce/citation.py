@@ -22,6 +22,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ import numpy as np
 import torch
 
 from benchmarks.logs import Row, add_options, parse, read_log, run_all
-from benchmarks.peers import EPOCHS, PEERS, build_peer
+from benchmarks.peers import PEERS, PeerSettings, build_peer, peer_settings
 from benchmarks.tables import DOCS, FOLDER, lines, provenance, publish
 from graphite_gen.evaluation.ranking import area_under_curve, average_precision
 from graphite_gen.network.baselines import BASELINES as SCORED
@@ -46,6 +47,7 @@ from graphite_gen.network.link_prediction import (
 from graphite_gen.network.network import Network, read_network
 from graphite_gen.network.node_classification import run_classification
 from graphite_gen.network.pair_logits import PairLogits
+from graphite_gen.network.splits import EdgeSplit
 from graphite_gen.rng import derive_seed
 
 LOG = FOLDER / "citation.jsonl"
@@ -134,8 +136,10 @@ def link_score(
     if model in BASELINES:
         return run_baseline(graph, model, run, SEED, split=split, negatives=among), {}
     if model in PEERS:
-        epochs = 3 if quick else EPOCHS
-        return peer(graph, split, among, features, model, run, epochs), {"epochs": epochs}
+        own = replace(peer_settings(model, features), **({"epochs": 3} if quick else {}))
+        parts = run_split(graph, split, SEED, run)
+        logits, epoch, _ = peer(graph, parts, features, model, derive_seed(SEED, "peer", run), own)
+        return score_split(graph, parts, logits, run, SEED, among, epoch), asdict(own)
     kind, _, subsample = model.removesuffix(PLAIN).partition("@")
     changes: dict[str, Any] = {"subsample": float(subsample)} if subsample else {}
     if subsample or model.endswith(PLAIN):
@@ -145,26 +149,26 @@ def link_score(
     return run_link(graph, link, run, SEED, features=features, split=split, negatives=among), link.to_json()
 
 
-def peer(graph: Network, split: str, among: Negatives, features: bool, model: str, run: int, epochs: int) -> LinkScore:
-    """Return the scores of PyTorch Geometric's model at its best validation epoch, selected like ours."""
-    parts = run_split(graph, split, SEED, run)
+def peer(
+    graph: Network, parts: EdgeSplit, features: bool, model: str, seed: int, settings: PeerSettings
+) -> tuple[PairLogits, int, float]:
+    """Train PyTorch Geometric's model; return logits, number and validation AUC + AP of its best epoch."""
     edges = torch.from_numpy(parts.train.T.copy())
-    learner = build_peer(model, graph, edges, features, derive_seed(SEED, "peer", run))
+    learner = build_peer(model, graph, edges, features, seed, settings)
+    held = [torch.from_numpy(pairs.T.copy()) for pairs in (parts.validation, parts.validation_negatives)]
     best, kept, chosen = -1.0, torch.empty(0), 0
-    for epoch in range(1, epochs + 1):
+    for epoch in range(1, settings.epochs + 1):
         learner.step()
-        if epoch % LinkSettings.validate_every and epoch < epochs:
+        # Selected like ours.
+        if epoch % LinkSettings.validate_every and epoch < settings.epochs:
             continue
         z = learner.latents()
-        logits = PairLogits.inner_product(z)
-        high, low = (
-            logits.of(torch.from_numpy(pairs.T.copy())) for pairs in (parts.validation, parts.validation_negatives)
-        )
+        high, low = map(PairLogits.inner_product(z).of, held)
         figure = area_under_curve(high, low) + average_precision(high, low)
         if figure > best:
             best, kept, chosen = figure, z, epoch
 
-    return score_split(graph, parts, PairLogits.inner_product(kept), run, SEED, among, chosen)
+    return PairLogits.inner_product(kept), chosen, best
 
 
 # The log ------------------------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ def splits_of(graph: Network, seed: int) -> list[str]:
 
 def measure(graph: Network, job: Job, *, quick: bool) -> dict[str, Any]:
     """Score the model or a baseline on one split."""
-    network, split, model, run, seed = job
+    _, split, model, run, seed = job
     started = time.process_time()
     if model == MODEL:
         settings = LinkSettings(kind=model, **({"epochs": 3} if quick else {}))
