@@ -219,7 +219,8 @@ def citation_step(file: Path, variant: str, rounds: int) -> dict[str, float]:
     network = build_link_network(settings, inputs.width, seed=0)
     whole = SparseGraph.from_edges(edges, data.nodes).normalised()
     generator = torch.Generator().manual_seed(0)
-    optimiser = torch.optim.Adam(network.parameters(), lr=0.01)
+    # As in 'train_autoencoder'.
+    optimiser = torch.optim.Adam(network.parameters(), lr=0.01, fused=True)
 
     def run() -> None:
         optimiser.zero_grad()
