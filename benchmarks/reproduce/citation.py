@@ -114,7 +114,7 @@ def measure(folder: Path, job: Job, *, quick: bool) -> Row:
         steps = own.get("epochs")
         figures = {"auc": score.auc, "ap": score.ap, "hits": score.hits[100], "mrr": score.mrr, "epoch": score.epoch}
         figures |= {"hits_20": score.hits[20], "hits_50": score.hits[50], "validation_auc": score.validation_auc}
-        figures |= {"settings": own}
+        figures |= {"replaced_by": score.replaced_by, "settings": own}
 
     return {
         "task": task,
@@ -199,7 +199,7 @@ class Results:
     """Figures by task, model and column."""
 
     def __init__(self, rows: Sequence[Row], datasets: Sequence[str]) -> None:
-        self._rows = rows
+        self.rows = rows
         self.datasets = datasets
 
     def values(self, task: str, model: str, dataset: str, features: bool, key: str) -> np.ndarray:
@@ -219,7 +219,7 @@ class Results:
 
         return {
             row["run"]: row[key]
-            for row in self._rows
+            for row in self.rows
             if tuple(row[k] for k in ("task", "model", "dataset", "features")) == wanted and row.get(key) is not None
         }
 
@@ -257,9 +257,9 @@ def link_table(results: Results, task: str, key: str) -> Iterator[list[str]]:
         yield row(label, lambda d, f, model=model: percent(results.values(task, model, d, f, key)))
     pairs = [("graphite-vae", "vgae"), ("graphite-ae", "gae")]
     pairs += [(first + PLAIN, second + PLAIN) for first, second in pairs]
-    for pair in pairs:
+    for pair in [*pairs, ("graphite-vae", "pagerank")]:
         yield row(
-            f"{OURS[pair[0]]} minus {OURS[pair[1]].partition(',')[0]}",
+            f"{OURS[pair[0]]} minus {(OURS | BASELINES)[pair[1]].partition(',')[0]}",
             # Paired by run, since the models share their splits.
             lambda d, f, pair=pair: percent(results.differences(task, pair, d, f, key)),
         )
@@ -281,6 +281,15 @@ def accuracy_table(results: Results) -> Iterator[list[str]]:
     for label, published in PUBLISHED_ACCURACY.items():
         cells = [f"{published[DATASETS.index(d)]:.1f}" if task == "classify" else "–" for task, d in columns]
         yield [f"{label}, published", *cells]
+
+
+def on_one_machine(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows that were measured on the machine of the last one."""
+
+    def machine(row: Row) -> Any:
+        return row.get("provenance", {}).get("machine", {}).get("cpu")
+
+    return [row for row in rows if machine(row) == machine(rows[-1])]
 
 
 def cost_table(results: Results, split: str) -> Iterator[list[str]]:
@@ -359,7 +368,7 @@ def main() -> None:
                 "citation_cost",
                 "CPU milliseconds of a run per epoch, all included (with pair features two models are trained)",
                 results.header(),
-                cost_table(results, task),
+                cost_table(Results(on_one_machine(results.rows), arguments.datasets), task),
             ),
         ]
     # Partial tables are printed only.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -63,20 +64,26 @@ def measure(graph: Network, job: Job, *, quick: bool) -> dict[str, Any]:
         "nodes": graph.nodes,
         "edges": len(graph.edges),
         **{key: getattr(score, key) for key in ("auc", "ap", "mrr", "validation_auc")},
+        "replaced_by": score.replaced_by,
         "cpu_seconds": time.process_time() - started,
         "provenance": tables.provenance(),
     }
 
 
 def table(rows: list[dict[str, Any]], models: list[str], key: str) -> Iterator[list[str]]:
-    """Yield a row per network and split: its size, the scores, and the model's minus that of the best baseline."""
+    """Yield a row per network and split: its size, the scores, and the model's minus that of the best baseline.
+
+    The runs in which a baseline ranked instead of the model are counted too.
+    """
     found: dict[tuple[str, str], dict[str, dict[int, float]]] = {}
     sizes = {}
+    replaced: Counter[tuple[str, str]] = Counter()
     for row in rows:
         if row["model"] in models:
             name = row["network"], row["split"]
             found.setdefault(name, {}).setdefault(row["model"], {})[row["run"]] = row[key]
             sizes[name] = row["nodes"], row["edges"]
+            replaced[name] += row["replaced_by"] is not None
     for name in sorted(found, key=lambda name: (name[1], sizes[name])):
         scores = found[name]
         means = {model: np.mean(list(runs.values())) for model, runs in scores.items() if model != MODEL}
@@ -85,7 +92,15 @@ def table(rows: list[dict[str, Any]], models: list[str], key: str) -> Iterator[l
         # Paired by run, since all methods share their splits.
         differences = np.array([ours[run] - theirs[run] for run in sorted(ours.keys() & theirs.keys())])
         cells = [percent_of(scores.get(model, {})) for model in models]
-        yield [*name, *(f"{size:,}" for size in sizes[name]), str(len(ours)), *cells, best, signed(differences)]
+        yield [
+            *name,
+            *(f"{size:,}" for size in sizes[name]),
+            str(len(ours)),
+            *cells,
+            str(replaced[name]),
+            best,
+            signed(differences),
+        ]
 
 
 def percent_of(runs: dict[int, float]) -> str:
@@ -123,7 +138,7 @@ def main() -> None:
             ]
             logs.run_all(jobs, KEYS, lambda job, graph=graph: measure(graph, job, quick=arguments.quick), arguments.log)
     rows = [row for row in logs.read_log(arguments.log) if row["seed"] == arguments.seed]
-    header = ["network", "split", "nodes", "edges", "runs", *models, "best baseline", "model minus best baseline"]
+    header = ["network", "split", "nodes", "edges", "runs", *models, "replaced", "best baseline", "difference"]
     title = "Test AUC, %, on networks that no setting was chosen on, without node features, mean over runs"
     body = list(table(rows, models, "auc"))
     if arguments.quick or arguments.log != LOG:
