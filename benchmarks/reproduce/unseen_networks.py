@@ -83,7 +83,7 @@ def table(rows: list[dict[str, Any]], models: list[str], key: str) -> Iterator[l
             name = row["network"], row["split"]
             found.setdefault(name, {}).setdefault(row["model"], {})[row["run"]] = row[key]
             sizes[name] = row["nodes"], row["edges"]
-            replaced[name] += row["replaced_by"] is not None
+            replaced[name] += row.get("replaced_by") is not None
     for name in sorted(found, key=lambda name: (name[1], sizes[name])):
         scores = found[name]
         means = {model: np.mean(list(runs.values())) for model, runs in scores.items() if model != MODEL}
