@@ -34,7 +34,12 @@ class PeerSettings:
 
 
 # By model, and whether it uses node features.
-TUNED: dict[tuple[str, bool], PeerSettings] = {}
+TUNED = {
+    ("pyg-vgae", False): PeerSettings(64, 32, learning_rate=0.003),
+    ("pyg-vgae", True): PeerSettings(64, 32),
+    ("pyg-gae", False): PeerSettings(),
+    ("pyg-gae", True): PeerSettings(64, 32, dropout=0.5, edge_dropout=0.5),
+}
 
 
 def peer_settings(model: str, features: bool) -> PeerSettings:

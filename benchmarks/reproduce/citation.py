@@ -1,9 +1,10 @@
 """The citation networks of the paper: link prediction and node classification, with the published figures.
 
 Each run holds out other edges, and every model sees the same split: ours, the baselines, and PyTorch Geometric's GAE
-and VGAE with the settings of its example. Splits keep the components of the training graph connected, as in the paper;
-``--split random`` makes the link tables for uniformly random splits, and ``--negatives hard`` those with the hard
-non-edges of HeaRT. An asterisk marks node features. Our models have pair features, but for those marked ``:none``.
+and VGAE with the settings of its example and with tuned ones (``:tuned``). Splits keep the components of the training
+graph connected, as in the paper; ``--split random`` makes the link tables for uniformly random splits, and
+``--negatives hard`` those with the hard non-edges of HeaRT. An asterisk marks node features. Our models have pair
+features, but for those marked ``:none``.
 
 Every score appends a line to a log, so an interrupted benchmark can be continued. Settings were chosen by validation on
 other splits and initialisations (seeds 100 to 103 and 1000; the tables use seed 0). The GCN has its published weight

@@ -1,7 +1,7 @@
 """Settings of PyTorch Geometric's graph autoencoders, chosen on splits that no table uses, like ours.
 
 Width, learning rate, dropout and edge dropout are chosen for each model, with and without node features, by AUC + AP on
-the validation edges of Cora and Citeseer (connected splits, seed 100). The epoch is selected by the same edges, as
+the validation edges of Cora (connected splits, seed 100). The epoch is selected by the same edges, as
 everywhere. The chosen settings are ``TUNED`` in ``benchmarks/peers.py``.
 """
 
@@ -25,7 +25,7 @@ from graphite_gen.rng import derive_seed
 
 LOG = tables.FOLDER / "peer_tuning.jsonl"
 KEYS = ("dataset", "model", "features", "hidden", "learning_rate", "dropout", "edge_dropout", "run")
-DATASETS = ("cora", "citeseer")
+DATASETS = ("cora",)
 SEED = 100
 # Hidden units, with half as many latent dimensions; learning rate, dropout and edge dropout.
 GRID = tuple(itertools.product((32, 64), (0.01, 0.003), (0.0, 0.5), (0.0, 0.5)))
@@ -59,7 +59,7 @@ def measure(folder: Path, job: Job, *, quick: bool) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("data", type=Path, help="the folder of cora.h5 and citeseer.h5")
+    parser.add_argument("data", type=Path, help="the folder of cora.h5")
     parser.add_argument("--runs", type=int, default=2, help="splits of each network  [2]")
     logs.add_options(parser, LOG)
     arguments = logs.parse(parser, LOG)
@@ -87,7 +87,7 @@ def main() -> None:
         body.append([*(f"{value:g}" for value in choice), *cells])
     header = ["hidden units", "learning rate", "dropout", "edge dropout"]
     header += [PEERS[model] + "*" * features for model, features in models]
-    title = "Mean of AUC and AP on validation edges of Cora and Citeseer, %, by settings of PyTorch Geometric's models"
+    title = "Mean of AUC and AP on validation edges of Cora, %, by settings of PyTorch Geometric's models"
     if arguments.quick:
         print(f"\n{title}\n\n" + "\n".join(tables.lines(header, body)))
     else:
