@@ -54,8 +54,6 @@ TILE = 1 << 22
 # Pairs scored at once.
 PAIRS = 1 << 20
 HITS = (20, 50, 100)
-# Standard errors by which a baseline has to be better on validation edges to replace a model: several are compared.
-ERRORS = 2.0
 NEGATIVES = ("random", "hard")
 
 
@@ -162,8 +160,8 @@ def run_link(
 ) -> LinkScore:
     """Train a model on the split of a run, select the epoch by validation AUC + AP, and score it on the test edges.
 
-    With pair features, a baseline ranks instead if its AUC on the validation edges is higher by more than two standard
-    errors of the difference: where few edges can be hidden, there is too little to fit the combination on.
+    With pair features, a baseline ranks instead if its AUC on the validation edges is higher by more than the standard
+    error of the difference: where few edges can be hidden, there is too little to fit the combination on.
     """
     parts = run_split(graph, split, seed, run)
     if negatives.form == "hard":
@@ -240,7 +238,7 @@ def _preferred(candidates: Mapping[str, PairScores], parts: EdgeSplit) -> tuple[
     best = max(means, key=lambda name: means[name])
     gain, error = mean_with_error(areas[best] - areas[first])
 
-    return (first if error is None or gain <= ERRORS * error else best), means
+    return (first if error is None or gain <= error else best), means
 
 
 def _train_on(
@@ -358,7 +356,7 @@ def best_ranking(
 ) -> Ranking:
     """Compare models and baselines (by name) on the split of run 0, and give the precision of the one to use.
 
-    That is the first one, unless another has a higher AUC on the validation edges by more than two standard errors of
+    That is the first one, unless another has a higher AUC on the validation edges by more than the standard error of
     the difference; then it is the one with the highest.
     """
     parts = run_split(graph, split, seed, 0)
