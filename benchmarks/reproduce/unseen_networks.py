@@ -1,4 +1,4 @@
-"""Link prediction on networks that no setting was chosen on: the model, without node features, and every baseline.
+"""Link prediction on networks that the settings were not tuned on: the model, without node features, and every baseline.
 
 FOLDER has network files in any format that is read; ``benchmarks.package_networks`` makes one from networks that Python
 packages ship. Every method sees the same splits. Networks with few edges get more runs, since their test sets are
@@ -139,7 +139,7 @@ def main() -> None:
             logs.run_all(jobs, KEYS, lambda job, graph=graph: measure(graph, job, quick=arguments.quick), arguments.log)
     rows = [row for row in logs.read_log(arguments.log) if row["seed"] == arguments.seed]
     header = ["network", "split", "nodes", "edges", "runs", *models, "replaced", "best baseline", "difference"]
-    title = "Test AUC, %, on networks that no setting was chosen on, without node features, mean over runs"
+    title = "Test AUC, %, on networks that Python packages ship, without node features, mean over runs"
     body = list(table(rows, models, "auc"))
     if arguments.quick or arguments.log != LOG:
         print(f"\n{title}\n\n" + "\n".join(tables.lines(header, body)))
