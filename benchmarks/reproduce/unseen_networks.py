@@ -1,4 +1,4 @@
-"""Link prediction on networks that the settings were not tuned on: the model, without node features, and every baseline.
+"""Link prediction on networks that Python packages ship: the model, without node features, and every baseline.
 
 FOLDER has network files in any format that is read; ``benchmarks.package_networks`` makes one from networks that Python
 packages ship. Every method sees the same splits. Networks with few edges get more runs, since their test sets are
