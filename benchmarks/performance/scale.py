@@ -219,7 +219,8 @@ def citation_step(file: Path, variant: str, rounds: int) -> dict[str, float]:
     network = build_link_network(settings, inputs.width, seed=0)
     whole = SparseGraph.from_edges(edges, data.nodes).normalised()
     generator = torch.Generator().manual_seed(0)
-    optimiser = torch.optim.Adam(network.parameters(), lr=0.01)
+    # As in 'train_autoencoder'.
+    optimiser = torch.optim.Adam(network.parameters(), lr=0.01, fused=True)
 
     def run() -> None:
         optimiser.zero_grad()
@@ -304,7 +305,9 @@ def citation(file: Path, rounds: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--largest", type=int, default=6, help="log10 of the largest number of nodes")
+    parser.add_argument(
+        "--largest", type=int, default=6, help="log10 of the largest number of nodes; 0 omits the first table"
+    )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--citation", type=Path, help="a citation network, such as pubmed.h5, for the second table")
     parser.add_argument("--quick", action="store_true", help="up to ten thousand nodes, one round")
@@ -314,7 +317,8 @@ def main() -> None:
         print(json.dumps(measure(json.loads(arguments.job))))
         return
     largest, rounds = (4, 1) if arguments.quick else (arguments.largest, arguments.rounds)
-    scale([10**power for power in range(3, largest + 1)], rounds)
+    if largest:
+        scale([10**power for power in range(3, largest + 1)], rounds)
     if arguments.citation is not None:
         citation(arguments.citation, rounds)
 

@@ -68,11 +68,7 @@ class LinkEncoder(nn.Module):
         mu = self.mu(propagation, h)
         log_sigma = self.log_sigma if isinstance(self.log_sigma, Tensor) else self.log_sigma(propagation, h)
 
-        return mean_field_posterior(mu, log_sigma, _all_nodes(mu))
-
-
-def _all_nodes(z: Tensor) -> Tensor:
-    return torch.ones(len(z), dtype=torch.bool, device=z.device)
+        return mean_field_posterior(mu, log_sigma, None)
 
 
 class BiasedProduct(nn.Module):
@@ -110,7 +106,7 @@ class PairDecoder(nn.Module):
 
     def forward(self, z: Tensor, x: Tensor) -> PairLogits:
         """Log-odds of all pairs of latents :math:`(N, D)` and node features :math:`(N, W)`, unused without rounds."""
-        z = refine_iteratively(self.rounds, self.skip, z, x, _all_nodes(z))
+        z = refine_iteratively(self.rounds, self.skip, z, x, None)
 
         return PairLogits.inner_product(z) if self.head is None else self.head(z)
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..data.batch import pair_mask
+from .operators import masked
 
 __all__ = ["EdgeBernoulli", "EdgeDistribution", "EdgeNormal", "NodeNormal"]
 
@@ -21,12 +22,12 @@ class NodeNormal:
     r"""Independent normal latents of every node: the mean-field family of eq. 6, and the prior.
 
     Means have shape :math:`(*, N, D)`, to which log standard deviations broadcast, and the mask of real nodes has shape
-    :math:`(*, N)`.
+    :math:`(*, N)`; None if all nodes are real.
     """
 
     mu: Tensor
     log_sigma: Tensor
-    mask: Tensor
+    mask: Tensor | None
 
     @classmethod
     def standard(cls, mask: Tensor, latent: int, dtype: torch.dtype = torch.float32) -> NodeNormal:
@@ -42,20 +43,20 @@ class NodeNormal:
 
     def sample(self, noise: Tensor) -> Tensor:
         r"""Latents :math:`\mu + \sigma \epsilon` of standard normal noise :math:`\epsilon`, zero at padding nodes."""
-        return (self.mu + self.sigma * noise) * self.mask.unsqueeze(-1).to(noise)
+        return masked(self.mu + self.sigma * noise, self.mask)
 
     def log_prob(self, z: Tensor) -> Tensor:
         """Log-density of the latents of real nodes, with shape :math:`(*,)`."""
         terms = -0.5 * ((z - self.mu) * (-self.log_sigma).exp()).square() - self.log_sigma - 0.5 * _LOG_2PI
 
-        return (terms.sum(-1) * self.mask.to(terms)).sum(-1)
+        return masked(terms.sum(-1, keepdim=True), self.mask).sum((-2, -1))
 
     def kl_to_standard(self) -> Tensor:
         r"""The divergence :math:`KL(q \| N(0, I))` over real nodes, with shape :math:`(*,)`."""
         # Summed separately, since log_sigma may be shared by all nodes.
         spread = ((2 * self.log_sigma).exp() - 1 - 2 * self.log_sigma).sum(-1)
 
-        return 0.5 * ((self.mu.square().sum(-1) + spread) * self.mask.to(self.mu)).sum(-1)
+        return 0.5 * masked((self.mu.square().sum(-1) + spread).unsqueeze(-1), self.mask).sum((-2, -1))
 
 
 @dataclass(frozen=True)

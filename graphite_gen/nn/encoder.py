@@ -22,7 +22,7 @@ RIDGE = 1e-3
 TINY = 1e-20
 
 
-def mean_field_posterior(mu: Tensor, log_sigma: Tensor, mask: Tensor) -> NodeNormal:
+def mean_field_posterior(mu: Tensor, log_sigma: Tensor, mask: Tensor | None) -> NodeNormal:
     r"""The posterior :math:`q(Z | A, X) = \prod_i N(z_i | \mu_i, \sigma_i^2)` (eq. 6) of the outputs of eq. 7."""
     return NodeNormal(mu, MAX_LOG_SIGMA * torch.tanh(log_sigma / MAX_LOG_SIGMA), mask)
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from .conv import GraphConv, ResidualMessages
-from .operators import LowRankGraph
+from .operators import LowRankGraph, masked
 
 __all__ = [
     "GCNRefinement",
@@ -59,11 +59,11 @@ class GCNRefinement(nn.Module):
         self.hidden = GraphConv(latent + node_features, width)
         self.out = GraphConv(width, latent)
 
-    def forward(self, z: Tensor, x: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, z: Tensor, x: Tensor, mask: Tensor | None) -> Tensor:
         graph = LowRankGraph.from_latents(z, mask, per_node=True).normalised()
         hidden = torch.relu(self.hidden(graph, torch.cat([z, x], dim=-1)))
 
-        return self.out(graph, hidden) * mask.unsqueeze(-1).to(z)
+        return masked(self.out(graph, hidden), mask)
 
 
 class ResidualRefinement(nn.Module):
@@ -157,7 +157,7 @@ class LatentMLP(nn.Module):
         return self.out(torch.relu(self.hidden(z)))
 
 
-def refine_iteratively(rounds: Iterable[nn.Module], skip: Skip, z: Tensor, x: Tensor, mask: Tensor) -> Tensor:
+def refine_iteratively(rounds: Iterable[nn.Module], skip: Skip, z: Tensor, x: Tensor, mask: Tensor | None) -> Tensor:
     """Node states after the refinements of eqs. 8-9, with the shape :math:`(*, N, D)` of the latents."""
     refined = z
     for refine in rounds:

@@ -57,11 +57,11 @@ def test_citation_networks_are_printed_in_all_tables(tmp_path: Path) -> None:
     printed, rows = run_twice("citation", tmp_path / "log.jsonl", str(tmp_path), "--datasets", "cora")
 
     assert len(rows) == 2 * (
-        10 + 8 + 10 + 4 + 4
+        12 + 8 + 12 + 4 + 4
     )  # runs; models and baselines without features, models with, classifiers
     assert all(0 <= row.get("auc", row.get("accuracy")) <= 1 for row in rows)
-    # AUC, AP and MRR with a paired difference each, and the cost; there are fewer than 100 non-edges for Hits@100.
-    assert printed.count("| Graphite-VAE ") == 3 * 2 + 1
+    # AUC, AP and MRR with two paired differences each, and the cost; there are fewer than 100 non-edges for Hits@100.
+    assert printed.count("| Graphite-VAE ") == 3 * 3 + 1
     assert re.search(r"\| Graphite, published +\| 82.1", printed)
 
 
@@ -83,3 +83,34 @@ def test_networks_that_resemble_one_are_printed_beside_random_graph_models(tmp_p
         assert float(row[header.index("degrees, KS")].split()[0]) == 0
         assert float(row[header.index("copied edges, %")].split()[0]) <= 20
     assert {path: path.read_bytes() for path in (ROOT / "benchmarks" / "results").iterdir()} == before
+
+
+@pytest.mark.slow
+def test_unseen_networks_have_a_row_for_each_split_that_is_possible(tmp_path: Path) -> None:
+    folder = tmp_path / "networks"
+    folder.mkdir()
+    nx.write_edgelist(nx.planted_partition_graph(3, NODES // 3, 0.4, 0.02, seed=0), folder / "groups.edgelist")
+    nx.write_edgelist(nx.path_graph(NODES), folder / "path.edgelist")
+
+    printed, rows = run_twice("unseen_networks", tmp_path / "log.jsonl", str(folder), "--runs", "1")
+
+    # Small networks have four runs; no edge of a path can be held out without disconnecting it.
+    assert len(rows) == 7 * 4 * 3
+    found = re.findall(r"\| (groups|path) +\| (connected|random) +\| 90 +\|", printed)
+    assert sorted(found) == [("groups", "connected"), ("groups", "random"), ("path", "random")]
+    assert printed.count("±") == 3
+
+
+@pytest.mark.slow
+def test_settings_of_peers_are_chosen_on_validation_edges(tmp_path: Path) -> None:
+    pytest.importorskip("torch_geometric")
+    with h5py.File(tmp_path / "cora.h5", "w") as file:
+        graph = nx.planted_partition_graph(3, NODES // 3, 0.4, 0.02, seed=0)
+        file["edge_index"] = np.array(sorted(graph.edges), dtype=np.int32).T
+        file["features"] = np.eye(NODES, 6, dtype=np.float32)
+
+    printed, rows = run_twice("peer_tuning", tmp_path / "log.jsonl", str(tmp_path), "--runs", "1")
+
+    assert len(rows) == 4
+    assert all(0 <= row["validation_score"] <= 2 and row["settings"]["epochs"] == 3 for row in rows)
+    assert printed.count("(chosen)") == 4
