@@ -115,7 +115,7 @@ def measure(folder: Path, job: Job, *, quick: bool) -> Row:
         steps = own.get("epochs")
         figures = {"auc": score.auc, "ap": score.ap, "hits": score.hits[100], "mrr": score.mrr, "epoch": score.epoch}
         figures |= {"hits_20": score.hits[20], "hits_50": score.hits[50], "validation_auc": score.validation_auc}
-        figures |= {"replaced_by": score.replaced_by, "settings": own}
+        figures |= {"settings": own}
 
     return {
         "task": task,

@@ -160,12 +160,6 @@ def link(
     rows += [row for name, row in others.items() if name in asked or row is strongest]
     what = f"{split} split" if negatives == "random" else f"{split} split with hard non-edges"
     network_options.show_scores(rows, figures, what, as_json)
-    for row in rows[: len(chosen)]:
-        if row.replaced_runs:
-            note(
-                f"{row.model}: a baseline ranked instead in {row.replaced_runs} of {count_of(row.runs, 'run')}, where "
-                f"it was better on validation edges."
-            )
     if unknown:
         note(f"{' and '.join(METRICS[name].removesuffix(', %') for name in unknown)}: too few non-edges to rank among.")
     if _value(strongest, by) > max(_value(row, by) for row in rows[: len(chosen)]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -17,7 +17,7 @@ from ..errors import DatasetError
 from ..evaluation.ranking import area_under_curve, average_precision, hits, mean_reciprocal_rank, ranks_among
 from ..records import Record, mean_with_error
 from ..rng import derive_seed, stream
-from .baselines import CHEAP, baseline_scores
+from .baselines import baseline_scores
 from .fitting import TrainedAutoencoder, train_autoencoder
 from .hard_negatives import check_non_neighbours, hard_negatives
 from .hyperparameters import LinkSettings
@@ -83,7 +83,7 @@ class LinkScore(Record):
 
     Area under the ROC curve, average precision, Hits@K by K (None if there are not more than K non-edges to rank
     among), and the mean reciprocal rank. ``validation_auc`` is the AUC of the validation edges; baselines have no
-    epoch. ``replaced_by`` is the baseline that ranked instead of the model, if one was better on validation edges.
+    epoch.
     """
 
     run: int
@@ -94,15 +94,11 @@ class LinkScore(Record):
     test_edges: int
     validation_auc: float
     epoch: int | None = None
-    replaced_by: str | None = None
 
 
 @dataclass(frozen=True)
 class LinkResult(Record):
-    """Mean scores over runs, with standard errors (None for one run); ``test_edges`` is per run.
-
-    ``replaced_runs`` is the number of runs in which a baseline ranked instead of the model.
-    """
+    """Mean scores over runs, with standard errors (None for one run); ``test_edges`` is per run."""
 
     model: str
     features: bool
@@ -119,7 +115,6 @@ class LinkResult(Record):
     mrr_se: float | None
     negatives: str
     validation_auc: float
-    replaced_runs: int = 0
 
 
 @dataclass(frozen=True)
@@ -158,25 +153,14 @@ def run_link(
     split: str = "connected",
     negatives: Negatives = RANDOM,
 ) -> LinkScore:
-    """Train a model on the split of a run, select the epoch by validation AUC + AP, and score it on the test edges.
-
-    With pair features, a baseline ranks instead if its AUC on the validation edges is higher by more than the standard
-    error of the difference: where few edges can be hidden, there is too little to fit the combination on.
-    """
+    """Train a model on the split of a run, select the epoch by validation AUC + AP, and score it on the test edges."""
     parts = run_split(graph, split, seed, run)
     if negatives.form == "hard":
         # Before a long training.
         check_non_neighbours(graph.nodes, graph.edges.astype(np.int64), parts.test, negatives.each)
     trained = _train_on(graph, settings, parts, run, seed, features, split)
-    if settings.pair_features == "none":
-        return score_split(graph, parts, trained.scores, run, seed, negatives, trained.epoch)
 
-    candidates: dict[str, PairScores] = {settings.kind: trained.scores}
-    candidates |= {name: _baseline_on(graph, name, parts, run, seed) for name in CHEAP}
-    chosen, _ = _preferred(candidates, parts)
-    score = score_split(graph, parts, candidates[chosen], run, seed, negatives, trained.epoch)
-
-    return score if chosen == settings.kind else replace(score, replaced_by=chosen)
+    return score_split(graph, parts, trained.scores, run, seed, negatives, trained.epoch)
 
 
 def run_baseline(
@@ -184,8 +168,9 @@ def run_baseline(
 ) -> LinkScore:
     """Score a baseline on the split of a run; it uses no features."""
     parts = run_split(graph, split, seed, run)
+    scores = baseline_scores(name, graph.nodes, parts.train, derive_seed(seed, "run", run))
 
-    return score_split(graph, parts, _baseline_on(graph, name, parts, run, seed), run, seed, negatives)
+    return score_split(graph, parts, scores, run, seed, negatives)
 
 
 def summarise_links(
@@ -218,27 +203,7 @@ def summarise_links(
         mrr_se=mrr_se,
         negatives=negatives.form,
         validation_auc=validation,
-        replaced_runs=sum(score.replaced_by is not None for score in scores),
     )
-
-
-def _baseline_on(graph: Network, name: str, parts: EdgeSplit, run: int, seed: int) -> PairScores:
-    return baseline_scores(name, graph.nodes, parts.train, derive_seed(seed, "run", run))
-
-
-def _preferred(candidates: Mapping[str, PairScores], parts: EdgeSplit) -> tuple[str, dict[str, float]]:
-    """The first candidate, unless another has a clearly higher AUC on the validation edges; and the AUC of each."""
-    count = len(parts.validation_negatives)
-    areas: dict[str, NDArray[np.float64]] = {}
-    for name, scores in candidates.items():
-        ranks = ranks_among(_scores_of(scores, parts.validation), _scores_of(scores, parts.validation_negatives))
-        areas[name] = 1 - (ranks - 1) / count
-    means = {name: float(each.mean()) for name, each in areas.items()}
-    first = next(iter(areas))
-    best = max(means, key=lambda name: means[name])
-    gain, error = mean_with_error(areas[best] - areas[first])
-
-    return (first if error is None or gain <= error else best), means
 
 
 def _train_on(
@@ -360,17 +325,25 @@ def best_ranking(
     the difference; then it is the one with the highest.
     """
     parts = run_split(graph, split, seed, 0)
-    candidates: dict[str, PairScores] = {}
+    found: dict[str, tuple[PairScores, NDArray[np.float64]]] = {}
     for kind in kinds:
+        scores: PairScores
         if isinstance(kind, str):
-            candidates[kind] = _baseline_on(graph, kind, parts, 0, seed)
+            scores = baseline_scores(kind, graph.nodes, parts.train, derive_seed(seed, "run", 0))
         else:
-            candidates[kind.kind] = _train_on(graph, kind, parts, 0, seed, features, split).scores
-    chosen, areas = _preferred(candidates, parts)
+            scores = _train_on(graph, kind, parts, 0, seed, features, split).scores
+        ranks = ranks_among(_scores_of(scores, parts.validation), _scores_of(scores, parts.validation_negatives))
+        found[kind if isinstance(kind, str) else kind.kind] = scores, 1 - (ranks - 1) / len(parts.validation_negatives)
+    first = next(iter(found))
+    chosen = max(found, key=lambda name: float(found[name][1].mean()))
+    gain, error = mean_with_error(found[chosen][1] - found[first][1])
+    if error is None or gain <= error:
+        chosen = first
     # Validation edges have selected the epoch, so they are neither right nor wrong.
     known = np.concatenate([parts.train, parts.validation])
-    keys, _ = _rank(graph.nodes, known, candidates[chosen], count)
+    keys, _ = _rank(graph.nodes, known, found[chosen][0], count)
     is_hidden = np.isin(keys.numpy(), parts.test[:, 0] * graph.nodes + parts.test[:, 1])
+    areas = {name: float(each.mean()) for name, (_, each) in found.items()}
 
     return Ranking(chosen, len(keys), float(is_hidden.mean()) if len(keys) else 0.0, len(parts.test), areas)
 

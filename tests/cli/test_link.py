@@ -1,16 +1,11 @@
 import json
 import re
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import networkx as nx
 import pytest
-import torch
 
 from graphite_gen.cli.commands.link import CHEAP
-from graphite_gen.network import link_prediction
-from graphite_gen.network.pair_logits import PairLogits
 
 from .conftest import assert_error, invoke, read_csv, run, run_json
 
@@ -117,19 +112,6 @@ def test_a_better_baseline_is_said(groups: Path) -> None:
 
     assert "--baseline" in line
     assert "Precision" not in result.stderr
-
-
-def test_a_baseline_that_ranks_instead_is_said(groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def knowing_nothing(graph: Any, *_: Any, **__: Any) -> Any:
-        return SimpleNamespace(scores=PairLogits.inner_product(torch.zeros(graph.nodes, 2)), epoch=1)
-
-    monkeypatch.setattr(link_prediction, "train_scores", knowing_nothing)
-    result = run("link", groups, "--runs", 2, "--threads", 1)
-    rows = run_json("link", groups, "--runs", 2, "--threads", 1)
-
-    assert "ranked instead in 2 of 2 runs" in result.stderr
-    assert rows[0]["replaced_runs"] == 2
-    assert rows[0]["auc"] > 0.6
 
 
 def test_metrics_and_hard_negatives_are_chosen(groups: Path) -> None:

@@ -214,28 +214,3 @@ def test_a_baseline_replaces_a_model_that_is_clearly_worse() -> None:
     # Not for a difference within the standard error.
     assert best_ranking(graph, ["pagerank", "pagerank"], 10, 0).model == "pagerank"
     assert best_ranking(planted(), ["resource-allocation", "adamic-adar"], 10, 0).model == "resource-allocation"
-
-
-def test_a_baseline_ranks_where_the_combination_with_pair_features_is_clearly_worse(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    graph = network_of(nx.convert_node_labels_to_integers(nx.grid_2d_graph(14, 14)))
-    parts = run_split(graph, "connected", 0, 0)
-    areas = {name: run_baseline(graph, name, 0, 0) for name in CHEAP}
-    best = max(areas, key=lambda name: areas[name].validation_auc)
-    other = replace(QUICK, pair_features="heuristics")
-
-    def trained(scores: Any) -> None:
-        monkeypatch.setattr(
-            link_prediction, "train_scores", lambda *args, **rest: SimpleNamespace(scores=scores, epoch=7)
-        )
-
-    trained(pair_logits(graph.nodes))
-    score = run_link(graph, other, 0, 0)
-    assert score == replace(areas[best], epoch=7, replaced_by=best)
-    assert summarise_links("graphite-vae", False, "connected", [score, areas[best]]).replaced_runs == 1
-    # The paper's model has no fallback.
-    assert run_link(graph, QUICK, 0, 0).replaced_by is None
-    # Nor has a model that is as good as the best baseline.
-    trained(baseline_scores(best, graph.nodes, parts.train, 0))
-    assert run_link(graph, other, 0, 0) == replace(areas[best], epoch=7)
