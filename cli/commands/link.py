@@ -158,8 +158,9 @@ def link(
     by = next((name for name in figures.values() if name not in unknown), "auc")
     strongest = max(others.values(), key=lambda row: _value(row, by))
     rows += [row for name, row in others.items() if name in asked or row is strongest]
-    what = f"{split} split" if negatives == "random" else f"{split} split with hard non-edges"
-    network_options.show_scores(rows, figures, what, as_json)
+    network_options.show_scores(rows, figures, f"{split} split", as_json)
+    if negatives == "hard":
+        note("Edges are ranked among hard non-edges.")
     if unknown:
         note(f"{' and '.join(METRICS[name].removesuffix(', %') for name in unknown)}: too few non-edges to rank among.")
     if _value(strongest, by) > max(_value(row, by) for row in rows[: len(chosen)]):

@@ -48,7 +48,7 @@ NOVELTY = 0.8
     "--novelty",
     type=click.FloatRange(0, 1),
     metavar="PROPORTION",
-    help="For a model of one network: least proportion of edges that are not copied from it.  [default: 0.8]",
+    help="For a model of one network: aim for this proportion of edges that are not copied from it.  [default: 0.8]",
 )
 @options.file(
     "--latents",

@@ -15,6 +15,7 @@ from graphite_gen.network import link_prediction, stacking
 from graphite_gen.network.baselines import CHEAP, baseline_scores
 from graphite_gen.network.hyperparameters import LinkSettings
 from graphite_gen.network.link_prediction import (
+    Negatives,
     best_ranking,
     rank_by_baseline,
     rank_missing_links,
@@ -214,3 +215,39 @@ def test_a_baseline_replaces_a_model_that_is_clearly_worse() -> None:
     # Not for a difference within the standard error.
     assert best_ranking(graph, ["pagerank", "pagerank"], 10, 0).model == "pagerank"
     assert best_ranking(planted(), ["resource-allocation", "adamic-adar"], 10, 0).model == "resource-allocation"
+
+
+def high_for(nodes: int, pairs: Pairs) -> PairLogits:
+    """Logits of 1 for the given pairs and 0 for the others."""
+    matrix = torch.zeros(nodes, nodes)
+    matrix[tuple(pairs.T)] = 1
+    values, vectors = torch.linalg.eigh(matrix + matrix.T)
+
+    return PairLogits(vectors * values.abs().sqrt(), values.sign(), torch.zeros(nodes), torch.zeros(()))
+
+
+@pytest.mark.parametrize(("edges", "wrong", "model"), [(90, 0, "pagerank"), (90, 2, "katz"), (20, 1, "pagerank")])
+def test_a_baseline_replaces_another_from_one_standard_error_on(
+    edges: int, wrong: int, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = network_of(nx.gnm_random_graph(60 if edges == 90 else 12, edges, seed=0))
+    validation = run_split(graph, "connected", 0, 0).validation
+    scores = {"pagerank": validation[wrong:], "katz": validation}
+    monkeypatch.setattr(link_prediction, "baseline_scores", lambda name, nodes, *_: high_for(nodes, scores[name]))
+
+    # Two of four are wrong by half an area: 1.7 standard errors. A single edge has no standard error.
+    assert len(validation) == (4 if edges == 90 else 1)
+    assert best_ranking(graph, ["pagerank", "katz"], 10, 0).model == model
+
+
+def test_areas_of_a_ranking_are_those_of_validation_edges() -> None:
+    areas = best_ranking(planted(), ["pagerank", "katz"], 10, 0).validation_auc
+
+    for name, area in areas.items():
+        assert area == pytest.approx(run_baseline(planted(), name, 0, 0).validation_auc)
+
+
+def test_hard_negatives_are_checked_before_a_long_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link_prediction, "train_scores", lambda *_, **__: pytest.fail("trained"))
+    with pytest.raises(DatasetError, match="non-neighbours"):
+        run_link(planted(), QUICK, 0, 0, negatives=Negatives("hard", 500))

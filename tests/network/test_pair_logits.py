@@ -42,3 +42,17 @@ def test_gradients_of_pairs_are_those_of_the_matrix(monkeypatch: pytest.MonkeyPa
     theirs = torch.autograd.grad((dense(logits)[pairs[0], pairs[1]] * weights).sum(), leaves)
 
     assert all(torch.allclose(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
+def test_nodes_in_no_pair_have_no_gradient() -> None:
+    logits = pair_logits(7)
+    logits.factor.requires_grad_()
+    # Neither the first node nor the last two.
+    pairs, weights = torch.tensor([[1, 2], [3, 4]]), normal(2, seed=4)
+    ours, theirs = (
+        torch.autograd.grad((products * weights).sum(), logits.factor)[0]
+        for products in (logits.of(pairs), dense(logits)[pairs[0], pairs[1]])
+    )
+
+    assert torch.allclose(ours, theirs)
+    assert not ours[[0, 5, 6]].any()

@@ -184,3 +184,25 @@ def test_progress_counts_the_epochs_of_all_folds() -> None:
     assert total % 5 == 0
     assert total > 5
     assert done == [(k, total) for k in range(1, total + 1)]
+
+
+def test_hidden_edges_are_no_non_edges_of_a_fold() -> None:
+    # All pairs but fourteen are edges: nearly a third of the pairs that a fold does not keep are hidden edges.
+    edges = network_of(nx.complement(nx.cycle_graph(14))).edges.astype(np.int64)
+    for kept, present, absent in stacking._folds(14, edges, "connected", 0):
+        assert keys(present) == keys(edges) - keys(kept)
+        assert keys(absent).isdisjoint(keys(edges))
+
+
+def test_folds_are_trained_for_the_selected_number_of_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[int] = []
+
+    def train(settings: Any, *_: Any, **__: Any) -> Any:
+        given.append(settings.epochs)
+        return SimpleNamespace(logits=lambda: pair_logits(60), epoch=3)
+
+    monkeypatch.setattr(stacking, "train_autoencoder", train)
+    train_scores(planted(), QUICK, planted().edges.astype(np.int64), 0)
+
+    assert given[0] == QUICK.epochs
+    assert set(given[1:]) == {3}
