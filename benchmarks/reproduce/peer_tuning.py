@@ -73,7 +73,11 @@ def main() -> None:
     ]
     if not arguments.tables:
         logs.run_all(jobs, KEYS, lambda job: measure(arguments.data, job, quick=arguments.quick), arguments.log)
-    rows = logs.read_log(arguments.log)
+    rows = [row for row in logs.read_log(arguments.log) if row["run"] < arguments.runs]
+    scored = {tuple(row[key] for key in KEYS[1:7]) for row in rows}
+    missing = [choice for model in models for choice in grid if (*model, *choice) not in scored]
+    if missing:
+        parser.error(f"{len(missing)} of {len(models) * len(grid)} settings have no score in '{arguments.log}'")
 
     def mean(model: tuple[str, bool], choice: Choice) -> float:
         wanted = (*model, *choice)
@@ -88,7 +92,7 @@ def main() -> None:
     header = ["hidden units", "learning rate", "dropout", "edge dropout"]
     header += [PEERS[model] + "*" * features for model, features in models]
     title = "Mean of AUC and AP on validation edges of Cora, %, by settings of PyTorch Geometric's models"
-    if arguments.quick:
+    if arguments.quick or arguments.log != LOG:
         print(f"\n{title}\n\n" + "\n".join(tables.lines(header, body)))
     else:
         tables.publish("peer_tuning", title, header, body, {"log": arguments.log.name, "seed": SEED})
