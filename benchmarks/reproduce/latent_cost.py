@@ -89,7 +89,7 @@ def draw(rows: Sequence[dict[str, Any]], target: Path) -> None:
     for row, (cost, _) in zip(shown, found, strict=True):
         axes.annotate(f"{row['free_bits']:g}", (row["kl"], cost), textcoords="offset points", xytext=(4, 4), fontsize=8)
     axes.axhline(0, color="grey", linewidth=0.5)
-    axes.set_xlabel("KL divergence, nats per graph (labels: free bits per node)")
+    axes.set_xlabel("KL divergence, nats (labels: free bits per node)")
     axes.set_ylabel("NLL above that without latents, nats")
     target.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(target, dpi=110)
