@@ -444,7 +444,7 @@ _AUTOREGRESSIVE_TRAINING = TrainConfig(
     free_bits=0.1,
     reconstruction=0.2,
     clip=20.0,
-    # Sets of some hundred graphs are memorised with less; where graphs are plenty it has no effect.
+    # Sets of some hundred graphs are memorised with less; where graphs are plenty it costs nothing.
     weight_decay=0.1,
     average=0.99,
     validate_every=2,
