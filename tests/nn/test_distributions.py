@@ -92,3 +92,13 @@ def test_sampled_edges_and_weights_follow_their_distribution(weighted: bool) -> 
     assert (graphs[:, 4] == 0).all()
     assert (graphs.diagonal(dim1=-2, dim2=-1) == 0).all()
     assert weighted or set(graphs.unique().tolist()) == {0.0, 1.0}
+
+
+def test_latents_without_a_mask_are_those_of_real_nodes() -> None:
+    mu, log_sigma, noise = normal(2, 5, 3, seed=1), normal(2, 5, 3, seed=2), normal(2, 5, 3, seed=3)
+    plain = NodeNormal(mu, log_sigma, None)
+    masked = NodeNormal(mu, log_sigma, torch.ones(2, 5, dtype=torch.bool))
+
+    assert torch.equal(plain.sample(noise), masked.sample(noise))
+    assert torch.allclose(plain.log_prob(noise), masked.log_prob(noise))
+    assert torch.allclose(plain.kl_to_standard(), masked.kl_to_standard())

@@ -159,3 +159,13 @@ def test_a_few_steps_and_their_gradient_agree_with_autograd(steps: int) -> None:
     assert torch.allclose(found, states)
     ours, theirs = (torch.autograd.grad((each * weights).sum(), h)[0] for each in (found, states))
     assert torch.allclose(ours, theirs)
+
+
+@pytest.mark.parametrize("per_node", [False, True])
+def test_a_low_rank_graph_without_a_mask_is_that_of_real_nodes(per_node: bool) -> None:
+    z = normal(2, 5, 3)
+    everyone = torch.ones(2, 5, dtype=torch.bool)
+    plain, masked = (LowRankGraph.from_latents(z, mask, per_node=per_node) for mask in (None, everyone))
+
+    assert torch.equal(plain.factor, masked.factor)
+    assert (plain.factor[..., -1] == 1).all()
