@@ -143,6 +143,7 @@ def _show_lines(trainer: Trainer) -> None:
 def _validation(record: TrainRecord) -> str:
     found = record.latents
     latents = f"  active {found['active_units']}  MI {nats(found['mutual_information'])}" if found else ""
+    latents += f"  gain {nats(found['gain'])}" if "gain" in found else ""
     novelty = "" if record.novelty is None else f"  novel {record.novelty:.0%}"
 
     return f"{nats(record.validation)} (best {nats(record.best)}){latents}{novelty}"

@@ -43,7 +43,7 @@ ORDERINGS = {
     "topological": "a node with the fewest predecessors left (directed graphs)",
     "attachment": "the reverse of removing nodes that have as many edges as every node adds if all add equally many",
 }
-ENCODER_FEATURES = ("identity", "constant", "degree", "random", "spectral")
+ENCODER_FEATURES = ("identity", "constant", "degree", "random", "spectral", "distance")
 
 # Settings that only some models read.
 _ATTRIBUTES = ("node_labels", "edge_labels", "directed", "weights", "conditions", "feature_kinds")
@@ -425,7 +425,7 @@ _PAPER_TRAINING = TrainConfig(
 )
 
 _AUTOREGRESSIVE_MODEL = ModelConfig(
-    encoder_features=("degree", "spectral", "random"),
+    encoder_features=("degree", "spectral", "random", "distance"),
     encoder_layers=3,
     latent=4,
     rounds=1,

@@ -90,8 +90,8 @@ def autoregressive_model(order: str = "bfs", scale: float = 0.2, **changes: Any)
     with torch.no_grad():
         for parameter in decoder.parameters():
             parameter.mul_(scale)
-        # The states, the low-rank graph and the inner products depend on latents.
-        for weights in (decoder.latents.weight, decoder.others.weight[:, : decoder.width], decoder.draft_weight):
+        # Entries of the low-rank graph and messages over it depend on latents.
+        for weights in (decoder.products.weight, decoder.others.weight[:, : decoder.width], decoder.draft_weight):
             weights.zero_()
 
     return model

@@ -1,8 +1,9 @@
 r"""The autoregressive decoder: states of the nodes so far, and logits of a new node's edges to them (beyond the paper).
 
-Latents of all nodes are known before the first node is added. They are refined over the low-rank graph of eq. 8, which
-gives a draft of the graph (eqs. 8-9). Adding a node then changes the states of its neighbours, and all other nodes
-receive it through the low-rank graph only: the cost of the states follows the edges, that of the logits the pairs.
+Latents of all nodes are known before the first node is added. They are refined over the low-rank graph of eq. 8, and an
+affine map of them gives the low-rank graph that decoding reads, a draft of the graph (eqs. 8-9). Latents have no other
+way to edges. Adding a node then changes the states of its neighbours, and all other nodes receive it through the
+low-rank graph only: the cost of the states follows the edges, that of the logits the pairs.
 """
 
 from __future__ import annotations
@@ -18,12 +19,22 @@ from torch.nn import functional as F
 from ..data.batch import node_mask
 from ..nn.one_shot import GCNRefinement, Skip, refine_iteratively
 from ..nn.operators import LowRankGraph
+from ..nn.path_lengths import STRUCTURAL_FEATURES
 from . import structure
 from .feature_head import FeatureHead
 from .heads import Attributes, LabelHead, StateHead, WeightHead
 from .structure import FAR, MOST_ADJACENT, RELATIONS, is_long
 
-__all__ = ["AutoregressiveDecoder", "CandidatePairs", "CandidateTerms", "Draft", "Kind", "Rows", "RowsSoFar"]
+__all__ = [
+    "AutoregressiveDecoder",
+    "CandidatePairs",
+    "CandidateTerms",
+    "Draft",
+    "DraftHead",
+    "Kind",
+    "Rows",
+    "RowsSoFar",
+]
 
 # Counts are embedded up to these numbers.
 MOST = 24
@@ -38,7 +49,11 @@ ATTENTION = HEADS * HEAD_WIDTH
 # Scores are bounded, so that the sum of their exponentials is too.
 MAX_SCORE = 15.0
 GRAPH_FEATURES = 10
+# The scale of the initial weights of entries of the low-rank graph.
+PRODUCT_SCALE = 0.5
 PROXIMITIES = 8
+# The inverse of the scale that free bits allow posterior means, and the least spread of a structural feature.
+MEANS_SCALE, LEAST_SPREAD = 10.0, 1e-2
 
 
 class Kind(IntEnum):
@@ -58,12 +73,12 @@ class Draft:
     """What latents and node features tell before any edge is known.
 
     Attributes:
-        states: The contribution of the refined latents to the states, with shape :math:`(B, N, d)`.
         factor: The factor of the low-rank graph (eq. 8), with shape :math:`(B, N, D + 1)`.
+        states: The contribution of node features to the states, with shape :math:`(B, N, d)`.
     """
 
-    states: Tensor
     factor: Tensor
+    states: Tensor
 
     def of_blocks(self) -> Tensor:
         """The mean factors of blocks of nodes, with shape :math:`(B, K, D + 1)`; none if no row is long."""
@@ -102,7 +117,7 @@ class CandidatePairs(NamedTuple):
         triangles: Triangles of the earlier nodes.
         new: Positions of the new nodes.
         old: Positions of the earlier nodes.
-        draft: Entries of the low-rank graph of the refined latents (eq. 8).
+        draft: Entries of the low-rank graph (eq. 8), one for each column of its factor but the constant one.
     """
 
     query: Tensor
@@ -156,12 +171,13 @@ class RowsSoFar:
 
 
 class DraftHead(nn.Module):
-    r"""Log-odds of edges that are independent given refined latents, which only training reads (eq. 10).
+    r"""Log-odds of edges that are independent given latents, which only training reads (eq. 10).
 
     .. math:: l_{ij} = a z_i^T z_j + b_i + b_j, \quad b_i = c \|z_i\|^2 + u^T z_i + d
 
     With :math:`c = -a / 2` and :math:`u = 0` it is a squared distance, while u gives degrees a direction that is the
-    same in all graphs. One more direction tells the places of nodes in the node ordering.
+    same in all graphs. One more direction tells the places of nodes in the node ordering, others their structural
+    features.
     """
 
     def __init__(self, latent: int) -> None:
@@ -170,12 +186,35 @@ class DraftHead(nn.Module):
         self.products = nn.Parameter(torch.tensor([1.0, -0.5]))
         self.bias = nn.Linear(latent, 1)
         self.place = nn.Linear(latent, 1, bias=False)
+        self.structure = nn.Linear(latent, STRUCTURAL_FEATURES)
+        for name, value in (("mean", 0.0), ("scale", 1.0)):
+            self.register_buffer(name, torch.full((STRUCTURAL_FEATURES,), value))
+        self.mean: Tensor
+        self.scale: Tensor
 
     def forward(self, z: Tensor) -> Tensor:
+        """Log-odds of all edges given latents :math:`(B, N, D)`, with shape :math:`(B, N, N)`."""
         product, norm = self.products
         bias = norm * z.square().sum(-1) + self.bias(z).squeeze(-1)
 
         return product * (z @ z.mT) + bias.unsqueeze(-1) + bias.unsqueeze(-2)
+
+    def order_logits(self, z: Tensor) -> Tensor:
+        """Log-odds that the second node of a pair is added after the first, with shape :math:`(B, N, N)`."""
+        places = self.place(z)
+
+        return places.mT - places
+
+    def standardise_like(self, features: Tensor) -> None:
+        """Set the mean and the scale of structural features to those given, with shape (M, 4)."""
+        self.mean.copy_(features.mean(0))
+        self.scale.copy_(features.std(0, unbiased=False).clamp_min(LEAST_SPREAD))
+
+    def structure_errors(self, mu: Tensor, features: Tensor) -> Tensor:
+        """Half the squared errors of standardised structural features given posterior means, with shape (*,)."""
+        errors = self.structure(MEANS_SCALE * mu) - (features - self.mean) / self.scale
+
+        return errors.square().sum(-1) / 2
 
 
 class AutoregressiveDecoder(nn.Module):
@@ -194,19 +233,20 @@ class AutoregressiveDecoder(nn.Module):
         rounds: int,
         skip_weight: float,
         dropout: float = 0.0,
-        latent_scale: float = 0.0,
+        reads_latents: bool = True,
         attributes: Attributes = Attributes(),  # noqa: B008
     ) -> None:
-        """The weights of latents start with a given scale; with zero the decoder ignores them at first."""
+        """Unless the decoder reads latents, their weights start with zero."""
         super().__init__()
 
         self.dropout = nn.Dropout(dropout)
         # The draft (eqs. 8-9).
         self.rounds = nn.ModuleList(GCNRefinement(latent, width, node_features) for _ in range(rounds))
         self.skip = Skip("convex", skip_weight)
-        self.latents = nn.Linear(latent, width, bias=False)
+        self.factor = nn.Linear(latent, latent)
         self.features = nn.Linear(node_features, width, bias=False) if node_features else None
-        self.draft_weight = nn.Parameter(torch.full((), latent_scale / 3))
+        self.products = nn.Linear(latent, width, bias=False)
+        self.draft_weight = nn.Parameter(torch.zeros(latent))
         # The query of a new node.
         self.graph = nn.Sequential(nn.Linear(GRAPH_FEATURES, width), nn.SiLU(), nn.Linear(width, width))
         self.left = _table(MOST_LEFT, width)
@@ -240,7 +280,10 @@ class AutoregressiveDecoder(nn.Module):
         self.adjacent = _table(MOST_ADJACENT + 1, width)
         self.proximity = nn.Linear(PROXIMITIES, width, bias=False)
         self.hidden, self.out = nn.Linear(width, width), nn.Linear(width, 1)
-        nn.init.normal_(self.latents.weight, std=latent_scale)
+        # With a constant, products of two nodes depend on either of them too, and not only on how they agree.
+        nn.init.ones_(self.factor.bias)
+        nn.init.normal_(self.factor.weight, std=float(reads_latents))
+        nn.init.normal_(self.products.weight, std=PRODUCT_SCALE * reads_latents)
         # Updates start as the identity.
         for layer in (self.direct, self.update_out):
             nn.init.zeros_(layer.weight)
@@ -268,28 +311,14 @@ class AutoregressiveDecoder(nn.Module):
     def draft(self, z: Tensor, x: Tensor, sizes: Tensor) -> Draft:
         """Refine the latents :math:`(B, N, D)`, given node features :math:`(B, N, F)` (eqs. 8-9)."""
         mask = node_mask(sizes, z.shape[-2])
-        z = refine_iteratively(self.rounds, self.skip, z, x, mask)
-        states = self.latents(z)
-        if self.features is not None:
-            states = states + self.features(x)
-
-        # Without the factor n the first term would vanish beside the second in large graphs.
+        z = self.factor(refine_iteratively(self.rounds, self.skip, z, x, mask))
+        # Without the factor n the first term of eq. 8 would vanish beside the second in large graphs.
         factor = LowRankGraph.from_latents(z, mask).factor
-        scale = sizes.to(z).sqrt()[:, None, None]
+        scale = (sizes.to(z) * z.shape[-1] / 2).sqrt()[:, None, None]
+        factor = torch.cat([scale * factor[..., :-1], factor[..., -1:]], -1)
+        states = factor.new_zeros(1).expand(*factor.shape[:-1], self.width)
 
-        return Draft(states, torch.cat([scale * factor[..., :-1], factor[..., -1:]], -1))
-
-    def draft_logits(self, z: Tensor, x: Tensor, sizes: Tensor) -> Tensor:
-        """Log-odds of all edges, independent given the latents, with shape :math:`(B, N, N)` (eqs. 8-10)."""
-        mask = node_mask(sizes, z.shape[-2])
-
-        return self.draft_head(refine_iteratively(self.rounds, self.skip, z, x, mask))
-
-    def order_logits(self, z: Tensor) -> Tensor:
-        """Log-odds, given the latents, that the second node of a pair is added after the first, :math:`(B, N, N)`."""
-        places = self.draft_head.place(z)
-
-        return places.mT - places
+        return Draft(factor, states if self.features is None else self.features(x))
 
     def prior_query(self, sizes: Tensor, t: Tensor, edges: Tensor) -> Tensor:
         """The part of a query that depends on counts only: sizes, nodes and edges so far, each with shape (*,)."""
@@ -386,9 +415,9 @@ class AutoregressiveDecoder(nn.Module):
         earlier = rows.collect(F.pad(values.cumsum(1), (0, 0, 1, 0))[:, :-1])
 
         hidden = hidden + query_hidden + counts[..., : self.width] + self._position_terms(pairs.new, pairs.old)
-        hidden = hidden + self.scores(torch.cat([odds, rest / 3], -1))
+        hidden = hidden + self.scores(torch.cat([odds, rest / 3], -1)) + self.products(pairs.draft)
         hidden = hidden + self.attention_earlier(_attend(attention, earlier, pairs.old))
-        logit = self.direct(odds).squeeze(-1) + (query_key * key).sum(-1) / 4 + self.draft_weight * pairs.draft
+        logit = self.direct(odds).squeeze(-1) + (query_key * key).sum(-1) / 4 + pairs.draft @ self.draft_weight
 
         return CandidateTerms(hidden, logit, attention)
 

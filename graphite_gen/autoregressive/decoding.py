@@ -197,7 +197,7 @@ class Decoding:
         self.states = None if self.states is None else self.states[at]
         self._blocks.select(at)
         draft = self._draft
-        self._draft = Draft(draft.states[at], draft.factor[at])
+        self._draft = Draft(draft.factor[at], draft.states[at])
 
 
 class _Row:
@@ -242,7 +242,7 @@ class _Row:
         rows: Rows,
     ) -> CandidateTerms:
         degrees, triangles = (_tensor(counts[name], state) for name in ("degrees", "triangles"))
-        draft = (factors @ new_factors.unsqueeze(-1)).squeeze(-1)
+        draft = (factors * new_factors.unsqueeze(-2))[..., :-1]
 
         return self._decoder.candidate_terms(
             CandidatePairs(query, state, degrees, triangles, torch.full_like(old, self._t), old, draft), rows

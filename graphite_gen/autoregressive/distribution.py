@@ -314,7 +314,7 @@ class AutoregressiveGraphs:
             get("triangles"),
             new,
             old,
-            (factors[graph, new] * factors[graph, get("latent")]).sum(-1),
+            (factors[graph, new] * factors[graph, get("latent")])[..., :-1],
         )
         terms = self.decoder.candidate_terms(pairs, _FlatRows(get("row"), get("place")))
         names = ("count", "gap", "code", "adjacent", "paths", "earlier", "earlier_paths")

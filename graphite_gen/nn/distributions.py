@@ -53,10 +53,14 @@ class NodeNormal:
 
     def kl_to_standard(self) -> Tensor:
         r"""The divergence :math:`KL(q \| N(0, I))` over real nodes, with shape :math:`(*,)`."""
-        # Summed separately, since log_sigma may be shared by all nodes.
-        spread = ((2 * self.log_sigma).exp() - 1 - 2 * self.log_sigma).sum(-1)
+        return self.kl_by_dimension().sum(-1)
 
-        return 0.5 * masked((self.mu.square().sum(-1) + spread).unsqueeze(-1), self.mask).sum((-2, -1))
+    def kl_by_dimension(self) -> Tensor:
+        """The contribution of each dimension to :meth:`kl_to_standard`, with shape :math:`(*, D)`."""
+        # log_sigma may be shared by all nodes.
+        spread = (2 * self.log_sigma).exp() - 1 - 2 * self.log_sigma
+
+        return 0.5 * masked(self.mu.square() + spread, self.mask).sum(-2)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from ..autoregressive.decoder import AutoregressiveDecoder
 from ..autoregressive.distribution import AutoregressiveGraphs
 from ..autoregressive.heads import Attributes
 from ..config import ModelConfig
-from ..data.batch import GraphBatch
+from ..data.batch import GraphBatch, collate, consecutive_batches
 from ..data.schema import CodedGraph
 from ..graph import SimpleGraph
 from ..nn.distributions import EdgeBernoulli, EdgeDistribution, EdgeNormal, NodeNormal
@@ -27,13 +27,14 @@ from ..nn.one_shot import (
     SignedInnerProduct,
     Skip,
 )
+from ..nn.path_lengths import structural_features
 
 __all__ = ["GraphNetwork", "build_network", "start_at_density"]
 
 
-# The scale of the weights through which an autoregressive decoder reads encoded latents, at the start of a run.
-LATENT_SCALE = 0.3
 LEAST_STATE = 8
+# Graphs whose structural features are standardised, and the most cells of their padded matrices.
+DESCRIBED, DESCRIBED_CELLS = 500, 1 << 21
 
 
 class GraphNetwork(nn.Module):
@@ -99,7 +100,7 @@ def build_network(config: ModelConfig, seed: int = 0) -> GraphNetwork:
             config.rounds,
             config.skip_weight,
             config.dropout,
-            latent_scale=0.0 if config.encoder == "none" else LATENT_SCALE,
+            reads_latents=config.encoder != "none",
             attributes=Attributes(
                 config.node_labels, config.edge_labels, config.directed, config.weights, config.feature_kinds
             ),
@@ -116,6 +117,9 @@ def start_at_density(network: GraphNetwork, graphs: Sequence[SimpleGraph]) -> No
     network.decoder.start_at(math.log(density / (1 - density)))
     if not isinstance(network.decoder, AutoregressiveDecoder):
         return
+    some = graphs[:: max(1, len(graphs) // DESCRIBED)]
+    described = collate(some[: next(consecutive_batches([graph.nodes for graph in some], DESCRIBED, DESCRIBED_CELLS))])
+    network.decoder.draft_head.standardise_like(structural_features(described)[described.mask])
     coded = [graph for graph in graphs if isinstance(graph, CodedGraph)]
     if network.decoder.edge_weight is not None:
         values = np.concatenate([graph.arc_weights.ravel() for graph in coded if graph.arc_weights is not None])

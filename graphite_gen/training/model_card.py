@@ -95,13 +95,20 @@ def model_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def latents_in_words(results: Mapping[str, Any], latent: int, family: str | None = None) -> str:
-    """Whether latents carry information, from results with the keys of :class:`.LatentActivity`; empty if unknown."""
+    """Whether latents carry information, from results with the keys of :class:`.LatentActivity`; empty if unknown.
+
+    What the decoder gains from them is told if the results have it.
+    """
     if any(results.get(key) is None for key in ("kl", "active_units", "mutual_information")):
         return ""
     active = results["active_units"]
     figures = f"KL {results['kl']:.2f} nats per graph, {active} of {latent} units active"
     if active:
-        return f"{figures}, mutual information at most {results['mutual_information']:.2f} nats per graph"
+        gain = results.get("gain")
+        gains = (
+            "" if gain is None else f"; they raise log p(A|Z) by {gain:.2f} nats, compared with those of other nodes"
+        )
+        return f"{figures}, mutual information at most {results['mutual_information']:.2f} nats per graph{gains}"
     expected = ", as it should be: edges are independent" if family == "erdos-renyi" else ""
 
     return f"The latents carry no information: {figures}{expected}."

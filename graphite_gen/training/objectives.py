@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from ..autoregressive.decoder import AutoregressiveDecoder
 from ..data.batch import GraphBatch
 from ..nn.distributions import EdgeBernoulli, EdgeDistribution, NodeNormal
+from ..nn.path_lengths import structural_features
 from .model import GraphNetwork
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "autoregressive_log_weights",
     "draft_cost",
     "elbo",
+    "log_likelihood",
     "log_weights",
     "reconstruction",
     "weight_terms",
@@ -25,6 +27,8 @@ __all__ = [
 
 # Posterior means of a smaller scale are not scaled up further.
 LEAST_SCALE = 1e-3
+# The weight of structural features beside pairs of nodes. With more, means would tell little about positions.
+STRUCTURE_WEIGHT = 0.15
 
 
 def _log_likelihood(graphs: EdgeDistribution, adj: Tensor, convention: str) -> Tensor:
@@ -34,6 +38,14 @@ def _log_likelihood(graphs: EdgeDistribution, adj: Tensor, convention: str) -> T
     assert isinstance(graphs, EdgeBernoulli), "weighted graphs have no convention 'paper'"
 
     return graphs.log_score_of_cells(adj)
+
+
+def log_likelihood(network: GraphNetwork, batch: GraphBatch, z: Tensor, convention: str = "pairs") -> Tensor:
+    """log p(A | Z) of graphs with latents :math:`(B, N, D)`, nodes in decoding order if there is one, shape (B,)."""
+    if network.config.is_autoregressive:
+        return network.decode_autoregressive(z, batch.x, batch.sizes).log_prob_of(batch)
+
+    return _log_likelihood(network.decode(z, batch.x, batch.mask), batch.adj, convention)
 
 
 def reconstruction(network: GraphNetwork, batch: GraphBatch, noise: Tensor, convention: str = "pairs") -> Tensor:
@@ -113,39 +125,46 @@ def log_weights(
 def autoregressive_bound(
     network: GraphNetwork, batch: GraphBatch, posterior: NodeNormal, epsilon: Tensor
 ) -> tuple[Tensor, Tensor]:
-    r"""The two terms of the evidence lower bound of an autoregressive model, each with shape :math:`(B,)`.
+    r"""The two terms of the evidence lower bound of an autoregressive model.
 
     The graphs have their nodes in decoding order; ``epsilon`` is standard normal, with shape :math:`(B, N, D)`.
+
+    Returns:
+        The log-likelihood, with shape :math:`(B,)`, and the KL divergence of each dimension, with shape :math:`(B, D)`.
     """
     graphs = network.decode_autoregressive(posterior.sample(epsilon), batch.x, batch.sizes)
 
-    return graphs.log_prob_of(batch), posterior.kl_to_standard()
+    return graphs.log_prob_of(batch), posterior.kl_by_dimension()
 
 
 def draft_cost(network: GraphNetwork, batch: GraphBatch, posterior: NodeNormal) -> Tensor:
     r"""The cost of reconstructing graphs by the draft of their posterior means, in nats, with shape :math:`(B,)`.
 
     An autoregressive decoder knows the earlier edges, so it needs little of what latents could tell, and the KL
-    divergence holds their means close to zero. As in an autoencoder, the draft (eqs. 8-10) of the means, standardised
-    over the nodes of each graph, makes these tell where nodes are, at any scale; it has no part in the likelihood. A
-    second term asks which node of a pair was added first: where the structure shows it, as it shows the age of nodes in
-    preferential attachment, the means do too.
+    divergence holds their means close to zero. As in an autoencoder, edges that are independent given the means (eq.
+    10), standardised over the nodes of each graph, make these tell where nodes are, at any scale; the cost has no part
+    in the likelihood. A second term asks which node of a pair was added first: where the structure shows it, as it
+    shows the age of nodes in preferential attachment, the means do too. A third one asks for structural features of
+    nodes (:func:`.structural_features`), so that the average means of graphs differ as their properties do.
 
     The mean cost of a pair is multiplied by the number of nodes.
     """
     assert isinstance(network.decoder, AutoregressiveDecoder)
+    head = network.decoder.draft_head
     is_real, nodes = batch.mask.unsqueeze(-1).to(posterior.mu), batch.sizes.to(posterior.mu)
     count = nodes[:, None, None].clamp_min(1)
     mu = posterior.mu * is_real
     mu = (mu - mu.sum(-2, keepdim=True) / count) * is_real
     scale = (mu.square().sum(-2, keepdim=True) / count).clamp_min(LEAST_SCALE**2).sqrt()
     z = mu / scale
-    logits = network.decoder.draft_logits(z, batch.x, batch.sizes)
     pairs = (batch.mask.unsqueeze(-1) & batch.mask.unsqueeze(-2)).triu(1)
-    costs = F.binary_cross_entropy_with_logits(logits, (batch.adj > 0).to(logits), reduction="none")
-    costs = (costs + F.softplus(-network.decoder.order_logits(z))) * pairs
+    costs = F.binary_cross_entropy_with_logits(head(z), (batch.adj > 0).to(z), reduction="none")
+    costs = (costs + F.softplus(-head.order_logits(z))) * pairs
+    pairwise = nodes * costs.sum((-2, -1)) / pairs.sum((-2, -1)).clamp_min(1)
 
-    return nodes * costs.sum((-2, -1)) / pairs.sum((-2, -1)).clamp_min(1)
+    errors = head.structure_errors(posterior.mu, structural_features(batch).to(posterior.mu)) * batch.mask
+
+    return pairwise + STRUCTURE_WEIGHT * errors.sum(-1)
 
 
 def autoregressive_log_weights(

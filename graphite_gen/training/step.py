@@ -34,6 +34,8 @@ MOST_PARTS = 8
 # The fractions of a run between which the free bits of a one-shot model fall to zero: it depends on its latents, which
 # stay in use once it has learned to read them.
 FREE_BITS_FALL = (0.3, 0.6)
+# The part of an equal share of the free bits that every latent dimension of an autoregressive model has to carry.
+LEAST_PART = 0.4
 # The fixed cost of a part, as a number of matrix cells.
 CALL_CELLS = 1 << 13
 
@@ -155,8 +157,9 @@ def step_loss(network: GraphNetwork, step: Step, convention: str) -> tuple[Tenso
     batch, noise, epsilon = step.batch, step.noise, step.epsilon
     if step.log_orders is not None:
         posterior = network.encode(batch, noise)
-        log_likelihood, kl = autoregressive_bound(network, batch, posterior, epsilon)
-        cost = _kl_cost(step, kl) + step.log_orders - log_likelihood
+        log_likelihood, by_dimension = autoregressive_bound(network, batch, posterior, epsilon)
+        kl = by_dimension.sum(-1)
+        cost = _kl_cost(step, kl) + _shortfall(step, by_dimension) + step.log_orders - log_likelihood
         if step.reconstruction:
             cost = cost + step.reconstruction * draft_cost(network, batch, posterior)
         return cost, kl
@@ -174,6 +177,14 @@ def _kl_cost(step: Step, kl: Tensor) -> Tensor:
     """The weighted KL divergence, at least that of the free bits, with shape :math:`(B,)`."""
     # A decoder that can do without latents would otherwise ignore them, and the encoder would collapse.
     return step.kl_weight * torch.maximum(kl, step.free_bits * step.batch.sizes.to(kl))
+
+
+def _shortfall(step: Step, by_dimension: Tensor) -> Tensor:
+    """The cost of dimensions with less than their part of the free bits, with shape :math:`(B,)`, given (B, D)."""
+    # Otherwise one dimension would carry all, since each costs noise before it tells anything.
+    least = LEAST_PART * step.free_bits * step.batch.sizes.to(by_dimension).unsqueeze(-1) / by_dimension.shape[-1]
+
+    return step.kl_weight * (least - by_dimension).clamp_min(0).sum(-1)
 
 
 def backward(

@@ -81,9 +81,10 @@ FORWARD_COST = 0.35
 FEW_GRAPHS = 1000
 # The peak learning rate of fine-tuning relative to that of training.
 FINE_TUNING = 0.3
-# The part of a run after which inactive latents are left without free bits. Where latents can tell something, as on
-# barabasi graphs, they may become active only when the learning rate has fallen to about half of its peak.
-INACTIVE_FROM = 0.6
+# The part of a run after which latents have no free bits left if the decoder gains less from them than some fraction
+# of their KL divergence. Where latents can tell something, as on barabasi graphs, the decoder may come to use them only
+# when the learning rate has fallen to about half of its peak.
+UNUSED_FROM, LEAST_GAIN = 0.6, 0.05
 ATTRIBUTES = ("node_label", "edge_label", "condition", "weights", "generate_features")
 """Settings that name attributes of graphs: labels, conditions, node features, and how weights are modelled."""
 
@@ -653,8 +654,7 @@ class Trainer:
             nll = validation_nll(self._validated, self.validation, self.training, self._group, self._pause)
             if not math.isfinite(nll):
                 raise self._diverged(f"The validation NLL became {nll} after epoch {done}")
-            activity = validation_activity(self._validated, self.validation, self.training)
-            latents = {} if activity is None else activity.to_json()
+            latents = validation_activity(self._validated, self.validation, self.training)
             if self._checks_novelty:
                 novelty = sample_novelty(self._validated, self.graphs, self._sketch.sizes, self.training.seed)
 
@@ -719,12 +719,12 @@ class Trainer:
         return [chosen[batch].tolist() for batch in places]
 
     @property
-    def _latents_are_inactive(self) -> bool:
-        """Whether the last validation, after some part of the run, found no active latent dimension."""
-        first = INACTIVE_FROM * self.length.epochs
-        measured = [record.latents for record in self.history if record.latents and record.epoch >= first]
+    def _latents_are_unused(self) -> bool:
+        """Whether the last validation, after some part of the run, found that the decoder gains little from latents."""
+        first = UNUSED_FROM * self.length.epochs
+        measured = [record.latents for record in self.history if "gain" in record.latents and record.epoch >= first]
 
-        return bool(measured) and measured[-1]["active_units"] == 0
+        return bool(measured) and measured[-1]["gain"] < LEAST_GAIN * measured[-1]["kl"]
 
     # An interrupt while torch switches gradients off and on may leave them off, for good in a notebook.
     @torch.enable_grad()
@@ -732,8 +732,8 @@ class Trainer:
         """Set the gradients of a batch; returns the sums of loss and KL divergence over its graphs."""
         nodes = padded_nodes(self.config, self.training)
         batch = collate([self.graphs[index] for index in indices], nodes).to(self.device)
-        # Free bits without latents that use them would be spent on noise, which the decoder then learns.
-        training = replace(self.training, free_bits=0.0) if self._latents_are_inactive else self.training
+        # Free bits of latents that the decoder does not use would be spent on noise, which it then learns.
+        training = replace(self.training, free_bits=0.0) if self._latents_are_unused else self.training
         step = draw_step(self.network, batch, training, self._progress.step, fraction)
 
         # Batches of large graphs are smaller: dividing by the nominal size gives every graph the same weight.

@@ -15,13 +15,13 @@ from ..data.batch import collate, consecutive_batches, node_mask
 from ..data.encoded import EncodedGraph
 from ..data.sizes import SizeDistribution
 from ..distributed import SINGLE_PROCESS, ProcessGroup
-from ..evaluation.activity import LatentActivity, latent_activity
+from ..evaluation.activity import latent_activity
 from ..evaluation.isomorphism import find_isomorphic
 from ..graph import SimpleGraph
 from ..rng import derive_seed, stream
 from .checkpoint import TrainedModel
 from .model import GraphNetwork
-from .objectives import autoregressive_log_weights, log_weights, reconstruction
+from .objectives import autoregressive_log_weights, log_likelihood, log_weights, reconstruction
 from .step import BATCH_CELLS, normal_noise, padded_nodes
 
 __all__ = [
@@ -118,27 +118,36 @@ def _validation_nats(
 @torch.no_grad()
 def validation_activity(
     network: GraphNetwork, graphs: Sequence[SimpleGraph], training: TrainConfig
-) -> LatentActivity | None:
-    """The activity of the latents of the first graphs; None without a variational posterior.
+) -> dict[str, float]:
+    """The activity of the latents of the first graphs (:class:`.LatentActivity`), and what the decoder gains from them.
 
-    The random features are the same at every validation. Graphs are encoded in the order of their nodes.
+    The ``gain`` is the mean difference of log p(A|Z), in nats per graph, between latents of the posterior and the same
+    ones shuffled over the nodes of all graphs. It is empty without a variational posterior. The random numbers are the
+    same at every validation.
     """
     if network.encoder is None or not network.config.is_variational:
-        return None
+        return {}
     device = next(network.parameters()).device
     network.eval()
     count = next(consecutive_batches([graph.nodes for graph in graphs], ENCODED, ENCODED_CELLS))
     batch = collate(graphs[:count]).to(device)
     generator = torch.Generator().manual_seed(derive_seed(training.seed, "activity"))
+    if network.config.is_autoregressive:
+        batch, _ = permute_to_ordering(batch, network.config, stream(training.seed, "activity"))
     posterior = network.encode(batch, normal_noise(generator, batch, *batch.mask.shape, network.noise_features))
     sigma = posterior.sigma.expand_as(posterior.mu)
     encoded = [
         EncodedGraph(mu[mask].cpu().numpy(), std[mask].cpu().numpy())
         for mu, std, mask in zip(posterior.mu, sigma, batch.mask, strict=True)
     ]
+
+    z = posterior.sample(normal_noise(generator, batch, *batch.mask.shape, network.config.latent))
+    other = z.clone()
+    other[batch.mask] = z[batch.mask][torch.randperm(int(batch.mask.sum()), generator=generator).to(device)]
+    own, others = (log_likelihood(network, batch, latents, training.convention).mean() for latents in (z, other))
     network.train()
 
-    return latent_activity(encoded, training.seed)
+    return {**latent_activity(encoded, training.seed).to_json(), "gain": float(own - others)}
 
 
 def novelty_samples(graphs: Sequence[SimpleGraph]) -> int:

@@ -15,8 +15,9 @@ from graphite_gen.training.model import build_network
 
 # What is switched off, by setting weights to zero.
 PARTS = {
-    "latents": ["latents"],
-    "entries of the low-rank graph": ["draft_weight"],
+    "latents": ["factor"],
+    "entries of the low-rank graph": ["products"],
+    "log-odds of the low-rank graph": ["draft_weight"],
     "attention": ["attention_chosen", "attention_earlier"],
     "proximity": ["proximity"],
     "node features": ["features"],

@@ -61,7 +61,7 @@ def test_one_column_of_two_nodes_has_a_density(kind: str) -> None:
     if kind in ("count", "integer"):
         grid = values = torch.arange(0 if kind == "count" else -40, 120 if kind == "count" else 60).double()
     else:
-        grid = torch.linspace(-7, 9, 161) if kind == "positive" else torch.linspace(-30, 40, 161)
+        grid = torch.linspace(-8, 10, 361) if kind == "positive" else torch.linspace(-40, 50, 451)
         values = grid.exp() if kind == "positive" else grid
     slope = (values if kind == "positive" else torch.ones_like(values)) * (grid[1] - grid[0])
     every = torch.cartesian_prod(values, values).unsqueeze(-1)

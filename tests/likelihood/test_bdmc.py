@@ -188,7 +188,7 @@ def encoding(order: str) -> TrainedModel:
     """An autoregressive model that depends on its latents and has an inaccurate encoder."""
     model = autoregressive(order, encoder="residual")
     with torch.no_grad():
-        model.network.decoder.latents.weight.fill_(0.7)
+        model.network.decoder.products.weight.fill_(0.7)
         for parameter in model.network.encoder.stack.out.parameters():  # type: ignore[union-attr]
             parameter.mul_(0.3)
 
@@ -292,7 +292,7 @@ def test_bounds_of_graphs_with_attributes_agree_with_the_exact_nll(kind: str, mo
 
 
 def test_graphs_with_attributes_are_simulated_from_the_model() -> None:
-    model, draws = attributed_model(**{**ATTRIBUTED["all"], "weighted": False}, scale=1.2), 600
+    model, draws = attributed_model(**{**ATTRIBUTED["all"], "weighted": False}, scale=0.9), 600
     seen = [simulated(model, index)[0] for index in range(draws)]
 
     def log_probs(batches: list[GraphBatch]) -> dict[str, torch.Tensor]:

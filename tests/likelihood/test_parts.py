@@ -32,7 +32,7 @@ DIRECTED = replace(UNDIRECTED, edges=ARCS, directed=True)
 def model_of(graph: SimpleGraph, **names: Any) -> TrainedModel:
     """A model of the attributes of a graph, all of whose weights matter but those of latents."""
     schema = AttributeSchema.of([graph], **names)
-    model = autoregressive_model("uniform", 0.8, graphs=[graph.skeleton()], **schema.settings())
+    model = autoregressive_model("uniform", 1.0, graphs=[graph.skeleton()], **schema.settings())
     head = model.network.decoder.edge_weight
     if head is not None:
         head.standardise_like(torch.from_numpy(graph.weights))
@@ -74,7 +74,8 @@ def test_the_parts_of_an_encoder_are_weighted_by_its_latents(monkeypatch: pytest
     model = autoregressive_model("uniform", 1.0, graphs=[graph], encoder="residual", **schema.settings())
     model = replace(model, schema=schema)
     with torch.no_grad():
-        model.network.decoder.latents.weight.fill_(1.5)
+        model.network.decoder.products.weight.fill_(1.5)
+        model.network.decoder.others.weight.fill_(0.3)
         for parameter in model.network.encoder.stack.out.parameters():  # type: ignore[union-attr]
             parameter.mul_(0.3)
         # Labels follow the latents.

@@ -145,4 +145,4 @@ def test_the_prior_is_standard_normal_in_the_precision_of_the_weights(dtype: tor
 def test_the_decoder_reads_encoded_latents_from_the_start_and_ignores_noise(encoder: str) -> None:
     decoder = build_network(small_config("default", encoder=encoder)).decoder
 
-    assert bool(decoder.latents.weight.any()) == bool(decoder.draft_weight) == (encoder == "residual")
+    assert bool(decoder.factor.weight.any()) == bool(decoder.products.weight.any()) == (encoder == "residual")

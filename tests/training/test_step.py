@@ -151,7 +151,8 @@ def test_parts_are_assigned_evenly() -> None:
 
 
 @pytest.mark.parametrize("kind", ["default", "one-shot", "paper"])
-def test_free_bits_are_nats_per_node_that_cost_nothing(kind: str) -> None:
+def test_free_bits_are_nats_per_node_that_cost_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "LEAST_PART", 0.0)
     network, _, step = drawn(kind)
     sizes = step.batch.sizes
     loss, kl = step_loss(network, replace(step, free_bits=0.0), "pairs")
@@ -162,6 +163,22 @@ def test_free_bits_are_nats_per_node_that_cost_nothing(kind: str) -> None:
         assert torch.equal(same, kl)
         assert torch.allclose(found - loss, expected.to(loss))
         assert (expected > 0).all() == (free == 100)
+
+
+def test_every_latent_dimension_has_to_carry_a_part_of_the_free_bits() -> None:
+    network, _, step = drawn("default")
+    sizes, zero = step.batch.sizes, torch.zeros(())
+    loss, kl = step_loss(network, replace(step, free_bits=0.0), "pairs")
+    each = network.encode(step.batch, step.noise).kl_by_dimension()
+
+    assert network.config.latent > 1
+    for free in (0.01, 100.0):
+        found, _ = step_loss(network, replace(step, free_bits=free), "pairs")
+        short = torch.maximum(steps.LEAST_PART * free * sizes.unsqueeze(-1) / network.config.latent - each, zero).sum(
+            -1
+        )
+        expected = step.kl_weight * (torch.maximum(free * sizes - kl, zero) + short)
+        assert torch.allclose(found - loss, expected.to(loss))
 
 
 def test_reconstruction_by_the_draft_is_part_of_the_loss_in_training_only_with_an_encoder() -> None:
