@@ -43,7 +43,7 @@ ORDERINGS = {
     "topological": "a node with the fewest predecessors left (directed graphs)",
     "attachment": "the reverse of removing nodes that have as many edges as every node adds if all add equally many",
 }
-ENCODER_FEATURES = ("identity", "constant", "degree", "random", "spectral", "distance")
+ENCODER_FEATURES = ("identity", "constant", "degree", "random", "spectral", "structure")
 
 # Settings that only some models read.
 _ATTRIBUTES = ("node_labels", "edge_labels", "directed", "weights", "conditions", "feature_kinds")
@@ -425,7 +425,7 @@ _PAPER_TRAINING = TrainConfig(
 )
 
 _AUTOREGRESSIVE_MODEL = ModelConfig(
-    encoder_features=("degree", "spectral", "random", "distance"),
+    encoder_features=("degree", "spectral", "random", "structure"),
     encoder_layers=3,
     latent=4,
     rounds=1,
@@ -442,7 +442,7 @@ _AUTOREGRESSIVE_TRAINING = TrainConfig(
     warmup_steps=10,
     kl_warmup=0.02,
     free_bits=0.1,
-    reconstruction=0.2,
+    reconstruction=0.5,
     clip=20.0,
     # Sets of some hundred graphs are memorised with less; where graphs are plenty it costs nothing.
     weight_decay=0.1,

@@ -10,14 +10,17 @@ from torch import Tensor, nn
 from ..data.batch import GraphBatch
 from .conv import GraphConv, ResidualMessages
 from .distributions import NodeNormal
-from .eigenvectors import leading_eigenvectors
 from .operators import gcn_normalise
-from .path_lengths import POSITIONS, STRUCTURAL_FEATURES, distance_features
+from .path_lengths import STRUCTURAL_FEATURES, structural_features
 
 __all__ = ["GCNStack", "GraphEncoder", "NodeFeatures", "ResidualStack", "mean_field_posterior", "spectral_features"]
 
 # Posterior standard deviations stay within e^±MAX_LOG_SIGMA, so that no importance weight overflows.
 MAX_LOG_SIGMA = 6.0
+# Two products with the graph each.
+SUBSPACE_STEPS = 6
+RIDGE = 1e-3
+TINY = 1e-20
 
 
 def mean_field_posterior(mu: Tensor, log_sigma: Tensor, mask: Tensor | None) -> NodeNormal:
@@ -32,7 +35,7 @@ class NodeFeatures(nn.Module):
     ``constant`` and ``degree`` are permutation-invariant. ``random`` breaks symmetries by noise, so the encoder differs
     from draw to draw; the proposal of the NLL is a mixture over draws. ``spectral`` approximates the leading
     eigenvectors of the graph, from the same noise: they show communities and positions (:func:`spectral_features`).
-    ``distance`` has positions that path lengths tell, and structural features (:func:`.distance_features`).
+    ``structure`` has path lengths and clustering (:func:`.structural_features`), which few layers cannot compute.
     """
 
     def __init__(
@@ -42,10 +45,10 @@ class NodeFeatures(nn.Module):
 
         noise = random_features
         widths = {"identity": max_nodes, "constant": 1, "degree": 4, "random": noise, "spectral": noise}
-        widths["distance"] = min(POSITIONS, noise) + STRUCTURAL_FEATURES
+        widths["structure"] = STRUCTURAL_FEATURES
         self.kinds = kinds
         self.max_nodes = max_nodes
-        self.noise_features = noise if {"random", "spectral", "distance"} & {*kinds} else 0
+        self.noise_features = noise if {"random", "spectral"} & {*kinds} else 0
         self.node_labels = node_labels
         self.out_features = sum(widths[kind] for kind in kinds) + node_features + node_labels
 
@@ -61,10 +64,10 @@ class NodeFeatures(nn.Module):
                 parts.append(noise.new_ones(1))
             elif kind == "degree":
                 parts.append(_degree_features(batch))
-            elif kind == "random":
-                parts.append(noise)
+            elif kind == "structure":
+                parts.append(structural_features(batch))
             else:
-                parts.append(spectral_features(batch, noise) if kind == "spectral" else distance_features(batch, noise))
+                parts.append(noise if kind == "random" else spectral_features(batch, noise))
         features = torch.cat([part.expand(*noise.shape[:-1], -1) for part in parts], dim=-1)
 
         return features * batch.mask.unsqueeze(-1).to(noise)
@@ -94,7 +97,15 @@ def spectral_features(batch: GraphBatch, noise: Tensor) -> Tensor:
     eigenvalues stay mixed at random, and signs are random. Columns have norm :math:`\sqrt{n}`, or less where the graph
     has fewer directions.
     """
-    basis = leading_eigenvectors(gcn_normalise(batch.adj, batch.mask), noise * batch.mask.unsqueeze(-1).to(noise))
+    graph, basis = gcn_normalise(batch.adj, batch.mask), noise * batch.mask.unsqueeze(-1).to(noise)
+    eye = torch.eye(noise.shape[-1], dtype=noise.dtype, device=noise.device)
+    for _ in range(SUBSPACE_STEPS):
+        basis = graph @ (graph @ basis)
+        gram = basis.mT @ basis
+        # The ridge keeps directions small that a graph of few nodes does not have.
+        scale = torch.diagonal(gram, dim1=-2, dim2=-1).mean(-1)[..., None, None].clamp_min(TINY)
+        factor = torch.linalg.cholesky(gram / scale + RIDGE * eye)
+        basis = torch.linalg.solve_triangular(factor.mT, basis / scale.sqrt(), upper=True, left=False)
 
     return basis * batch.sizes.to(noise)[:, None, None].sqrt()
 

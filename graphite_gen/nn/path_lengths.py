@@ -1,4 +1,4 @@
-"""Features of nodes that path lengths tell: positions, centrality and eccentricity."""
+"""Path lengths, and features of nodes that depend on them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import torch
 from torch import Tensor
 
 from ..data.batch import GraphBatch
-from .eigenvectors import TINY, leading_eigenvectors
 
-__all__ = ["POSITIONS", "STRUCTURAL_FEATURES", "distance_features", "path_lengths", "structural_features"]
+__all__ = ["STRUCTURAL_FEATURES", "path_lengths", "structural_features"]
 
-POSITIONS = 3
 STRUCTURAL_FEATURES = 4
 
 
@@ -32,14 +30,13 @@ def path_lengths(adj: Tensor, mask: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def structural_features(batch: GraphBatch, lengths: Tensor | None = None) -> Tensor:
-    """What the place of a node in its graph is like, whatever the numbering, with shape :math:`(B, N, 4)`.
+def structural_features(batch: GraphBatch) -> Tensor:
+    """What the place of a node in its graph is like, with shape :math:`(B, N, 4)`.
 
     The features are the logarithms of one plus the degree, the mean path length and the eccentricity, and the
-    clustering coefficient. ``lengths`` are those of :func:`path_lengths`, if known.
+    clustering coefficient.
     """
-    if lengths is None:
-        lengths = path_lengths(batch.adj, batch.mask)
+    lengths = path_lengths(batch.adj, batch.mask)
     edges = (batch.adj != 0).to(lengths)
     degrees = edges.sum(-1)
     triangles = ((edges @ edges) * edges).sum(-1)
@@ -49,26 +46,3 @@ def structural_features(batch: GraphBatch, lengths: Tensor | None = None) -> Ten
     clustering = triangles / (degrees * (degrees - 1)).clamp_min(1)
 
     return torch.stack([degrees.log1p(), mean.log1p(), within.amax(-1).log1p(), clustering], -1)
-
-
-@torch.no_grad()
-def distance_features(batch: GraphBatch, noise: Tensor) -> Tensor:
-    r"""Positions of nodes and structural features, with shape :math:`(*, B, N, \min(3, R) + 4)`.
-
-    Positions are those of classical multidimensional scaling of path lengths :math:`L`: the leading eigenvectors of
-    :math:`-\frac{1}{2} J L^2 J` with :math:`J = I - \frac{1}{n} 1 1^T`, each scaled by the root of its eigenvalue. They
-    are approximated from noise of shape :math:`(*, B, N, R)`, so that signs are random, and scaled to a first one of
-    mean square one.
-    """
-    lengths, is_real = path_lengths(batch.adj, batch.mask), batch.mask.to(noise)
-    nodes = batch.sizes.to(noise)[:, None, None].clamp_min(1)
-    squares = lengths.to(noise).square() * is_real.unsqueeze(-1) * is_real.unsqueeze(-2)
-    means = squares.sum(-1, keepdim=True) / nodes
-    centred = -(squares - means - means.mT + means.sum(-2, keepdim=True) / nodes) / 2
-    centred = centred * is_real.unsqueeze(-1) * is_real.unsqueeze(-2)
-    positions = leading_eigenvectors(centred, noise[..., :POSITIONS] * is_real.unsqueeze(-1))
-    scale = (centred @ positions).square().sum(-2, keepdim=True).sqrt().sqrt()
-    positions = positions * nodes.sqrt() * scale / scale[..., :1].clamp_min(TINY)
-    own = structural_features(batch, lengths).to(noise)
-
-    return torch.cat([positions, own.expand(*positions.shape[:-1], STRUCTURAL_FEATURES)], -1)

@@ -28,7 +28,7 @@ __all__ = [
 # Posterior means of a smaller scale are not scaled up further.
 LEAST_SCALE = 1e-3
 # The weight of structural features beside pairs of nodes. With more, means would tell little about positions.
-STRUCTURE_WEIGHT = 0.15
+STRUCTURE_WEIGHT = 0.05
 
 
 def _log_likelihood(graphs: EdgeDistribution, adj: Tensor, convention: str) -> Tensor:

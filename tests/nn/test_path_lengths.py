@@ -2,12 +2,11 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
-from tiny import normal, small_batch
 
 from graphite_gen.data.batch import GraphBatch, collate
 from graphite_gen.graph import as_simple_graph
 from graphite_gen.nn.encoder import NodeFeatures
-from graphite_gen.nn.path_lengths import distance_features, path_lengths, structural_features
+from graphite_gen.nn.path_lengths import path_lengths, structural_features
 
 GRAPHS = [
     nx.path_graph(7),
@@ -49,32 +48,18 @@ def test_structural_features_are_those_of_networkx() -> None:
         assert row[3].log1p() == pytest.approx(nx.clustering(graph, node))
 
 
-def test_positions_are_those_of_multidimensional_scaling() -> None:
-    """A grid: the leading two coordinates are well separated from the others, and their eigenvalues differ."""
-    graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(8, 4))
-    lengths = np.array(nx.floyd_warshall_numpy(graph))
-    centring = np.eye(32) - 1 / 32
-    values, vectors = np.linalg.eigh(-centring @ lengths**2 @ centring / 2)
-    expected = vectors[:, [-1, -2]] * np.sqrt(values[[-1, -2]] / values[-1] * 32)
+def test_features_depend_on_neither_padding_nor_other_graphs_and_are_finite() -> None:
+    whole = structural_features(batch_of(*GRAPHS, nodes=9))
 
-    found = distance_features(batch_of(graph, nodes=35), normal(1, 35, 5))[0]
-
-    assert found.shape == (35, 3 + 4)
-    assert np.abs(found[:32, :2].numpy()) == pytest.approx(np.abs(expected), abs=0.05)
+    assert whole.isfinite().all()
+    for row, graph in zip(whole, GRAPHS, strict=True):
+        assert torch.equal(row[: len(graph)], structural_features(batch_of(graph))[0])
 
 
-def test_features_depend_on_neither_padding_nor_numbering_and_are_finite() -> None:
-    batch, noise = small_batch(), normal(2, 3, 7, 6)
-    features = NodeFeatures(("distance",), 7, 6, 0)
-    order = torch.tensor([2, 0, 1, 3, 4, 5, 6])
-    permuted = GraphBatch(batch.adj[:, order][:, :, order], batch.mask[:, order], batch.x[:, order])
+def test_the_encoder_reads_them() -> None:
+    batch, features = batch_of(*GRAPHS), NodeFeatures(("structure",), 7, 3, 0)
 
-    found = features(batch, noise)
+    found = features(batch, torch.zeros(2, *batch.mask.shape, 0))
 
-    assert found.shape == (2, 3, 7, features.out_features)
-    assert torch.allclose(features(permuted, noise[:, :, order]), found[:, :, order])
-    padded = features(small_batch(padding=4), torch.nn.functional.pad(noise, (0, 0, 0, 2), value=3.0))
-    assert torch.allclose(padded[:, :, :7], found)
-    empty = batch_of(*GRAPHS)
-    assert features(empty, normal(4, empty.mask.shape[1], 6)).isfinite().all()
-    assert NodeFeatures(("distance",), 7, 1, 0)(batch, noise[..., :1]).shape[-1] == 1 + 4
+    assert features.noise_features == 0
+    assert torch.equal(found[1], structural_features(batch) * batch.mask.unsqueeze(-1))
