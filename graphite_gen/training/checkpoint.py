@@ -319,8 +319,8 @@ def _has_old_decoder(settings: Any, weights: Mapping[str, Tensor]) -> bool:
         "pair_layers" in settings
         or "row_layers" in settings
         or any(settings.get(name, 1) != 1 for name in ("decoding_steps", "stages"))
-        # It read inner products of latents instead of eq. 8.
-        or (settings.get("decoder") == "autoregressive" and "decoder.draft_head.place.weight" not in weights)
+        # Its latents had other ways to edges than the low-rank graph.
+        or (settings.get("decoder") == "autoregressive" and "decoder.factor.weight" not in weights)
     )
 
 

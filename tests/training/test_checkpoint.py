@@ -253,11 +253,11 @@ def test_models_with_the_decoder_of_earlier_versions_are_refused(folder: Path, o
     assert error.value.reason == "old-decoder"
 
 
-def test_models_whose_decoder_read_inner_products_of_latents_are_refused(tmp_path: Path) -> None:
+def test_models_whose_latents_had_other_ways_to_edges_are_refused(tmp_path: Path) -> None:
     folder = tmp_path / "model"
     save_checkpoint(autoregressive_model(), folder)
     weights = load_file(folder / "model.safetensors")
-    del weights["decoder.draft_head.place.weight"]
+    del weights["decoder.factor.weight"]
     save_file(weights, folder / "model.safetensors")
     change(folder, lambda config: config.pop("weights_sha256"))
 
