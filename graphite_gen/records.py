@@ -122,8 +122,8 @@ class TrainRecord(Record):
         novelty: The proportion of a few samples that are isomorphic to no training graph; None where it is not checked.
         latents: The activity of the latents of validation graphs, with the keys ``kl``, ``active_units`` and
             ``mutual_information`` (:class:`.LatentActivity`), and ``gain``, by how much they raise log p(A|Z) compared
-            with those of other nodes; empty in epochs without validation and for models without a variational
-            posterior.
+            with those of other nodes, with its standard error ``gain_error``; empty in epochs without validation and
+            for models without a variational posterior.
     """
 
     epoch: int

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import torch
+from scipy import sparse
+from scipy.sparse.csgraph import shortest_path
 from torch import Tensor
 
 from ..data.batch import GraphBatch
@@ -10,6 +12,8 @@ from ..data.batch import GraphBatch
 __all__ = ["STRUCTURAL_FEATURES", "path_lengths", "structural_features"]
 
 STRUCTURAL_FEATURES = 4
+# Up to this number of nodes, dense products take less time than a search from every node.
+DENSE = 64
 
 
 @torch.no_grad()
@@ -18,6 +22,8 @@ def path_lengths(adj: Tensor, mask: Tensor) -> Tensor:
 
     Edges are the non-zero entries of a symmetric matrix. Pairs with padding have no path.
     """
+    if adj.shape[-1] > DENSE:
+        return torch.stack([_sparse_path_lengths(graph) for graph in adj])
     edges, reached = (adj != 0).to(adj), torch.diag_embed(mask.to(adj))
     lengths, steps = torch.zeros_like(reached), 0
     while True:
@@ -27,6 +33,15 @@ def path_lengths(adj: Tensor, mask: Tensor) -> Tensor:
             return torch.where(reached > 0, lengths, lengths.amax((-2, -1), keepdim=True) + 1)
         steps += 1
         lengths, reached = lengths + steps * found, wider
+
+
+def _sparse_path_lengths(adj: Tensor) -> Tensor:
+    """The same for a large graph: the time follows its edges and not the longest path."""
+    graph = sparse.csr_array((adj != 0).cpu().numpy())
+    lengths = torch.from_numpy(shortest_path(graph, directed=False, unweighted=True)).to(adj)
+    longest = lengths[lengths.isfinite()].max()
+
+    return torch.where(lengths.isfinite(), lengths, longest + 1)
 
 
 @torch.no_grad()

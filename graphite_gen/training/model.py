@@ -13,7 +13,7 @@ from ..autoregressive.decoder import AutoregressiveDecoder
 from ..autoregressive.distribution import AutoregressiveGraphs
 from ..autoregressive.heads import Attributes
 from ..config import ModelConfig
-from ..data.batch import GraphBatch, collate, consecutive_batches
+from ..data.batch import GraphBatch, collate
 from ..data.schema import CodedGraph
 from ..graph import SimpleGraph
 from ..nn.distributions import EdgeBernoulli, EdgeDistribution, EdgeNormal, NodeNormal
@@ -29,7 +29,7 @@ from ..nn.one_shot import (
 )
 from ..nn.path_lengths import structural_features
 
-__all__ = ["GraphNetwork", "build_network", "start_at_density"]
+__all__ = ["GraphNetwork", "build_network", "standardise_structure", "start_at_density"]
 
 
 LEAST_STATE = 8
@@ -117,9 +117,7 @@ def start_at_density(network: GraphNetwork, graphs: Sequence[SimpleGraph]) -> No
     network.decoder.start_at(math.log(density / (1 - density)))
     if not isinstance(network.decoder, AutoregressiveDecoder):
         return
-    some = graphs[:: max(1, len(graphs) // DESCRIBED)]
-    described = collate(some[: next(consecutive_batches([graph.nodes for graph in some], DESCRIBED, DESCRIBED_CELLS))])
-    network.decoder.draft_head.standardise_like(structural_features(described)[described.mask])
+    standardise_structure(network, graphs)
     coded = [graph for graph in graphs if isinstance(graph, CodedGraph)]
     if network.decoder.edge_weight is not None:
         values = np.concatenate([graph.arc_weights.ravel() for graph in coded if graph.arc_weights is not None])
@@ -127,6 +125,17 @@ def start_at_density(network: GraphNetwork, graphs: Sequence[SimpleGraph]) -> No
     if network.decoder.node_feature is not None:
         features = np.concatenate([graph.generated for graph in coded if graph.generated is not None])
         network.decoder.node_feature.standardise_like(torch.from_numpy(features))
+
+
+def standardise_structure(network: GraphNetwork, graphs: Sequence[SimpleGraph]) -> None:
+    """Set the scales of structural features to those of graphs, of which some are read if they are many or large."""
+    if network.encoder is None or not isinstance(network.decoder, AutoregressiveDecoder):
+        return
+    head = network.decoder.draft_head
+    largest = max(graph.nodes for graph in graphs)
+    most = min(DESCRIBED, max(1, DESCRIBED_CELLS // largest**2))
+    batch = collate(graphs[:: math.ceil(len(graphs) / most)])
+    head.standardise_like(structural_features(batch)[batch.mask].to(head.mean))
 
 
 def _encoder(config: ModelConfig) -> GraphEncoder:

@@ -42,13 +42,13 @@ from .checkpoint import (
     write_atomically,
     write_tensors,
 )
-from .model import build_network, start_at_density
+from .model import build_network, standardise_structure, start_at_density
 from .optimiser import MOMENTS, Optimiser
 from .pilot import FALLBACK, OrderingChoice, choose_ordering
 from .step import BATCH_CELLS, backward, draw_step, padded_nodes
 from .step_memory import check_step_memory, step_bytes
 from .torchrun import launch
-from .validation import novelty_samples, sample_novelty, validation_activity, validation_nll
+from .validation import measured_graphs, novelty_samples, sample_novelty, validation_activity, validation_nll
 
 __all__ = [
     "FIRST_SAVE",
@@ -84,7 +84,7 @@ FINE_TUNING = 0.3
 # The part of a run after which latents have no free bits left if the decoder gains less from them than some fraction
 # of their KL divergence. Where latents can tell something, as on barabasi graphs, the decoder may come to use them only
 # when the learning rate has fallen to about half of its peak.
-UNUSED_FROM, LEAST_GAIN = 0.6, 0.05
+UNUSED_FROM, LEAST_GAIN = 0.6, 0.25
 ATTRIBUTES = ("node_label", "edge_label", "condition", "weights", "generate_features")
 """Settings that name attributes of graphs: labels, conditions, node features, and how weights are modelled."""
 
@@ -387,6 +387,7 @@ class Trainer:
             start_at_density(self.network, self.graphs)
         else:
             self.network.load_state_dict(initial.network.state_dict())
+            standardise_structure(self.network, self.graphs)
         self._optimiser = Optimiser(self.network, training)
         # The network that is validated and kept: the weights or their moving average.
         self._validated = copy.deepcopy(self.network) if training.average else self.network
@@ -533,9 +534,12 @@ class Trainer:
         """The estimated time of a validation per graph, and besides, in units of that of training on a graph."""
         if not self.validation:
             return 0.0, 0.0
-        samples = novelty_samples(self.graphs) if self._checks_novelty else 0
+        fixed = float(novelty_samples(self.graphs) if self._checks_novelty else 0)
+        if self.network.encoder is not None:
+            # Their latents are decoded twice.
+            fixed += 2 * FORWARD_COST * measured_graphs(self.validation)
 
-        return FORWARD_COST * self.training.validation_samples, float(samples)
+        return FORWARD_COST * self.training.validation_samples, fixed
 
     def _use_length(self, length: RunLength) -> None:
         self.length, pool = length, self._all_validation
@@ -654,7 +658,10 @@ class Trainer:
             nll = validation_nll(self._validated, self.validation, self.training, self._group, self._pause)
             if not math.isfinite(nll):
                 raise self._diverged(f"The validation NLL became {nll} after epoch {done}")
-            latents = validation_activity(self._validated, self.validation, self.training)
+            # Ranks have to agree on free bits.
+            is_first = self._group.is_rank_zero
+            latents = validation_activity(self._validated, self.validation, self.training) if is_first else {}
+            latents = self._group.broadcast(latents)
             if self._checks_novelty:
                 novelty = sample_novelty(self._validated, self.graphs, self._sketch.sizes, self.training.seed)
 
@@ -720,11 +727,12 @@ class Trainer:
 
     @property
     def _latents_are_unused(self) -> bool:
-        """Whether the last validation, after some part of the run, found that the decoder gains little from latents."""
+        """Whether a validation, after some part of the run, found that the decoder gains little from latents."""
         first = UNUSED_FROM * self.length.epochs
         measured = [record.latents for record in self.history if "gain" in record.latents and record.epoch >= first]
 
-        return bool(measured) and measured[-1]["gain"] < LEAST_GAIN * measured[-1]["kl"]
+        # Without free bits the KL divergence vanishes, and with it what its last value could tell.
+        return any(one["gain"] + 2 * one["gain_error"] < LEAST_GAIN * one["kl"] for one in measured)
 
     # An interrupt while torch switches gradients off and on may leave them off, for good in a notebook.
     @torch.enable_grad()

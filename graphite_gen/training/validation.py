@@ -25,6 +25,7 @@ from .objectives import autoregressive_log_weights, log_likelihood, log_weights,
 from .step import BATCH_CELLS, normal_noise, padded_nodes
 
 __all__ = [
+    "measured_graphs",
     "novelty_samples",
     "sample_novelty",
     "validation_activity",
@@ -37,7 +38,7 @@ VALIDATION_BATCH = 32
 # Samples whose novelty is checked: fewer of large graphs, which are slower to sample.
 SAMPLES, LEAST_SAMPLES, SAMPLED_NODES = 32, 8, 2000
 # Graphs whose latents are examined, and the most cells of their padded matrices.
-ENCODED, ENCODED_CELLS = 100, 1 << 21
+ENCODED, ENCODED_CELLS = 100, 1 << 18
 
 
 def validation_nll(
@@ -115,6 +116,11 @@ def _validation_nats(
     return -values.double()
 
 
+def measured_graphs(graphs: Sequence[SimpleGraph]) -> int:
+    """The number of graphs whose latents are measured at a validation."""
+    return next(consecutive_batches([graph.nodes for graph in graphs], ENCODED, ENCODED_CELLS))
+
+
 @torch.no_grad()
 def validation_activity(
     network: GraphNetwork, graphs: Sequence[SimpleGraph], training: TrainConfig
@@ -122,15 +128,14 @@ def validation_activity(
     """The activity of the latents of the first graphs (:class:`.LatentActivity`), and what the decoder gains from them.
 
     The ``gain`` is the mean difference of log p(A|Z), in nats per graph, between latents of the posterior and the same
-    ones shuffled over the nodes of all graphs. It is empty without a variational posterior. The random numbers are the
-    same at every validation.
+    ones shuffled over the nodes of all graphs; ``gain_error`` is its standard error. It is empty without a variational
+    posterior. The random numbers are the same at every validation.
     """
     if network.encoder is None or not network.config.is_variational:
         return {}
     device = next(network.parameters()).device
     network.eval()
-    count = next(consecutive_batches([graph.nodes for graph in graphs], ENCODED, ENCODED_CELLS))
-    batch = collate(graphs[:count]).to(device)
+    batch = collate(graphs[: measured_graphs(graphs)]).to(device)
     generator = torch.Generator().manual_seed(derive_seed(training.seed, "activity"))
     if network.config.is_autoregressive:
         batch, _ = permute_to_ordering(batch, network.config, stream(training.seed, "activity"))
@@ -144,10 +149,15 @@ def validation_activity(
     z = posterior.sample(normal_noise(generator, batch, *batch.mask.shape, network.config.latent))
     other = z.clone()
     other[batch.mask] = z[batch.mask][torch.randperm(int(batch.mask.sum()), generator=generator).to(device)]
-    own, others = (log_likelihood(network, batch, latents, training.convention).mean() for latents in (z, other))
+    own, others = (log_likelihood(network, batch, latents, training.convention).double() for latents in (z, other))
+    gains = (own - others).cpu().numpy()
     network.train()
 
-    return {**latent_activity(encoded, training.seed).to_json(), "gain": float(own - others)}
+    return {
+        **latent_activity(encoded, training.seed).to_json(),
+        "gain": float(gains.mean()),
+        "gain_error": float(gains.std() / math.sqrt(max(1, len(gains) - 1))),
+    }
 
 
 def novelty_samples(graphs: Sequence[SimpleGraph]) -> int:

@@ -5,6 +5,7 @@ import torch
 
 from graphite_gen.data.batch import GraphBatch, collate
 from graphite_gen.graph import as_simple_graph
+from graphite_gen.nn import path_lengths as module
 from graphite_gen.nn.encoder import NodeFeatures
 from graphite_gen.nn.path_lengths import path_lengths, structural_features
 
@@ -63,3 +64,13 @@ def test_the_encoder_reads_them() -> None:
 
     assert features.noise_features == 0
     assert torch.equal(found[1], structural_features(batch) * batch.mask.unsqueeze(-1))
+
+
+def test_large_graphs_have_the_same_path_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = batch_of(*GRAPHS, nx.path_graph(12))
+    is_real = batch.mask.unsqueeze(-1) & batch.mask.unsqueeze(-2)
+    dense = path_lengths(batch.adj, batch.mask)
+
+    monkeypatch.setattr(module, "DENSE", 0)
+
+    assert torch.equal(path_lengths(batch.adj, batch.mask)[is_real], dense[is_real])
