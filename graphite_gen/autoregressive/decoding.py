@@ -118,8 +118,9 @@ class Decoding:
         degree_terms = self.decoder.degree_terms(counts, degrees)
         new, updated = self.decoder.advance(self._query, old, owner, degree_terms, states)
         factor = self._draft.factor[:live]
-        self._sums[:live] = add_states(self._sums[:live], factor, t, new, owner, node, updated - old)
-        self._blocks.add(t, new, owner, node, updated - old)
+        change = updated - old
+        self._sums[:live] = add_states(self._sums[:live], factor[:, t], new, owner, factor[owner, node], change)
+        self._blocks.add(t, new, owner, node, change)
         self._states[:live, t], self._projected[:live, t] = new, self.decoder.state(new)
         self._states[owner, node], self._projected[owner, node] = updated, self.decoder.state(updated)
         self.adj[:live, t, :t] = self.adj[:live, :t, t] = edges
@@ -337,8 +338,8 @@ class _LongRow(_Row):
             self._query, means, self._block_counts, self._starts, factors, self._new_factors, _Matrix()
         )
         self._node_terms: CandidateTerms | None = None
-        # Relations and the numbers of all close nodes, with signs such that larger is closer, (7, L, t): the distance to
-        # the last chosen neighbour and to the nearest, common neighbours, chosen adjacent nodes, paths to chosen nodes.
+        # Relations and the numbers of all close nodes, with signs such that larger is closer: the distances to the last
+        # chosen neighbour and to the nearest one, common neighbours, chosen adjacent nodes, and paths to chosen nodes.
         self._near = np.zeros((7, live, t), dtype=np.int32)
         self._near[5:] = [self._counts[name] for name in ("earlier", "earlier_paths")]
         self._separate(np.arange(live))
@@ -509,13 +510,20 @@ class _Matrix:
         return matrix
 
 
-def add_states(
-    sums: Tensor, factor: Tensor, t: int, new: Tensor, owner: Tensor, node: Tensor, change: Tensor
-) -> Tensor:
-    r"""The sums :math:`\sum_i f_i h_i^T` with the states of new nodes and the changes of their neighbours."""
-    added = factor[:, t].unsqueeze(-1) * new.unsqueeze(-2)
+def add_states(sums: Tensor, factor: Tensor, new: Tensor, owner: Tensor, factors: Tensor, change: Tensor) -> Tensor:
+    r"""The sums :math:`\sum_i f_i h_i^T` with the states of new nodes and the changes of their neighbours.
 
-    return sums + added.index_add(0, owner, factor[owner, node].unsqueeze(-1) * change.unsqueeze(-2))
+    Arguments:
+        sums: The sums so far, with shape :math:`(B, k, d)`.
+        factor: The rows :math:`f_t` of the new nodes, with shape :math:`(B, k)`.
+        new: Their states, with shape :math:`(B, d)`.
+        owner: The graph of each neighbour, with shape :math:`(E,)`.
+        factors: The rows of the neighbours, with shape :math:`(E, k)`.
+        change: The changes of their states, with shape :math:`(E, d)`.
+    """
+    added = factor.unsqueeze(-1) * new.unsqueeze(-2)
+
+    return sums + added.index_add(0, owner, factors.unsqueeze(-1) * change.unsqueeze(-2))
 
 
 def _where(mask: Tensor, *parts: Tensor) -> tuple[Tensor, ...]:
