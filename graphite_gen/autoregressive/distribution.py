@@ -264,7 +264,7 @@ class AutoregressiveGraphs:
         counts = np.diff(known.first_edge).tolist()
         priors, factors, scales, degrees = (part.unbind(1) for part in (prior, draft.factor, scale, new_degrees))
         edge_factors, edge_degrees, edge_owners, edge_nodes = (
-            part.split(counts) for part in (draft.factor[owners, neighbours], update_degrees, owners, neighbours)
+            torch.split(part, counts) for part in (draft.factor[owners, neighbours], update_degrees, owners, neighbours)
         )
         for t in range(nodes):
             live, edges = int(known.live[t]), slice(known.first_edge[t], known.first_edge[t + 1])
