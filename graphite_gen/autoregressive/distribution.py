@@ -271,19 +271,19 @@ class AutoregressiveGraphs:
             owner, node = edge_owners[t], edge_nodes[t]
             if is_long(t):
                 means.append(block_sums.means(live, t).flatten(0, 1))
-            factor = factors[t][:live]
-            query = decoder.complete_query(priors[t][:live], factor, sums[:live], t)
+            current, sums, own, factor = _first(live, current, sums, priors[t], factors[t])
+            query = decoder.complete_query(own, factor, sums, t)
             if own_labels is not None:
                 plain.append(query)
                 query = query + own_labels[:live, t]
             old = current[owner, node]
-            degree_terms = scales[t][:live], degrees[t][:live], edge_degrees[t]
+            scale_of, degree = _first(live, scales[t], degrees[t])
             new_states = None if edge_states is None else edge_states[edges]
-            new, updated = decoder.advance(query, old, owner, degree_terms, new_states)
+            new, updated = decoder.advance(query, old, owner, (scale_of, degree, edge_degrees[t]), new_states)
             states = torch.cat([new, updated])
             places = torch.cat([graphs[:live], owner]), torch.cat([times[t].expand(live), node])
             current = current.index_put(places, states)
-            sums = add_states(sums[:live], factor, new, owner, edge_factors[t], updated - old)
+            sums = add_states(sums, factor, new, owner, edge_factors[t], updated - old)
             block_sums.add(t, new, owner, node, updated - old)
             versions.append(states)
             queries.append(query)
@@ -375,6 +375,11 @@ class AutoregressiveGraphs:
         )
 
         return sampled.each(lambda part: torch.empty_like(part).index_copy(0, order, part))
+
+
+def _first(count: int, *parts: Tensor) -> tuple[Tensor, ...]:
+    """The first entries of all parts, which are not slices if they have no others."""
+    return tuple(part if len(part) == count else part[:count] for part in parts)
 
 
 def _tensor(values: NDArray[np.generic], like: Tensor) -> Tensor:
