@@ -19,7 +19,17 @@ from .densities import draw
 from .feature_head import feature_statistics
 from .heads import Arcs, AttributeNoise
 from .row_sampling import RowConstraints, sample_row
-from .structure import CODES, FAR, NO_RELATION, PartialGraphs, Relations, block_starts, is_long, relation_code
+from .structure import (
+    CODES,
+    FAR,
+    NO_RELATION,
+    PartialGraphs,
+    Relations,
+    block_sizes,
+    block_starts,
+    is_long,
+    relation_code,
+)
 
 __all__ = ["BlockSums", "Decoding", "add_states"]
 
@@ -328,8 +338,7 @@ class _LongRow(_Row):
     def _prepare(self, decoding: Decoding) -> None:
         live, t = len(self._count), self._t
         self._first_nodes = starts = block_starts(t)
-        self._starts = _tensor(starts, self._nodes)
-        self._ends = _tensor(np.append(starts[1:], t), self._nodes)
+        self._starts, self._ends = (_tensor(at, self._nodes) for at in (starts, starts + block_sizes(t)))
         self._block_counts = decoding._partial.block_means(t)
         self._block_counts = {name: values[:live] for name, values in self._block_counts.items()}
         means = self._decoder.state(decoding._blocks.means(live, t))
@@ -487,10 +496,9 @@ class BlockSums:
 
     def means(self, live: int, t: int) -> Tensor:
         """The mean states of the blocks of the first t nodes of the first graphs, with shape :math:`(L, K, d)`."""
-        starts = block_starts(t)
-        sizes = torch.from_numpy(np.diff(starts, append=t)).to(self._sums)
+        sizes = torch.from_numpy(block_sizes(t)).to(self._sums)
 
-        return self._sums[:live, : len(starts)] / sizes.unsqueeze(-1)
+        return self._sums[:live, : len(sizes)] / sizes.unsqueeze(-1)
 
     def select(self, graphs: Tensor) -> None:
         """Replace the graphs by some of them."""
