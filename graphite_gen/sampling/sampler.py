@@ -201,9 +201,11 @@ class Sampler:
         """The number of blocks that are decoded together, with at most half of the memory available."""
         if self.constraint.constraints or not self.model.config.is_autoregressive or self._group.world_size > 1:
             return 1
-        block, memory = self._block_size, available_memory()
+        block = self._block_size
         together = max(1, min(TOGETHER // block, TOGETHER_CELLS // (block * self._max_nodes**2)))
-        while memory is not None and together > 1 and 2 * self._needed_memory(together) * self._workers() > memory:
+        if together == 1 or (memory := available_memory()) is None:
+            return together
+        while together > 1 and 2 * self._needed_memory(together) * self._workers() > memory:
             together -= 1
 
         return together

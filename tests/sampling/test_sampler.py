@@ -233,6 +233,19 @@ def test_blocks_that_are_decoded_together_have_the_same_graphs(options: dict, mo
     assert (together.drawn, together.accepted, together.masked) == (30, 30, 0)
 
 
+def test_blocks_are_decoded_together_as_memory_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = small_model(**AUTOREGRESSIVE)
+    monkeypatch.setattr(sampler, "AUTOREGRESSIVE_BLOCK", 4)
+    found = []
+    for memory in (None, 10**9, 10**6, 10**5):
+        monkeypatch.setattr(sampler, "available_memory", lambda memory=memory: memory)
+        found.append(Sampler(model, 100, nodes=8).at_once)
+
+    assert found[0] == found[1] == 16
+    assert found[1] > found[2] > found[3] == 4
+    assert Sampler(model, 100, nodes=8, connected=True).at_once == 4
+
+
 def test_attributes_of_blocks_that_are_decoded_together_have_their_own_noise() -> None:
     model = small_model(**AUTOREGRESSIVE, node_labels=3, edge_labels=2, weights="positive")
     draws, indices = Sampler(small_model(**AUTOREGRESSIVE), 40, nodes=5), np.array([3, 9, 15, 16, 30, 37])
