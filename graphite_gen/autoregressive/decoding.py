@@ -19,12 +19,24 @@ from .densities import draw
 from .feature_head import feature_statistics
 from .heads import Arcs, AttributeNoise
 from .row_sampling import RowConstraints, sample_row
-from .structure import CODES, FAR, NO_RELATION, PartialGraphs, Relations, block_starts, is_long, relation_code
+from .structure import (
+    CODES,
+    FAR,
+    NO_RELATION,
+    PartialGraphs,
+    Relations,
+    block_sizes,
+    block_starts,
+    is_long,
+    relation_code,
+)
 
 __all__ = ["BlockSums", "Decoding", "add_states"]
 
 # A logit of an edge that is certain.
 CERTAIN = 1e4
+# The noise of what is not sampled: no probability is larger.
+NEVER = 2.0
 
 
 class Decoding:
@@ -116,8 +128,9 @@ class Decoding:
         degree_terms = self.decoder.degree_terms(counts, degrees)
         new, updated = self.decoder.advance(self._query, old, owner, degree_terms, states)
         factor = self._draft.factor[:live]
-        self._sums[:live] = add_states(self._sums[:live], factor, t, new, owner, node, updated - old)
-        self._blocks.add(t, new, owner, node, updated - old)
+        change = updated - old
+        self._sums[:live] = add_states(self._sums[:live], factor[:, t], new, owner, factor[owner, node], change)
+        self._blocks.add(t, new, owner, node, change)
         self._states[:live, t], self._projected[:live, t] = new, self.decoder.state(new)
         self._states[owner, node], self._projected[owner, node] = updated, self.decoder.state(updated)
         self.adj[:live, t, :t] = self.adj[:live, :t, t] = edges
@@ -220,7 +233,7 @@ class _Row:
         self._total, self._values = self._states.new_zeros(live, decoder.width), self._states.new_zeros(live, ATTENTION)
         self._count = torch.zeros(live, dtype=torch.int64, device=device)
         self._last = torch.full((live,), -1, device=device)
-        self._relations = Relations.empty(live, t)
+        self._context = decoder.context(self._total, self._count)
         self._draw_states, self._row_states = decoding.draw_states, decoding._row_states
         self._prepare(decoding)
 
@@ -229,6 +242,7 @@ class _Row:
         self._terms = self._candidate_terms(
             self._query, self._projected, self._counts, self._nodes, self._factors, self._new_factors, _Matrix()
         )
+        self._relations = Relations.empty(*self._states.shape[:2])
         self._codes = self._relations.codes
 
     def _candidate_terms(
@@ -252,11 +266,10 @@ class _Row:
         self, rows: Tensor, terms: CandidateTerms, old: Tensor, relations: Sequence[NDArray[np.generic]]
     ) -> Tensor:
         """The logits of candidates of some rows (A, W), given codes, chosen close nodes and all close nodes."""
-        count = self._count[rows]
         so_far = RowsSoFar(
-            self._decoder.context(self._total[rows], count).unsqueeze(1),
+            self._context[rows].unsqueeze(1),
             self._values[rows].unsqueeze(1),
-            count.unsqueeze(1),
+            self._count[rows].unsqueeze(1),
             old - self._last[rows].unsqueeze(1),
             *(_tensor(values, rows) for values in relations),
         )
@@ -270,24 +283,35 @@ class _Row:
     def logits(self, rows: Tensor, nodes: Tensor | None) -> Tensor:
         at = rows.cpu().numpy()
         terms, numbers = self._terms, (at,) if nodes is None else (at[:, None], nodes.cpu().numpy())
-        if nodes is not None:
+        if nodes is None:
+            terms = self._of_rows(rows, terms)
+        else:
             terms = CandidateTerms(*(part[rows.unsqueeze(-1), nodes] for part in terms))
-        elif len(rows) < len(self._count):
-            terms = CandidateTerms(*(part[rows] for part in terms))
         values = [values[numbers] for values in (self._codes, *self._close_nodes())]
 
         return self._evaluate(rows, terms, self._nodes if nodes is None else nodes, values)
 
+    def _of_rows(self, rows: Tensor, terms: CandidateTerms) -> CandidateTerms:
+        """The terms of some rows, which are not copied for all of them."""
+        return terms if len(rows) == len(self._count) else CandidateTerms(*(part[rows] for part in terms))
+
     def choose(self, rows: Tensor, nodes: Tensor) -> None:
+        if not len(rows):
+            return
         states = None
         if self._decoder.edge_state is not None:
-            states = self._draw_states(rows, nodes, self._decoder.context(self._total[rows], self._count[rows]))
+            states = self._draw_states(rows, nodes, self._context[rows])
         self._total[rows] += self._decoder.message(self._states[rows, nodes], states)
         self._values[rows] += self._decoder.values(self._projected)[rows, nodes]
         self._count[rows] += 1
         self._last[rows] = nodes
-        at, node, relations = rows.cpu().numpy(), nodes.cpu().numpy(), self._relations
-        distance, common = self._distance[at, node, : self._t], self._common[at, node, : self._t]
+        self._context[rows] = self._decoder.context(self._total[rows], self._count[rows])
+        at, node = rows.cpu().numpy(), nodes.cpu().numpy()
+        self._relate(at, self._distance[at, node, : self._t], self._common[at, node, : self._t])
+
+    def _relate(self, at: NDArray[np.int64], distance: NDArray[np.int8], common: NDArray[np.int8]) -> None:
+        """Update relations, given those of all candidates (A, t) to the neighbours chosen in some rows (A,)."""
+        relations = self._relations
         relations.before[at] += 1
         relations.distance[at], relations.common[at] = distance, common
         relations.nearest[at] = nearest = np.minimum(relations.nearest[at], np.maximum(distance, 1))
@@ -297,11 +321,15 @@ class _Row:
 
     def restart(self, rows: Tensor) -> None:
         self._total[rows], self._values[rows], self._count[rows], self._last[rows] = 0, 0, 0, -1
-        at = rows.cpu().numpy()
+        self._context[rows] = self._decoder.context(self._total[rows], self._count[rows])
+        self._row_states[rows] = 0
+        self._separate(rows.cpu().numpy())
+
+    def _separate(self, at: NDArray[np.int64]) -> None:
+        """Remove the relations of some rows (A,)."""
         relations = self._relations
         relations.before[at], relations.adjacent[at], relations.paths[at] = 0, 0, 0
         relations.nearest[at], self._codes[at] = FAR, NO_RELATION
-        self._row_states[rows] = 0
 
 
 class _LongRow(_Row):
@@ -309,10 +337,8 @@ class _LongRow(_Row):
 
     def _prepare(self, decoding: Decoding) -> None:
         live, t = len(self._count), self._t
-        starts = block_starts(t)
-        self._codes = self._relations.codes
-        self._sizes = np.diff(starts, append=t)
-        self._starts = _tensor(starts, self._nodes)
+        self._first_nodes = starts = block_starts(t)
+        self._starts, self._ends = (_tensor(at, self._nodes) for at in (starts, starts + block_sizes(t)))
         self._block_counts = decoding._partial.block_means(t)
         self._block_counts = {name: values[:live] for name, values in self._block_counts.items()}
         means = self._decoder.state(decoding._blocks.means(live, t))
@@ -321,16 +347,36 @@ class _LongRow(_Row):
             self._query, means, self._block_counts, self._starts, factors, self._new_factors, _Matrix()
         )
         self._node_terms: CandidateTerms | None = None
+        # Relations and the numbers of all close nodes, with signs such that larger is closer: the distances to the last
+        # chosen neighbour and to the nearest one, common neighbours, chosen adjacent nodes, and paths to chosen nodes.
+        self._near = np.zeros((7, live, t), dtype=np.int32)
+        self._near[5:] = [self._counts[name] for name in ("earlier", "earlier_paths")]
+        self._separate(np.arange(live))
+
+    def _relate(self, at: NDArray[np.int64], distance: NDArray[np.int8], common: NDArray[np.int8]) -> None:
+        near = self._near
+        near[0, at], near[2, at] = -distance, common
+        near[1, at] = np.maximum(near[1, at], -np.maximum(distance, 1))
+        near[3, at] += distance == 1
+        near[4, at] += common
+
+    def _separate(self, at: NDArray[np.int64]) -> None:
+        # One more than the largest distance has the code of no relation.
+        self._near[:5, at] = np.array([-FAR - 1, -FAR, 0, 0, 0])[:, None, None]
+
+    @staticmethod
+    def _close(near: NDArray[np.int32], kind: NDArray[np.int64] | int) -> list[NDArray[np.generic]]:
+        """Codes of candidates of a kind, and the numbers of close nodes, given the first five of ``near`` or more."""
+        return [relation_code(-near[0], near[2], -near[1], near[3]) + CODES * kind, *near[3:]]
 
     def _block_logits(self, rows: Tensor) -> Tensor:
         """The logits that blocks of some rows have a neighbour, given those chosen so far, with shape (A, K)."""
         at = rows.cpu().numpy()
-        terms = CandidateTerms(*(part[rows] for part in self._block_terms))
-        blocks = Relations(*(values[at] for values in self._relations)).of_blocks()
+        near = np.maximum.reduceat(self._near[:5, at], self._first_nodes, axis=2)
         counts = [self._block_counts[name][at] for name in ("earlier", "earlier_paths")]
-        codes = blocks.codes + np.int64(CODES * Kind.BLOCK)
+        terms = self._of_rows(rows, self._block_terms)
 
-        return self._evaluate(rows, terms, self._starts, [codes, blocks.adjacent, blocks.paths, *counts])
+        return self._evaluate(rows, terms, self._starts, [*self._close(near, Kind.BLOCK), *counts])
 
     def _nodes_of(self, blocks: Tensor) -> tuple[Tensor, Tensor]:
         """The nodes of blocks (A,), with shape (A, W), and whether they exist."""
@@ -338,12 +384,11 @@ class _LongRow(_Row):
 
         return nodes.clamp(max=self._t - 1), nodes < self._t
 
-    def _terms_in(self, rows: Tensor, blocks: Tensor) -> CandidateTerms:
-        """The terms of the nodes of a block in each of some rows, both (A,)."""
-        nodes, is_real = self._nodes_of(blocks)
+    def _terms_in(self, rows: Tensor, nodes: Tensor, is_real: Tensor) -> CandidateTerms:
+        """The terms of the nodes of a block in each of some rows (A,), given those of :meth:`_nodes_of`."""
         at = rows.unsqueeze(-1), nodes
         numbers = rows.cpu().numpy()[:, None], nodes.cpu().numpy()
-        counts = {name: values[numbers] for name, values in self._counts.items()}
+        counts = {name: self._counts[name][numbers] for name in ("degrees", "triangles")}
 
         return self._candidate_terms(
             self._query[rows],
@@ -355,32 +400,31 @@ class _LongRow(_Row):
             _Matrix(is_real),
         )
 
-    def _logits_in(self, rows: Tensor, blocks: Tensor, terms: CandidateTerms, is_first: Tensor) -> Tensor:
+    def _logits_in(self, rows: Tensor, blocks: Tensor, nodes: Tensor, terms: CandidateTerms, first: Tensor) -> Tensor:
         """The logits of the nodes of a block in each of some rows, with shape (A, W); the last of a block is certain.
 
-        ``is_first`` marks the rows (A,) that have no neighbour in their block yet.
+        ``first`` marks the rows (A,) that have no neighbour in their block yet.
         """
-        nodes, _ = self._nodes_of(blocks)
-        numbers = rows.cpu().numpy()[:, None], nodes.cpu().numpy()
-        kinds = np.where(is_first.cpu().numpy(), Kind.FIRST, Kind.NEXT)[:, None]
-        codes = self._codes[numbers] + np.int64(CODES) * kinds
-        logits = self._evaluate(rows, terms, nodes, [codes, *(values[numbers] for values in self._close_nodes())])
-        is_last = torch.arange(structure.BLOCK, device=rows.device) == (_tensor(self._sizes, rows)[blocks] - 1)[:, None]
+        near = self._near[:, rows.cpu().numpy()[:, None], nodes.cpu().numpy()]
+        kinds = np.where(first.cpu().numpy(), Kind.FIRST, Kind.NEXT)[:, None]
+        logits = self._evaluate(rows, terms, nodes, self._close(near, kinds))
+        # The nodes after the end of a block are copies of its last one.
+        is_last = nodes == self._ends[blocks].unsqueeze(-1) - 1
 
-        return logits.masked_fill(is_last & is_first[:, None], CERTAIN)
+        return logits.masked_fill(is_last & first.unsqueeze(-1), CERTAIN)
 
     def sample(self, noise: Tensor, block_noise: Tensor) -> Tensor:
         """Sample the edges, given noise of candidates (L, t) and of blocks (L, K)."""
         edges = torch.zeros_like(noise, dtype=torch.bool)
-        rows, first = torch.arange(len(noise), device=noise.device), torch.zeros_like(self._count)
+        rows = torch.arange(len(noise), device=noise.device)
         numbers = torch.arange(block_noise.shape[1], device=noise.device)
         while len(rows):
-            hits = (block_noise[rows] < torch.sigmoid(self._block_logits(rows))) & (numbers >= first[rows, None])
-            is_found = hits.any(-1)
-            rows, block = rows[is_found], hits[is_found].int().argmax(-1)
+            hits = block_noise < torch.sigmoid(self._block_logits(rows))
+            rows, block_noise, hits = _where(hits.any(-1), rows, block_noise, hits)
+            block = hits.int().argmax(-1)
             self._sample_in(rows, block, noise, edges)
-            first[rows] = block + 1
-            rows = rows[block + 1 < len(numbers)]
+            block_noise = block_noise.masked_fill(numbers <= block.unsqueeze(-1), NEVER)
+            rows, block_noise = _where(block + 1 < len(numbers), rows, block_noise)
 
         return edges
 
@@ -388,24 +432,21 @@ class _LongRow(_Row):
         """Sample the neighbours in a block of each of some rows, at least one."""
         if not len(rows):
             return
-        terms = self._terms_in(rows, block)
         nodes, is_real = self._nodes_of(block)
-        uniform = noise[rows.unsqueeze(-1), nodes]
-        first = torch.zeros_like(rows)
-        is_first = torch.ones_like(rows, dtype=torch.bool)
-        places = torch.arange(structure.BLOCK, device=rows.device)
-        active = torch.arange(len(rows), device=rows.device)
-        while len(active):
-            found = self._logits_in(
-                rows[active], block[active], CandidateTerms(*(part[active] for part in terms)), is_first[active]
-            )
-            hits = (uniform[active] < torch.sigmoid(found)) & is_real[active] & (places >= first[active, None])
-            is_found = hits.any(-1)
-            active, place = active[is_found], hits[is_found].int().argmax(-1)
-            chosen = nodes[active, place]
-            edges[rows[active], chosen] = True
-            self.choose(rows[active], chosen)
-            first[active], is_first[active] = place + 1, False
+        terms = self._terms_in(rows, nodes, is_real)
+        noise = noise[rows.unsqueeze(-1), nodes].masked_fill(~is_real, NEVER)
+        first, places = torch.ones_like(rows, dtype=torch.bool), torch.arange(structure.BLOCK, device=rows.device)
+        while True:
+            hits = noise < torch.sigmoid(self._logits_in(rows, block, nodes, terms, first))
+            rows, block, nodes, noise, hits, *parts = _where(hits.any(-1), rows, block, nodes, noise, hits, *terms)
+            if not len(rows):
+                return
+            place = hits.int().argmax(-1, keepdim=True)
+            chosen = nodes.gather(-1, place).squeeze(-1)
+            edges[rows, chosen] = True
+            self.choose(rows, chosen)
+            noise, terms = noise.masked_fill(places <= place, NEVER), CandidateTerms(*parts)
+            first = torch.zeros_like(rows, dtype=torch.bool)
 
     def logits(self, rows: Tensor, nodes: Tensor | None) -> Tensor:
         r"""Logits of nodes, each given the edges before it.
@@ -417,13 +458,16 @@ class _LongRow(_Row):
         count, blocks = len(rows), len(self._starts)
         every, number = torch.arange(len(self._count), device=rows.device), torch.arange(blocks, device=rows.device)
         if self._node_terms is None:
-            self._node_terms = self._terms_in(every.repeat_interleave(blocks), number.repeat(len(every)))
+            self._node_terms = self._terms_in(
+                every.repeat_interleave(blocks), *self._nodes_of(number.repeat(len(every)))
+            )
         of_rows = rows.repeat_interleave(blocks)
         at = (rows.unsqueeze(-1) * blocks + number).flatten()
         terms = CandidateTerms(*(part[at] for part in self._node_terms))
         last_block = torch.where(self._last[rows] < 0, -1, self._last[rows] // structure.BLOCK)
         is_first = (number != last_block.unsqueeze(-1)).flatten()
-        found = self._logits_in(of_rows, number.repeat(count), terms, is_first).view(count, blocks, -1)
+        numbers = number.repeat(count)
+        found = self._logits_in(of_rows, numbers, self._nodes_of(numbers)[0], terms, is_first).view(count, blocks, -1)
 
         block = self._block_logits(rows).unsqueeze(-1)
         none = F.pad(-F.softplus(found).cumsum(-1), (1, 0))
@@ -452,10 +496,9 @@ class BlockSums:
 
     def means(self, live: int, t: int) -> Tensor:
         """The mean states of the blocks of the first t nodes of the first graphs, with shape :math:`(L, K, d)`."""
-        starts = block_starts(t)
-        sizes = torch.from_numpy(np.diff(starts, append=t)).to(self._sums)
+        sizes = torch.from_numpy(block_sizes(t)).to(self._sums)
 
-        return self._sums[:live, : len(starts)] / sizes.unsqueeze(-1)
+        return self._sums[:live, : len(sizes)] / sizes.unsqueeze(-1)
 
     def select(self, graphs: Tensor) -> None:
         """Replace the graphs by some of them."""
@@ -475,13 +518,25 @@ class _Matrix:
         return matrix
 
 
-def add_states(
-    sums: Tensor, factor: Tensor, t: int, new: Tensor, owner: Tensor, node: Tensor, change: Tensor
-) -> Tensor:
-    r"""The sums :math:`\sum_i f_i h_i^T` with the states of new nodes and the changes of their neighbours."""
-    added = factor[:, t].unsqueeze(-1) * new.unsqueeze(-2)
+def add_states(sums: Tensor, factor: Tensor, new: Tensor, owner: Tensor, factors: Tensor, change: Tensor) -> Tensor:
+    r"""The sums :math:`\sum_i f_i h_i^T` with the states of new nodes and the changes of their neighbours.
 
-    return sums + added.index_add(0, owner, factor[owner, node].unsqueeze(-1) * change.unsqueeze(-2))
+    Arguments:
+        sums: The sums so far, with shape :math:`(B, k, d)`.
+        factor: The rows :math:`f_t` of the new nodes, with shape :math:`(B, k)`.
+        new: Their states, with shape :math:`(B, d)`.
+        owner: The graph of each neighbour, with shape :math:`(E,)`.
+        factors: The rows of the neighbours, with shape :math:`(E, k)`.
+        change: The changes of their states, with shape :math:`(E, d)`.
+    """
+    added = factor.unsqueeze(-1) * new.unsqueeze(-2)
+
+    return sums + added.index_add(0, owner, factors.unsqueeze(-1) * change.unsqueeze(-2))
+
+
+def _where(mask: Tensor, *parts: Tensor) -> tuple[Tensor, ...]:
+    """The entries of all parts where a mask is true; nothing is copied if that is everywhere."""
+    return parts if mask.all() else tuple(part[mask] for part in parts)
 
 
 def _tensor(values: NDArray[np.generic], like: Tensor) -> Tensor:

@@ -260,24 +260,30 @@ class AutoregressiveGraphs:
         block_sums = BlockSums(prior[:, :0], nodes)
         own_labels = None if decoder.node_label is None else decoder.node_label.embedding(labels)
         versions, queries, plain, means = [], [], [], []
+        # Views that are taken at once: the gradient of a slice would be a tensor of zeros as large as the whole.
+        counts = np.diff(known.first_edge).tolist()
+        priors, factors, scales, degrees = (part.unbind(1) for part in (prior, draft.factor, scale, new_degrees))
+        edge_factors, edge_degrees, edge_owners, edge_nodes = (
+            torch.split(part, counts) for part in (draft.factor[owners, neighbours], update_degrees, owners, neighbours)
+        )
         for t in range(nodes):
             live, edges = int(known.live[t]), slice(known.first_edge[t], known.first_edge[t + 1])
-            current, sums, factor = current[:live], sums[:live], draft.factor[:live]
-            owner, node = owners[edges], neighbours[edges]
+            owner, node = edge_owners[t], edge_nodes[t]
             if is_long(t):
                 means.append(block_sums.means(live, t).flatten(0, 1))
-            query = decoder.complete_query(prior[:live, t], factor[:, t], sums, t)
+            current, sums, own, factor = _first(live, current, sums, priors[t], factors[t])
+            query = decoder.complete_query(own, factor, sums, t)
             if own_labels is not None:
                 plain.append(query)
                 query = query + own_labels[:live, t]
             old = current[owner, node]
-            degree_terms = scale[:live, t], new_degrees[:live, t], update_degrees[edges]
+            scale_of, degree = _first(live, scales[t], degrees[t])
             new_states = None if edge_states is None else edge_states[edges]
-            new, updated = decoder.advance(query, old, owner, degree_terms, new_states)
+            new, updated = decoder.advance(query, old, owner, (scale_of, degree, edge_degrees[t]), new_states)
             states = torch.cat([new, updated])
             places = torch.cat([graphs[:live], owner]), torch.cat([times[t].expand(live), node])
             current = current.index_put(places, states)
-            sums = add_states(sums, factor, t, new, owner, node, updated - old)
+            sums = add_states(sums, factor, new, owner, edge_factors[t], updated - old)
             block_sums.add(t, new, owner, node, updated - old)
             versions.append(states)
             queries.append(query)
@@ -369,6 +375,11 @@ class AutoregressiveGraphs:
         )
 
         return sampled.each(lambda part: torch.empty_like(part).index_copy(0, order, part))
+
+
+def _first(count: int, *parts: Tensor) -> tuple[Tensor, ...]:
+    """The first entries of all parts, which are not slices if they have no others."""
+    return tuple(part if len(part) == count else part[:count] for part in parts)
 
 
 def _tensor(values: NDArray[np.generic], like: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .decoder import Kind
-from .structure import CODES, PartialGraphs, Relations, block_starts, is_long
+from .structure import CODES, PartialGraphs, Relations, block_sizes, block_starts, is_long
 
 __all__ = ["Candidates", "KnownGraphs"]
 
@@ -172,8 +172,7 @@ class _KnownRow:
 
     def by_block(self, first_state: int, first_latent: int) -> list[dict[str, NDArray[Any]]]:
         """Blocks as candidates, and the nodes of those that have a neighbour."""
-        starts = block_starts(self.t)
-        sizes = np.diff(starts, append=self.t)
+        starts, sizes = block_starts(self.t), block_sizes(self.t)
         has_edge = np.logical_or.reduceat(self.edges, starts, axis=1)
         relations = self._relations(np.repeat(starts, sizes)).of_blocks()
         owner, block = np.divmod(np.arange(has_edge.size), len(starts))

@@ -16,6 +16,7 @@ __all__ = [
     "NO_RELATION",
     "PartialGraphs",
     "Relations",
+    "block_sizes",
     "block_starts",
     "is_long",
     "relation_code",
@@ -125,6 +126,13 @@ def block_starts(t: int) -> NDArray[np.int64]:
     return np.arange(0, t, BLOCK)
 
 
+def block_sizes(t: int) -> NDArray[np.int64]:
+    """The number of candidates in each block of a row of t candidates."""
+    starts = block_starts(t)
+
+    return np.minimum(starts + BLOCK, t) - starts
+
+
 class PartialGraphs:
     """Graphs on the nodes decoded so far, in decoding order.
 
@@ -154,8 +162,7 @@ class PartialGraphs:
 
     def block_means(self, t: int) -> dict[str, NDArray[np.int64]]:
         """The means of :attr:`node_counts` over blocks of the first t nodes, rounded, with shape :math:`(B, K)`."""
-        starts = block_starts(t)
-        sizes = np.diff(starts, append=t)
+        starts, sizes = block_starts(t), block_sizes(t)
 
         return {
             name: (np.add.reduceat(values[:, :t], starts, axis=1) + sizes // 2) // sizes
@@ -176,12 +183,12 @@ class PartialGraphs:
         distance, common = (matrix[rows, neighbours, :t] for matrix in (self.distance, self.common))
         is_earlier = (np.arange(most) < counts[:, None])[..., None] & (neighbours[..., None] < limit)
         before = is_earlier.sum(1)
-        last = np.maximum(before - 1, 0)[:, None]
+        last = rows, np.maximum(before - 1, 0), np.arange(t)
 
         return Relations(
             before,
-            np.take_along_axis(distance, last, 1)[:, 0],
-            np.take_along_axis(common, last, 1)[:, 0],
+            distance[last],
+            common[last],
             np.where(is_earlier, distance, np.int8(FAR)).min(1),
             (is_earlier & (distance == 1)).sum(1, dtype=np.int32),
             np.where(is_earlier, common, 0).sum(1, dtype=np.int32),
@@ -204,7 +211,7 @@ class PartialGraphs:
 
         distance = np.where(is_real[..., None], self.distance[rows, neighbours, :t], np.int8(FAR))
         touches = distance == 1
-        corners = np.take_along_axis(touches, neighbours[:, None, :], 2) & is_real[:, None, :]
+        corners = touches[rows[..., None], np.arange(most)[:, None], neighbours[:, None, :]] & is_real[:, None, :]
         corners = corners.sum(-1)
         self.triangles[owner, node] += corners[owner, place]
         self.triangles[:graphs, t] = corners.sum(1) // 2

@@ -25,7 +25,7 @@ from ..data.sizes import SizeDistribution
 from ..distributed import SINGLE_PROCESS, ProcessGroup
 from ..errors import SamplingError
 from ..graph import SimpleGraph
-from ..memory import check_memory
+from ..memory import available_memory, check_memory
 from ..nn.distributions import EdgeBernoulli, NodeNormal
 from ..rng import stream
 from ..training.checkpoint import TrainedModel
@@ -39,6 +39,9 @@ __all__ = ["Sampler", "check_model"]
 # graphs and workers. A block is halved while its padded matrices exceed the budget.
 BLOCK, AUTOREGRESSIVE_BLOCK = 128, 512
 BLOCK_CELLS = 1 << 23
+# Blocks of few large graphs are decoded together, up to these numbers of graphs and cells: the time of a row hardly
+# depends on the number of graphs as long as they are few.
+TOGETHER, TOGETHER_CELLS = 64, 1 << 25
 # The most blocks sampled in parallel, each with its own matrices, however many threads there are.
 MAX_PARALLEL = 8
 # Measured peak bytes per cell, and per node of autoregressive decoding, which also holds the states of all nodes and
@@ -126,6 +129,7 @@ class Sampler:
         while self._block_size > 1 and self._block_size * self._max_nodes**2 > BLOCK_CELLS:
             self._block_size //= 2
         self._check()
+        self._together = self._blocks_together()
         self._requirements = cache(self.constraint.requirements)
         self._possible = self._possible_sizes()
         self._weights = self._size_weights()
@@ -180,14 +184,31 @@ class Sampler:
             return
         shared = self._group.world_size > 1
         most, workers = self._max_nodes, self._group.local_world_size if shared else self._workers()
-        block = self._block_size
-        drawn = min(block, self.count) * most
-        needed = block * most**2 * RANDOM_BYTES + drawn * most * ONE_SHOT_BYTES
-        if self.model.config.is_autoregressive:
-            needed += drawn * NODE_BYTES
         kind = "" if workers == 1 else "-workers" if shared else "-threads"
         what = f"Sampling graphs on {most} nodes from '{self.model.name}', with matrices over all pairs of nodes,"
-        check_memory(needed * workers, what, "", partial(SamplingError, reason=f"sampling-memory{kind}", nodes=most))
+        error = partial(SamplingError, reason=f"sampling-memory{kind}", nodes=most)
+        check_memory(self._needed_memory(1) * workers, what, "", error)
+
+    def _needed_memory(self, blocks: int) -> int:
+        """The bytes that some blocks take together."""
+        most = self._max_nodes
+        drawn = min(blocks * self._block_size, self.count) * most
+        needed = self._block_size * most**2 * RANDOM_BYTES + drawn * most * ONE_SHOT_BYTES
+
+        return needed + drawn * NODE_BYTES if self.model.config.is_autoregressive else needed
+
+    def _blocks_together(self) -> int:
+        """The number of blocks that are decoded together, with at most half of the memory available."""
+        if self.constraint.constraints or not self.model.config.is_autoregressive or self._group.world_size > 1:
+            return 1
+        block = self._block_size
+        together = max(1, min(TOGETHER // block, TOGETHER_CELLS // (block * self._max_nodes**2)))
+        if together == 1 or (memory := available_memory()) is None:
+            return together
+        while together > 1 and 2 * self._needed_memory(together) * self._workers() > memory:
+            together -= 1
+
+        return together
 
     def _possible_sizes(self) -> list[int]:
         """The requested numbers of nodes for which the constraints are feasible."""
@@ -238,7 +259,7 @@ class Sampler:
 
         Constraints may take longer.
         """
-        graphs = min(self._block_size, self.count)
+        graphs = min(self._block_size * self._together, self.count)
         if self.features or not graphs:
             return 0.0
         scale = SMALLER if self._max_nodes > LARGE else 1
@@ -254,7 +275,9 @@ class Sampler:
     @property
     def at_once(self) -> int:
         """The number of graphs that are sampled together: they are yielded one after the other, without delay."""
-        return self._block_size * (self._group.world_size if self._group.world_size > 1 else self._workers())
+        workers = self._group.world_size if self._group.world_size > 1 else self._workers()
+
+        return self._block_size * self._together * workers
 
     def __iter__(self) -> Iterator[SimpleGraph]:
         self.drawn = self.accepted = self.masked = 0
@@ -274,22 +297,24 @@ class Sampler:
         if self._group.world_size > 1:
             yield from self._group.gather_in_order(count, self._block)
             return
-        workers = self._workers()
-        for start in range(0, count, workers):
-            numbers = range(start, min(start + workers, count))
-            if len(numbers) == 1:
-                yield self._block(start)
+        together, workers = self._together, self._workers()
+        for start in range(0, count, together * workers):
+            numbers = range(start, min(start + together * workers, count))
+            size = -(-len(numbers) // workers)
+            parts = [numbers[k : k + size] for k in range(0, len(numbers), size)]
+            if len(parts) == 1:
+                yield from self._some_blocks(numbers)
                 continue
-            # Each block has its own thread, with torch itself single-threaded meanwhile.
+            # Each part has its own thread, with torch itself single-threaded meanwhile.
             threads = torch.get_num_threads()
             torch.set_num_threads(1)
             try:
-                with ThreadPoolExecutor(len(numbers)) as pool:
-                    blocks = [pool.submit(self._block, number) for number in numbers]
+                with ThreadPoolExecutor(len(parts)) as pool:
+                    blocks = [pool.submit(self._some_blocks, part) for part in parts]
             finally:
                 torch.set_num_threads(threads)
             # Blocks before one that failed are yielded first, as with a single thread.
-            yield from (block.result() for block in blocks)
+            yield from (block for part in blocks for block in part.result())
 
     def _workers(self) -> int:
         """The number of threads; the operations of autoregressive decoding are too small to be parallel themselves."""
@@ -318,6 +343,17 @@ class Sampler:
     def _conditioning(self, index: int) -> NDArray[np.float32] | None:
         return self.features[index % len(self.features)].features if self.features else None
 
+    def _some_blocks(self, numbers: Sequence[int]) -> list[_Block]:
+        """Sample consecutive blocks, several of them together if there are no constraints."""
+        if len(numbers) == 1:
+            return [self._block(numbers[0])]
+        block = self._block_size
+        indices = np.arange(numbers[0] * block, min((numbers[-1] + 1) * block, self.count))
+        sizes = np.concatenate([self._sizes(number) for number in numbers])[: len(indices)]
+        samples = self._draw(indices, 0, sizes)
+
+        return [(samples, [len(samples), len(samples), 0, None])]
+
     def _block(self, number: int) -> _Block:
         """Sample the graphs of one block, again where they violate the constraints, and in the end under masks."""
         block, sizes = self._block_size, self._sizes(number)
@@ -329,7 +365,7 @@ class Sampler:
         drawn = accepted = masked = 0
         for attempt in itertools.count():
             is_free = attempt < redraws
-            samples = self._draw(number, attempt, sizes, rows, is_free)
+            samples = self._draw(number * block + rows, attempt, sizes[rows], is_free)
             holds = np.array([self.constraint.holds(graph) for graph in samples], dtype=np.bool_)
             for k in np.flatnonzero(holds):
                 graphs[rows[k]] = self._labelled(samples[k], is_free)
@@ -367,34 +403,33 @@ class Sampler:
 
     @torch.inference_mode()
     def _draw(
-        self, number: int, attempt: int, sizes: NDArray[np.int64], rows: NDArray[np.int64], is_free: bool = True
+        self, indices: NDArray[np.int64], attempt: int, sizes: NDArray[np.int64], is_free: bool = True
     ) -> list[SimpleGraph]:
-        """Sample some graphs of a block once, without or with constraints."""
+        """Sample some graphs of given sizes, of one block or several, once, without or with constraints."""
         config, device, schema = self.model.config, self.model.device, self.model.schema
-        block, most = self._block_size, self._max_nodes
-        rng = stream(self.seed, "sample", number, attempt)
-        noise = rng.standard_normal((block, most, config.latent), dtype=np.float32)[rows]
-        uniform = torch.from_numpy(rng.random((block, most, most), dtype=np.float32)[rows]).to(device)
-        keys = rng.random((block, most))[rows]
+        most = self._max_nodes
+        noise, uniform, keys = self._noise(indices, attempt)
 
-        mask = node_mask(torch.from_numpy(sizes[rows]), most).to(device)
-        z = self._latents(number * block + rows, mask).sample(torch.from_numpy(noise).to(device))
-        self._set_orderings(keys, number * block + rows)
-        x = self._feature_tensor(number * block + rows, most).to(z)
+        mask = node_mask(torch.from_numpy(sizes), most).to(device)
+        z = self._latents(indices, mask).sample(torch.from_numpy(noise).to(device))
+        self._set_orderings(keys, indices)
+        x = self._feature_tensor(indices, most).to(z)
         values: list[tuple[Any, ...]] = []
         if config.conditions and not self.encoded:
-            every = schema.conditions.draw(self._given, sizes, stream(self.seed, "conditions", number))
-            values = [every[row] for row in rows.tolist()]
+            for number, rows in self._rows(indices):
+                rng = stream(self.seed, "conditions", number)
+                every = schema.conditions.draw(self._given, self._sizes(number), rng)
+                values += [every[row] for row in rows.tolist()]
             encoded = np.stack([schema.conditions.encode(each) for each in values])
             x = torch.cat([x, torch.from_numpy(encoded).to(x).unsqueeze(1).expand(-1, most, -1)], -1)
-        requirements = None if is_free else [self._requirements(size) for size in sizes[rows].tolist()]
+        requirements = None if is_free else [self._requirements(size) for size in sizes.tolist()]
         # Which orders have dead ends depends on the degrees: every other attempt uses the other kind.
         by_degree = attempt % 2 == 0
         if config.is_autoregressive:
             # A random order makes node numbers uninformative.
-            order = NodePermutation(sizes[rows], keys, device, requirements, by_degree=by_degree)
+            order = NodePermutation(sizes, keys, device, requirements, by_degree=by_degree)
             graphs = self.model.network.decode_autoregressive(order.nodes(z), order.nodes(x), order.sizes)
-            own_noise = self._attribute_noise(number, attempt, rows)
+            own_noise = self._attribute_noise(indices, attempt)
             acyclic = not is_free and Dag() in self.constraint.constraints
             drawn = graphs.sample_graphs(uniform, order.constraints, own_noise, acyclic)
             drawn = order.inverted(drawn)
@@ -405,10 +440,14 @@ class Sampler:
                 adj = edges.sample(uniform)
             else:
                 assert isinstance(edges, EdgeBernoulli)
-                streams = [stream(self.seed, "conditional", number, attempt, row) for row in rows.tolist()]
+                streams = [
+                    stream(self.seed, "conditional", number, attempt, row)
+                    for number, rows in self._rows(indices)
+                    for row in rows.tolist()
+                ]
                 adj = sample_constrained(edges.logits, requirements, keys, uniform, streams, by_degree)
 
-        samples = _split(adj.cpu().numpy(), sizes[rows], weighted=config.observation == "normal")
+        samples = _split(adj.cpu().numpy(), sizes, weighted=config.observation == "normal")
         if schema.generates:
             parts = [
                 None if part is None else part.cpu().numpy()
@@ -427,13 +466,42 @@ class Sampler:
         if config.node_features or self.latents or self.encoded:
             samples = [
                 self._with_node_data(graph, row, index)
-                for graph, row, index in zip(samples, z.cpu().numpy(), number * block + rows, strict=True)
+                for graph, row, index in zip(samples, z.cpu().numpy(), indices, strict=True)
             ]
 
         return [largest_component(graph) for graph in samples] if self.largest else samples
 
-    def _attribute_noise(self, number: int, attempt: int, rows: NDArray[np.int64]) -> AttributeNoise:
-        """The noise of labels, states, weights and features of some graphs of a block; in a stream of its own."""
+    def _rows(self, indices: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """The blocks of graphs in ascending order, and their places in them."""
+        numbers, rows = np.divmod(indices, self._block_size)
+        for number in np.unique(numbers).tolist():
+            yield number, rows[numbers == number]
+
+    def _noise(
+        self, indices: NDArray[np.int64], attempt: int
+    ) -> tuple[NDArray[np.float32], Tensor, NDArray[np.float64]]:
+        """The noise of latents and edges, and keys of random orderings; each block has a stream of its own."""
+        block, most, latent = self._block_size, self._max_nodes, self.model.config.latent
+        noise = np.empty((len(indices), most, latent), dtype=np.float32)
+        uniform, keys = np.empty((len(indices), most, most), dtype=np.float32), np.empty((len(indices), most))
+        start = 0
+        for number, rows in self._rows(indices):
+            rng, part = stream(self.seed, "sample", number, attempt), slice(start, start + len(rows))
+            noise[part] = rng.standard_normal((block, most, latent), dtype=np.float32)[rows]
+            uniform[part] = rng.random((block, most, most), dtype=np.float32)[rows]
+            keys[part] = rng.random((block, most))[rows]
+            start += len(rows)
+
+        return noise, torch.from_numpy(uniform).to(self.model.device), keys
+
+    def _attribute_noise(self, indices: NDArray[np.int64], attempt: int) -> AttributeNoise:
+        """The noise of labels, states, weights and features of some graphs."""
+        parts = [self._block_attribute_noise(number, attempt, rows) for number, rows in self._rows(indices)]
+
+        return AttributeNoise(*(None if part[0] is None else torch.cat(part) for part in zip(*parts, strict=True)))
+
+    def _block_attribute_noise(self, number: int, attempt: int, rows: NDArray[np.int64]) -> AttributeNoise:
+        """That of some graphs of a block; in a stream of its own."""
         config, block, most = self.model.config, self._block_size, self._max_nodes
         rng, device = stream(self.seed, "attributes", number, attempt), self.model.device
 

@@ -13,6 +13,8 @@ from graphite_gen.autoregressive.structure import (
     NO_RELATION,
     SHAPE,
     PartialGraphs,
+    block_sizes,
+    block_starts,
     relation_code,
 )
 
@@ -153,3 +155,11 @@ def test_blocks_have_the_relations_of_their_closest_node_and_mean_counts(monkeyp
         expected = np.stack([values[:, part].mean(1) for part in parts], 1)
         assert (np.abs(means[name] - expected) <= 0.5).all()
         assert means[name].any()
+
+
+@pytest.mark.parametrize("t", [1, 15, 16, 17, 100])
+def test_blocks_contain_every_candidate_once(t: int) -> None:
+    blocks = [np.arange(start, start + size) for start, size in zip(block_starts(t), block_sizes(t), strict=True)]
+
+    assert np.concatenate(blocks).tolist() == list(range(t))
+    assert all(len(block) == structure.BLOCK for block in blocks[:-1])

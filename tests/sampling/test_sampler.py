@@ -5,7 +5,7 @@ from itertools import islice
 import numpy as np
 import pytest
 import torch
-from tiny import AUTOREGRESSIVE, all_graphs, path, random_graph, small_model
+from tiny import AUTOREGRESSIVE, all_graphs, autoregressive_model, path, random_graph, small_model
 
 from graphite_gen.data.batch import collate, pair_mask
 from graphite_gen.data.encoded import EncodedGraph
@@ -20,6 +20,7 @@ from graphite_gen.training.checkpoint import TrainedModel
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampler, "BLOCK", 16)
     monkeypatch.setattr(sampler, "AUTOREGRESSIVE_BLOCK", 16)
+    monkeypatch.setattr(sampler, "TOGETHER", 16)
 
 
 def biased(log_odds: float, **changes: object) -> TrainedModel:
@@ -92,8 +93,9 @@ def test_a_redrawn_graph_does_not_depend_on_the_others() -> None:
     draws = Sampler(small_model(), 16, nodes=(2, 6), latents=True)
     sizes = draws._sizes(0)
 
-    whole = draws._draw(0, 1, sizes, np.arange(16))
-    some = draws._draw(0, 1, sizes, np.array([2, 5, 11]))
+    whole = draws._draw(np.arange(16), 1, sizes)
+    rows = np.array([2, 5, 11])
+    some = draws._draw(rows, 1, sizes[rows])
 
     assert all(map(same, some, [whole[2], whole[5], whole[11]]))
 
@@ -210,6 +212,52 @@ def test_large_graphs_are_sampled_in_smaller_blocks(monkeypatch: pytest.MonkeyPa
     graphs = list(islice(Sampler(small_model(), 10**9, nodes=8), 3))
 
     assert [graph.nodes for graph in graphs] == [8, 8, 8]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"nodes": (2, 7)}, {"largest": True}, {"latents": True}, {"features": [path(3), path(6), path(4)]}]
+)
+def test_blocks_that_are_decoded_together_have_the_same_graphs(options: dict, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = autoregressive_model(latent=2)
+    model.network.decoder.start_at(0.0)
+    monkeypatch.setattr(sampler, "AUTOREGRESSIVE_BLOCK", 4)
+    monkeypatch.setattr(sampler, "TOGETHER", 12)
+    together = Sampler(model, 30, seed=3, **options)
+    graphs = list(together)
+    monkeypatch.setattr(sampler, "TOGETHER", 1)
+    alone = Sampler(model, 30, seed=3, **options)
+
+    assert (together.at_once, alone.at_once) == (12, 4)
+    assert len({graph.edges.tobytes() for graph in graphs}) > 10
+    assert all(map(same, graphs, alone))
+    assert (together.drawn, together.accepted, together.masked) == (30, 30, 0)
+
+
+def test_blocks_are_decoded_together_as_memory_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = small_model(**AUTOREGRESSIVE)
+    monkeypatch.setattr(sampler, "AUTOREGRESSIVE_BLOCK", 4)
+    found = []
+    for memory in (None, 10**9, 10**6, 10**5):
+        monkeypatch.setattr(sampler, "available_memory", lambda memory=memory: memory)
+        found.append(Sampler(model, 100, nodes=8).at_once)
+
+    assert found[0] == found[1] == 16
+    assert found[1] > found[2] > found[3] == 4
+    assert Sampler(model, 100, nodes=8, connected=True).at_once == 4
+
+
+def test_attributes_of_blocks_that_are_decoded_together_have_their_own_noise() -> None:
+    model = small_model(**AUTOREGRESSIVE, node_labels=3, edge_labels=2, weights="positive")
+    draws, indices = Sampler(small_model(**AUTOREGRESSIVE), 40, nodes=5), np.array([3, 9, 15, 16, 30, 37])
+    draws.model = model
+
+    whole = draws._attribute_noise(indices, 0)
+    parts = [draws._attribute_noise(indices[k : k + 1], 0) for k in range(6)]
+
+    for name in ("labels", "states", "values", "components"):
+        noise = getattr(whole, name)
+        assert torch.equal(noise, torch.cat([getattr(part, name) for part in parts]))
+        assert len(noise.flatten(1).unique(dim=0)) == 6
 
 
 @pytest.mark.parametrize(
