@@ -53,7 +53,7 @@ GRAPH_FEATURES = 10
 PRODUCT_SCALE = 0.5
 PROXIMITIES = 8
 # The inverse of the scale that free bits allow posterior means, and the least spread of a structural feature.
-MEANS_SCALE, LEAST_SPREAD = 10.0, 0.1
+MEANS_SCALE, LEAST_SPREAD = 10.0, 0.08
 
 
 class Kind(IntEnum):
