@@ -131,7 +131,10 @@ def write_card(folder: Path, graphs: int, samples: int | None, check_graphs: int
         baseline=estimate.baseline,
         kl=activity["kl"],
         mutual_information=activity["mutual_information"],
-        latents=latents_in_words(activity, model.config.latent, process.name).rstrip(".") + ".",
+        latents=latents_in_words({**activity, "gain": results.get("gain")}, model.config.latent, process.name).rstrip(
+            "."
+        )
+        + ".",
         check_graphs=check.graphs,
         how=f"K = {samples}" if autoregressive else f"{check.chains} chains of {check.steps} temperatures",
         gap=gap,
