@@ -346,8 +346,7 @@ class TrainConfig(Settings):
         warmup_steps: Steps of linear warm-up, before a cosine decay to zero.
         kl_warmup: The fraction of the run over which the weight of the KL term rises to one.
         free_bits: Nats of KL divergence per node that cost nothing in training; in a one-shot model they fall to zero.
-        reconstruction: The weight of reconstructing a graph by the draft of its posterior means, per node
-            (autoregressive only).
+        reconstruction: The weight of reconstructing a graph from its posterior means, per node (autoregressive only).
         clip: The maximum norm of a gradient.
         weight_decay: Decoupled weight decay.
         patience: Validations without improvement before stopping; 0 never stops early.

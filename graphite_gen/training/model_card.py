@@ -101,14 +101,12 @@ def latents_in_words(results: Mapping[str, Any], latent: int, family: str | None
     """
     if any(results.get(key) is None for key in ("kl", "active_units", "mutual_information")):
         return ""
-    active = results["active_units"]
+    active, gain = results["active_units"], results.get("gain")
     figures = f"KL {results['kl']:.2f} nats per graph, {active} of {latent} units active"
+    if gain is not None:
+        figures += f", log p(A|Z) {gain:.2f} nats higher than with latents of other nodes"
     if active:
-        gain = results.get("gain")
-        gains = (
-            "" if gain is None else f"; they raise log p(A|Z) by {gain:.2f} nats, compared with those of other nodes"
-        )
-        return f"{figures}, mutual information at most {results['mutual_information']:.2f} nats per graph{gains}"
+        return f"{figures}, mutual information at most {results['mutual_information']:.2f} nats per graph"
     expected = ", as it should be: edges are independent" if family == "erdos-renyi" else ""
 
     return f"The latents carry no information: {figures}{expected}."
