@@ -41,13 +41,13 @@ def decoder() -> AutoregressiveDecoder:
     return small_network(**AUTOREGRESSIVE, node_features=2, scale=0.5).decoder
 
 
-def score(decoder: AutoregressiveDecoder) -> Tensor:
+def score(decoder: AutoregressiveDecoder, seed: int = 0) -> Tensor:
     """The log-probabilities of graphs with triangles and long paths, in an ordering, and with padding."""
     graphs = [nx.lollipop_graph(4, 5), nx.gnp_random_graph(8, 0.4, seed=2)]
     adj = torch.zeros(2, 10, 10)
     for row, graph in zip(adj, graphs, strict=True):
         row[: len(graph), : len(graph)] = torch.from_numpy(nx.to_numpy_array(graph))
-    z, x = normal(2, 10, 2), normal(2, 10, 2, seed=1)
+    z, x = normal(2, 10, 2, seed=seed), normal(2, 10, 2, seed=1)
     with torch.no_grad():
         return AutoregressiveGraphs(decoder, z, x, torch.tensor([9, 8])).log_prob(adj)
 
@@ -78,6 +78,32 @@ def test_log_probabilities_depend_on_the_low_rank_graph(
     monkeypatch.setattr(decoder, "draft", without_cosines)
 
     assert ((score(decoder) - before).abs() > 1e-4).all()
+
+
+def test_latents_reach_edges_through_the_low_rank_graph_alone(
+    decoder: AutoregressiveDecoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, fixed = (
+        score(decoder),
+        decoder.draft(normal(2, 10, 2)[:, :9], normal(2, 10, 2, seed=1)[:, :9], torch.tensor([9, 8])),
+    )
+    assert ((score(decoder, seed=7) - before).abs() > 1e-4).all()
+
+    monkeypatch.setattr(decoder, "draft", lambda *_: fixed)
+
+    assert torch.allclose(score(decoder, seed=7), before)
+
+
+@pytest.mark.parametrize("name", ["products", "draft_weight"])
+def test_every_column_of_the_low_rank_graph_is_read(decoder: AutoregressiveDecoder, name: str) -> None:
+    before, found = score(decoder), getattr(decoder, name)
+    weight = found.weight if name == "products" else found
+    for column in range(weight.shape[-1]):
+        kept = weight[..., column].clone()
+        with torch.no_grad():
+            weight[..., column] = 0.0
+            assert ((score(decoder) - before).abs() > 1e-5).all()
+            weight[..., column] = kept
 
 
 def test_log_probabilities_depend_on_the_refinement_of_latents(decoder: AutoregressiveDecoder) -> None:
