@@ -83,8 +83,8 @@ FEW_GRAPHS = 1000
 FINE_TUNING = 0.3
 # The part of a run after which latents have no free bits left if the decoder gains less from them than some fraction
 # of their KL divergence. Where latents can tell something, as on barabasi graphs, the decoder may come to use them only
-# when the learning rate has fallen to about half of its peak.
-UNUSED_FROM, LEAST_GAIN = 0.6, 0.25
+# after a quarter of the run.
+UNUSED_FROM, LEAST_GAIN = 0.35, 0.25
 ATTRIBUTES = ("node_label", "edge_label", "condition", "weights", "generate_features")
 """Settings that name attributes of graphs: labels, conditions, node features, and how weights are modelled."""
 
@@ -726,9 +726,16 @@ class Trainer:
         return [chosen[batch].tolist() for batch in places]
 
     @property
+    def _free_bits_until(self) -> float:
+        """The epoch until which unused latents have free bits, which may raise the NLL; zero if they have none."""
+        has_any = self.config.is_autoregressive and self.network.encoder is not None and self.training.free_bits > 0
+
+        return UNUSED_FROM * self.length.epochs if has_any else 0.0
+
+    @property
     def _latents_are_unused(self) -> bool:
         """Whether a validation, after some part of the run, found that the decoder gains little from latents."""
-        first = UNUSED_FROM * self.length.epochs
+        first = self._free_bits_until
         measured = [record.latents for record in self.history if "gain" in record.latents and record.epoch >= first]
 
         # Without free bits the KL divergence vanishes, and with it what its last value could tell.
@@ -785,7 +792,7 @@ class Trainer:
             progress.best, progress.best_epoch, progress.stale = nll, epoch, 0
             progress.novelty, progress.latents = novelty, latents
             self._best = copy.deepcopy(self._validated.state_dict())
-        else:
+        elif epoch > self._free_bits_until:
             progress.stale += 1
         if self.length.patience and progress.stale >= self.length.patience:
             progress.finished = True

@@ -714,7 +714,7 @@ def test_other_kinds_start_from_the_one_shot_preset() -> None:
 
 
 @pytest.mark.parametrize("gain", [0.01, 0.5])
-def test_free_bits_end_when_the_decoder_gains_little_from_latents_after_six_tenths_of_the_run(
+def test_free_bits_end_when_the_decoder_gains_little_from_latents_after_a_third_of_the_run(
     gain: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[float] = []
@@ -727,7 +727,7 @@ def test_free_bits_end_when_the_decoder_gains_little_from_latents_after_six_tent
 
     # Without free bits the divergence vanishes, and the gain is no part of it: they do not return.
     few, none = {"kl": 1.0, "gain": gain, "gain_error": 0.01}, {"kl": 1e-9, "gain": 0.0, "gain_error": 0.0}
-    found = iter([{"kl": 1.0, "gain": 0.0, "gain_error": 0.0}, few, few, *[few if gain > 0.1 else none] * 2])
+    found = iter([{"kl": 1.0, "gain": 0.0, "gain_error": 0.0}, few, *[few if gain > 0.1 else none] * 3])
     monkeypatch.setattr(training_module, "draw_step", spy)
     monkeypatch.setattr(training_module, "validation_activity", lambda *_: next(found))
     model, settings = preset("default", **(SMALL | QUICK | {"ordering": "bfs", "epochs": 5, "validate_every": 1}))
@@ -740,5 +740,19 @@ def test_free_bits_end_when_the_decoder_gains_little_from_latents_after_six_tent
         seen.clear()
 
     kept = {settings.free_bits}
-    # Six tenths of five epochs are done with the third.
-    assert free == [kept, kept, kept, *[kept if gain > 0.1 else {0.0}] * 2]
+    # A third of five epochs is done with the second.
+    assert free == [kept, kept, *[kept if gain > 0.1 else {0.0}] * 3]
+
+
+@pytest.mark.parametrize(("encoder", "last"), [("residual", 5), ("none", 3)])
+def test_patience_begins_when_unused_latents_have_lost_their_free_bits(
+    encoder: str, last: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rising = iter(range(100))
+    monkeypatch.setattr(training_module, "validation_nll", lambda *_: float(next(rising)))
+    changes = {"ordering": "bfs", "epochs": 10, "validate_every": 1, "patience": 2, "encoder": encoder}
+    model, settings = preset("default", **(SMALL | QUICK | changes))
+    run = Trainer("tiny", adapt_config(model, [*GRAPHS, *HELD]), settings, GRAPHS, HELD)
+
+    # A third of ten epochs is done after the third.
+    assert len(list(run)) == last
