@@ -307,6 +307,7 @@ class _Progress:
     novelty: float | None = None
     latents: dict[str, float] = field(default_factory=dict)
     stale: int = 0
+    has_unused_latents: bool = False
     learning_rate: float = 0.0
     seconds: float = 0.0
     epoch_seconds: float = 0.0
@@ -653,7 +654,7 @@ class Trainer:
             progress.graph_seconds += (progress.epoch_seconds / planned - progress.graph_seconds) / min(done, 2)
             length = self._fitted_length(length, done)
         validates = length.validates(done)
-        nll, novelty, latents = None, None, dict[str, float]()
+        nll, novelty, latents, is_unused = None, None, dict[str, float](), False
         if validates and self.validation:
             nll = validation_nll(self._validated, self.validation, self.training, self._group, self._pause)
             if not math.isfinite(nll):
@@ -662,10 +663,13 @@ class Trainer:
             is_first = self._group.is_rank_zero
             latents = validation_activity(self._validated, self.validation, self.training) if is_first else {}
             latents = self._group.broadcast(latents)
+            is_unused = bool(latents) and latents["gain"] + 2 * latents["gain_error"] < LEAST_GAIN * latents["kl"]
             if self._checks_novelty:
                 novelty = sample_novelty(self._validated, self.graphs, self._sketch.sizes, self.training.seed)
 
         self._is_consistent = False
+        # Without free bits the KL divergence vanishes, so later validations do not count.
+        progress.has_unused_latents |= is_unused and 0 < self._free_bits_until <= done
         self._use_length(length)
         if validates:
             self._keep_best(done, nll, novelty, latents)
@@ -732,15 +736,6 @@ class Trainer:
 
         return UNUSED_FROM * self.length.epochs if has_any else 0.0
 
-    @property
-    def _latents_are_unused(self) -> bool:
-        """Whether a validation, after some part of the run, found that the decoder gains little from latents."""
-        first = self._free_bits_until
-        measured = [record.latents for record in self.history if "gain" in record.latents and record.epoch >= first]
-
-        # Without free bits the KL divergence vanishes, and with it what its last value could tell.
-        return any(one["gain"] + 2 * one["gain_error"] < LEAST_GAIN * one["kl"] for one in measured)
-
     # An interrupt while torch switches gradients off and on may leave them off, for good in a notebook.
     @torch.enable_grad()
     def _gradients(self, indices: list[int], fraction: float) -> tuple[float, float]:
@@ -748,7 +743,7 @@ class Trainer:
         nodes = padded_nodes(self.config, self.training)
         batch = collate([self.graphs[index] for index in indices], nodes).to(self.device)
         # Free bits of latents that the decoder does not use would be spent on noise, which it then learns.
-        training = replace(self.training, free_bits=0.0) if self._latents_are_unused else self.training
+        training = replace(self.training, free_bits=0.0) if self._progress.has_unused_latents else self.training
         step = draw_step(self.network, batch, training, self._progress.step, fraction)
 
         # Batches of large graphs are smaller: dividing by the nominal size gives every graph the same weight.

@@ -733,6 +733,8 @@ def test_free_bits_end_when_the_decoder_gains_little_from_latents_after_a_third_
     model, settings = preset("default", **(SMALL | QUICK | {"ordering": "bfs", "epochs": 5, "validate_every": 1}))
     model = adapt_config(model, [*GRAPHS, *HELD])
     run = Trainer("tiny", model, settings, GRAPHS, HELD)
+    assert run._free_bits_until == pytest.approx(1.75)
+    assert trainer()._free_bits_until == 0, "those of one-shot models fall by themselves"
 
     free = []
     for _ in run:
