@@ -146,8 +146,8 @@ def fit_combination(
 ) -> tuple[Tensor, Tensor]:
     r"""Logistic regression with a normal prior on the weights of standardised terms.
 
-    By default the prior is centred on the ranking by PageRank: with a dozen edges the fit stays near it, with thousands
-    the data decide.
+    By default the prior is centred on the ranking by PageRank. The fit stays near it with a dozen edges, or if it tells
+    nearly all edges from non-edges; with many edges that it does not find, the data decide.
 
     Arguments:
         terms: The terms of the combination for each pair, with shape :math:`(2 + F, M)`.
