@@ -16,7 +16,7 @@ from .fitting import train_autoencoder
 from .hyperparameters import LinkSettings
 from .network import Network
 from .node_inputs import inputs_of
-from .pair_features import CombinedLogits, PairFeatures, fit_combination
+from .pair_features import CombinedLogits, PairFeatures, combination_terms, fit_combination
 from .pair_logits import PairLogits
 from .pair_scores import PairScores
 from .splits import Pairs, hold_out, sample_non_edges
@@ -81,13 +81,14 @@ def train_scores(
     if not folds:
         return TrainedScores(logits, epoch)
 
-    columns, is_edge = [], []
+    terms, is_edge = [], []
     for part, (kept, present, absent) in enumerate(folds, 1):
         pairs = pair_tensor(np.concatenate([present, absent]))
         thinner, _ = train(part, kept, replace(settings, epochs=epoch), derive_seed(seed, "fold", part))
-        columns.append(torch.stack([thinner.of(pairs), *PairFeatures.from_edges(graph.nodes, kept).of(pairs)]))
+        heuristics = PairFeatures.from_edges(graph.nodes, kept)
+        terms.append(torch.stack([*combination_terms(thinner.of(pairs), heuristics.of(pairs))]))
         is_edge.append(torch.arange(pairs.shape[1]) < len(present))
-    weights, bias = fit_combination(torch.cat(columns, dim=1), torch.cat(is_edge))
+    weights, bias = fit_combination(torch.cat(terms, dim=1), torch.cat(is_edge))
 
     return TrainedScores(CombinedLogits(logits, PairFeatures.from_edges(graph.nodes, edges), weights, bias), epoch)
 
