@@ -117,3 +117,17 @@ def test_topological_orderings_are_compared_for_acyclic_graphs() -> None:
 
     assert compared((0, 1), (1, 2), (0, 2))[0] == "topological"
     assert "topological" not in compared((0, 1), (1, 2), (2, 0))
+
+
+def test_larger_graphs_need_longer_pilots(monkeypatch: pytest.MonkeyPatch) -> None:
+    graphs = [as_simple_graph(nx.star_graph(23))] * 4
+    config, training = preset("default", width=8)
+
+    def trained(*_: Any) -> None:
+        raise RuntimeError("a pilot was trained")
+
+    monkeypatch.setattr(pilot._Pilot, "train", trained)
+
+    assert choose_ordering(graphs, [], adapt_config(config, graphs), training, run_steps=30 * 23) is None
+    with pytest.raises(RuntimeError, match="trained"):
+        choose_ordering(graphs, [], adapt_config(config, graphs), training, run_steps=30 * 24)
