@@ -38,7 +38,7 @@ def completions(model: TrainedModel, partial: PartialGraph, particles: int = 100
 )
 def test_unknown_pairs_follow_the_exact_posterior(order: str, features: int) -> None:
     x = np.random.default_rng(0).normal(0, 20, (4, features)).astype(np.float32)
-    model = autoregressive(order, node_features=features)
+    model = autoregressive_model(order, 0.6, node_features=features)
     partial = PartialGraph.from_pairs(replace(PAW, features=x if features else None), HIDDEN)
     joint, unknown = exact(model, partial)
     posterior = completions(model, partial)
