@@ -34,6 +34,7 @@ INDICES = ("common-neighbours", "adamic-adar", "resource-allocation")
 # four are that PageRank's, eleven are others. Chosen by Cora, Citeseer and the networks of development in
 # docs/results/networks.md, on splits that no table uses, and by graphs of up to 60 nodes.
 PRECISION = 10.0
+LEAST_SCALE = 1e-2
 CENTRE = (0.0,) * 2 + (1.0,) * 4 + (0.0,) * 11
 
 
@@ -160,7 +161,8 @@ def fit_combination(
     """
     x = terms.double().numpy().T
     mean, scale = x.mean(0), x.std(0)
-    scale = np.where(scale > 1e-9 * (1 + np.abs(mean)), scale, np.inf)
+    # Terms are logarithms, indicators and cosines. One that hardly varies would have a huge weight by the prior alone.
+    scale = np.where(scale > LEAST_SCALE, scale, np.inf)
     x = np.column_stack([(x - mean) / scale, np.ones(len(x))])
     sign = np.where(is_edge.numpy(), 1.0, -1.0)
     # The bias has no prior.

@@ -111,3 +111,16 @@ def test_prior_mean_ranks_by_pagerank() -> None:
 
     assert len(terms) == len(CENTRE)
     assert (((weights @ terms)[linked])[rank[linked].argsort()].diff() > -1e-6).all()
+
+
+def test_terms_that_hardly_vary_have_no_weight() -> None:
+    """Of 500 pairs, one has a PageRank just above a floor: by the prior alone its weight would be in the thousands."""
+    rng = np.random.default_rng(0)
+    terms = torch.from_numpy(rng.normal(size=(len(CENTRE), 500)))
+    terms[5] = np.log(1e-2)
+    terms[5, 0] += 1e-3
+
+    weights, _ = fit_combination(terms, torch.from_numpy(rng.random(500) < 0.5))
+
+    assert weights[5] == 0
+    assert weights.abs().max() < 10
