@@ -12,6 +12,7 @@ import graphite_gen as gg
 from graphite_gen.cli.main import main
 from graphite_gen.errors import ConfigError, DatasetError, GraphiteError, SamplingError
 from graphite_gen.graph import SimpleGraph
+from graphite_gen.sampling import sampler
 
 pytestmark = pytest.mark.usefixtures("single_precision")
 
@@ -77,6 +78,19 @@ def test_sample_i_does_not_depend_on_the_number_of_samples(model: gg.Model, dire
     for each in (model, directed):
         few, many = each.sample(3, seed=4), each.sample(7, seed=4)
         assert all(are_equal(*pair) for pair in zip(few, many, strict=False))
+
+
+def test_blocks_that_are_decoded_together_have_conditions_of_their_own(
+    model: gg.Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampler, "AUTOREGRESSIVE_BLOCK", 8)
+    monkeypatch.setattr(sampler, "TOGETHER", 24)
+    together = model.sample(24, nodes=6, seed=4)
+    monkeypatch.setattr(sampler, "TOGETHER", 1)
+
+    assert all(are_equal(*pair) for pair in zip(together, model.sample(24, nodes=6, seed=4), strict=True))
+    blocks = [tuple(graph.graph["given_edges"] for graph in together[start : start + 8]) for start in (0, 8, 16)]
+    assert len(set(blocks)) == 3
 
 
 def test_conditions_determine_sizes_and_are_recorded(model: gg.Model) -> None:

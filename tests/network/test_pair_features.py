@@ -52,15 +52,17 @@ def test_combined_logits_are_the_weighted_sum() -> None:
     assert torch.allclose(alone.tile(slice(0, NODES), slice(0, NODES)), dense(logits))
 
 
-def test_combination_is_the_ridge_regression_of_scikit_learn() -> None:
+@pytest.mark.parametrize("precision", [1.0, 20.0])
+def test_combination_is_the_ridge_regression_of_scikit_learn(precision: float) -> None:
     linear_model = pytest.importorskip("sklearn.linear_model")
     draw = np.random.default_rng(0)
     columns = draw.normal(size=(4, 80)) * np.array([1, 10, 0.1, 0])[:, None] + 3
     is_edge = columns[0] + draw.normal(size=80) > 3
-    weights, bias = fit_combination(torch.tensor(columns), torch.tensor(is_edge), [0.0] * 4, 1.0)
+    weights, bias = fit_combination(torch.tensor(columns), torch.tensor(is_edge), [0.0] * 4, precision)
 
     scale = columns.std(1) + (columns.std(1) < 1e-9)
-    oracle = linear_model.LogisticRegression(C=1.0, tol=1e-10, max_iter=1000).fit((columns / scale[:, None]).T, is_edge)
+    oracle = linear_model.LogisticRegression(C=1 / precision, tol=1e-10, max_iter=1000)
+    oracle.fit((columns / scale[:, None]).T, is_edge)
     # A constant column has no weight.
     assert np.allclose(weights[:3], (oracle.coef_[0] / scale)[:3], rtol=1e-3)
     assert weights[3] == 0
@@ -82,6 +84,16 @@ def test_features_tell_distant_pairs_apart_as_pagerank_does() -> None:
     assert torch.allclose(log, score.log())
     for floor, feature in zip((1e-6, 1e-3, 1e-2), above, strict=True):
         assert torch.allclose(feature, score.clamp_min(floor).log())
+
+
+def test_pagerank_at_other_teleport_probabilities_is_the_sum_over_walks() -> None:
+    adj = nx.to_numpy_array(GRAPH, nodelist=range(NODES)) + np.eye(NODES)
+    walk = adj / np.sqrt(np.outer(adj.sum(0), adj.sum(0)))
+    found = [*PairFeatures.from_edges(NODES, EDGES).of(PAIRS)]
+
+    for column, teleport in ((0, 0.1), (4, 0.03), (5, 0.25)):
+        powers = [teleport * (1 - teleport) ** k * np.linalg.matrix_power(walk, k) for k in range(31)]
+        assert np.allclose(found[column].exp(), sum(powers)[tuple(PAIRS.numpy())], rtol=1e-4)
 
 
 def test_fit_to_few_pairs_stays_near_pagerank_and_a_fit_to_many_leaves_it() -> None:
@@ -124,3 +136,15 @@ def test_terms_that_hardly_vary_have_no_weight() -> None:
 
     assert weights[5] == 0
     assert weights.abs().max() < 10
+
+
+def test_prior_mean_is_the_sum_of_standardised_logarithms_of_pagerank_above_four_floors() -> None:
+    features = PairFeatures.from_edges(NODES, EDGES)
+    terms = torch.stack([*combination_terms(pair_logits(NODES).of(PAIRS), features.of(PAIRS))])
+    rank = baseline_scores("pagerank", NODES, EDGES, 0).of(PAIRS)
+    weights, _ = fit_combination(terms, rank > rank.median(), precision=1e9)
+    logarithms = [rank.clamp_min(floor).log() for floor in (1e-30, 1e-6, 1e-3, 1e-2)]
+    wanted = torch.stack([(each - each.mean()) / each.std(correction=0) for each in logarithms]).sum(0)
+    scores = weights @ terms
+
+    assert torch.allclose(scores - scores.mean(), wanted, atol=1e-3)

@@ -1,12 +1,16 @@
 import pytest
 import torch
-from tiny import normal, permuted_rows, small_batch, small_config, small_network
+from tiny import normal, path, permuted_rows, random_graph, small_batch, small_config, small_network, star
 
+from graphite_gen.autoregressive.decoder import LEAST_SPREAD
 from graphite_gen.config import KINDS
-from graphite_gen.data.batch import GraphBatch
+from graphite_gen.data.batch import GraphBatch, collate
+from graphite_gen.graph import SimpleGraph
 from graphite_gen.nn.distributions import EdgeNormal
 from graphite_gen.nn.operators import LowRankGraph
-from graphite_gen.training.model import GraphNetwork, build_network
+from graphite_gen.nn.path_lengths import structural_features
+from graphite_gen.training import model
+from graphite_gen.training.model import GraphNetwork, build_network, standardise_structure, start_at_density
 
 
 def logits_of(network: torch.nn.Module, z: torch.Tensor, batch: GraphBatch) -> torch.Tensor:
@@ -146,3 +150,30 @@ def test_the_decoder_reads_encoded_latents_from_the_start_and_ignores_noise(enco
     decoder = build_network(small_config("default", encoder=encoder)).decoder
 
     assert bool(decoder.factor.weight.any()) == bool(decoder.products.weight.any()) == (encoder == "residual")
+
+
+def test_structural_features_are_standardised_over_the_nodes_of_training_graphs() -> None:
+    network = build_network(small_config("default", encoder="residual"))
+    graphs = [path(3), random_graph(8, 0), star(5), random_graph(6, 1)]
+    start_at_density(network, graphs)
+    features = torch.cat([structural_features(collate([graph]))[0] for graph in graphs])
+    head = network.decoder.draft_head
+
+    assert torch.allclose(head.mean, features.mean(0).to(head.mean))
+    assert torch.allclose(head.scale, features.std(0, correction=0).to(head.scale))
+
+    # In graphs of this kind every node has the same features.
+    cycle = SimpleGraph.from_pairs(5, [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)])
+    standardise_structure(network, [cycle])
+    assert (head.scale == LEAST_SPREAD).all()
+
+
+def test_structural_features_of_many_graphs_are_those_of_some_over_all_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(model, "DESCRIBED", 2)
+    network = build_network(small_config("default", encoder="residual"))
+    standardise_structure(network, [star(6), path(4), path(7), path(5)])
+    features = torch.cat([structural_features(collate([graph]))[0] for graph in (star(6), path(7))])
+
+    assert torch.allclose(network.decoder.draft_head.mean, features.mean(0).to(network.decoder.draft_head.mean))

@@ -119,8 +119,9 @@ def test_topological_orderings_are_compared_for_acyclic_graphs() -> None:
     assert "topological" not in compared((0, 1), (1, 2), (2, 0))
 
 
-def test_larger_graphs_need_longer_pilots(monkeypatch: pytest.MonkeyPatch) -> None:
-    graphs = [as_simple_graph(nx.star_graph(23))] * 4
+@pytest.mark.parametrize(("nodes", "least"), [(24, 24), (40, 25)])
+def test_larger_graphs_need_longer_pilots(nodes: int, least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    graphs = [as_simple_graph(nx.star_graph(nodes - 1))] * 4
     config, training = preset("default", width=8)
 
     def trained(*_: Any) -> None:
@@ -128,6 +129,26 @@ def test_larger_graphs_need_longer_pilots(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(pilot._Pilot, "train", trained)
 
-    assert choose_ordering(graphs, [], adapt_config(config, graphs), training, run_steps=30 * 23) is None
+    assert choose_ordering(graphs, [], adapt_config(config, graphs), training, run_steps=30 * (least - 1)) is None
     with pytest.raises(RuntimeError, match="trained"):
-        choose_ordering(graphs, [], adapt_config(config, graphs), training, run_steps=30 * 24)
+        choose_ordering(graphs, [], adapt_config(config, graphs), training, run_steps=30 * least)
+
+
+def test_pilots_that_time_makes_too_short_are_not_begun() -> None:
+    class Second:
+        """A pilot each of whose steps takes a second."""
+
+        now = 0.0
+
+        def train(self, steps: int) -> None:
+            self.now += steps
+
+        def score(self, _: Any) -> None:
+            pass
+
+    def affordable(least: int) -> tuple[int, int]:
+        run: Any = Second()
+        return pilot._affordable(run, GRAPHS, 2, least, 1 + pilot.TIMED_STEPS + 2 * 22, lambda: run.now)
+
+    assert affordable(22) == (22, 2)
+    assert affordable(23) == (0, 0)

@@ -167,11 +167,13 @@ def test_free_bits_are_nats_per_node_that_cost_nothing(kind: str, monkeypatch: p
 
 def test_every_latent_dimension_has_to_carry_a_part_of_the_free_bits() -> None:
     network, _, step = drawn("default")
+    step = replace(step, kl_weight=0.3)
     sizes, zero = step.batch.sizes, torch.zeros(())
     loss, kl = step_loss(network, replace(step, free_bits=0.0), "pairs")
     each = network.encode(step.batch, step.noise).kl_by_dimension()
 
     assert network.config.latent > 1
+    assert 0 < steps.LEAST_PART < 1
     for free in (0.01, 100.0):
         found, _ = step_loss(network, replace(step, free_bits=free), "pairs")
         short = torch.maximum(steps.LEAST_PART * free * sizes.unsqueeze(-1) / network.config.latent - each, zero).sum(

@@ -1,12 +1,14 @@
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
-from tiny import AUTOREGRESSIVE, random_graph, small_network
+from tiny import AUTOREGRESSIVE, random_graph, small_network, star
 
 from graphite_gen.config import TrainConfig
 from graphite_gen.data.batch import GraphBatch
 from graphite_gen.nn.distributions import NodeNormal
+from graphite_gen.training import validation
 from graphite_gen.training.validation import validation_activity
 
 GRAPHS = [random_graph(nodes, seed) for seed, nodes in enumerate([6, 7, 3, 7])]
@@ -45,3 +47,33 @@ def test_the_gain_is_positive_if_edges_follow_the_latents(monkeypatch: pytest.Mo
     graphs = [random_graph(6, seed, density=density) for seed, density in enumerate([0.0, 1.0, 0.0, 1.0])]
 
     assert validation_activity(network, graphs, TrainConfig())["gain"] > 1
+
+
+def test_the_gain_compares_samples_in_decoding_order_with_the_same_ones_shuffled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    network = small_network(**{**AUTOREGRESSIVE, "encoder": "residual", "ordering": "bfs"})
+    seen: list[tuple[GraphBatch, torch.Tensor]] = []
+    scores = iter([torch.tensor([5.0, 7.0, 9.0]), torch.tensor([1.0, 2.0, 1.0])])
+
+    def encode(batch: GraphBatch, noise: torch.Tensor) -> NodeNormal:
+        zero = torch.zeros(*batch.mask.shape, 2)
+        return NodeNormal(zero, zero, batch.mask)
+
+    def score(_: Any, batch: GraphBatch, z: torch.Tensor, *__: Any) -> torch.Tensor:
+        seen.append((batch, z))
+        return next(scores)
+
+    monkeypatch.setattr(network, "encode", encode)
+    monkeypatch.setattr(validation, "log_likelihood", score)
+    monkeypatch.setattr(validation, "ENCODED", 3)
+    found = validation_activity(network, [star(6, centre=5)] * 4, TrainConfig())
+
+    assert found["gain"] == pytest.approx(17 / 3)
+    assert found["gain_error"] == pytest.approx(np.std([4, 5, 8], ddof=1) / np.sqrt(3))
+    (batch, own), (_, other) = seen
+    # The centre of a star is the first or the second node of a breadth-first search.
+    assert batch.adj[:, 0, 1].tolist() == [1, 1, 1]
+    assert own.std() > 0.5
+    assert not torch.equal(own, other)
+    assert sorted(own[batch.mask].tolist()) == sorted(other[batch.mask].tolist())
