@@ -345,7 +345,8 @@ class TrainConfig(Settings):
         learning_rate: The peak of the schedule.
         warmup_steps: Steps of linear warm-up, before a cosine decay to zero.
         kl_warmup: The fraction of the run over which the weight of the KL term rises to one.
-        free_bits: Nats of KL divergence per node that cost nothing in training; in a one-shot model they fall to zero.
+        free_bits: Nats of KL divergence per node that cost nothing in training; in a one-shot model they fall to zero,
+            in an autoregressive one every latent dimension has to carry a part of them.
         reconstruction: The weight of reconstructing a graph from its posterior means, per node (autoregressive only).
         clip: The maximum norm of a gradient.
         weight_decay: Decoupled weight decay.

@@ -138,7 +138,7 @@ def autoregressive_bound(
 
 
 def draft_cost(network: GraphNetwork, batch: GraphBatch, posterior: NodeNormal) -> Tensor:
-    r"""The cost of reconstructing graphs by the draft of their posterior means, in nats, with shape :math:`(B,)`.
+    r"""The cost of reconstructing graphs from their posterior means, in nats, with shape :math:`(B,)`.
 
     An autoregressive decoder knows the earlier edges, so it needs little of what latents could tell, and the KL
     divergence holds their means close to zero. As in an autoencoder, edges that are independent given the means (eq.
